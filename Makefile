@@ -1,0 +1,151 @@
+# Needs Python >= 3.11 with pip, and make. `make` alone lists the targets.
+
+PYTHON ?= python3
+VENV ?= .venv
+PEERS_VENV ?= .venv-peers
+SUPPORTED := 3.11 3.12 3.13
+PYTEST_ARGS ?=
+RUN_ARGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+SHELL := /bin/sh
+# Nothing that runs here reports home.
+export DO_NOT_TRACK := 1
+export HAYSTACK_TELEMETRY_ENABLED := False
+export LANGSMITH_TRACING := false
+.SHELLFLAGS := -euc
+
+# Only relative paths below, so that the checkout may lie in a path with spaces.
+RUN := $(VENV)/bin
+READY := $(VENV)/.ready
+PEERS_READY := $(PEERS_VENV)/.ready
+PIP_INSTALL := -m pip install -qq --no-input --disable-pip-version-check
+EDITABLE := $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+NEW_PYTHON := import sys; sys.exit(sys.version_info < (3, 11))
+TYPED = $(foreach room,krag_eval $(wildcard adapters/*) tests examples benchmarks,$(if $(wildcard $(room)/*.py),$(room)))
+
+# $(call new-venv,FOLDER): an empty environment. PYTHON is used as named; when it was left at its default
+# and is too old, newer names on PATH are tried. Debian's python3 may come without ensurepip.
+define new-venv
+names='$(PYTHON)'; \
+if [ '$(origin PYTHON)' = file ]; then names="$$names python3.13 python3.12 python3.11"; fi; \
+found=; \
+for name in $$names; do if "$$name" -c '$(NEW_PYTHON)' 2>/dev/null; then found=$$name; break; fi; done; \
+if [ -z "$$found" ]; then \
+	echo "krag-eval needs Python 3.11 or newer, but none of these is: $$names. Name one with: make PYTHON=/path/to/python3.12" >&2; \
+	exit 1; \
+fi; \
+echo "Setting up $(1) with $$("$$found" --version); this takes about a minute." >&2; \
+rm -rf $(1); \
+if ! "$$found" -m venv $(1) >/dev/null 2>&1; then \
+	rm -rf $(1); \
+	"$$found" -m venv --without-pip $(1); \
+	"$$found" -m pip --python $(1)/bin/python install -qq --no-input --disable-pip-version-check pip; \
+fi
+endef
+
+.PHONY: help
+help: ## List the targets.
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '  make %-14s %s\n' "$$target" "$$text"; done
+
+$(VENV)/.locked: requirements/dev.txt
+	@$(call new-venv,$(VENV))
+	@$(RUN)/python $(PIP_INSTALL) --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(READY): $(VENV)/.locked pyproject.toml
+	@$(RUN)/python $(EDITABLE)
+	@touch $@
+
+$(PEERS_VENV)/.locked: requirements/peers.txt requirements/peers-nodeps.txt
+	@$(call new-venv,$(PEERS_VENV))
+	@$(PEERS_VENV)/bin/python $(PIP_INSTALL) --require-hashes -r requirements/peers.txt
+	@$(PEERS_VENV)/bin/python $(PIP_INSTALL) --require-hashes --no-deps -r requirements/peers-nodeps.txt
+	@touch $@
+
+$(PEERS_READY): $(PEERS_VENV)/.locked pyproject.toml
+	@$(PEERS_VENV)/bin/python $(EDITABLE)
+	@touch $@
+
+.PHONY: setup
+setup: $(READY) ## Set up .venv from the lock, with the package itself editable.
+
+.PHONY: setup-peers
+setup-peers: $(PEERS_READY) ## Set up .venv-peers: other people's tools, to compare with.
+
+.PHONY: demo
+demo: $(READY) ## Run the demonstration.
+	@$(RUN)/krag-eval demo
+
+.PHONY: test
+test: $(READY) ## Run the tests (PYTEST_ARGS="-k name" for some of them).
+	@$(RUN)/python -m pytest $(PYTEST_ARGS)
+
+.PHONY: format
+format: $(READY) ## Format the code and fix what ruff can fix.
+	@$(RUN)/ruff format .
+	@$(RUN)/ruff check --fix .
+
+.PHONY: lint
+lint: $(READY) ## Formatting, lint and the direction of imports.
+	@$(RUN)/ruff format --check .
+	@$(RUN)/ruff check .
+	@$(RUN)/lint-imports
+
+.PHONY: types
+types: $(READY) ## Check the types (mypy, strict).
+	@$(RUN)/mypy $(TYPED)
+
+.PHONY: check
+check: $(READY) ## What CI runs: formatting, lint, imports, types, tests.
+	@$(RUN)/ruff format --check .
+	@$(RUN)/ruff check .
+	@$(RUN)/lint-imports
+	@$(RUN)/mypy $(TYPED)
+	@$(RUN)/python -m pytest $(PYTEST_ARGS)
+
+.PHONY: test-all
+test-all: ## Run the tests on every supported Python found (on PATH or under pyenv).
+	@failed=; absent=; passed=; \
+	for version in $(SUPPORTED); do \
+		found=; \
+		for name in "python$$version" "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$$version.*/bin/python; do \
+			if "$$name" -c 'import sys; sys.exit("%d.%d" % sys.version_info[:2] != sys.argv[1])' "$$version" 2>/dev/null; then found=$$name; break; fi; \
+		done; \
+		if [ -z "$$found" ]; then absent="$$absent $$version"; continue; fi; \
+		echo "== Python $$version"; \
+		if $(MAKE) test VENV=".venv-$$version" PYTHON="$$found"; then passed="$$passed $$version"; else failed="$$failed $$version"; fi; \
+	done; \
+	if [ -n "$$absent" ]; then echo "NOT TESTED, no such Python found:$$absent" >&2; fi; \
+	echo "Passed on:$${passed:- none}. Failed on:$${failed:- none}."; \
+	[ -z "$$failed" ] && [ -n "$$passed" ]
+
+.PHONY: bench
+bench: $(PEERS_READY) ## Run the benchmarks against other people's tools (RUN_ARGS=... is passed on).
+	@$(PEERS_VENV)/bin/python benchmarks/run.py $(RUN_ARGS)
+
+.PHONY: bench-smoke
+bench-smoke: $(PEERS_READY) ## Run every benchmark once at a tiny size.
+	@$(PEERS_VENV)/bin/python benchmarks/run.py --smoke $(RUN_ARGS)
+
+.PHONY: build
+build: $(READY) ## Build the sdist, and the wheel from the sdist, into dist/.
+	@rm -rf dist
+	@$(RUN)/python -m build --no-isolation
+
+LOCK := $(RUN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	--no-emit-index-url --no-emit-find-links $(LOCK_ARGS)
+
+.PHONY: lock
+lock: $(READY) ## Write the locks anew from pyproject.toml and requirements/*.in (LOCK_ARGS=--upgrade for newer versions).
+	@$(LOCK) --all-extras pyproject.toml requirements/dev.in -o requirements/dev.txt
+	@$(LOCK) -c requirements/dev.txt --all-extras pyproject.toml requirements/peers.in -o requirements/peers.txt
+	@$(LOCK) --no-deps requirements/peers-nodeps.in -o requirements/peers-nodeps.txt
+	@if grep -nE '://|find-links|index-url' requirements/*.txt; then echo 'A lock names an address.' >&2; exit 1; fi
+
+.PHONY: clean
+clean: ## Remove environments, caches and builds.
+	@rm -rf .venv .venv-* build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,177 @@
+"""From the values of many queries to one number, in partial sums that merge without losing a bit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from krag_eval.columns import FloatArray, IntArray
+from krag_eval.judgments import CutOff, Judgments
+from krag_eval.metrics.precision import precision_counts
+
+# The finest step between two doubles is 2^-1074: in units of it every finite double is a whole number.
+_UNIT_BITS = 1074
+# Values from 0 to 1 split into two whole numbers of these many bits, which int64 sums without rounding.
+_HIGH_BITS, _LOW_BITS = 34, 39
+_MOST_AT_ONCE = 1 << 24
+
+
+@dataclass(slots=True)
+class MeanState:
+    """The exact sum of a metric's values and how many there are; states merge by addition, in any order.
+
+    Attributes:
+        units: The sum in units of 2^-1074.
+        n_defined: Values summed.
+        n_undefined: Values left out because they are undefined.
+    """
+
+    units: int = 0
+    n_defined: int = 0
+    n_undefined: int = 0
+
+    def add(self, values: FloatArray) -> None:
+        """Take in the values of some queries; NaN is undefined."""
+        defined = values[~np.isnan(values)]
+        self.n_defined += len(defined)
+        self.n_undefined += len(values) - len(defined)
+        for start in range(0, len(defined), _MOST_AT_ONCE):
+            self.units += _exact_sum(defined[start : start + _MOST_AT_ONCE])
+
+    def merge(self, other: MeanState) -> None:
+        """Take in another state."""
+        self.units += other.units
+        self.n_defined += other.n_defined
+        self.n_undefined += other.n_undefined
+
+    @property
+    def mean(self) -> float | None:
+        """The exact mean, rounded once to a double; None where no value is defined."""
+        if not self.n_defined:
+            return None
+        return float(Fraction(self.units, self.n_defined << _UNIT_BITS))
+
+
+def _exact_sum(values: FloatArray) -> int:
+    """The sum of finite doubles in units of 2^-1074, without rounding."""
+    if ((values >= 0) & (values <= 1)).all():
+        scaled = values * 2.0**_HIGH_BITS
+        high = np.floor(scaled)
+        low = (scaled - high) * 2.0**_LOW_BITS
+        if (low == np.floor(low)).all():
+            whole = (int(high.astype(np.int64).sum()) << _LOW_BITS) + int(low.astype(np.int64).sum())
+            return whole << (_UNIT_BITS - _HIGH_BITS - _LOW_BITS)
+    total = 0
+    for value in values.tolist():
+        numerator, denominator = value.as_integer_ratio()
+        total += (numerator << _UNIT_BITS) // denominator
+    return total
+
+
+@dataclass(slots=True)
+class CountState:
+    """The summed counts behind the micro values at one cut-off; queries without gold documents take no part.
+
+    Attributes:
+        covered: Gold documents covered.
+        gold: Gold documents.
+        relevant: Relevant ranks.
+        out_of: What relevant ranks are divided by, summed.
+        n_queries: Queries that took part.
+    """
+
+    covered: int = 0
+    gold: int = 0
+    relevant: int = 0
+    out_of: int = 0
+    n_queries: int = 0
+
+    def add(self, judged: Judgments, k: CutOff, precision_denominator: str) -> None:
+        """Take in some queries."""
+        defined = judged.is_defined
+        relevant, out_of = precision_counts(judged, k, precision_denominator)
+        self.covered += _total(judged.covered_within(k)[defined])
+        self.gold += _total(judged.n_gold[defined])
+        self.relevant += _total(relevant[defined])
+        self.out_of += _total(out_of[defined])
+        self.n_queries += int(defined.sum())
+
+    def merge(self, other: CountState) -> None:
+        """Take in another state."""
+        self.covered += other.covered
+        self.gold += other.gold
+        self.relevant += other.relevant
+        self.out_of += other.out_of
+        self.n_queries += other.n_queries
+
+    @property
+    def recall(self) -> float | None:
+        """Covered gold documents of all queries / gold documents of all queries."""
+        return self.covered / self.gold if self.n_queries else None
+
+    @property
+    def precision(self) -> float | None:
+        """Relevant ranks of all queries / the summed denominators; 0 where nothing was retrieved."""
+        if not self.n_queries:
+            return None
+        return self.relevant / self.out_of if self.out_of else 0.0
+
+    @property
+    def f1(self) -> float | None:
+        """The harmonic mean of the two."""
+        precision, recall = self.precision, self.recall
+        if precision is None or recall is None:
+            return None
+        if not precision + recall:
+            return 0.0
+        return min(max(2 * precision * recall / (precision + recall), min(precision, recall)), max(precision, recall))
+
+
+@dataclass(slots=True)
+class NoAnswerState:
+    """What came back for queries without gold documents, for which the right answer is nothing.
+
+    Attributes:
+        n_queries: Queries without gold documents.
+        n_empty: Those for which nothing was retrieved.
+        n_retrieved: Documents that were retrieved for them.
+    """
+
+    n_queries: int = 0
+    n_empty: int = 0
+    n_retrieved: int = 0
+
+    def add(self, judged: Judgments) -> None:
+        """Take in some queries."""
+        retrieved = judged.n_retrieved[~judged.is_defined]
+        self.n_queries += len(retrieved)
+        self.n_empty += int((retrieved == 0).sum())
+        self.n_retrieved += _total(retrieved)
+
+    def merge(self, other: NoAnswerState) -> None:
+        """Take in another state."""
+        self.n_queries += other.n_queries
+        self.n_empty += other.n_empty
+        self.n_retrieved += other.n_retrieved
+
+    @property
+    def empty_share(self) -> float | None:
+        """The share of these queries for which nothing was retrieved; None where there is no such query."""
+        return self.n_empty / self.n_queries if self.n_queries else None
+
+    @property
+    def mean_retrieved(self) -> float | None:
+        """How many documents came back on average; None where there is no such query."""
+        return self.n_retrieved / self.n_queries if self.n_queries else None
+
+
+def _total(counts: IntArray) -> int:
+    return int(counts.sum())
+
+
+def is_undefined(value: float) -> bool:
+    """Whether a query's value is undefined."""
+    return math.isnan(value)

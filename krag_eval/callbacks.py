@@ -1,0 +1,105 @@
+"""What a receiver of scores can do: print them, log them, send them somewhere."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from krag_eval.errors import InvalidInputError, KragEvalWarning
+
+if TYPE_CHECKING:
+    from krag_eval.results import EvaluationResult, QueryResult
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationStart:
+    """What is known before the first query is scored.
+
+    Attributes:
+        n_queries: How many queries there are.
+        keys: The keys that each query's values will have, such as `recall@5`.
+        signature: The settings behind every number, in one line.
+    """
+
+    n_queries: int
+    keys: tuple[str, ...]
+    signature: str
+
+
+class EvaluationCallback:
+    """A receiver of scores; override what you need. Pass it as `callbacks=[...]`.
+
+    >>> class Worst(EvaluationCallback):
+    ...     def on_query_scored(self, query):
+    ...         if query.values["recall@1"] == 0:
+    ...             print("nothing found for", query.query)
+    """
+
+    def on_evaluation_start(self, start: EvaluationStart) -> None:
+        """Called once, before the queries."""
+
+    def on_query_scored(self, query: QueryResult) -> None:
+        """Called once a query, in the order of the input."""
+
+    def on_evaluation_end(self, result: EvaluationResult) -> None:
+        """Called once, with the whole result."""
+
+
+_METHODS = ("on_evaluation_start", "on_query_scored", "on_evaluation_end")
+
+
+class CallbackRunner:
+    """Calls the callbacks; one that raises is reported once and does not lose the result.
+
+    Attributes:
+        errors: What callbacks raised, one line each.
+    """
+
+    def __init__(self, callbacks: Sequence[EvaluationCallback], *, raise_errors: bool = False) -> None:
+        if isinstance(callbacks, (str, bytes)) or not isinstance(callbacks, Iterable):
+            callbacks = [callbacks]  # type: ignore[unreachable]
+        self._callbacks = list(callbacks)
+        self._raise_errors = raise_errors
+        self.errors: list[str] = []
+        for callback in self._callbacks:
+            if isinstance(callback, type) or not any(callable(getattr(callback, m, None)) for m in _METHODS):
+                raise InvalidInputError(
+                    f"`callbacks` holds {callback!r:.80}, which has none of {', '.join(_METHODS)}. "
+                    "Pass an object made from a subclass of EvaluationCallback."
+                )
+
+    def __bool__(self) -> bool:
+        return bool(self._callbacks)
+
+    def start(self, start: EvaluationStart) -> None:
+        """Announce the evaluation."""
+        self._call("on_evaluation_start", start)
+
+    def query(self, query: QueryResult) -> None:
+        """Pass on one query."""
+        self._call("on_query_scored", query)
+
+    def end(self, result: EvaluationResult) -> None:
+        """Pass on the result, then report what went wrong."""
+        self._call("on_evaluation_end", result)
+        if self.errors:
+            warnings.warn(
+                f"{len(self.errors)} calls of callbacks failed; the result is complete. First: {self.errors[0]}. "
+                "Use raise_errors=True to stop at the first one.",
+                KragEvalWarning,
+                stacklevel=3,
+            )
+
+    def _call(self, name: str, argument: object) -> None:
+        for callback in self._callbacks:
+            method: Callable[[object], None] | None = getattr(callback, name, None)
+            if method is None:
+                continue
+            try:
+                method(argument)
+            except Exception as error:
+                if self._raise_errors:
+                    raise
+                self.errors.append(f"{type(callback).__name__}.{name}: {type(error).__name__}: {error!s:.200}")

@@ -1,0 +1,180 @@
+"""One side of the input, gold or retrieved, as flat columns over all queries."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, Literal
+
+import numpy as np
+
+from krag_eval.errors import InvalidInputError
+from krag_eval.shapes import (
+    STRING,
+    Shape,
+    describe_type,
+    read_grade,
+    read_id,
+    read_text,
+    shape_of,
+    split_pair,
+)
+
+# Not numpy.typing.NDArray: importing numpy.typing costs a tenth of importing numpy.
+IntArray = np.ndarray[Any, np.dtype[np.int64]]
+FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
+SideName = Literal["actual", "predicted"]
+
+
+class Side:
+    """The documents of one side; document `j` of query `i` stands at `offsets[i] + j` of every column.
+
+    Attributes:
+        name: `"actual"` or `"predicted"`.
+        documents: The documents as they were given, `(document, number)` pairs included.
+        offsets: Where each query's documents begin; shape (n_queries + 1,).
+        errors: For queries whose retriever raised, what it said.
+    """
+
+    def __init__(self, name: SideName, rows: object, id_key: str | None, grade_key: str) -> None:
+        self.name = name
+        self.errors: dict[int, str] = {}
+        lists = self._check_rows(rows)
+        self.documents: list[Any] = list(chain.from_iterable(lists))
+        self.offsets: IntArray = np.zeros(len(lists) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter(map(len, lists), dtype=np.int64, count=len(lists)), out=self.offsets[1:])
+        self._id_key = id_key
+        self._grade_key = grade_key
+        types = set(map(type, self.documents))
+        self._unpaired: list[Any] = [split_pair(d)[0] for d in self.documents] if tuple in types else self.documents
+        self._shapes: dict[type, Shape] = {}
+        self._single_shape = self._learn_shapes()
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def sizes(self) -> IntArray:
+        """How many documents each query has."""
+        return np.diff(self.offsets)
+
+    @functools.cached_property
+    def texts(self) -> list[str | None]:
+        """The text of each document, None where it has none."""
+        texts = self._read(lambda d, shape: shape.text(d), bulk=lambda shape: shape.text)
+        if not set(map(type, texts)) <= {str}:
+            texts = [str(t) if isinstance(t, str) else None for t in texts]
+        if None in texts:
+            self._require(texts, lambda d, shape: read_id(d, shape, self._id_key) or read_id(d, shape, None))
+        return texts
+
+    @functools.cached_property
+    def ids(self) -> list[str | None]:
+        """The id of each document, None where it has none."""
+        ids = self._read(lambda d, shape: read_id(d, shape, self._id_key))
+        if None in ids:
+            self._require(ids, lambda d, shape: read_text(d, shape) is not None or read_id(d, shape, None))
+        return ids
+
+    @functools.cached_property
+    def grades(self) -> FloatArray:
+        """The grade of each gold document, 1 where none was given."""
+        if self._single_shape is STRING and self._unpaired is self.documents:
+            return np.ones(len(self.documents))
+        grades = np.empty(len(self.documents))
+        for position, document in enumerate(self.documents):
+            try:
+                grades[position] = read_grade(document, self._grade_key)
+            except InvalidInputError as error:
+                raise InvalidInputError(f"{self._place(position)}: {error}") from None
+        return grades
+
+    def query_of(self, positions: IntArray) -> IntArray:
+        """The query of each of these positions of a column."""
+        return np.searchsorted(self.offsets, positions, side="right") - 1
+
+    def _check_rows(self, rows: object) -> list[Sequence[object]]:
+        if rows is None or isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
+            raise InvalidInputError(
+                f"`{self.name}` must be a list with one list of documents for each query, got {describe_type(rows)}."
+            )
+        lists: list[Sequence[object]] = list(rows)
+        if set(map(type, lists)) <= {list}:
+            return lists
+        return [self._check_row(i, row) for i, row in enumerate(lists)]
+
+    def _check_row(self, query: int, row: object) -> Sequence[object]:
+        if isinstance(row, list):
+            return row
+        where = f"`{self.name}[{query}]`"
+        if isinstance(row, BaseException) and self.name == "predicted":
+            self.errors[query] = f"{type(row).__name__}: {row}"
+            return []
+        if row is None:
+            raise InvalidInputError(f"{where} is None, not a list of documents. Use [] where there is no document.")
+        if isinstance(row, (set, frozenset)) and self.name == "predicted":
+            raise InvalidInputError(f"{where} is a set, which has no order. Give the ranking as a list, best first.")
+        if type(row) is not tuple and shape_of(row) is not None:
+            raise InvalidInputError(
+                f"{where} is {describe_type(row)}, not a list of documents: `{self.name}` looks like a flat list. "
+                "It must hold one list for each query. For a single query write [[...]]."
+            )
+        if isinstance(row, (bytes, BaseException)) or not isinstance(row, Iterable):
+            raise InvalidInputError(
+                f"{where} is {describe_type(row)}, not a list of documents. Give one list for each query."
+            )
+        return list(row)
+
+    def _learn_shapes(self) -> Shape | None:
+        """Decide once for each type how it is read; the one shape of all, if there is only one type."""
+        for type_ in set(map(type, self._unpaired)):
+            position = next(i for i, d in enumerate(self._unpaired) if type(d) is type_)
+            shape = shape_of(self._unpaired[position])
+            if shape is None:
+                hint = " Use [] where nothing was retrieved." if type_ is type(None) else ""
+                hint = " Is it nested once too deep?" if issubclass(type_, (list, tuple, set)) else hint
+                if issubclass(type_, (int, float)) or hasattr(self._unpaired[position], "__index__"):
+                    hint = ' For bare ids write {"id": ...}, or call `evaluate_ids`.'
+                raise InvalidInputError(
+                    f"{self._place(position)}: {describe_type(self._unpaired[position])} is not a document: "
+                    f"it has neither an id nor a text.{hint}"
+                )
+            self._shapes[type_] = shape
+        return next(iter(self._shapes.values())) if len(self._shapes) == 1 else None
+
+    def _read(
+        self, one: Callable[[Any, Shape], Any], bulk: Callable[[Shape], Callable[[Any], Any]] | None = None
+    ) -> list[Any]:
+        """A column, in one sweep where all documents are of one type; a document that fails is named."""
+        if bulk is not None and self._single_shape is not None:
+            try:
+                return list(map(bulk(self._single_shape), self._unpaired))
+            except Exception:  # noqa: S110 - the careful loop below says which document it was
+                pass
+        column = []
+        for position, document in enumerate(self._unpaired):
+            try:
+                column.append(one(document, self._shapes[type(document)]))
+            except Exception as error:
+                raise InvalidInputError(
+                    f"{self._place(position)}: reading {describe_type(document)} failed "
+                    f"({type(error).__name__}: {error!s:.200}). Convert it to a mapping with 'id' and 'text' first."
+                ) from error
+        return column
+
+    def _require(self, column: list[Any], has_other: Callable[[Any, Shape], object]) -> None:
+        """Every document that lacks this must have the other of id and text."""
+        for position, value in enumerate(column):
+            document = self._unpaired[position]
+            if value is None and not has_other(document, self._shapes[type(document)]):
+                raise InvalidInputError(
+                    f"{self._place(position)}: {describe_type(document)} has neither an id nor a text. "
+                    "Give each document an 'id', a 'text', or both."
+                )
+
+    def _place(self, position: int) -> str:
+        query = int(np.searchsorted(self.offsets, position, side="right")) - 1
+        rank = position - int(self.offsets[query])
+        return f"`{self.name}[{query}][{rank}]` (query {query}, rank {rank + 1})"

@@ -1,0 +1,86 @@
+"""The documents of krag_eval: what is read from a framework's, and two that users can make themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from krag_eval.errors import InvalidInputError
+from krag_eval.shapes import describe_type, read_grade, read_id, read_score, read_text, shape_of, split_pair
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as krag_eval sees it.
+
+    Attributes:
+        id: The id, or None.
+        text: The text, or None.
+        grade: How relevant a gold document is, 0 or more; None where none was given (which counts as 1).
+        score: What the retriever gave it, or None. Never used for ranking.
+        metadata: Everything else.
+    """
+
+    id: str | None = None
+    text: str | None = None
+    grade: float | None = None
+    score: float | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+class KragDocument:
+    """A document with `page_content` and `metadata`, for notebooks written for the package krag.
+
+    >>> KragDocument("Returns take 14 days.", {"id": "faq-3"}).metadata["id"]
+    'faq-3'
+    """
+
+    def __init__(self, page_content: str = "", metadata: Mapping[str, Any] | None = None) -> None:
+        self.page_content = page_content
+        self.metadata = dict(metadata or {})
+
+    def __repr__(self) -> str:
+        return f"KragDocument(page_content={self.page_content!r}, metadata={self.metadata!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, KragDocument):
+            return NotImplemented
+        return self.page_content == other.page_content and self.metadata == other.metadata
+
+    def __hash__(self) -> int:
+        return hash(self.page_content)
+
+
+def as_document(
+    document: object, *, id_key: str | None = None, grade_key: str = "relevance", is_gold: bool = False
+) -> Document:
+    """Read any document into a `Document`.
+
+    Args:
+        document: What the table of this module lists.
+        id_key: Read the id from the metadata under this key, and from nowhere else.
+        grade_key: Read the grade of a gold document from the metadata under this key.
+        is_gold: The number of a `(document, number)` pair is a grade, not a score, and a grade is read.
+
+    Raises:
+        InvalidInputError: It is no document, or has neither id nor text.
+
+    >>> as_document({"id": 7, "content": "Open from 9 to 18.", "meta": {"lang": "en"}})
+    Document(id='7', text='Open from 9 to 18.', grade=None, score=None, metadata={'lang': 'en'})
+    """
+    inner, number = split_pair(document)
+    shape = shape_of(inner)
+    if shape is None:
+        raise InvalidInputError(f"{describe_type(inner)} is not a document: it has neither an id nor a text.")
+    text, id_ = read_text(inner, shape), read_id(inner, shape, id_key)
+    if text is None and id_ is None and (id_key is None or read_id(inner, shape, None) is None):
+        raise InvalidInputError(f"{describe_type(inner)} has neither an id nor a text.")
+    score = None if is_gold else read_score(inner, number)
+    return Document(
+        id=id_,
+        text=text,
+        grade=read_grade(document, grade_key) if is_gold else None,
+        score=score,
+        metadata=dict(shape.metadata(inner)),
+    )

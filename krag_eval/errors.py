@@ -1,0 +1,68 @@
+"""Every error that is raised on purpose.
+
+    KragEvalError
+    ├── InvalidInputError (ValueError)          a value that was passed cannot be used
+    │   └── UnknownMetricError (KeyError)       a metric or result key that does not exist
+    └── MissingDependencyError (ImportError)    an optional package is not installed
+
+    KragEvalWarning (UserWarning)               the result stands, but look at this
+
+A message has three parts: what is wrong with the value given, what would be right, what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class KragEvalError(Exception):
+    """Base class of every error that krag_eval raises on purpose."""
+
+
+class InvalidInputError(KragEvalError, ValueError):
+    """A value that was passed cannot be used."""
+
+
+class UnknownMetricError(InvalidInputError, KeyError):
+    """A metric, or a key of a result, that does not exist."""
+
+    __str__ = Exception.__str__  # KeyError would print the repr of the message
+
+
+class MissingDependencyError(KragEvalError, ImportError):
+    """An optional package is not installed.
+
+    Args:
+        needed_by: What needs it, as the user wrote it.
+        package: The name of the package that is missing.
+        extra: The extra of krag-eval that brings it.
+    """
+
+    def __init__(self, needed_by: str, package: str, extra: str) -> None:
+        super().__init__(
+            f"`{needed_by}` needs the package {package!r}, which is not installed. "
+            f'Install it with: pip install "krag-eval[{extra}]"',
+            name=package,
+        )
+        self.needed_by = needed_by
+        self.package = package
+        self.extra = extra
+
+    def __reduce__(self) -> tuple[type[MissingDependencyError], tuple[str, str, str]]:
+        return type(self), (self.needed_by, self.package, self.extra)
+
+
+class KragEvalWarning(UserWarning):
+    """The result stands, but something about the input deserves a look."""
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """A sentence that names the nearest known name, or an empty string.
+
+    >>> did_you_mean("ndgc", ["ndcg", "recall"])
+    " Did you mean 'ndcg'?"
+    """
+    close = difflib.get_close_matches(str(name).lower(), {k.lower(): k for k in known}, n=1)
+    by_lower = {k.lower(): k for k in known}
+    return f" Did you mean {by_lower[close[0]]!r}?" if close else ""

@@ -1,0 +1,207 @@
+"""The front of the evaluation: one call from lists of documents to numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
+
+from krag_eval.callbacks import EvaluationCallback
+from krag_eval.errors import InvalidInputError
+from krag_eval.pipeline import MetricFunction, choose_metrics, match_and_judge, measure
+from krag_eval.results import EvaluationResult, key_of
+from krag_eval.settings import (
+    AveragingMethod,
+    MatchingCriteria,
+    ScoringSettings,
+    Settings,
+    check_cut_offs,
+    make_settings,
+    one_of,
+)
+from krag_eval.text import Normalizer, normalize
+
+DEFAULT_CUT_OFFS = (1, 3, 5, 10)
+
+
+def evaluate(
+    actual: object,
+    predicted: object,
+    k: int | Sequence[int | None] | None = DEFAULT_CUT_OFFS,
+    *,
+    metrics: str | Sequence[str | MetricFunction] | None = None,
+    match_method: str | Sequence[str] = "text",
+    threshold: float | Mapping[str, float] = 0.5,
+    rouge_measure: str = "fmeasure",
+    containment: str = "either",
+    tokenizer: Any = "words",
+    use_stemmer: bool = False,
+    normalize: Normalizer | None = normalize,
+    id_key: str | None = None,
+    grade_key: str = "relevance",
+    precision_denominator: str = "retrieved",
+    gain: str = "exponential",
+    queries: Sequence[str] | None = None,
+    query_ids: Sequence[str] | None = None,
+    callbacks: Sequence[EvaluationCallback] = (),
+    raise_errors: bool = False,
+) -> EvaluationResult:
+    """Score rankings against gold documents: all metrics at all cut-offs from one matching pass.
+
+    Args:
+        actual: The gold documents of each query: a list of lists. A gold document may carry a grade, as
+            `(document, grade)` or in its metadata; 0 means judged not relevant.
+        predicted: The retrieved documents of each query, best first. Where a retriever raised, put the exception in
+            the place of the list: it counts as nothing retrieved and is reported.
+        k: One cut-off or several, each at least 1; None scores all ranks.
+        metrics: Names of `METRICS`, or functions `(judgments, k) -> array of shape (n_queries,)`; all by default.
+        match_method: `"id"`, `"text"`, `"containment"`, `"rouge1"`, `"rouge2"`, `"rougeL"`, or a list of these of
+            which the first that holds wins.
+        threshold: The ROUGE from which two texts match, 0 to 1; a mapping gives one a method.
+        rouge_measure: `"fmeasure"`, `"recall"` (of the gold text) or `"precision"`.
+        containment: `"either"`, `"gold_in_retrieved"` or `"retrieved_in_gold"`.
+        tokenizer: `"words"`, `"rouge_score"`, `"characters"`, `"whitespace"`, `"kiwi"`, an object with
+            `tokenize(text)`, or a function.
+        use_stemmer: Porter's stemmer on ASCII tokens.
+        normalize: What is done to texts before they are compared as wholes; None compares them raw.
+        id_key: Read ids from the metadata under this key alone, for example `"doc_id"` to score chunks by document.
+        grade_key: Read grades from the metadata under this key.
+        precision_denominator: `"retrieved"` divides by min(k, number retrieved), `"k"` by k as TREC does.
+        gain: `"exponential"` (2^grade - 1) or `"linear"` (the grade).
+        queries: The texts of the queries, for `per_query` and `explain`.
+        query_ids: The ids of the queries.
+        callbacks: Receivers of scores.
+        raise_errors: Let an error of a callback through.
+
+    Returns:
+        The result; `result["recall@5"]` is the mean over queries, `result["micro_recall@5"]` pools them.
+
+    Raises:
+        InvalidInputError: Something given cannot be used; the message names the place.
+        UnknownMetricError: A metric is not known.
+        MissingDependencyError: The tokenizer needs a package that is not installed.
+
+    >>> gold = [["a", "b", "e"], ["c", "d"]]
+    >>> retrieved = [["a", "b", "e"], ["f", "d", "e"]]
+    >>> result = evaluate(gold, retrieved, k=(1, 3), metrics=["recall", "ndcg"])
+    >>> result["recall@3"], result["micro_recall@3"], round(result["ndcg@3"], 4)
+    (0.75, 0.8, 0.6934)
+    """
+    settings = Settings(
+        match_method=match_method,
+        threshold=threshold,
+        rouge_measure=rouge_measure,
+        containment=containment,
+        tokenizer=tokenizer,
+        use_stemmer=use_stemmer,
+        normalize=normalize,
+        id_key=id_key,
+        grade_key=grade_key,
+        precision_denominator=precision_denominator,
+        gain=gain,
+    )
+    cut_offs, table = check_cut_offs(k), choose_metrics(metrics, settings)
+    judged = match_and_judge(actual, predicted, settings)
+    return measure(
+        judged,
+        cut_offs,
+        table,
+        queries=queries,
+        query_ids=query_ids,
+        callbacks=callbacks,
+        raise_errors=raise_errors,
+    )
+
+
+def evaluate_all(
+    actual: object,
+    predicted: object,
+    k: int | None = None,
+    *,
+    averaging_method: str = AveragingMethod.BOTH,
+    matching_criteria: str = MatchingCriteria.ALL,
+    callbacks: Sequence[EvaluationCallback] = (),
+    raise_errors: bool = False,
+    **settings: Unpack[ScoringSettings],
+) -> dict[str, float | None]:
+    """Hit rate, MRR, recall, precision, F1, MAP and nDCG at one cut-off, as a dict.
+
+    Args:
+        actual: The gold documents of each query: a list of lists.
+        predicted: The retrieved documents of each query, best first.
+        k: The cut-off, at least 1; None scores all ranks.
+        averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
+        matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
+        callbacks: Receivers of scores.
+        raise_errors: Let an error of a callback through.
+        **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
+
+    Returns:
+        `hit_rate`, `mrr`, `micro_recall`, `macro_recall`, `micro_precision`, `macro_precision`, `micro_f1`,
+        `macro_f1`, `map`, `ndcg`. A key is never missing; a value is None where it is undefined for every query.
+
+    Raises:
+        InvalidInputError: Something given cannot be used; the message names the place.
+
+    >>> evaluate_all([["a", "b"]], [["b", "x"]], k=1)["macro_recall"]
+    0.5
+    """
+    check_one_cut_off(k)
+    face = Familiar(averaging_method, matching_criteria)
+    checked = make_settings(**settings)
+    judged = match_and_judge(actual, predicted, checked)
+    result = measure(
+        judged,
+        (k,),
+        choose_metrics(face.metrics(FAMILIAR_METRICS), checked),
+        criteria=face.criteria,
+        callbacks=callbacks,
+        raise_errors=raise_errors,
+    )
+    return face.values(result, k, FAMILIAR_METRICS)
+
+
+FAMILIAR_METRICS = ("hit_rate", "mrr", "recall", "precision", "f1", "map", "ndcg")
+
+
+class Familiar:
+    """The keys and the hit rate that users of the package krag know.
+
+    Attributes:
+        averaging: Which means recall, precision and F1 have.
+        criteria: What the hit rate means.
+    """
+
+    def __init__(self, averaging_method: str, matching_criteria: str) -> None:
+        self.averaging = AveragingMethod(one_of("averaging_method", averaging_method, list(AveragingMethod)))
+        self.criteria = MatchingCriteria(one_of("matching_criteria", matching_criteria, list(MatchingCriteria)))
+
+    def metrics(self, names: Sequence[str]) -> list[str]:
+        """The names in `METRICS` for these names."""
+        return [self._own_name(name) for name in names]
+
+    def values(self, result: EvaluationResult, k: int | None, names: Sequence[str]) -> dict[str, float | None]:
+        """The values under the familiar keys, without the cut-off."""
+        values: dict[str, float | None] = {}
+        for name in names:
+            key = key_of(self._own_name(name), k)
+            if f"micro_{key}" not in result:
+                values[name] = result[key]
+                continue
+            if self.averaging != AveragingMethod.MACRO:
+                values[f"micro_{name}"] = result[f"micro_{key}"]
+            if self.averaging != AveragingMethod.MICRO:
+                values[f"macro_{name}"] = result[key]
+        return values
+
+    def _own_name(self, name: str) -> str:
+        return "hit_rate_all" if name == "hit_rate" and self.criteria == MatchingCriteria.ALL else name
+
+
+def check_one_cut_off(k: object) -> None:
+    """A dict without cut-offs in its keys can hold one only.
+
+    Raises:
+        InvalidInputError: `k` is no single cut-off.
+    """
+    if len(check_cut_offs(k)) != 1 or isinstance(k, (list, tuple, range)):
+        raise InvalidInputError(f"`k` must be one integer here, got {k!r:.60}. For several use `evaluate(..., k={k})`.")

@@ -1,0 +1,257 @@
+"""The familiar evaluator classes, a thin face over the pipeline: match once, then ask for any metric at any k."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Unpack
+
+from krag_eval.callbacks import EvaluationCallback
+from krag_eval.errors import InvalidInputError
+from krag_eval.evaluation import FAMILIAR_METRICS, Familiar, check_one_cut_off
+from krag_eval.pipeline import Judged, choose_metrics, match_and_judge, measure
+from krag_eval.results import EvaluationResult
+from krag_eval.settings import (
+    DEFAULT_THRESHOLD,
+    ROUGE_METHODS,
+    AveragingMethod,
+    MatchingCriteria,
+    ScoringSettings,
+    TokenizerType,
+    make_settings,
+    one_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Values = dict[str, float | None]
+
+
+class OfflineRetrievalEvaluators:
+    """Scores fixed lists of gold and retrieved documents; matching is done once, when the evaluator is made.
+
+    Args:
+        actual_docs: The gold documents of each query: a list of lists.
+        predicted_docs: The retrieved documents of each query, best first.
+        match_method: A method or a list of methods of which the first that holds wins.
+        averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
+        matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
+        callbacks: Receivers of scores; each call below is an evaluation of its own to them.
+        raise_errors: Let an error of a callback through.
+        **settings: Further scoring settings that `evaluate` takes.
+
+    Attributes:
+        judged: The input, matched and judged.
+
+    Raises:
+        InvalidInputError: Something given cannot be used; the message names the place.
+
+    >>> ev = OfflineRetrievalEvaluators([["a", "b"]], [["b", "x"]])
+    >>> ev.calculate_recall(k=1)
+    {'micro_recall': 0.5, 'macro_recall': 0.5}
+    """
+
+    def __init__(
+        self,
+        actual_docs: object,
+        predicted_docs: object,
+        match_method: str | Sequence[str] = "text",
+        averaging_method: str = AveragingMethod.BOTH,
+        matching_criteria: str = MatchingCriteria.ALL,
+        *,
+        callbacks: Sequence[EvaluationCallback] = (),
+        raise_errors: bool = False,
+        **settings: Unpack[ScoringSettings],
+    ) -> None:
+        self._face = Familiar(averaging_method, matching_criteria)
+        self._callbacks = callbacks
+        self._raise_errors = raise_errors
+        settings["match_method"] = match_method
+        self.judged: Judged = match_and_judge(actual_docs, predicted_docs, make_settings(**settings))
+
+    def calculate_hit_rate(self, k: int | None = None) -> Values:
+        """`{"hit_rate"}`: the share of queries that are hits under the matching criteria."""
+        return self._values(["hit_rate"], k)
+
+    def calculate_mrr(self, k: int | None = None) -> Values:
+        """`{"mrr"}`: the mean reciprocal rank."""
+        return self._values(["mrr"], k)
+
+    def calculate_recall(self, k: int | None = None) -> Values:
+        """`{"micro_recall", "macro_recall"}`, or the one asked for."""
+        return self._values(["recall"], k)
+
+    def calculate_precision(self, k: int | None = None) -> Values:
+        """`{"micro_precision", "macro_precision"}`, or the one asked for."""
+        return self._values(["precision"], k)
+
+    def calculate_f1_score(self, k: int | None = None) -> Values:
+        """`{"micro_f1", "macro_f1"}`, or the one asked for."""
+        return self._values(["f1"], k)
+
+    def calculate_map(self, k: int | None = None) -> Values:
+        """`{"map"}`: the mean average precision."""
+        return self._values(["map"], k)
+
+    def calculate_ndcg(self, k: int | None = None) -> Values:
+        """`{"ndcg"}`: the mean normalised discounted cumulative gain."""
+        return self._values(["ndcg"], k)
+
+    def evaluate_all(self, k: int | None = None) -> Values:
+        """All of the above in one dict."""
+        return self._values(FAMILIAR_METRICS, k)
+
+    def result(self, k: int | Sequence[int | None] | None = None) -> EvaluationResult:
+        """The full result, with rows by query, `explain` and the signature; no callbacks are called."""
+        from krag_eval.settings import check_cut_offs
+
+        table = choose_metrics(None, self.judged.batch.settings)
+        return measure(self.judged, check_cut_offs(k), table, criteria=MatchingCriteria.PARTIAL)
+
+    def visualize_results(self, k: int | None = None) -> Figure:
+        """A bar chart of all values at `k`, as a matplotlib figure; nothing is opened.
+
+        Raises:
+            MissingDependencyError: matplotlib is not installed.
+        """
+        from krag_eval.charts import bar_chart
+
+        title = "Retrieval metrics" + (f" at k = {k}" if k is not None else "")
+        return bar_chart(self.evaluate_all(k), title)
+
+    def _values(self, names: Sequence[str], k: int | None) -> Values:
+        check_one_cut_off(k)
+        result = measure(
+            self.judged,
+            (k,),
+            choose_metrics(self._face.metrics(names), self.judged.batch.settings),
+            criteria=self._face.criteria,
+            callbacks=self._callbacks,
+            raise_errors=self._raise_errors,
+        )
+        return self._face.values(result, k, names)
+
+
+class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
+    """`OfflineRetrievalEvaluators` that match by ROUGE.
+
+    Args:
+        actual_docs: The gold documents of each query: a list of lists.
+        predicted_docs: The retrieved documents of each query, best first.
+        match_method: `"rouge1"`, `"rouge2"` or `"rougeL"`.
+        averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
+        matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
+        threshold: The ROUGE from which two texts match, 0 to 1.
+        tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
+        callbacks: Receivers of scores.
+        raise_errors: Let an error of a callback through.
+        **settings: Further scoring settings that `evaluate` takes, such as `use_stemmer`.
+    """
+
+    def __init__(
+        self,
+        actual_docs: object,
+        predicted_docs: object,
+        match_method: str = "rouge1",
+        averaging_method: str = AveragingMethod.BOTH,
+        matching_criteria: str = MatchingCriteria.ALL,
+        threshold: float = DEFAULT_THRESHOLD,
+        tokenizer: Any = "words",
+        *,
+        callbacks: Sequence[EvaluationCallback] = (),
+        raise_errors: bool = False,
+        **settings: Unpack[ScoringSettings],
+    ) -> None:
+        settings["threshold"] = threshold
+        settings["tokenizer"] = tokenizer
+        super().__init__(
+            actual_docs,
+            predicted_docs,
+            one_of("match_method", match_method, ROUGE_METHODS),
+            averaging_method,
+            matching_criteria,
+            callbacks=callbacks,
+            raise_errors=raise_errors,
+            **settings,
+        )
+
+
+class RAGEvaluator:
+    """Settings once, then the documents of each call.
+
+    Args:
+        match_method: A method or a list of methods of which the first that holds wins.
+        averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
+        matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
+        rouge_threshold: The ROUGE from which two texts match, 0 to 1.
+        tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
+        callbacks: Receivers of scores.
+        raise_errors: Let an error of a callback through.
+        **settings: Further scoring settings that `evaluate` takes.
+
+    >>> rag = RAGEvaluator(match_method="rouge1", rouge_threshold=0.6)
+    >>> rag.evaluate_all([["Refunds take three days."]], [["Refunds take three working days."]], k=1)["hit_rate"]
+    1.0
+    """
+
+    def __init__(
+        self,
+        match_method: str | Sequence[str] = "text",
+        averaging_method: str = AveragingMethod.BOTH,
+        matching_criteria: str = MatchingCriteria.ALL,
+        rouge_threshold: float = DEFAULT_THRESHOLD,
+        tokenizer: str | TokenizerType | Any = "words",
+        *,
+        callbacks: Sequence[EvaluationCallback] = (),
+        raise_errors: bool = False,
+        **settings: Unpack[ScoringSettings],
+    ) -> None:
+        settings["threshold"] = rouge_threshold
+        settings["tokenizer"] = tokenizer
+        settings["match_method"] = match_method
+        make_settings(**settings)  # a mistake is reported here, not at the first call
+        Familiar(averaging_method, matching_criteria)
+        self._settings = settings
+        self._averaging_method = averaging_method
+        self._matching_criteria = matching_criteria
+        self._callbacks = callbacks
+        self._raise_errors = raise_errors
+        self._evaluator: OfflineRetrievalEvaluators | None = None
+
+    def evaluate_all(
+        self, actual_docs: object, predicted_docs: object, k: int | None = None, visualize: bool = False
+    ) -> Values:
+        """Score these documents; earlier ones are forgotten.
+
+        Args:
+            actual_docs: The gold documents of each query: a list of lists.
+            predicted_docs: The retrieved documents of each query, best first.
+            k: The cut-off, at least 1; None scores all ranks.
+            visualize: Also draw the chart of `visualize_results` and show it in a notebook.
+        """
+        settings = dict(self._settings)
+        self._evaluator = OfflineRetrievalEvaluators(
+            actual_docs,
+            predicted_docs,
+            averaging_method=self._averaging_method,
+            matching_criteria=self._matching_criteria,
+            callbacks=self._callbacks,
+            raise_errors=self._raise_errors,
+            **settings,  # type: ignore[arg-type]
+        )
+        values = self._evaluator.evaluate_all(k)
+        if visualize:
+            from krag_eval.charts import show
+
+            show(self._evaluator.visualize_results(k))
+        return values
+
+    def get_evaluator(self) -> OfflineRetrievalEvaluators:
+        """The evaluator of the last call.
+
+        Raises:
+            InvalidInputError: There was no call yet.
+        """
+        if self._evaluator is None:
+            raise InvalidInputError("There is no evaluator yet. Call evaluate_all(actual_docs, predicted_docs) first.")
+        return self._evaluator

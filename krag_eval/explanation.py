@@ -1,0 +1,191 @@
+"""What happened in one query: which gold document was found where, by what, and what each rank earned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from krag_eval.documents import Document, as_document
+from krag_eval.judgments import Judgments, identity_keys
+from krag_eval.matching import Batch, Matches
+from krag_eval.matching.batch import MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One matching pair.
+
+    Attributes:
+        gold: The gold document, as a place in the query's gold list, from 0.
+        rank: The rank, from 1.
+        method: The method that matched: of several, the first that holds.
+        similarity: From 0 to 1; 1 for methods that know only yes and no.
+    """
+
+    gold: int
+    rank: int
+    method: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class GoldOutcome:
+    """What became of one gold document.
+
+    Attributes:
+        document: The document as it was read.
+        is_counted: Whether it is a gold document; one judged not relevant (grade 0) is none.
+        repeat_of: The place of an earlier gold document that is the same, else None. Both count as one.
+        match: How it was found, at its best rank; None where it was missed or is not counted.
+    """
+
+    document: Document
+    is_counted: bool
+    repeat_of: int | None
+    match: Match | None
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether it counts and no rank matches it."""
+        return self.is_counted and self.repeat_of is None and self.match is None
+
+
+@dataclass(frozen=True, slots=True)
+class RankOutcome:
+    """What one rank earned.
+
+    Attributes:
+        rank: The rank, from 1.
+        document: The document as it was read.
+        repeat_of: The rank of an earlier document that is the same, else None.
+        is_relevant: It matches a gold document and repeats no earlier rank.
+        is_credited: It is given a gold document of its own, which average precision and nDCG count.
+        matches: Every gold document that it matches.
+    """
+
+    rank: int
+    document: Document
+    repeat_of: int | None
+    is_relevant: bool
+    is_credited: bool
+    matches: tuple[Match, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One query, explained; print it.
+
+    Attributes:
+        index: Which query, from 0.
+        query: Its text or id, where one was given.
+        gold: One entry a gold document, in the order given.
+        ranks: One entry a retrieved document, in rank order.
+        error: What the retriever raised, if it did.
+    """
+
+    index: int
+    query: str | None
+    gold: tuple[GoldOutcome, ...]
+    ranks: tuple[RankOutcome, ...]
+    error: str | None = None
+
+    @property
+    def missed(self) -> tuple[GoldOutcome, ...]:
+        """The gold documents that no rank matches."""
+        return tuple(outcome for outcome in self.gold if outcome.is_missed)
+
+    def __str__(self) -> str:
+        counted = [outcome for outcome in self.gold if outcome.is_counted and outcome.repeat_of is None]
+        title = f"Query {self.index}" + (f": {self.query}" if self.query else "")
+        lines = [title, f"  gold: {len(counted)}, found: {len(counted) - len(self.missed)}"]
+        if self.error is not None:
+            lines.append(f"  the retriever raised {self.error}")
+        for place, outcome in enumerate(self.gold):
+            lines.append(f"    [{place}] {_show(outcome.document)}: {_what_became(outcome)}")
+        lines.append(f"  retrieved: {len(self.ranks)}")
+        for rank in self.ranks:
+            lines.append(f"    {rank.rank:>3}. {_show(rank.document)}: {_earned(rank)}")
+        return "\n".join(lines)
+
+
+def explain(batch: Batch, matches: Matches, judged: Judgments, index: int, query: str | None) -> Explanation:
+    """Explain query `index` of a batch."""
+    settings = batch.settings
+    gold_start, gold_stop = batch.actual.offsets[index : index + 2].tolist()
+    start, stop = batch.predicted.offsets[index : index + 2].tolist()
+    first, last = np.searchsorted(matches.predicted, [start, stop]).tolist()
+    found = [
+        Match(actual - gold_start, predicted - start + 1, matches.methods[method], similarity)
+        for actual, predicted, similarity, method in zip(
+            matches.actual[first:last].tolist(),
+            matches.predicted[first:last].tolist(),
+            matches.similarity[first:last].tolist(),
+            matches.method[first:last].tolist(),
+            strict=True,
+        )
+    ]
+    repeat_of = _earlier_equal([key.predicted[start:stop].tolist() for key in identity_keys(batch)])
+    relevant = set(judged.relevant_rank[judged.relevant_query == index].tolist())
+    credited = set(judged.credited_rank[judged.credited_query == index].tolist())
+    ranks = tuple(
+        RankOutcome(
+            rank=rank,
+            document=as_document(document, id_key=settings.id_key),
+            repeat_of=repeat_of.get(rank),
+            is_relevant=rank in relevant,
+            is_credited=rank in credited,
+            matches=tuple(match for match in found if match.rank == rank),
+        )
+        for rank, document in enumerate(batch.predicted.documents[start:stop], 1)
+    )
+    # Gold documents that are the same have one number; those that are not counted have none.
+    numbers = judged.gold_number[gold_start:gold_stop].tolist()
+    gold = tuple(
+        GoldOutcome(
+            document=as_document(document, id_key=settings.id_key, grade_key=settings.grade_key, is_gold=True),
+            is_counted=number >= 0,
+            repeat_of=numbers.index(number) if number >= 0 and numbers.index(number) < place else None,
+            match=next((m for m in found if number >= 0 and numbers[m.gold] == number and m.rank in relevant), None),
+        )
+        for place, (document, number) in enumerate(
+            zip(batch.actual.documents[gold_start:gold_stop], numbers, strict=True)
+        )
+    )
+    return Explanation(index, query, gold, ranks, batch.predicted.errors.get(index))
+
+
+def _earlier_equal(keys: list[list[int]]) -> dict[int, int]:
+    """For each rank that repeats an earlier one, that rank."""
+    repeats: dict[int, int] = {}
+    for key in keys:
+        seen: dict[int, int] = {}
+        for rank, code in enumerate(key, 1):
+            if code != MISSING and (earlier := seen.setdefault(code, rank)) != rank:
+                repeats[rank] = min(earlier, repeats.get(rank, earlier))
+    return repeats
+
+
+def _show(document: Document, most: int = 60) -> str:
+    text = " ".join((document.text or "").split())
+    text = text if len(text) <= most else text[: most - 1] + "…"
+    return " ".join(part for part in (document.id, repr(text) if text else "") if part)
+
+
+def _what_became(outcome: GoldOutcome) -> str:
+    if not outcome.is_counted:
+        return "not counted, its grade is 0"
+    if outcome.repeat_of is not None:
+        return f"the same as [{outcome.repeat_of}]"
+    if outcome.match is None:
+        return "missed"
+    return f"found at rank {outcome.match.rank} by {outcome.match.method} ({outcome.match.similarity:.3f})"
+
+
+def _earned(outcome: RankOutcome) -> str:
+    if outcome.repeat_of is not None:
+        return f"repeats rank {outcome.repeat_of}"
+    if not outcome.is_relevant:
+        return "-"
+    by = ", ".join(f"[{m.gold}] by {m.method} ({m.similarity:.3f})" for m in outcome.matches)
+    return f"{'credited' if outcome.is_credited else 'relevant'}: matches {by}"

@@ -1,0 +1,24 @@
+"""Who matches whom, for a whole batch of queries at once. This room knows nothing of ranks."""
+
+from krag_eval.matching.batch import Batch
+from krag_eval.matching.containment import match_containment
+from krag_eval.matching.equality import match_ids, match_texts
+from krag_eval.matching.matches import Matcher, Matches, merge
+from krag_eval.matching.rouge import match_rouge
+
+__all__ = ["MATCHERS", "Batch", "Matcher", "Matches", "find_matches"]
+
+MATCHERS: dict[str, Matcher] = {
+    "id": match_ids,
+    "text": match_texts,
+    "containment": match_containment,
+    "rouge1": match_rouge,
+    "rouge2": match_rouge,
+    "rougeL": match_rouge,
+}
+
+
+def find_matches(batch: Batch) -> Matches:
+    """The match relation of a batch under its settings; of several methods, the first that holds wins."""
+    methods = batch.settings.methods
+    return merge([MATCHERS[method](batch, method) for method in methods], methods, len(batch.actual.documents))

@@ -1,0 +1,128 @@
+"""A batch of queries as integers: each text and id is numbered once, whatever the number of its copies."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from krag_eval.columns import IntArray, Side
+from krag_eval.errors import InvalidInputError
+from krag_eval.matching.tokens import TokenTable
+from krag_eval.settings import Settings
+from krag_eval.text import normalize
+
+MISSING = -1
+
+
+class Codes(NamedTuple):
+    """Two columns of values as integers; equal values have equal integers, a missing one has `MISSING`.
+
+    Attributes:
+        actual: One for each gold document.
+        predicted: One for each retrieved document.
+        size: How many different values there are.
+    """
+
+    actual: IntArray
+    predicted: IntArray
+    size: int
+
+
+class Pairs(NamedTuple):
+    """Candidate pairs of one block: positions in the columns of the two sides."""
+
+    actual: IntArray
+    predicted: IntArray
+
+
+class Batch:
+    """Both sides of some queries, with the integer columns that the matchers work on.
+
+    Attributes:
+        actual: The gold side.
+        predicted: The retrieved side.
+        settings: The scoring settings.
+        unique_texts: Every different text once.
+    """
+
+    def __init__(self, actual: Side, predicted: Side, settings: Settings) -> None:
+        self.actual = actual
+        self.predicted = predicted
+        self.settings = settings
+
+    def __len__(self) -> int:
+        return len(self.actual)
+
+    @functools.cached_property
+    def _numbered_texts(self) -> tuple[Codes, list[str]]:
+        return number(self.actual.texts, self.predicted.texts)
+
+    @property
+    def texts(self) -> Codes:
+        """Raw texts as integers: positions in `unique_texts`."""
+        return self._numbered_texts[0]
+
+    @property
+    def unique_texts(self) -> list[str]:
+        """Every different raw text once."""
+        return self._numbered_texts[1]
+
+    @functools.cached_property
+    def normal_forms(self) -> list[str]:
+        """The normalised form of each unique text."""
+        normalizer = self.settings.normalize
+        if normalizer is None:
+            return self.unique_texts
+        forms = list(map(normalizer, self.unique_texts))
+        if normalizer is not normalize and not set(map(type, forms)) <= {str}:
+            odd = next(form for form in forms if not isinstance(form, str))
+            raise InvalidInputError(f"`normalize` returned a {type(odd).__name__}. It must return a string.")
+        return forms
+
+    @functools.cached_property
+    def normal_texts(self) -> Codes:
+        """Texts as integers that are equal where the normalised texts are; `MISSING` for an empty one."""
+        of_unique, _ = number(self.normal_forms, [])
+        forms = of_unique.actual
+        forms[[position for position, form in enumerate(self.normal_forms) if not form]] = MISSING
+        forms = np.append(forms, MISSING)  # a missing text has the code -1: the last place
+        return Codes(forms[self.texts.actual], forms[self.texts.predicted], of_unique.size)
+
+    @functools.cached_property
+    def tokens(self) -> TokenTable:
+        """The tokens of each unique text."""
+        return TokenTable.of(self.unique_texts, self.settings.load_tokenizer())
+
+    @functools.cached_property
+    def ids(self) -> Codes:
+        """Ids as integers."""
+        return number(self.actual.ids, self.predicted.ids)[0]
+
+    def pair_blocks(self, block: int = 1 << 15) -> Iterator[Pairs]:
+        """Every gold document of a query with every retrieved one, at most `block` pairs at a time."""
+        n_actual, n_predicted = self.actual.sizes, self.predicted.sizes
+        ends = np.cumsum(n_actual * n_predicted)
+        total = int(ends[-1]) if len(ends) else 0
+        for start in range(0, total, block):
+            pair = np.arange(start, min(start + block, total))
+            query = np.searchsorted(ends, pair, side="right")
+            within = pair - (ends - n_actual * n_predicted)[query]
+            gold, rank = np.divmod(within, n_predicted[query])
+            yield Pairs(self.actual.offsets[query] + gold, self.predicted.offsets[query] + rank)
+
+
+def number(actual: Sequence[Hashable], predicted: Sequence[Hashable]) -> tuple[Codes, list[str]]:
+    """Two columns of strings as integers, and the strings in the order of their integers; None is `MISSING`."""
+    codes: dict[Hashable, int] = dict.fromkeys(chain(actual, predicted), 0)
+    codes.pop(None, None)
+    unique = list(codes)
+    codes = dict(zip(unique, range(len(unique)), strict=True))
+    codes[None] = MISSING
+    columns = (
+        np.fromiter(map(codes.__getitem__, column), dtype=np.int64, count=len(column)) for column in (actual, predicted)
+    )
+    return Codes(*columns, size=len(unique)), unique  # type: ignore[return-value]

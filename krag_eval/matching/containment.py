@@ -1,0 +1,36 @@
+"""Matching by containment: one normalised text is part of the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from krag_eval.columns import IntArray
+from krag_eval.matching.batch import Batch
+from krag_eval.matching.matches import Found
+
+
+def match_containment(batch: Batch, method: str) -> Found:
+    """Pairs of which one text contains the other, in the direction that the settings allow."""
+    direction = batch.settings.containment
+    forms = batch.normal_forms
+    codes = batch.texts
+    length = np.array([*map(len, forms), 0], dtype=np.int64)
+    actual: list[IntArray] = []
+    predicted: list[IntArray] = []
+    for pairs in batch.pair_blocks():
+        gold, retrieved = codes.actual[pairs.actual], codes.predicted[pairs.predicted]
+        possible = (length[gold] > 0) & (length[retrieved] > 0)
+        if direction == "gold_in_retrieved":
+            possible &= length[gold] <= length[retrieved]
+        elif direction == "retrieved_in_gold":
+            possible &= length[gold] >= length[retrieved]
+        candidates = np.flatnonzero(possible)
+        gold, retrieved = gold[candidates], retrieved[candidates]
+        swap = length[gold] > length[retrieved]
+        short = np.where(swap, retrieved, gold).tolist()
+        long = np.where(swap, gold, retrieved).tolist()
+        holds = np.fromiter((forms[s] in forms[t] for s, t in zip(short, long, strict=True)), bool, len(short))
+        hits = candidates[holds]
+        actual.append(pairs.actual[hits])
+        predicted.append(pairs.predicted[hits])
+    return Found.of(actual, predicted)

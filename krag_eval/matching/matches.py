@@ -1,0 +1,82 @@
+"""Who matches whom, as sparse columns, and what a matcher must be able to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from krag_eval.columns import FloatArray, IntArray
+from krag_eval.matching.batch import Batch
+
+
+class Found(NamedTuple):
+    """What one matcher found; one entry a matching pair, in any order.
+
+    Attributes:
+        actual: Positions of gold documents.
+        predicted: Positions of retrieved documents.
+        similarity: From 0 to 1; 1 for methods that know only yes and no.
+    """
+
+    actual: IntArray
+    predicted: IntArray
+    similarity: FloatArray
+
+    @classmethod
+    def of(
+        cls, actual: list[IntArray], predicted: list[IntArray], similarity: list[FloatArray] | None = None
+    ) -> Found:
+        """Join the blocks of a matcher; without similarities they are all 1."""
+        empty = np.empty(0, dtype=np.int64)
+        found_actual = np.concatenate([empty, *actual])
+        if similarity is None:
+            similarity = [np.ones(len(found_actual))]
+        return cls(
+            found_actual, np.concatenate([empty, *predicted]), np.concatenate([np.empty(0), *similarity])
+        )
+
+
+class Matcher(Protocol):
+    """Finds all pairs of a batch that match under one method."""
+
+    def __call__(self, batch: Batch, method: str) -> Found:
+        """All matching pairs."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The match relation of a batch; one entry a matching pair, sorted by retrieved, then gold position.
+
+    Attributes:
+        actual: Positions of gold documents in their column.
+        predicted: Positions of retrieved documents in theirs.
+        similarity: From 0 to 1.
+        method: Which of `methods` made the match: the first that holds.
+        methods: The names of the methods.
+    """
+
+    actual: IntArray
+    predicted: IntArray
+    similarity: FloatArray
+    method: IntArray
+    methods: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.actual)
+
+
+def merge(found: list[Found], methods: tuple[str, ...], n_actual: int) -> Matches:
+    """Join what several methods found: of a pair found twice, the first method stays."""
+    actual = np.concatenate([f.actual for f in found])
+    predicted = np.concatenate([f.predicted for f in found])
+    similarity = np.concatenate([f.similarity for f in found])
+    method = np.repeat(np.arange(len(found)), [len(f.actual) for f in found])
+    pair = predicted * max(n_actual, 1) + actual
+    order = np.lexsort((method, pair))
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = np.diff(pair[order]) != 0
+    order = order[first]
+    return Matches(actual[order], predicted[order], similarity[order], method[order], methods)

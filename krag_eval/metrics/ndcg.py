@@ -1,0 +1,65 @@
+"""nDCG: how close is the ranking to the best possible one?"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from krag_eval.columns import FloatArray
+from krag_eval.judgments import CutOff, Judgments, within
+
+# Beyond this, 2^grade comes near the largest float: the gains of such a query are scaled down together.
+_LARGE_GRADE = 500.0
+
+
+def ndcg(judged: Judgments, k: CutOff = None, *, gain: str = "exponential") -> FloatArray:
+    """Discounted gain of the first `k` ranks, relative to the ideal ranking.
+
+        DCG@k  = largest sum over ranks r <= k of gain(grade of the gold document that r is given) / log2(r + 1)
+        nDCG@k = DCG@k / DCG@k of the gold documents, highest grade first
+
+    The gain is 2^grade - 1 (`"exponential"`) or the grade (`"linear"`). Each rank is given at most one gold document
+    that it matches, each gold document at most one rank.
+
+    Shape: (n_queries,), float64. Range: 0 to 1, higher is better. NaN where a query has no gold document.
+
+    Edge cases:
+        * Nothing retrieved: 0.
+        * Fewer than k retrieved: the missing ranks gain 0, the ideal does not shrink.
+        * More gold documents than k: the ideal is cut at k too, so a perfect top k has 1.
+
+    Source: Järvelin & Kekäläinen (2002), ACM TOIS 20(4), doi:10.1145/582415.582418; exponential gain: Burges et al.
+    (2005), ICML. Like trec_eval's `ndcg_cut` (which has linear gain), every rank is discounted by log2(rank + 1).
+    """
+    gains = _gains(judged, gain)
+    discounts = _discounts(int(max(judged.n_retrieved.max(initial=0), judged.n_gold.max(initial=0))))
+    ideal_order = np.lexsort((-gains, judged.gold_query))
+    query = judged.gold_query[ideal_order]
+    rank = np.arange(1, len(query) + 1) - np.searchsorted(query, query, side="left")
+    inside = within(query, rank, k)
+    ideal = np.bincount(
+        query[inside], weights=(gains[ideal_order] * discounts[rank])[inside], minlength=len(judged)
+    )
+    value = judged.dcg(gains, discounts, k) / np.where(judged.is_defined, ideal, np.nan)
+    return np.minimum(value, 1.0)
+
+
+def _gains(judged: Judgments, gain: str) -> FloatArray:
+    """The gain of each gold document; in a query with extreme grades all are scaled alike, which nDCG cancels."""
+    highest = np.zeros(len(judged))
+    np.maximum.at(highest, judged.gold_query, judged.gold_grade)
+    top = highest[judged.gold_query]
+    if gain == "linear":
+        return np.where((top > 2.0**500) | (top < 2.0**-500), judged.gold_grade / top, judged.gold_grade)
+    shift = np.where(top > _LARGE_GRADE, np.floor(top), 0.0)
+    gains = np.exp2(judged.gold_grade - shift) - np.exp2(-shift)
+    # For tiny grades 2^grade - 1 would lose its digits: there it is grade * ln 2, and the factor cancels.
+    return np.where(top < 1e-6, judged.gold_grade / top, gains)
+
+
+@functools.lru_cache(maxsize=8)
+def _discounts(depth: int) -> FloatArray:
+    """1 / log2(rank + 1) by rank; place 0 is not used. From `math`, whose last bit does not depend on the processor."""
+    return np.array([0.0] + [1.0 / math.log2(rank + 1) for rank in range(1, depth + 1)])

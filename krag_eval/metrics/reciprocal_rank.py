@@ -1,0 +1,26 @@
+"""Reciprocal rank: how far down is the first relevant document?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from krag_eval.columns import FloatArray
+from krag_eval.judgments import CutOff, Judgments
+
+
+def reciprocal_rank(judged: Judgments, k: CutOff = None) -> FloatArray:
+    """1 over the first relevant rank among the first `k`.
+
+        RR@k = 1 / rank of the first relevant document, 0 if there is none within k
+
+    Shape: (n_queries,), float64. Range: 0 to 1, higher is better. NaN where a query has no gold document. Its mean
+    over queries is the mean reciprocal rank, `mrr`.
+
+    Edge cases:
+        * Nothing relevant within k, or nothing retrieved: 0.
+
+    Source: Voorhees (1999), TREC-8 question answering track report. trec_eval's `recip_rank` has no cut-off.
+    """
+    first = judged.first_relevant_within(k)
+    value = np.divide(1.0, first, out=np.zeros(len(judged)), where=first > 0)
+    return np.where(judged.is_defined, value, np.nan)

@@ -1,0 +1,272 @@
+"""What comes out of an evaluation: numbers by key, rows by query, and the signature of it all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, overload
+
+from krag_eval.aggregate import CountState, MeanState, NoAnswerState, is_undefined
+from krag_eval.columns import FloatArray
+from krag_eval.errors import InvalidInputError, MissingDependencyError, UnknownMetricError, did_you_mean
+from krag_eval.explanation import Explanation, explain
+
+if TYPE_CHECKING:
+    import pandas
+
+    from krag_eval.judgments import Judgments
+    from krag_eval.matching import Batch, Matches
+
+MICRO = ("recall", "precision", "f1")
+
+
+def key_of(metric: str, k: int | None) -> str:
+    """The key of a metric at a cut-off.
+
+    >>> key_of("recall", 5), key_of("recall", None)
+    ('recall@5', 'recall')
+    """
+    return metric if k is None else f"{metric}@{k}"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """One query's values.
+
+    Attributes:
+        index: Its place in the input, from 0.
+        id: Its id, where ids were given.
+        query: Its text, where texts were given.
+        values: Key to value; None where a value is undefined.
+        n_gold: Gold documents, repeats merged and those of grade 0 left out.
+        n_retrieved: Documents retrieved.
+        error: What the retriever raised, if it did.
+    """
+
+    index: int
+    id: str | None
+    query: str | None
+    values: Mapping[str, float | None]
+    n_gold: int
+    n_retrieved: int
+    error: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as one flat dict."""
+        row: dict[str, Any] = {"index": self.index, "id": self.id, "query": self.query}
+        row |= {"n_gold": self.n_gold, "n_retrieved": self.n_retrieved, "error": self.error}
+        return row | dict(self.values)
+
+
+class PerQuery(Sequence[QueryResult]):
+    """The rows of a result, made when they are looked at."""
+
+    def __init__(self, result: EvaluationResult) -> None:
+        self._result = result
+
+    def __len__(self) -> int:
+        return self._result.n_queries
+
+    @overload
+    def __getitem__(self, index: int) -> QueryResult: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[QueryResult]: ...
+    def __getitem__(self, index: int | slice) -> QueryResult | list[QueryResult]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"query {index} of {len(self)}")
+        return self._result.query_result(index % len(self))
+
+    def __iter__(self) -> Iterator[QueryResult]:
+        return (self._result.query_result(i) for i in range(len(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What a result keeps of every query.
+
+    Attributes:
+        batch: The input, as columns.
+        matches: Who matches whom.
+        judged: Who earned what.
+        values: Key to the values of all queries, NaN where undefined; shape (n_queries,).
+        queries: The texts of the queries, where given.
+        query_ids: The ids of the queries, where given.
+    """
+
+    batch: Batch
+    matches: Matches
+    judged: Judgments
+    values: Mapping[str, FloatArray]
+    queries: Sequence[str] | None
+    query_ids: Sequence[str] | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EvaluationResult:
+    """The outcome of an evaluation: `result["recall@5"]`, `result["micro_recall@5"]`; a bare name is the macro mean.
+
+    Attributes:
+        signature: Every setting that can change a number, in one line.
+        n_queries: How many queries were scored.
+        means: The state of each mean, by key.
+        counts: The state of the micro values at each cut-off, by its key without a name (`@5`).
+        no_answer: What came back for queries without gold documents.
+        unmatchable: For each side, how many documents lack what the method reads; they never match.
+        errors: For queries whose retriever raised, what it said; they count as nothing retrieved.
+        callback_errors: What callbacks raised.
+        detail: What was kept of every query; None after a streamed evaluation.
+    """
+
+    signature: str
+    n_queries: int
+    means: Mapping[str, MeanState]
+    counts: Mapping[str, CountState]
+    no_answer: NoAnswerState
+    unmatchable: Mapping[str, int]
+    errors: Mapping[int, str]
+    detail: Detail | None
+    callback_errors: list[str] = field(default_factory=list)
+
+    def keys(self) -> list[str]:
+        """Every key: for each metric and cut-off the mean, and the micro value where there is one."""
+        return [key for mean in self.means for key in (mean, f"micro_{mean}") if key == mean or _micro_name(mean)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and (key.removeprefix("macro_") in self.means or key in self.keys())
+
+    def __getitem__(self, key: str) -> float | None:
+        """The value of a key, None where it is undefined for every query.
+
+        Raises:
+            UnknownMetricError: There is no such key.
+        """
+        mean = str(key).removeprefix("macro_")
+        if mean in self.means:
+            return self.means[mean].mean
+        micro = str(key).removeprefix("micro_")
+        if micro != key and micro in self.means and (name := _micro_name(micro)):
+            value: float | None = getattr(self.counts[micro[len(name) :]], name)
+            return value
+        known = self.keys()
+        raise UnknownMetricError(
+            f"The result has no value {key!r}.{did_you_mean(key, known)} It has: {', '.join(known)}."
+        )
+
+    @property
+    def undefined(self) -> dict[str, int]:
+        """For each mean, how many queries it leaves out because they have no gold document."""
+        return {key: state.n_undefined for key, state in self.means.items()}
+
+    @property
+    def per_query(self) -> PerQuery:
+        """One `QueryResult` a query, in the order of the input."""
+        self._kept("per_query")
+        return PerQuery(self)
+
+    def query_result(self, index: int) -> QueryResult:
+        """The values of query `index`."""
+        kept = self._kept("per_query")
+        values = {key: column.item(index) for key, column in kept.values.items()}
+        return QueryResult(
+            index=index,
+            id=kept.query_ids[index] if kept.query_ids is not None else None,
+            query=kept.queries[index] if kept.queries is not None else None,
+            values={key: None if is_undefined(value) else value for key, value in values.items()},
+            n_gold=int(kept.judged.n_gold[index]),
+            n_retrieved=int(kept.judged.n_retrieved[index]),
+            error=self.errors.get(index),
+        )
+
+    def explain(self, index: int) -> Explanation:
+        """Which gold documents of query `index` were found at which rank, by what, and what each rank earned.
+
+        Raises:
+            InvalidInputError: There is no such query, or the result was streamed and kept no documents.
+        """
+        kept = self._kept("explain")
+        if isinstance(index, bool) or not isinstance(index, int) or not -self.n_queries <= index < self.n_queries:
+            raise InvalidInputError(
+                f"There is no query {index!r}: this result has queries 0 to {self.n_queries - 1}. Give such a number."
+            )
+        index %= self.n_queries
+        name = kept.queries if kept.queries is not None else kept.query_ids
+        return explain(kept.batch, kept.matches, kept.judged, index, name[index] if name is not None else None)
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Every key with its value, None where it is undefined."""
+        return {key: self[key] for key in self.keys()}
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """All values, what they leave out, and the signature, as JSON."""
+        return json.dumps(
+            {
+                "signature": self.signature,
+                "n_queries": self.n_queries,
+                "metrics": self.to_dict(),
+                "undefined": self.undefined,
+                "no_answer": {
+                    "n_queries": self.no_answer.n_queries,
+                    "empty_share": self.no_answer.empty_share,
+                    "mean_retrieved": self.no_answer.mean_retrieved,
+                },
+                "unmatchable": dict(self.unmatchable),
+                "errors": {str(index): message for index, message in self.errors.items()},
+            },
+            indent=indent,
+            ensure_ascii=False,
+        )
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row a query, one column a key; NaN where a value is undefined. Needs pandas."""
+        try:
+            import pandas
+        except ImportError as error:
+            if error.name != "pandas":
+                raise
+            raise MissingDependencyError("result.to_pandas()", "pandas", "pandas") from error
+        return pandas.DataFrame([row.to_dict() for row in self.per_query]).set_index("index")
+
+    def __repr__(self) -> str:
+        lines = [f"EvaluationResult of {self.n_queries} queries", *self._table()]
+        if self.no_answer.n_queries:
+            lines.append(f"  {self.no_answer.n_queries} queries have no gold document: left out of every value above")
+        if self.errors:
+            lines.append(f"  {len(self.errors)} retrievals raised: counted as nothing retrieved")
+        for side, count in self.unmatchable.items():
+            if count:
+                lines.append(f"  {count} documents of `{side}` lack what the method reads: they never match")
+        return "\n".join([*lines, f"  {self.signature}"])
+
+    def _table(self) -> Iterator[str]:
+        """One row a metric, one column a cut-off."""
+        names = list(dict.fromkeys(key.partition("@")[0] for key in self.keys()))
+        cut_offs = list(self.counts)
+        width = max(map(len, names))
+        yield " ".join([" " * (width + 2), *(f"{k or 'all':>8}" for k in cut_offs)])
+        for name in names:
+            yield " ".join([f"  {name:<{width}}", *(f"{format_value(self[name + k]):>8}" for k in cut_offs)])
+
+    def _kept(self, what: str) -> Detail:
+        if self.detail is None:
+            raise InvalidInputError(
+                f"This result was streamed and kept no queries, so `{what}` is not available. "
+                "Use `evaluate` for it, or pass callbacks to see each query as it is scored."
+            )
+        return self.detail
+
+
+def _micro_name(mean: str) -> str | None:
+    """The metric of a mean's key, if it also has a micro value."""
+    name = mean.partition("@")[0]
+    return name if name in MICRO else None
+
+
+def format_value(value: float | None, digits: int = 4) -> str:
+    """A value for people: fixed digits, a dash where it is undefined."""
+    return "-" if value is None else f"{value:.{digits}f}"
