@@ -9,7 +9,7 @@ import numpy as np
 from krag_eval.columns import BoolArray, FloatArray, IntArray
 
 # A relaxation must gain more than rounding can feign, or it could run in circles.
-_GAIN_AT_LEAST = 1e-13
+_MARGIN = 1e-13
 
 
 def credited_ranks(query: IntArray, rank: IntArray, gold: IntArray, gold_rank: IntArray) -> BoolArray:
@@ -85,6 +85,7 @@ def best_sums(rank: IntArray, gold: IntArray, gains: FloatArray, discounts: Floa
     ranks, row = np.unique(rank, return_inverse=True)
     value = np.full((len(ranks), len(golds)), -np.inf)
     value[row, column] = gains[gold] * discounts[rank]
+    margin = _MARGIN * float(value.max(initial=0.0))
     holder = np.full(len(golds), -1)
     held = np.zeros(len(golds))  # the value that a gold document has with its holder
     for new in range(len(ranks)):
@@ -95,7 +96,7 @@ def best_sums(rank: IntArray, gold: IntArray, gains: FloatArray, discounts: Floa
             through = (best[taken] - held[taken])[:, None] + value[holder[taken]]
             source = np.argmax(through, axis=0)
             reached = through[source, np.arange(len(golds))]
-            better = reached > best + _GAIN_AT_LEAST * (1 + np.abs(best))
+            better = reached > best + margin
             if not better.any():
                 break
             best[better] = reached[better]
