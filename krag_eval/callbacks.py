@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -57,10 +57,10 @@ class CallbackRunner:
         errors: What callbacks raised, one line each.
     """
 
-    def __init__(self, callbacks: Sequence[EvaluationCallback], *, raise_errors: bool = False) -> None:
-        if isinstance(callbacks, (str, bytes)) or not isinstance(callbacks, Iterable):
-            callbacks = [callbacks]  # type: ignore[unreachable]
-        self._callbacks = list(callbacks)
+    def __init__(self, callbacks: object, *, raise_errors: bool = False) -> None:
+        if isinstance(callbacks, str) or not isinstance(callbacks, Iterable):
+            callbacks = [callbacks]
+        self._callbacks: list[object] = list(callbacks)
         self._raise_errors = raise_errors
         self.errors: list[str] = []
         for callback in self._callbacks:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from krag_eval.callbacks import EvaluationCallback
@@ -14,9 +15,10 @@ from krag_eval.settings import (
     DEFAULT_THRESHOLD,
     ROUGE_METHODS,
     AveragingMethod,
+    FurtherSettings,
     MatchingCriteria,
-    ScoringSettings,
     TokenizerType,
+    check_cut_offs,
     make_settings,
     one_of,
 )
@@ -36,6 +38,8 @@ class OfflineRetrievalEvaluators:
         match_method: A method or a list of methods of which the first that holds wins.
         averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
         matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
+        threshold: The ROUGE from which two texts match, 0 to 1; a mapping gives one a method.
+        tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
         callbacks: Receivers of scores; each call below is an evaluation of its own to them.
         raise_errors: Let an error of a callback through.
         **settings: Further scoring settings that `evaluate` takes.
@@ -59,15 +63,17 @@ class OfflineRetrievalEvaluators:
         averaging_method: str = AveragingMethod.BOTH,
         matching_criteria: str = MatchingCriteria.ALL,
         *,
+        threshold: float | Mapping[str, float] = DEFAULT_THRESHOLD,
+        tokenizer: Any = "words",
         callbacks: Sequence[EvaluationCallback] = (),
         raise_errors: bool = False,
-        **settings: Unpack[ScoringSettings],
+        **settings: Unpack[FurtherSettings],
     ) -> None:
         self._face = Familiar(averaging_method, matching_criteria)
         self._callbacks = callbacks
         self._raise_errors = raise_errors
-        settings["match_method"] = match_method
-        self.judged: Judged = match_and_judge(actual_docs, predicted_docs, make_settings(**settings))
+        checked = make_settings(match_method=match_method, threshold=threshold, tokenizer=tokenizer, **settings)
+        self.judged: Judged = match_and_judge(actual_docs, predicted_docs, checked)
 
     def calculate_hit_rate(self, k: int | None = None) -> Values:
         """`{"hit_rate"}`: the share of queries that are hits under the matching criteria."""
@@ -103,8 +109,6 @@ class OfflineRetrievalEvaluators:
 
     def result(self, k: int | Sequence[int | None] | None = None) -> EvaluationResult:
         """The full result, with rows by query, `explain` and the signature; no callbacks are called."""
-        from krag_eval.settings import check_cut_offs
-
         table = choose_metrics(None, self.judged.batch.settings)
         return measure(self.judged, check_cut_offs(k), table, criteria=MatchingCriteria.PARTIAL)
 
@@ -160,16 +164,16 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         *,
         callbacks: Sequence[EvaluationCallback] = (),
         raise_errors: bool = False,
-        **settings: Unpack[ScoringSettings],
+        **settings: Unpack[FurtherSettings],
     ) -> None:
-        settings["threshold"] = threshold
-        settings["tokenizer"] = tokenizer
         super().__init__(
             actual_docs,
             predicted_docs,
             one_of("match_method", match_method, ROUGE_METHODS),
             averaging_method,
             matching_criteria,
+            threshold=threshold,
+            tokenizer=tokenizer,
             callbacks=callbacks,
             raise_errors=raise_errors,
             **settings,
@@ -204,18 +208,22 @@ class RAGEvaluator:
         *,
         callbacks: Sequence[EvaluationCallback] = (),
         raise_errors: bool = False,
-        **settings: Unpack[ScoringSettings],
+        **settings: Unpack[FurtherSettings],
     ) -> None:
-        settings["threshold"] = rouge_threshold
-        settings["tokenizer"] = tokenizer
-        settings["match_method"] = match_method
-        make_settings(**settings)  # a mistake is reported here, not at the first call
+        # Checked here, so that a mistake is reported at once and not at the first call.
+        make_settings(match_method=match_method, threshold=rouge_threshold, tokenizer=tokenizer, **settings)
         Familiar(averaging_method, matching_criteria)
-        self._settings = settings
-        self._averaging_method = averaging_method
-        self._matching_criteria = matching_criteria
-        self._callbacks = callbacks
-        self._raise_errors = raise_errors
+        self._make = functools.partial(
+            OfflineRetrievalEvaluators,
+            match_method=match_method,
+            averaging_method=averaging_method,
+            matching_criteria=matching_criteria,
+            threshold=rouge_threshold,
+            tokenizer=tokenizer,
+            callbacks=callbacks,
+            raise_errors=raise_errors,
+            **settings,
+        )
         self._evaluator: OfflineRetrievalEvaluators | None = None
 
     def evaluate_all(
@@ -229,16 +237,7 @@ class RAGEvaluator:
             k: The cut-off, at least 1; None scores all ranks.
             visualize: Also draw the chart of `visualize_results` and show it in a notebook.
         """
-        settings = dict(self._settings)
-        self._evaluator = OfflineRetrievalEvaluators(
-            actual_docs,
-            predicted_docs,
-            averaging_method=self._averaging_method,
-            matching_criteria=self._matching_criteria,
-            callbacks=self._callbacks,
-            raise_errors=self._raise_errors,
-            **settings,  # type: ignore[arg-type]
-        )
+        self._evaluator = self._make(actual_docs, predicted_docs)
         values = self._evaluator.evaluate_all(k)
         if visualize:
             from krag_eval.charts import show

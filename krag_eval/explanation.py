@@ -104,8 +104,7 @@ class Explanation:
         for place, outcome in enumerate(self.gold):
             lines.append(f"    [{place}] {_show(outcome.document)}: {_what_became(outcome)}")
         lines.append(f"  retrieved: {len(self.ranks)}")
-        for rank in self.ranks:
-            lines.append(f"    {rank.rank:>3}. {_show(rank.document)}: {_earned(rank)}")
+        lines += [f"    {rank.rank:>3}. {_show(rank.document)}: {_earned(rank)}" for rank in self.ranks]
         return "\n".join(lines)
 
 

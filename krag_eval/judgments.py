@@ -101,11 +101,8 @@ class Judgments:
         gain_of_rank[self._relevant_of_edge] = gains[self.edge_gold]
         credited = self._credited_among_relevant
         inside = credited[within(self.credited_query, self.credited_rank, k)]
-        total = np.bincount(
-            self.relevant_query[inside],
-            weights=gain_of_rank[inside] * discounts[self.relevant_rank[inside]],
-            minlength=len(self),
-        )
+        gained = gain_of_rank[inside] * discounts[self.relevant_rank[inside]]
+        total: FloatArray = np.bincount(self.relevant_query[inside], gained, len(self)).astype(np.float64)
         for query in self._queries_with_a_choice.tolist():
             edges = slice(*np.searchsorted(self.edge_query, [query, query + 1]).tolist())
             inside_edges = within(self.edge_query[edges], self.edge_rank[edges], k)

@@ -16,7 +16,8 @@ from krag_eval.judgments import Judgments, judge
 from krag_eval.matching import Batch, Matches, find_matches
 from krag_eval.metrics import METRICS
 from krag_eval.results import Detail, EvaluationResult, key_of
-from krag_eval.settings import MatchingCriteria, Settings, check_cut_offs
+from krag_eval.settings import MatchingCriteria, Settings
+from krag_eval.shapes import describe_type
 
 MetricFunction = Callable[[Judgments, int | None], FloatArray]
 MetricTable = Mapping[str, MetricFunction]
@@ -55,7 +56,7 @@ def match_and_judge(actual: object, predicted: object, settings: Settings) -> Ju
     if not len(gold):
         raise InvalidInputError("`actual` and `predicted` are empty. Give at least one query.")
     batch = Batch(gold, retrieved, settings)
-    unmatchable = {side.name: _unmatchable(side, settings) for side in (gold, retrieved)}
+    unmatchable: dict[str, int] = {side.name: _unmatchable(side, settings) for side in (gold, retrieved)}
     matches = find_matches(batch)
     return Judged(batch, matches, judge(batch, matches), unmatchable)
 
@@ -178,7 +179,8 @@ def _check_values(name: str, values: object, n_queries: int) -> FloatArray:
     if column.shape != (n_queries,) or np.isinf(column).any():
         raise InvalidInputError(
             f"The metric {name!r} must return {n_queries} finite numbers (NaN where undefined), one a query; "
-            f"it returned {type(values).__name__} of shape {np.shape(values)}."  # type: ignore[arg-type]
+            f"it returned {describe_type(values)}"
+            + (f" of shape {values.shape}." if isinstance(values, np.ndarray) else ".")
         )
     return column
 

@@ -13,7 +13,7 @@ from krag_eval.errors import InvalidInputError, MissingDependencyError, UnknownM
 from krag_eval.explanation import Explanation, explain
 
 if TYPE_CHECKING:
-    import pandas
+    import pandas as pd
 
     from krag_eval.judgments import Judgments
     from krag_eval.matching import Batch, Matches
@@ -190,7 +190,7 @@ class EvaluationResult:
             InvalidInputError: There is no such query, or the result was streamed and kept no documents.
         """
         kept = self._kept("explain")
-        if isinstance(index, bool) or not isinstance(index, int) or not -self.n_queries <= index < self.n_queries:
+        if not -self.n_queries <= index < self.n_queries:
             raise InvalidInputError(
                 f"There is no query {index!r}: this result has queries 0 to {self.n_queries - 1}. Give such a number."
             )
@@ -222,15 +222,15 @@ class EvaluationResult:
             ensure_ascii=False,
         )
 
-    def to_pandas(self) -> pandas.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
         """One row a query, one column a key; NaN where a value is undefined. Needs pandas."""
         try:
-            import pandas
+            import pandas as pd
         except ImportError as error:
             if error.name != "pandas":
                 raise
             raise MissingDependencyError("result.to_pandas()", "pandas", "pandas") from error
-        return pandas.DataFrame([row.to_dict() for row in self.per_query]).set_index("index")
+        return pd.DataFrame([row.to_dict() for row in self.per_query]).set_index("index")
 
     def __repr__(self) -> str:
         lines = [f"EvaluationResult of {self.n_queries} queries", *self._table()]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from numbers import Real
+from numbers import Integral
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
 from krag_eval.errors import InvalidInputError, did_you_mean
+from krag_eval.shapes import as_number
 from krag_eval.text import Normalizer, normalize
 from krag_eval.tokenizers import TOKENIZERS, Tokenizer, as_tokenizer
 
@@ -63,7 +64,8 @@ def check_threshold(value: object, name: str = "threshold") -> float:
     Raises:
         InvalidInputError: It is no number, NaN, or outside [0, 1].
     """
-    if isinstance(value, Real) and not isinstance(value, bool) and 0 <= (number := float(value)) <= 1:
+    number = as_number(value)
+    if number is not None and 0 <= number <= 1:
         return number
     raise InvalidInputError(
         f"`{name}` must be a number from 0 to 1, got {value!r:.60}. It is the similarity from which two texts match."
@@ -79,11 +81,11 @@ def check_cut_offs(k: object) -> tuple[int | None, ...]:
     given: Sequence[object] = tuple(k) if isinstance(k, (list, tuple, range)) else (k,)
     cut_offs: set[int | None] = set()
     for one in given:
-        if one is not None and (isinstance(one, bool) or not hasattr(one, "__index__") or int(one.__index__()) < 1):
+        if one is not None and (isinstance(one, bool) or not isinstance(one, Integral) or one < 1):
             raise InvalidInputError(
                 f"`k` must be an integer of at least 1, got {one!r:.60}. Leave it out to score every rank."
             )
-        cut_offs.add(None if one is None else int(one.__index__()))  # type: ignore[attr-defined]
+        cut_offs.add(None if one is None else int(one))
     if not cut_offs:
         raise InvalidInputError("`k` is empty. Give at least one cut-off, for example k=(1, 5, 10).")
     return tuple(sorted(cut_offs, key=lambda one: (one is None, one or 0)))
@@ -125,7 +127,7 @@ class Settings:
     thresholds: Mapping[str, float] = field(init=False)
 
     def __post_init__(self) -> None:
-        given = (self.match_method,) if isinstance(self.match_method, str) else self.match_method
+        given: object = (self.match_method,) if isinstance(self.match_method, str) else self.match_method
         if not isinstance(given, Sequence) or not given:
             raise InvalidInputError(
                 f"`match_method` must be a name or a list of names, got {self.match_method!r:.60}. "
@@ -178,7 +180,11 @@ class Settings:
     def describe(self) -> list[str]:
         """The parts of the signature that the settings decide, in their fixed order."""
         match = [
-            f"{m}>={self.thresholds[m]:g}" if m in ROUGE_METHODS else f"{m}({self.containment})" if m == "containment" else m
+            f"{m}>={self.thresholds[m]:g}"
+            if m in ROUGE_METHODS
+            else f"{m}({self.containment})"
+            if m == "containment"
+            else m
             for m in self.methods
         ]
         parts = [f"match:{'+'.join(match)}"]
@@ -198,7 +204,7 @@ class Settings:
 def _tokenizer_name(tokenizer: object) -> str:
     if isinstance(tokenizer, str):
         return str(tokenizer)
-    by_class = {type(known): name for name, known in TOKENIZERS.items()}
+    by_class: dict[type, str] = {type(known): name for name, known in TOKENIZERS.items()}
     return by_class.get(type(tokenizer)) or _qualified_name(tokenizer)
 
 
@@ -209,24 +215,29 @@ def _normalizer_name(normalizer: Callable[[str], str] | None) -> str:
 
 
 def _qualified_name(thing: object) -> str:
-    owner = thing if hasattr(thing, "__qualname__") else type(thing)
-    return f"{owner.__module__}.{owner.__qualname__}"  # type: ignore[attr-defined]
+    owner: Any = thing if hasattr(thing, "__qualname__") else type(thing)
+    return f"{owner.__module__}.{owner.__qualname__}"
 
 
-class ScoringSettings(TypedDict, total=False):
-    """The scoring settings as keyword arguments; what they mean stands at `Settings`."""
+class FurtherSettings(TypedDict, total=False):
+    """The scoring settings that the evaluators take as keywords; what they mean stands at `Settings`."""
 
-    match_method: str | Sequence[str]
-    threshold: float | Mapping[str, float]
     rouge_measure: str
     containment: str
-    tokenizer: Any
     use_stemmer: bool
     normalize: Normalizer | None
     id_key: str | None
     grade_key: str
     precision_denominator: str
     gain: str
+
+
+class ScoringSettings(FurtherSettings, total=False):
+    """All scoring settings as keyword arguments."""
+
+    match_method: str | Sequence[str]
+    threshold: float | Mapping[str, float]
+    tokenizer: Any
 
 
 def make_settings(**settings: Unpack[ScoringSettings]) -> Settings:
@@ -236,8 +247,7 @@ def make_settings(**settings: Unpack[ScoringSettings]) -> Settings:
         InvalidInputError: A name is no setting, or a value cannot be used.
     """
     for name in settings:
-        if name not in ScoringSettings.__annotations__:
-            known = ScoringSettings.__annotations__
+        if name not in (known := [f.name for f in fields(Settings) if f.init]):
             raise InvalidInputError(
                 f"There is no setting {name!r}.{did_you_mean(name, known)} Known settings: {', '.join(known)}."
             )

@@ -5,13 +5,14 @@
 | LangChain `Document` | `metadata["id"]`, else `id` (vector stores put random UUIDs there) | `page_content` |
 | LlamaIndex `NodeWithScore`, `TextNode`, `Document` | `node_id` | `get_content()` |
 | Haystack `Document` | `id` | `content` |
-| mapping | `"id"`, else `"id"` in its metadata (the other way round where it has `"page_content"`) | `"text"`, `"page_content"` or `"content"` |
+| mapping | `"id"`, else `"id"` in its metadata | `"text"`, `"page_content"` or `"content"` |
+| mapping with `"page_content"` | `"id"` in its metadata, else `"id"` | the same |
 | `str` | none | itself |
 | any other object | `id` | `text` |
 | `(document, score)`, in gold `(document, grade)` | of the document | of the document |
 
 With `id_key`, the id is `metadata[id_key]` and nothing else (in a mapping also the value under that very key).
-"""  # noqa: D415 - the table ends it
+"""
 
 from __future__ import annotations
 
@@ -127,7 +128,7 @@ def _has(document: object, name: str) -> bool:
         getattr(document, name)
     except AttributeError:
         return False
-    except Exception:  # the attribute exists and fails: reading it later reports where
+    except Exception:  # noqa: BLE001 - it exists and fails: reading it later says which document it was
         return True
     return True
 
@@ -140,9 +141,9 @@ def as_id(value: object) -> str | None:
     """
     if isinstance(value, str):
         return str(value) if value else None
-    if isinstance(value, uuid.UUID) or (isinstance(value, Integral) and not isinstance(value, bool)):
-        return str(value)
-    return None
+    if isinstance(value, bool) or not isinstance(value, (uuid.UUID, Integral)):
+        return None
+    return str(value)
 
 
 def read_id(document: Any, shape: Shape, id_key: str | None) -> str | None:
@@ -159,6 +160,13 @@ def read_text(document: Any, shape: Shape) -> str | None:
     return str(text) if isinstance(text, str) else None
 
 
+def as_number(value: object) -> float | None:
+    """The value as a float; None where it is no number (a bool is none)."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    return float(value)
+
+
 def as_grade(value: object) -> float:
     """A grade that was checked; None means 1.
 
@@ -167,10 +175,9 @@ def as_grade(value: object) -> float:
     """
     if value is None:
         return 1.0
-    if isinstance(value, Real) and not isinstance(value, bool):
-        grade = float(value)
-        if math.isfinite(grade) and grade >= 0:
-            return grade
+    grade = as_number(value)
+    if grade is not None and math.isfinite(grade) and grade >= 0:
+        return grade
     raise InvalidInputError(
         f"a grade must be a finite number of at least 0, got {value!r:.60}. Use 0 for documents judged not relevant."
     )
@@ -178,13 +185,9 @@ def as_grade(value: object) -> float:
 
 def split_pair(document: object) -> tuple[object, object]:
     """`(document, number)` as its two parts; anything else with None for the number."""
-    if type(document) is tuple and len(document) == 2 and _is_score(document[1]):
+    if type(document) is tuple and len(document) == 2 and (document[1] is None or as_number(document[1]) is not None):
         return document
     return document, None
-
-
-def _is_score(value: object) -> bool:
-    return value is None or (isinstance(value, Real) and not isinstance(value, bool))
 
 
 def read_grade(document: object, grade_key: str) -> float:
@@ -208,7 +211,7 @@ def read_score(document: object, paired: object) -> float | None:
     score = paired
     if score is None:
         score = document.get("score") if isinstance(document, Mapping) else getattr(document, "score", None)
-    return float(score) if isinstance(score, Real) and not isinstance(score, bool) else None
+    return as_number(score)
 
 
 def describe_type(value: object) -> str:

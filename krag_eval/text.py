@@ -9,18 +9,16 @@ from collections.abc import Callable
 Normalizer = Callable[[str], str]
 
 # Invisible characters without a width: soft hyphen, joiners, byte order mark, direction marks, variation selectors.
-_ZERO_WIDTH = re.compile(
-    "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
-)
+_ZERO_WIDTH = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 
 
 def normalize(text: str) -> str:
-    """The form under which two texts count as the same.
+    r"""The form under which two texts count as the same.
 
     Zero-width characters dropped, Unicode NFKC, casefold, runs of white space to one space, ends stripped.
     Normalising twice changes nothing more.
 
-    >>> normalize("  Ｆｕｌｌ   Width\\u200b\\n ")
+    >>> normalize("  Ｆｕｌｌ   Width\u200b\n ")
     'full width'
     >>> normalize("STRASSE") == normalize("straße")
     True

@@ -120,7 +120,8 @@ class RougeScoreTokenizer:
 
     def tokenize(self, text: str) -> list[str]:
         """The tokens of `text`, in order."""
-        return _rouge_score_tokenizer().tokenize(text)
+        tokens: list[str] = _rouge_score_tokenizer().tokenize(text)
+        return tokens
 
 
 class KiwiTokenizer:

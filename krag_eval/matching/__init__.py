@@ -1,5 +1,7 @@
 """Who matches whom, for a whole batch of queries at once. This room knows nothing of ranks."""
 
+from functools import partial
+
 from krag_eval.matching.batch import Batch
 from krag_eval.matching.containment import match_containment
 from krag_eval.matching.equality import match_ids, match_texts
@@ -12,13 +14,13 @@ MATCHERS: dict[str, Matcher] = {
     "id": match_ids,
     "text": match_texts,
     "containment": match_containment,
-    "rouge1": match_rouge,
-    "rouge2": match_rouge,
-    "rougeL": match_rouge,
+    "rouge1": partial(match_rouge, kind="rouge1"),
+    "rouge2": partial(match_rouge, kind="rouge2"),
+    "rougeL": partial(match_rouge, kind="rougeL"),
 }
 
 
 def find_matches(batch: Batch) -> Matches:
     """The match relation of a batch under its settings; of several methods, the first that holds wins."""
     methods = batch.settings.methods
-    return merge([MATCHERS[method](batch, method) for method in methods], methods, len(batch.actual.documents))
+    return merge([MATCHERS[method](batch) for method in methods], methods, len(batch.actual.documents))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -79,7 +79,7 @@ class Batch:
             return self.unique_texts
         forms = list(map(normalizer, self.unique_texts))
         if normalizer is not normalize and not set(map(type, forms)) <= {str}:
-            odd = next(form for form in forms if not isinstance(form, str))
+            odd: object = next(form for form in forms if type(form) is not str)
             raise InvalidInputError(f"`normalize` returned a {type(odd).__name__}. It must return a string.")
         return forms
 
@@ -115,14 +115,12 @@ class Batch:
             yield Pairs(self.actual.offsets[query] + gold, self.predicted.offsets[query] + rank)
 
 
-def number(actual: Sequence[Hashable], predicted: Sequence[Hashable]) -> tuple[Codes, list[str]]:
+def number(actual: Sequence[str | None], predicted: Sequence[str | None]) -> tuple[Codes, list[str]]:
     """Two columns of strings as integers, and the strings in the order of their integers; None is `MISSING`."""
-    codes: dict[Hashable, int] = dict.fromkeys(chain(actual, predicted), 0)
-    codes.pop(None, None)
-    unique = list(codes)
-    codes = dict(zip(unique, range(len(unique)), strict=True))
+    unique = [value for value in dict.fromkeys(chain(actual, predicted)) if value is not None]
+    codes: dict[str | None, int] = dict(zip(unique, range(len(unique)), strict=True))
     codes[None] = MISSING
-    columns = (
-        np.fromiter(map(codes.__getitem__, column), dtype=np.int64, count=len(column)) for column in (actual, predicted)
+    gold, retrieved = (
+        np.fromiter(map(codes.__getitem__, c), dtype=np.int64, count=len(c)) for c in (actual, predicted)
     )
-    return Codes(*columns, size=len(unique)), unique  # type: ignore[return-value]
+    return Codes(gold, retrieved, len(unique)), unique

@@ -68,4 +68,5 @@ def differing_bits(bits: Bits, first: IntArray, second: IntArray) -> IntArray:
     counts = np.bitwise_count(bits[first] ^ bits[second]).view(np.uint64)  # eight counts of at most 64 in a word
     counts = counts[:, 0] + counts[:, 1]
     counts = (counts & _BYTE_PAIRS) + ((counts >> np.uint64(8)) & _BYTE_PAIRS)
-    return ((counts * _SUM_LANES) >> np.uint64(48)).astype(np.int64)
+    total: IntArray = ((counts * _SUM_LANES) >> np.uint64(48)).astype(np.int64)
+    return total

@@ -9,7 +9,7 @@ from krag_eval.matching.batch import Batch
 from krag_eval.matching.matches import Found
 
 
-def match_containment(batch: Batch, method: str) -> Found:
+def match_containment(batch: Batch) -> Found:
     """Pairs of which one text contains the other, in the direction that the settings allow."""
     direction = batch.settings.containment
     forms = batch.normal_forms

@@ -12,7 +12,7 @@ from krag_eval.matching.batch import Batch, Codes
 from krag_eval.matching.matches import Found
 
 
-def match_ids(batch: Batch, method: str) -> Found:
+def match_ids(batch: Batch) -> Found:
     """Pairs with the same id. Warns once where not one id of the whole input matches."""
     found = join(batch, batch.ids)
     if not len(found.actual) and (batch.ids.actual >= 0).any() and (batch.ids.predicted >= 0).any():
@@ -26,7 +26,7 @@ def match_ids(batch: Batch, method: str) -> Found:
     return found
 
 
-def match_texts(batch: Batch, method: str) -> Found:
+def match_texts(batch: Batch) -> Found:
     """Pairs with the same normalised text."""
     return join(batch, batch.normal_texts)
 

@@ -25,23 +25,19 @@ class Found(NamedTuple):
     similarity: FloatArray
 
     @classmethod
-    def of(
-        cls, actual: list[IntArray], predicted: list[IntArray], similarity: list[FloatArray] | None = None
-    ) -> Found:
+    def of(cls, actual: list[IntArray], predicted: list[IntArray], similarity: list[FloatArray] | None = None) -> Found:
         """Join the blocks of a matcher; without similarities they are all 1."""
         empty = np.empty(0, dtype=np.int64)
         found_actual = np.concatenate([empty, *actual])
         if similarity is None:
             similarity = [np.ones(len(found_actual))]
-        return cls(
-            found_actual, np.concatenate([empty, *predicted]), np.concatenate([np.empty(0), *similarity])
-        )
+        return cls(found_actual, np.concatenate([empty, *predicted]), np.concatenate([np.empty(0), *similarity]))
 
 
 class Matcher(Protocol):
     """Finds all pairs of a batch that match under one method."""
 
-    def __call__(self, batch: Batch, method: str) -> Found:
+    def __call__(self, batch: Batch) -> Found:
         """All matching pairs."""
         ...
 

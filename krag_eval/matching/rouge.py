@@ -45,14 +45,14 @@ def score(shared: IntArray, n_gold: IntArray, n_retrieved: IntArray, measure: st
     return np.divide(product, total, out=np.zeros_like(total), where=total > 0)
 
 
-def match_rouge(batch: Batch, method: str) -> Found:
+def match_rouge(batch: Batch, kind: str) -> Found:
     """Pairs whose ROUGE is at least the threshold of the settings."""
-    return pairs_above(batch, method, batch.settings.thresholds[method])
+    return pairs_above(batch, kind, batch.settings.thresholds[kind])
 
 
-def pairs_above(batch: Batch, method: str, threshold: float) -> Found:
+def pairs_above(batch: Batch, kind: str, threshold: float) -> Found:
     """Pairs whose ROUGE is at least `threshold`; a text without units has no similarity to anything."""
-    units = Units.of(batch.tokens, method)
+    units = Units.of(batch.tokens, kind)
     measure = batch.settings.rouge_measure
     lengths = np.append(units.lengths, 0)  # a missing text has the number -1: the last place
     bits = bitmaps(units)

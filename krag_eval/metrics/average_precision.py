@@ -26,8 +26,8 @@ def average_precision(judged: Judgments, k: CutOff = None) -> FloatArray:
     """
     query, rank = judged.credited_query, judged.credited_rank
     first_of_query = np.searchsorted(query, query, side="left")
-    credits = np.arange(1, len(query) + 1) - first_of_query
+    credited = np.arange(1, len(query) + 1) - first_of_query
     inside = within(query, rank, k)
-    total = np.bincount(query[inside], weights=(credits / rank)[inside], minlength=len(judged))
+    total = np.bincount(query[inside], weights=(credited / rank)[inside], minlength=len(judged))
     value = total / np.where(judged.is_defined, judged.n_gold, np.nan)
     return np.minimum(value, 1.0)

@@ -39,9 +39,7 @@ def ndcg(judged: Judgments, k: CutOff = None, *, gain: str = "exponential") -> F
     query = judged.gold_query[ideal_order]
     rank = np.arange(1, len(query) + 1) - np.searchsorted(query, query, side="left")
     inside = within(query, rank, k)
-    ideal = np.bincount(
-        query[inside], weights=(gains[ideal_order] * discounts[rank])[inside], minlength=len(judged)
-    )
+    ideal = np.bincount(query[inside], weights=(gains[ideal_order] * discounts[rank])[inside], minlength=len(judged))
     value = judged.dcg(gains, discounts, k) / np.where(judged.is_defined, ideal, np.nan)
     return np.minimum(value, 1.0)
 
