@@ -1,0 +1,108 @@
+"""`krag-eval demo`: four real retrievers on the bundled collection, scored three ways."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from krag_eval import EvaluationResult, evaluate
+from krag_eval.cli.tables import console, table
+from krag_eval.demo import load_collection
+from krag_eval.demo.chunks import chunk
+from krag_eval.demo.retrievers import build_retrievers
+from krag_eval.results import format_value
+
+LANGUAGES = ("ko", "en", "ru", "zh")
+WAYS: Mapping[str, dict[str, Any]] = {
+    "by id: a chunk of the right note": {"match_method": "id", "id_key": "doc_id"},
+    "by containment: a chunk with the whole gold passage": {
+        "match_method": "containment",
+        "containment": "gold_in_retrieved",
+    },
+    "by ROUGE-L: a chunk with half of the gold passage or more": {
+        "match_method": "rougeL",
+        "rouge_measure": "recall",
+        "threshold": 0.5,
+    },
+}
+
+
+def run_demo(k: int) -> None:
+    """Index, retrieve, score and print."""
+    started = time.perf_counter()
+    documents, questions = load_collection()
+    out = console()
+    chunks = chunk(documents)
+    out.print(
+        f"{len(documents)} customer-service notes, cut into {len(chunks)} chunks of two sentences, and {len(questions)} "
+        f"questions in Korean, English, Russian and Chinese, {sum(not q['gold'] for q in questions)} of them without "
+        "an answer. Everything runs on this machine.\n"
+    )
+    for question in questions:  # the gold passages name their note as the chunks do
+        for passage in question["gold"]:
+            passage["metadata"] = {"doc_id": passage["id"]}
+    texts = [question["question"] for question in questions]
+    runs = {name: retrieve(texts, k) for name, retrieve in build_retrievers(chunks).items()}
+    first: EvaluationResult | None = None
+    for way, settings in WAYS.items():
+        results = {name: _score(questions, run, k, settings) for name, run in runs.items()}
+        rows = [[name, *_row(results[name], questions, runs[name], k, settings)] for name in runs]
+        columns = ["retriever", *(f"R@{k} {language}" for language in LANGUAGES), f"R@{k}", f"MRR@{k}", f"nDCG@{k}"]
+        out.print(table(way, columns, rows))
+        signature = next(iter(results.values())).signature
+        out.print(signature, markup=False, style="dim", soft_wrap=True)
+        out.print()
+        first = first or results["bm25 words"]
+    if first is not None:
+        _print_undefined(first)
+        _print_a_miss(first, k)
+    out.print(f"Done in {time.perf_counter() - started:.1f} s.", style="dim")
+
+
+def _score(
+    questions: Sequence[Mapping[str, Any]], run: Sequence[object], k: int, settings: Mapping[str, Any]
+) -> EvaluationResult:
+    return evaluate(
+        [question["gold"] for question in questions],
+        run,
+        k,
+        metrics=["recall", "mrr", "ndcg"],
+        queries=[question["question"] for question in questions],
+        query_ids=[question["id"] for question in questions],
+        **settings,
+    )
+
+
+def _row(
+    result: EvaluationResult,
+    questions: Sequence[Mapping[str, Any]],
+    run: Sequence[object],
+    k: int,
+    settings: Mapping[str, Any],
+) -> list[str]:
+    cells = []
+    for language in LANGUAGES:
+        chosen = [i for i, question in enumerate(questions) if question["metadata"]["language"] == language]
+        part = _score([questions[i] for i in chosen], [run[i] for i in chosen], k, settings)
+        cells.append(format_value(part[f"recall@{k}"], 2))
+    return cells + [format_value(result[f"{name}@{k}"], 2) for name in ("recall", "mrr", "ndcg")]
+
+
+def _print_undefined(result: EvaluationResult) -> None:
+    empty = result.no_answer
+    if empty.empty_share is not None:
+        console().print(
+            f"{empty.n_queries} questions have no answer: they are left out of every mean above. bm25 words returned "
+            f"nothing for {empty.empty_share:.0%} of them, {empty.mean_retrieved:.1f} chunks on average.\n",
+            markup=False,
+        )
+
+
+def _print_a_miss(result: EvaluationResult, k: int) -> None:
+    """Show one English question that word search got wrong."""
+    for row in result.per_query:
+        if row.values[f"recall@{k}"] == 0 and (row.id or "").startswith("en"):
+            console().print("What bm25 words did with one question that it failed (result.explain):", style="bold")
+            console().print(str(result.explain(row.index)) + "\n", markup=False, soft_wrap=True)
+            return

@@ -1,0 +1,125 @@
+"""`krag-eval evaluate`: files to a result, a result to tables and files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Unpack
+
+from krag_eval import EvaluationResult, InvalidInputError, evaluate
+from krag_eval.cli.tables import console, notes, result_table
+from krag_eval.evalset import Run, read_evalset, read_run
+from krag_eval.files import write_atomically
+from krag_eval.settings import ScoringSettings
+
+
+def parse_names(text: str | None) -> list[str] | None:
+    """`recall,ndcg` as a list; None stays None."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def parse_cut_offs(text: str) -> list[int | None]:
+    """`1,5,10` as numbers; `all` is None."""
+    try:
+        return [None if part.strip() == "all" else int(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidInputError(f"`--k` must be integers with commas, such as 1,5,10, got {text!r}.") from None
+
+
+def parse_threshold(text: str) -> float | dict[str, float]:
+    """`0.5` as a number, `rouge1=0.6,rougeL=0.5` as one a method."""
+    try:
+        if "=" not in text:
+            return float(text)
+        return {name.strip(): float(value) for name, _, value in (part.partition("=") for part in text.split(","))}
+    except ValueError:
+        raise InvalidInputError(
+            f"`--threshold` must be a number from 0 to 1, or such as rouge1=0.6,rougeL=0.5, got {text!r}."
+        ) from None
+
+
+def run_evaluate(
+    evalset: Path,
+    runs: Sequence[Path],
+    *,
+    cut_offs: Sequence[int | None],
+    metrics: Sequence[str] | None,
+    json_out: Path | None,
+    per_query_out: Path | None,
+    **settings: Unpack[ScoringSettings],
+) -> None:
+    """Score each run and print a table, or write what was asked for."""
+    questions = read_evalset(evalset)
+    gold = [question.gold for question in questions]
+    ids = [question.id for question in questions]
+    texts = [question.question or "" for question in questions]
+    results: dict[str, EvaluationResult] = {}
+    read: dict[str, Run] = {}
+    for path in runs:
+        name = _name(path, read)
+        read[name] = read_run(path, questions, name)
+        results[name] = evaluate(
+            gold, read[name].retrieved, cut_offs, metrics=metrics, queries=texts, query_ids=ids, **settings
+        )
+    if json_out is not None:
+        document = {
+            name: json.loads(result.to_json()) | {"missing": list(read[name].missing)}
+            for name, result in results.items()
+        }
+        text = json.dumps({"evalset": str(evalset), "runs": document}, indent=2, ensure_ascii=False) + "\n"
+        if str(json_out) == "-":
+            print(text, end="")
+        else:
+            write_atomically(json_out, [text])
+    if per_query_out is not None:
+        write_atomically(per_query_out, _per_query_lines(results))
+    for name, run in read.items():
+        _report_gaps(run, results[name])
+    if str(json_out) != "-":
+        for name, result in results.items():
+            _print(name, result)
+
+
+def _name(path: Path, taken: dict[str, Run]) -> str:
+    """The file's name; its whole path where two files share one."""
+    return str(path) if path.stem in taken else path.stem
+
+
+def _per_query_lines(results: dict[str, EvaluationResult]) -> Iterator[str]:
+    for name, result in results.items():
+        for row in result.per_query:
+            yield json.dumps({"run": name, **row.to_dict()}, ensure_ascii=False) + "\n"
+
+
+def _report_gaps(run: Run, result: EvaluationResult) -> None:
+    out = notes()
+    if run.missing:
+        listed = ", ".join(run.missing[:20]) + (", …" if len(run.missing) > 20 else "")
+        out.print(
+            f"{run.name}: {len(run.missing)} questions have no row and count as nothing retrieved: {listed}",
+            markup=False,
+        )
+    if result.errors:
+        out.print(
+            f"{run.name}: {len(result.errors)} retrievals failed and count as nothing retrieved. "
+            f"First: {next(iter(result.errors.values()))}",
+            markup=False,
+        )
+    for side, count in result.unmatchable.items():
+        if count:
+            out.print(f"{run.name}: {count} documents of `{side}` lack what the method reads.", markup=False)
+
+
+def _print(name: str, result: EvaluationResult) -> None:
+    out = console()
+    out.print(result_table(result, f"{name}: {result.n_queries} queries"))
+    empty = result.no_answer
+    if empty.n_queries and empty.empty_share is not None:
+        out.print(
+            f"{empty.n_queries} queries have no gold document and are undefined above: "
+            f"{empty.empty_share:.0%} came back empty, {empty.mean_retrieved:.1f} documents on average.",
+            markup=False,
+        )
+    out.print(result.signature, markup=False, style="dim", soft_wrap=True)
+    out.print()

@@ -1,0 +1,45 @@
+"""Tables for the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from krag_eval.results import EvaluationResult, format_value
+
+
+def console() -> Console:
+    """Where tables go: stdout, at 80 columns where it is no terminal."""
+    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 80)
+
+
+def notes() -> Console:
+    """Where everything else goes: stderr."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A plain table: names on the left, numbers right-aligned."""
+    grid = Table(
+        title=Text(title), title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0)
+    )
+    for place, column in enumerate(columns):
+        grid.add_column(Text(column), justify="right" if place else "left", no_wrap=place > 0, overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(cell) for cell in row))
+    return grid
+
+
+def result_table(result: EvaluationResult, title: str) -> Table:
+    """One row a metric, one column a cut-off, and how many queries the means leave out."""
+    names = list(dict.fromkeys(key.partition("@")[0] for key in result))
+    cut_offs = list(result.counts)
+    rows = [
+        [name, *(format_value(result[name + k]) for k in cut_offs), str(result.undefined.get(name + cut_offs[0], ""))]
+        for name in names
+    ]
+    return table(title, ["metric", *(k or "all" for k in cut_offs), "undefined"], rows)
