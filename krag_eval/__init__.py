@@ -15,13 +15,16 @@ from krag_eval.errors import (
     MissingDependencyError,
     UnknownMetricError,
 )
-from krag_eval.evaluation import evaluate, evaluate_all
-from krag_eval.evaluators import OfflineRetrievalEvaluators, RAGEvaluator, RougeOfflineRetrievalEvaluators
+from krag_eval.evaluation import evaluate, evaluate_all, evaluate_ids
+from krag_eval.evaluators import OfflineRetrievalEvaluators, RougeOfflineRetrievalEvaluators
 from krag_eval.explanation import Explanation
 from krag_eval.judgments import Judgments
 from krag_eval.metrics import METRICS
-from krag_eval.results import EvaluationResult, QueryResult
+from krag_eval.query_results import QueryResult
+from krag_eval.rag import RAGEvaluator
+from krag_eval.results import EvaluationResult
 from krag_eval.settings import AveragingMethod, MatchingCriteria, TokenizerType
+from krag_eval.stream import evaluate_stream
 from krag_eval.text import normalize
 from krag_eval.tokenizers import TOKENIZERS, Tokenizer
 
@@ -52,5 +55,7 @@ __all__ = [
     "as_document",
     "evaluate",
     "evaluate_all",
+    "evaluate_ids",
+    "evaluate_stream",
     "normalize",
 ]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -52,7 +51,7 @@ class MeanState:
         """The exact mean, rounded once to a double; None where no value is defined."""
         if not self.n_defined:
             return None
-        return float(Fraction(self.units, self.n_defined << _UNIT_BITS))
+        return self.units / (self.n_defined << _UNIT_BITS)  # division of two integers rounds correctly
 
 
 def _exact_sum(values: FloatArray) -> int:
@@ -168,10 +167,60 @@ class NoAnswerState:
         return self.n_retrieved / self.n_queries if self.n_queries else None
 
 
+@dataclass(slots=True)
+class Tally:
+    """All aggregates of an evaluation, as states that merge exactly: splitting the queries changes no bit.
+
+    Attributes:
+        means: The state of each mean, by key such as `recall@5`.
+        counts: The counts behind the micro values, by cut-off such as `@5`.
+        no_answer: What came back for queries without gold documents.
+        n_queries: How many queries there were.
+    """
+
+    means: dict[str, MeanState]
+    counts: dict[str, CountState]
+    no_answer: NoAnswerState = field(default_factory=NoAnswerState)
+    n_queries: int = 0
+
+    @classmethod
+    def of(cls, keys: Iterable[str], cut_offs: Sequence[int | None]) -> Tally:
+        """An empty tally for these keys and cut-offs."""
+        return cls({key: MeanState() for key in keys}, {key_of("", k): CountState() for k in cut_offs})
+
+    def add(
+        self,
+        judged: Judgments,
+        values: Mapping[str, FloatArray],
+        cut_offs: Sequence[int | None],
+        precision_denominator: str,
+    ) -> None:
+        """Take in some queries with their values by key."""
+        for key, column in values.items():
+            self.means[key].add(column)
+        for k in cut_offs:
+            self.counts[key_of("", k)].add(judged, k, precision_denominator)
+        self.no_answer.add(judged)
+        self.n_queries += len(judged)
+
+    def merge(self, other: Tally) -> None:
+        """Take in another tally of the same keys and cut-offs."""
+        for key, state in other.means.items():
+            self.means[key].merge(state)
+        for key, count in other.counts.items():
+            self.counts[key].merge(count)
+        self.no_answer.merge(other.no_answer)
+        self.n_queries += other.n_queries
+
+
+def key_of(metric: str, k: int | None) -> str:
+    """The key of a metric at a cut-off.
+
+    >>> key_of("recall", 5), key_of("recall", None)
+    ('recall@5', 'recall')
+    """
+    return metric if k is None else f"{metric}@{k}"
+
+
 def _total(counts: IntArray) -> int:
     return int(counts.sum())
-
-
-def is_undefined(value: float) -> bool:
-    """Whether a query's value is undefined."""
-    return math.isnan(value)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from krag_eval.errors import InvalidInputError, KragEvalWarning
 
 if TYPE_CHECKING:
-    from krag_eval.results import EvaluationResult, QueryResult
+    from krag_eval.query_results import QueryResult
+    from krag_eval.results import EvaluationResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +19,12 @@ class EvaluationStart:
     """What is known before the first query is scored.
 
     Attributes:
-        n_queries: How many queries there are.
+        n_queries: How many queries there are; None where they are streamed.
         keys: The keys that each query's values will have, such as `recall@5`.
         signature: The settings behind every number, in one line.
     """
 
-    n_queries: int
+    n_queries: int | None
     keys: tuple[str, ...]
     signature: str
 

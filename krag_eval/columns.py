@@ -11,7 +11,8 @@ import numpy as np
 
 from krag_eval.errors import InvalidInputError
 from krag_eval.shapes import (
-    STRING,
+    MAPPING,
+    PLAIN_OBJECT,
     Shape,
     describe_type,
     read_grade,
@@ -27,6 +28,9 @@ FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 SideName = Literal["actual", "predicted"]
 
+MISSING = -1
+"""The number of a value that a document does not have; it equals nothing, itself included."""
+
 
 class Side:
     """The documents of one side; document `j` of query `i` stands at `offsets[i] + j` of every column.
@@ -36,15 +40,16 @@ class Side:
         documents: The documents as they were given, `(document, number)` pairs included.
         offsets: Where each query's documents begin; shape (n_queries + 1,).
         errors: For queries whose retriever raised, what it said.
+        first_query: The number of the first query in messages, where this is a part of a longer input.
     """
 
-    def __init__(self, name: SideName, rows: object, id_key: str | None, grade_key: str) -> None:
+    def __init__(self, name: SideName, rows: object, id_key: str | None, grade_key: str, first_query: int = 0) -> None:
         self.name = name
+        self.first_query = first_query
         self.errors: dict[int, str] = {}
         lists = self._check_rows(rows)
         self.documents: list[Any] = list(chain.from_iterable(lists))
-        self.offsets: IntArray = np.zeros(len(lists) + 1, dtype=np.int64)
-        np.cumsum(np.fromiter(map(len, lists), dtype=np.int64, count=len(lists)), out=self.offsets[1:])
+        self._set_offsets(lists)
         self._id_key = id_key
         self._grade_key = grade_key
         types = set(map(type, self.documents))
@@ -54,6 +59,10 @@ class Side:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def _set_offsets(self, lists: Sequence[Sequence[object]]) -> None:
+        self.offsets: IntArray = np.zeros(len(lists) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter(map(len, lists), dtype=np.int64, count=len(lists)), out=self.offsets[1:])
 
     @property
     def sizes(self) -> IntArray:
@@ -66,7 +75,6 @@ class Side:
         texts = self._read(lambda d, shape: shape.text(d), bulk=lambda shape: shape.text)
         if not set(map(type, texts)) <= {str}:
             texts = [str(t) if isinstance(t, str) else None for t in texts]
-        if None in texts:
             self._require(texts, lambda d, shape: read_id(d, shape, self._id_key) or read_id(d, shape, None))
         return texts
 
@@ -78,11 +86,18 @@ class Side:
             self._require(ids, lambda d, shape: read_text(d, shape) is not None or read_id(d, shape, None))
         return ids
 
+    @property
+    def has_ids(self) -> bool:
+        """Whether any document has an id."""
+        return any(self.ids)
+
     @functools.cached_property
     def grades(self) -> FloatArray:
         """The grade of each gold document, 1 where none was given."""
-        if self._single_shape is STRING and self._unpaired is self.documents:
-            return np.ones(len(self.documents))
+        if self._unpaired is self.documents and self._single_shape not in (None, MAPPING, PLAIN_OBJECT):
+            metadata = map(self._single_shape.metadata, self.documents)
+            if all(m.get(self._grade_key) is None for m in metadata):
+                return np.ones(len(self.documents))
         grades = np.empty(len(self.documents))
         for position, document in enumerate(self.documents):
             try:
@@ -108,7 +123,7 @@ class Side:
     def _check_row(self, query: int, row: object) -> Sequence[object]:
         if isinstance(row, list):
             return row
-        where = f"`{self.name}[{query}]`"
+        where = f"`{self.name}[{query + self.first_query}]`"
         if isinstance(row, BaseException) and self.name == "predicted":
             self.errors[query] = f"{type(row).__name__}: {row}"
             return []
@@ -176,5 +191,8 @@ class Side:
 
     def _place(self, position: int) -> str:
         query = int(np.searchsorted(self.offsets, position, side="right")) - 1
-        rank = position - int(self.offsets[query])
+        return self._place_of(query, position - int(self.offsets[query]))
+
+    def _place_of(self, query: int, rank: int) -> str:
+        query += self.first_query
         return f"`{self.name}[{query}][{rank}]` (query {query}, rank {rank + 1})"

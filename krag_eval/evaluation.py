@@ -6,18 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from krag_eval.callbacks import EvaluationCallback
-from krag_eval.errors import InvalidInputError
-from krag_eval.pipeline import MetricFunction, choose_metrics, match_and_judge, measure
-from krag_eval.results import EvaluationResult, key_of
-from krag_eval.settings import (
-    AveragingMethod,
-    MatchingCriteria,
-    ScoringSettings,
-    Settings,
-    check_cut_offs,
-    make_settings,
-    one_of,
-)
+from krag_eval.checks import check_cut_offs
+from krag_eval.familiar import FAMILIAR_METRICS, Familiar, check_one_cut_off
+from krag_eval.measurement import MetricFunction, choose_metrics, measure
+from krag_eval.pipeline import match_and_judge
+from krag_eval.results import EvaluationResult
+from krag_eval.settings import AveragingMethod, MatchingCriteria, ScoringSettings, Settings, make_settings
 from krag_eval.text import Normalizer, normalize
 
 DEFAULT_CUT_OFFS = (1, 3, 5, 10)
@@ -112,6 +106,52 @@ def evaluate(
     )
 
 
+def evaluate_ids(
+    actual: object,
+    predicted: object,
+    k: int | Sequence[int | None] | None = DEFAULT_CUT_OFFS,
+    *,
+    metrics: str | Sequence[str | MetricFunction] | None = None,
+    precision_denominator: str = "retrieved",
+    gain: str = "exponential",
+    queries: Sequence[str] | None = None,
+    query_ids: Sequence[str] | None = None,
+    callbacks: Sequence[EvaluationCallback] = (),
+    raise_errors: bool = False,
+) -> EvaluationResult:
+    """Score rankings given as bare ids; `evaluate` would take a string for a text.
+
+    Args:
+        actual: The gold ids of each query: a list of lists, or of mappings from id to grade.
+        predicted: The retrieved ids of each query, best first.
+        k: One cut-off or several, each at least 1; None scores all ranks.
+        metrics: Names of `METRICS`, or functions; all by default.
+        precision_denominator: `"retrieved"` or `"k"`.
+        gain: `"exponential"` or `"linear"`.
+        queries: The texts of the queries.
+        query_ids: The ids of the queries.
+        callbacks: Receivers of scores.
+        raise_errors: Let an error of a callback through.
+
+    Raises:
+        InvalidInputError: Something given cannot be used; the message names the place.
+
+    >>> evaluate_ids([[1, 2, 5], {"3": 2, "4": 1}], [[1, 2, 5], [6, 4, 5]], k=3)["recall@3"]
+    0.75
+    """
+    settings = make_settings(match_method="id", precision_denominator=precision_denominator, gain=gain)
+    cut_offs, table = check_cut_offs(k), choose_metrics(metrics, settings)
+    return measure(
+        match_and_judge(actual, predicted, settings, bare_ids=True),
+        cut_offs,
+        table,
+        queries=queries,
+        query_ids=query_ids,
+        callbacks=callbacks,
+        raise_errors=raise_errors,
+    )
+
+
 def evaluate_all(
     actual: object,
     predicted: object,
@@ -158,50 +198,3 @@ def evaluate_all(
         raise_errors=raise_errors,
     )
     return face.values(result, k, FAMILIAR_METRICS)
-
-
-FAMILIAR_METRICS = ("hit_rate", "mrr", "recall", "precision", "f1", "map", "ndcg")
-
-
-class Familiar:
-    """The keys and the hit rate that users of the package krag know.
-
-    Attributes:
-        averaging: Which means recall, precision and F1 have.
-        criteria: What the hit rate means.
-    """
-
-    def __init__(self, averaging_method: str, matching_criteria: str) -> None:
-        self.averaging = AveragingMethod(one_of("averaging_method", averaging_method, list(AveragingMethod)))
-        self.criteria = MatchingCriteria(one_of("matching_criteria", matching_criteria, list(MatchingCriteria)))
-
-    def metrics(self, names: Sequence[str]) -> list[str]:
-        """The names in `METRICS` for these names."""
-        return [self._own_name(name) for name in names]
-
-    def values(self, result: EvaluationResult, k: int | None, names: Sequence[str]) -> dict[str, float | None]:
-        """The values under the familiar keys, without the cut-off."""
-        values: dict[str, float | None] = {}
-        for name in names:
-            key = key_of(self._own_name(name), k)
-            if f"micro_{key}" not in result:
-                values[name] = result[key]
-                continue
-            if self.averaging != AveragingMethod.MACRO:
-                values[f"micro_{name}"] = result[f"micro_{key}"]
-            if self.averaging != AveragingMethod.MICRO:
-                values[f"macro_{name}"] = result[key]
-        return values
-
-    def _own_name(self, name: str) -> str:
-        return "hit_rate_all" if name == "hit_rate" and self.criteria == MatchingCriteria.ALL else name
-
-
-def check_one_cut_off(k: object) -> None:
-    """A dict without cut-offs in its keys can hold one only.
-
-    Raises:
-        InvalidInputError: `k` is no single cut-off.
-    """
-    if len(check_cut_offs(k)) != 1 or isinstance(k, (list, tuple, range)):
-        raise InvalidInputError(f"`k` must be one integer here, got {k!r:.60}. For several use `evaluate(..., k={k})`.")

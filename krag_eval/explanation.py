@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from krag_eval.documents import Document, as_document
-from krag_eval.judgments import Judgments, identity_keys
+from krag_eval.judgments import Judgments
 from krag_eval.matching import Batch, Matches
-from krag_eval.matching.batch import MISSING
+from krag_eval.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +124,20 @@ def explain(batch: Batch, matches: Matches, judged: Judgments, index: int, query
             strict=True,
         )
     ]
-    repeat_of = _earlier_equal([key.predicted[start:stop].tolist() for key in identity_keys(batch)])
+    retrieved = [as_document(document, id_key=settings.id_key) for document in batch.predicted.documents[start:stop]]
+    repeat_of = _earlier_equal(retrieved, settings)
     relevant = set(judged.relevant_rank[judged.relevant_query == index].tolist())
     credited = set(judged.credited_rank[judged.credited_query == index].tolist())
     ranks = tuple(
         RankOutcome(
             rank=rank,
-            document=as_document(document, id_key=settings.id_key),
+            document=document,
             repeat_of=repeat_of.get(rank),
             is_relevant=rank in relevant,
             is_credited=rank in credited,
             matches=tuple(match for match in found if match.rank == rank),
         )
-        for rank, document in enumerate(batch.predicted.documents[start:stop], 1)
+        for rank, document in enumerate(retrieved, 1)
     )
     # Gold documents that are the same have one number; those that are not counted have none.
     numbers = judged.gold_number[gold_start:gold_stop].tolist()
@@ -154,13 +155,19 @@ def explain(batch: Batch, matches: Matches, judged: Judgments, index: int, query
     return Explanation(index, query, gold, ranks, batch.predicted.errors.get(index))
 
 
-def _earlier_equal(keys: list[list[int]]) -> dict[int, int]:
-    """For each rank that repeats an earlier one, that rank."""
+def _earlier_equal(documents: list[Document], settings: Settings) -> dict[int, int]:
+    """For each rank that repeats an earlier one, that rank; the same rule as in `judgments.identity_keys`."""
+    keys: list[list[str | None]] = []
+    if settings.uses_ids:
+        keys.append([document.id for document in documents])
+    if settings.uses_texts:
+        normalize = settings.normalize or str
+        keys.append([normalize(document.text) if document.text else None for document in documents])
     repeats: dict[int, int] = {}
     for key in keys:
-        seen: dict[int, int] = {}
-        for rank, code in enumerate(key, 1):
-            if code != MISSING and (earlier := seen.setdefault(code, rank)) != rank:
+        seen: dict[str, int] = {}
+        for rank, value in enumerate(key, 1):
+            if value and (earlier := seen.setdefault(value, rank)) != rank:
                 repeats[rank] = min(earlier, repeats.get(rank, earlier))
     return repeats
 

@@ -78,8 +78,7 @@ class Judgments:
 
     def covered_within(self, k: CutOff) -> IntArray:
         """Gold documents covered by the first `k` ranks; shape (n_queries,)."""
-        covered = self.gold_rank > 0
-        return self._count(self.gold_query[covered], self.gold_rank[covered], k)
+        return self._count(*self._covered, k)
 
     def first_relevant_within(self, k: CutOff) -> IntArray:
         """The first relevant rank, 0 where none is among the first `k`; shape (n_queries,)."""
@@ -110,6 +109,12 @@ class Judgments:
                 self.edge_rank[edges][inside_edges], self.edge_gold[edges][inside_edges], gains, discounts
             )
         return total
+
+    @functools.cached_property
+    def _covered(self) -> tuple[IntArray, IntArray]:
+        """Query and best rank of each gold document that is covered."""
+        covered = self.gold_rank > 0
+        return self.gold_query[covered], self.gold_rank[covered]
 
     @functools.cached_property
     def _relevant_of_edge(self) -> IntArray:
@@ -145,8 +150,7 @@ def within(query: IntArray, rank: IntArray, k: CutOff) -> BoolArray:
 def judge(batch: Batch, matches: Matches) -> Judgments:
     """Decide what each rank and each gold document earned."""
     actual, predicted = batch.actual, batch.predicted
-    keys = identity_keys(batch)
-    group = merge_equal(actual, [key.actual for key in keys])
+    group = merge_equal(actual, [key.actual for key in identity_keys(batch)] if batch.has_gold_repeats else [])
     grade_of_group = np.zeros(len(group))
     np.maximum.at(grade_of_group, group, actual.grades)
     is_gold = (grade_of_group > 0) & (group == np.arange(len(group)))
@@ -157,10 +161,12 @@ def judge(batch: Batch, matches: Matches) -> Judgments:
     matched, gold = matches.predicted, gold_number[matches.actual]
     counts = gold >= 0
     matched, gold = matched[counts], gold[counts]
-    repeat_of = earlier_equal(predicted, np.unique(matched), [key.predicted for key in keys])
-    fresh = ~np.isin(matched, list(repeat_of))
-    edges = np.unique(np.stack([matched[fresh], gold[fresh]], axis=1), axis=0)
-    position, edge_gold = edges[:, 0], edges[:, 1]
+    keys = [] if batch.matches_first_only else [key.predicted for key in identity_keys(batch)]
+    fresh = ~np.isin(matched, list(earlier_equal(predicted, matched, keys)))
+    n_gold = max(len(gold_position), 1)
+    edges = np.sort(matched[fresh] * n_gold + gold[fresh])
+    edges = edges[np.append(True, edges[1:] != edges[:-1])[: len(edges)]]  # merged gold documents are matched once
+    position, edge_gold = np.divmod(edges, n_gold)
     edge_query = predicted.query_of(position)
     edge_rank = position - predicted.offsets[edge_query] + 1
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from krag_eval.columns import IntArray, Side
-from krag_eval.matching.batch import MISSING
+from krag_eval.columns import MISSING, IntArray, Side
 
 
 def merge_equal(side: Side, keys: list[IntArray]) -> IntArray:
@@ -16,7 +15,7 @@ def merge_equal(side: Side, keys: list[IntArray]) -> IntArray:
         keys: Integer columns; two documents of a query with an equal number in any of them are the same, and so are
             documents linked by a chain of such. A missing number equals nothing.
     """
-    group = np.arange(len(side.documents))
+    group = np.arange(int(side.offsets[-1]))
     for _ in range(len(keys)):  # with two keys, chains can link groups that the first round left apart
         before = group.copy()
         for key in keys:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING
 
-from krag_eval.aggregate import CountState, MeanState, NoAnswerState, is_undefined
+from krag_eval.aggregate import NoAnswerState, Tally
 from krag_eval.columns import FloatArray
 from krag_eval.errors import InvalidInputError, MissingDependencyError, UnknownMetricError, did_you_mean
 from krag_eval.explanation import Explanation, explain
+from krag_eval.query_results import PerQuery, QueryResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,68 +21,6 @@ if TYPE_CHECKING:
     from krag_eval.matching import Batch, Matches
 
 MICRO = ("recall", "precision", "f1")
-
-
-def key_of(metric: str, k: int | None) -> str:
-    """The key of a metric at a cut-off.
-
-    >>> key_of("recall", 5), key_of("recall", None)
-    ('recall@5', 'recall')
-    """
-    return metric if k is None else f"{metric}@{k}"
-
-
-@dataclass(frozen=True, slots=True)
-class QueryResult:
-    """One query's values.
-
-    Attributes:
-        index: Its place in the input, from 0.
-        id: Its id, where ids were given.
-        query: Its text, where texts were given.
-        values: Key to value; None where a value is undefined.
-        n_gold: Gold documents, repeats merged and those of grade 0 left out.
-        n_retrieved: Documents retrieved.
-        error: What the retriever raised, if it did.
-    """
-
-    index: int
-    id: str | None
-    query: str | None
-    values: Mapping[str, float | None]
-    n_gold: int
-    n_retrieved: int
-    error: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The row as one flat dict."""
-        row: dict[str, Any] = {"index": self.index, "id": self.id, "query": self.query}
-        row |= {"n_gold": self.n_gold, "n_retrieved": self.n_retrieved, "error": self.error}
-        return row | dict(self.values)
-
-
-class PerQuery(Sequence[QueryResult]):
-    """The rows of a result, made when they are looked at."""
-
-    def __init__(self, result: EvaluationResult) -> None:
-        self._result = result
-
-    def __len__(self) -> int:
-        return self._result.n_queries
-
-    @overload
-    def __getitem__(self, index: int) -> QueryResult: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[QueryResult]: ...
-    def __getitem__(self, index: int | slice) -> QueryResult | list[QueryResult]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"query {index} of {len(self)}")
-        return self._result.query_result(index % len(self))
-
-    def __iter__(self) -> Iterator[QueryResult]:
-        return (self._result.query_result(i) for i in range(len(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +50,7 @@ class EvaluationResult:
 
     Attributes:
         signature: Every setting that can change a number, in one line.
-        n_queries: How many queries were scored.
-        means: The state of each mean, by key.
-        counts: The state of the micro values at each cut-off, by its key without a name (`@5`).
-        no_answer: What came back for queries without gold documents.
+        tally: The aggregates, as states that merge exactly with those of other queries.
         unmatchable: For each side, how many documents lack what the method reads; they never match.
         errors: For queries whose retriever raised, what it said; they count as nothing retrieved.
         callback_errors: What callbacks raised.
@@ -121,24 +58,31 @@ class EvaluationResult:
     """
 
     signature: str
-    n_queries: int
-    means: Mapping[str, MeanState]
-    counts: Mapping[str, CountState]
-    no_answer: NoAnswerState
+    tally: Tally
     unmatchable: Mapping[str, int]
     errors: Mapping[int, str]
     detail: Detail | None
     callback_errors: list[str] = field(default_factory=list)
 
+    @property
+    def n_queries(self) -> int:
+        """How many queries were scored."""
+        return self.tally.n_queries
+
+    @property
+    def no_answer(self) -> NoAnswerState:
+        """What came back for queries without gold documents."""
+        return self.tally.no_answer
+
     def keys(self) -> list[str]:
         """Every key: for each metric and cut-off the mean, and the micro value where there is one."""
-        return [key for mean in self.means for key in (mean, f"micro_{mean}") if key == mean or _micro_name(mean)]
+        return [key for mean in self.tally.means for key in (mean, f"micro_{mean}") if key == mean or _micro_name(mean)]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, str) and (key.removeprefix("macro_") in self.means or key in self.keys())
+        return isinstance(key, str) and (key.removeprefix("macro_") in self.tally.means or key in self.keys())
 
     def __getitem__(self, key: str) -> float | None:
         """The value of a key, None where it is undefined for every query.
@@ -147,11 +91,11 @@ class EvaluationResult:
             UnknownMetricError: There is no such key.
         """
         mean = str(key).removeprefix("macro_")
-        if mean in self.means:
-            return self.means[mean].mean
+        if mean in self.tally.means:
+            return self.tally.means[mean].mean
         micro = str(key).removeprefix("micro_")
-        if micro != key and micro in self.means and (name := _micro_name(micro)):
-            value: float | None = getattr(self.counts[micro[len(name) :]], name)
+        if micro != key and micro in self.tally.means and (name := _micro_name(micro)):
+            value: float | None = getattr(self.tally.counts[micro[len(name) :]], name)
             return value
         known = self.keys()
         raise UnknownMetricError(
@@ -161,13 +105,13 @@ class EvaluationResult:
     @property
     def undefined(self) -> dict[str, int]:
         """For each mean, how many queries it leaves out because they have no gold document."""
-        return {key: state.n_undefined for key, state in self.means.items()}
+        return {key: state.n_undefined for key, state in self.tally.means.items()}
 
     @property
     def per_query(self) -> PerQuery:
         """One `QueryResult` a query, in the order of the input."""
         self._kept("per_query")
-        return PerQuery(self)
+        return PerQuery(self.n_queries, self.query_result)
 
     def query_result(self, index: int) -> QueryResult:
         """The values of query `index`."""
@@ -177,7 +121,7 @@ class EvaluationResult:
             index=index,
             id=kept.query_ids[index] if kept.query_ids is not None else None,
             query=kept.queries[index] if kept.queries is not None else None,
-            values={key: None if is_undefined(value) else value for key, value in values.items()},
+            values={key: None if math.isnan(value) else value for key, value in values.items()},
             n_gold=int(kept.judged.n_gold[index]),
             n_retrieved=int(kept.judged.n_retrieved[index]),
             error=self.errors.get(index),
@@ -246,7 +190,7 @@ class EvaluationResult:
     def _table(self) -> Iterator[str]:
         """One row a metric, one column a cut-off."""
         names = list(dict.fromkeys(key.partition("@")[0] for key in self.keys()))
-        cut_offs = list(self.counts)
+        cut_offs = list(self.tally.counts)
         width = max(map(len, names))
         yield " ".join([" " * (width + 2), *(f"{k or 'all':>8}" for k in cut_offs)])
         for name in names:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from numbers import Integral
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
+from krag_eval.checks import check_threshold, one_of
 from krag_eval.errors import InvalidInputError, did_you_mean
-from krag_eval.shapes import as_number
 from krag_eval.text import Normalizer, normalize
 from krag_eval.tokenizers import TOKENIZERS, Tokenizer, as_tokenizer
 
@@ -44,51 +43,6 @@ class TokenizerType(StrEnum):
 
     KIWI = "kiwi"
     WHITESPACE = "whitespace"
-
-
-def one_of(name: str, value: object, known: Sequence[str]) -> str:
-    """The value, if it is one of the known names.
-
-    Raises:
-        InvalidInputError: It is not; the nearest name is suggested.
-    """
-    if isinstance(value, str) and value in known:
-        return str(value)
-    choices = ", ".join(repr(k) for k in known)
-    raise InvalidInputError(f"`{name}` must be one of {choices}, got {value!r:.60}.{did_you_mean(value, known)}")
-
-
-def check_threshold(value: object, name: str = "threshold") -> float:
-    """The threshold as a float in [0, 1].
-
-    Raises:
-        InvalidInputError: It is no number, NaN, or outside [0, 1].
-    """
-    number = as_number(value)
-    if number is not None and 0 <= number <= 1:
-        return number
-    raise InvalidInputError(
-        f"`{name}` must be a number from 0 to 1, got {value!r:.60}. It is the similarity from which two texts match."
-    )
-
-
-def check_cut_offs(k: object) -> tuple[int | None, ...]:
-    """One cut-off or several as a sorted tuple without repeats; None (all ranks) comes last.
-
-    Raises:
-        InvalidInputError: A cut-off is not None and no integer of at least 1, or there is none.
-    """
-    given: Sequence[object] = tuple(k) if isinstance(k, (list, tuple, range)) else (k,)
-    cut_offs: set[int | None] = set()
-    for one in given:
-        if one is not None and (isinstance(one, bool) or not isinstance(one, Integral) or one < 1):
-            raise InvalidInputError(
-                f"`k` must be an integer of at least 1, got {one!r:.60}. Leave it out to score every rank."
-            )
-        cut_offs.add(None if one is None else int(one))
-    if not cut_offs:
-        raise InvalidInputError("`k` is empty. Give at least one cut-off, for example k=(1, 5, 10).")
-    return tuple(sorted(cut_offs, key=lambda one: (one is None, one or 0)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

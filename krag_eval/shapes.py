@@ -48,7 +48,7 @@ class Shape:
 
 
 def _as_mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else _EMPTY
+    return value if type(value) is dict or isinstance(value, Mapping) else _EMPTY
 
 
 def _attribute(name: str) -> Callable[[Any], Any]:

@@ -104,15 +104,15 @@ class CharacterTokenizer:
 
 
 class WhitespaceTokenizer:
-    """What stands between white space, as it is (`tokenizer="whitespace"`, as in the package krag).
+    """What stands between white space, in lower case (`tokenizer="whitespace"`, as in the package krag).
 
     >>> WhitespaceTokenizer().tokenize("The end.")
-    ['The', 'end.']
+    ['the', 'end.']
     """
 
     def tokenize(self, text: str) -> list[str]:
         """The tokens of `text`, in order."""
-        return text.split()
+        return text.lower().split()
 
 
 class RougeScoreTokenizer:

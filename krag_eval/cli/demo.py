@@ -34,10 +34,11 @@ def run_demo(k: int) -> None:
     documents, questions = load_collection()
     out = console()
     chunks = chunk(documents)
+    unanswerable = sum(not question["gold"] for question in questions)
     out.print(
-        f"{len(documents)} customer-service notes, cut into {len(chunks)} chunks of two sentences, and {len(questions)} "
-        f"questions in Korean, English, Russian and Chinese, {sum(not q['gold'] for q in questions)} of them without "
-        "an answer. Everything runs on this machine.\n"
+        f"{len(documents)} customer-service notes, cut into {len(chunks)} chunks of two sentences, and "
+        f"{len(questions)} questions in Korean, English, Russian and Chinese, {unanswerable} of them without an "
+        "answer. Everything runs on this machine.\n"
     )
     for question in questions:  # the gold passages name their note as the chunks do
         for passage in question["gold"]:

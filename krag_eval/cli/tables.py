@@ -37,7 +37,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
 def result_table(result: EvaluationResult, title: str) -> Table:
     """One row a metric, one column a cut-off, and how many queries the means leave out."""
     names = list(dict.fromkeys(key.partition("@")[0] for key in result))
-    cut_offs = list(result.counts)
+    cut_offs = list(result.tally.counts)
     rows = [
         [name, *(format_value(result[name + k]) for k in cut_offs), str(result.undefined.get(name + cut_offs[0], ""))]
         for name in names

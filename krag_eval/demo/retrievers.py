@@ -28,9 +28,9 @@ _Scorer = Callable[[Sequence[str]], _Scores]
 DENSE_FLOOR = 0.15
 """The cosine below which the dense retriever does not return a document.
 
-Over the uncut notes of the demo collection, half of all pairs of question and note lie below 0.09 under this encoder, 77 of the 86 pairs
-of question and gold document at 0.15 or above. At 0.2 fewer documents come back for the questions that have no answer,
-but 17 gold documents would be out of reach.
+Over the uncut notes of the demo collection, half of all pairs of question and note lie below 0.09 under this encoder,
+77 of the 86 pairs of question and gold note at 0.15 or above. At 0.2 fewer notes come back for the questions that have
+no answer, but 17 gold notes would be out of reach.
 """
 
 RRF_K = 60

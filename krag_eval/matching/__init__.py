@@ -23,4 +23,4 @@ MATCHERS: dict[str, Matcher] = {
 def find_matches(batch: Batch) -> Matches:
     """The match relation of a batch under its settings; of several methods, the first that holds wins."""
     methods = batch.settings.methods
-    return merge([MATCHERS[method](batch) for method in methods], methods, len(batch.actual.documents))
+    return merge([MATCHERS[method](batch) for method in methods], methods, int(batch.actual.offsets[-1]))

@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from krag_eval.columns import IntArray, Side
+from krag_eval.columns import MISSING, IntArray, Side
 from krag_eval.errors import InvalidInputError
+from krag_eval.matching.found import Found
+from krag_eval.matching.runs import runs
+from krag_eval.matching.sketches import UNIT_OF, Sketches, sketch
 from krag_eval.matching.tokens import TokenTable
 from krag_eval.settings import Settings
 from krag_eval.text import normalize
-
-MISSING = -1
 
 
 class Codes(NamedTuple):
@@ -47,7 +48,12 @@ class Batch:
         predicted: The retrieved side.
         settings: The scoring settings.
         unique_texts: Every different text once.
+        matches_first_only: Whether of equal retrieved ids only the first is ever matched.
+        has_gold_repeats: Whether a query may have the same gold document twice.
     """
+
+    matches_first_only = False
+    has_gold_repeats = True
 
     def __init__(self, actual: Side, predicted: Side, settings: Settings) -> None:
         self.actual = actual
@@ -95,24 +101,40 @@ class Batch:
     @functools.cached_property
     def tokens(self) -> TokenTable:
         """The tokens of each unique text."""
-        return TokenTable.of(self.unique_texts, self.settings.load_tokenizer())
+        return TokenTable(self.unique_texts, self.settings.load_tokenizer())
+
+    @functools.cached_property
+    def sketches(self) -> dict[str, Sketches]:
+        """The sketches of each unique text, for the units that the methods count."""
+        return sketch(self.tokens, {UNIT_OF[method] for method in self.settings.methods if method in UNIT_OF})
 
     @functools.cached_property
     def ids(self) -> Codes:
         """Ids as integers."""
         return number(self.actual.ids, self.predicted.ids)[0]
 
-    def pair_blocks(self, block: int = 1 << 15) -> Iterator[Pairs]:
-        """Every gold document of a query with every retrieved one, at most `block` pairs at a time."""
-        n_actual, n_predicted = self.actual.sizes, self.predicted.sizes
-        ends = np.cumsum(n_actual * n_predicted)
-        total = int(ends[-1]) if len(ends) else 0
-        for start in range(0, total, block):
-            pair = np.arange(start, min(start + block, total))
-            query = np.searchsorted(ends, pair, side="right")
-            within = pair - (ends - n_actual * n_predicted)[query]
-            gold, rank = np.divmod(within, n_predicted[query])
-            yield Pairs(self.actual.offsets[query] + gold, self.predicted.offsets[query] + rank)
+    def equal_ids(self) -> Found:
+        """Pairs with the same id."""
+        return _join(self, self.ids)
+
+    def equal_texts(self) -> Found:
+        """Pairs with the same normalised text."""
+        return _join(self, self.normal_texts)
+
+    def pair_blocks(self, block: int = 1 << 13) -> Iterator[Pairs]:
+        """Every gold document of a query with every retrieved one, about `block` pairs at a time."""
+        query = self.actual.query_of(np.arange(len(self.actual.documents)))
+        start, count = self.predicted.offsets[query], self.predicted.sizes[query]
+        ends = np.cumsum(count)
+        first = 0
+        while first < len(count):
+            before = int(ends[first - 1]) if first else 0
+            last = max(first + 1, int(np.searchsorted(ends, before + block, side="right")))
+            gold = np.repeat(np.arange(first, last), count[first:last])
+            retrieved = runs(start[first:last], count[first:last])
+            for part in range(0, len(gold), 2 * block):  # only a query with very many documents has several parts
+                yield Pairs(gold[part : part + 2 * block], retrieved[part : part + 2 * block])
+            first = last
 
 
 def number(actual: Sequence[str | None], predicted: Sequence[str | None]) -> tuple[Codes, list[str]]:
@@ -124,3 +146,22 @@ def number(actual: Sequence[str | None], predicted: Sequence[str | None]) -> tup
         np.fromiter(map(codes.__getitem__, c), dtype=np.int64, count=len(c)) for c in (actual, predicted)
     )
     return Codes(gold, retrieved, len(unique)), unique
+
+
+def _join(batch: Batch, codes: Codes) -> Found:
+    """Pairs of one query with equal codes; a missing value equals nothing."""
+    is_gold = np.zeros(codes.size + 1, dtype=bool)
+    is_gold[codes.actual] = True
+    is_gold[-1] = False
+    # Most retrieved documents are nobody's gold: drop them before anything is sorted.
+    predicted = np.flatnonzero(is_gold[codes.predicted])
+    actual = np.flatnonzero(codes.actual >= 0)
+    gold_key = batch.actual.query_of(actual) * codes.size + codes.actual[actual]
+    key = batch.predicted.query_of(predicted) * codes.size + codes.predicted[predicted]
+    order = np.argsort(gold_key, kind="stable")
+    gold_key = gold_key[order]
+    start = np.searchsorted(gold_key, key, side="left")
+    count = np.searchsorted(gold_key, key, side="right") - start
+    return Found(
+        actual[order[runs(start, count)]], np.repeat(predicted, count), np.ones(int(count.sum()), dtype=np.float64)
+    )

@@ -6,7 +6,7 @@ import numpy as np
 
 from krag_eval.columns import IntArray
 from krag_eval.matching.batch import Batch
-from krag_eval.matching.matches import Found
+from krag_eval.matching.found import Found
 
 
 def match_containment(batch: Batch) -> Found:

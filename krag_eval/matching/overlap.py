@@ -7,78 +7,88 @@ used: who matches ids or texts never pays for it.
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
+
 import numpy as np
 
 from krag_eval.columns import IntArray
-from krag_eval.matching.tokens import Units
+from krag_eval.matching.runs import runs
+from krag_eval.matching.tokens import NumberedTokens, TokenTable
 
-# Python strings hold code points below 0x110000, and rapidfuzz compares them much faster than lists of numbers.
-_MOST_CODE_POINTS = 0x110000
+# Python strings hold code points below 0x110000, and rapidfuzz compares them much faster than lists.
 _SURROGATES_START, _SURROGATES = 0xD800, 0x800
+_MOST_UNITS = 0x110000 - _SURROGATES
 # From this product of lengths on, counting is faster than a subsequence, and a subsequence deserves a cut-off.
 _LONG = 4_000_000
 
+UnitSequence = str | list[int]
 
-def overlap(units: Units, first: IntArray, second: IntArray, needed: IntArray) -> IntArray:
+
+def overlap(
+    tokens: TokenTable, kind: str, first: IntArray, second: IntArray, lengths: IntArray, needed: IntArray
+) -> IntArray:
     """How many units the texts `first[i]` and `second[i]` share, for each i.
 
     Args:
-        units: The units of all texts.
+        tokens: The tokens of all texts.
+        kind: `rouge1`, `rouge2` or `rougeL`.
         first: Text numbers.
         second: Text numbers, of the same shape.
+        lengths: Units of each text.
         needed: Overlaps below this number may be returned as 0; it saves time on long texts.
     """
-    lengths = units.lengths
+    from rapidfuzz.distance import LCSseq
+    from rapidfuzz.process import cpdist
+
     shared = np.zeros(len(first), dtype=np.int64)
+    texts, places = np.unique(np.concatenate([first, second]), return_inverse=True)
+    sequences = _sequences(tokens.numbered(texts), kind)
+    left, right = places[: len(first)], places[len(first) :]
     is_long = lengths[first] * lengths[second] > _LONG
     short = np.flatnonzero(~is_long)
-    if len(short):
-        from rapidfuzz.distance import LCSseq
-        from rapidfuzz.process import cpdist
-
-        texts, place = np.unique(np.concatenate([first[short], second[short]]), return_inverse=True)
-        sequences = _sequences(units, texts)
-        left, right = place[: len(short)].tolist(), place[len(short) :].tolist()
-        shared[short] = cpdist(
-            [sequences[i] for i in left], [sequences[i] for i in right], scorer=LCSseq.similarity, dtype=np.int64
-        )
+    shared[short] = cpdist(
+        [sequences[i] for i in left[short].tolist()],
+        [sequences[i] for i in right[short].tolist()],
+        scorer=LCSseq.similarity,
+        dtype=np.int64,
+    )
     for pair in np.flatnonzero(is_long).tolist():
-        shared[pair] = _long_overlap(units, int(first[pair]), int(second[pair]), int(needed[pair]))
+        one, other, cut_off = sequences[int(left[pair])], sequences[int(right[pair])], int(needed[pair])
+        most = (Counter(one) & Counter(other)).total()
+        if kind == "rougeL" and most >= cut_off:
+            most = _long_subsequence(one, other, cut_off)
+        shared[pair] = most
     return shared
 
 
-def _sequences(units: Units, texts: IntArray) -> list[str] | list[list[int]]:
-    """The units of each text, as strings in which a character is a unit, or as lists where there are too many."""
-    rows = [units.of_text(text) for text in texts.tolist()]
-    ends = np.cumsum([len(row) for row in rows])
-    used, numbers = np.unique(np.concatenate(rows), return_inverse=True)
-    fits = len(used) < _MOST_CODE_POINTS - _SURROGATES
-    if fits:
-        numbers = numbers + _SURROGATES * (numbers >= _SURROGATES_START)
-    parts = np.split(numbers.astype(np.uint32), ends[:-1])
-    if not units.in_order:
-        parts = [np.sort(part) for part in parts]
-    if fits:
-        return [part.tobytes().decode("utf-32-le") for part in parts]
-    return [part.tolist() for part in parts]
+def _sequences(tokens: NumberedTokens, kind: str) -> list[UnitSequence]:
+    """The units of each text as a string in which a character is a unit; as lists of numbers if there are too many."""
+    numbers, offsets, size = tokens.numbers, tokens.offsets, tokens.size
+    if kind == "rouge2":
+        lengths = np.maximum(np.diff(offsets) - 1, 0)
+        start, offsets = offsets[:-1], np.append(0, np.cumsum(lengths))
+        place = runs(start, lengths)
+        used, numbers = np.unique(numbers[place] * size + numbers[place + 1], return_inverse=True)
+        size = len(used)
+    if kind != "rougeL":
+        text = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        numbers = np.sort(text * max(size, 1) + numbers) - text * size
+    bounds = offsets.tolist()
+    if size > _MOST_UNITS:
+        return [numbers[start:stop].tolist() for start, stop in pairwise(bounds)]
+    points = (numbers + _SURROGATES * (numbers >= _SURROGATES_START)).astype("<u4")
+    everything = points.tobytes().decode("utf-32-le")
+    return [everything[start:stop] for start, stop in pairwise(bounds)]
 
 
-def _long_overlap(units: Units, first: int, second: int, needed: int) -> int:
-    one, other = units.of_text(first), units.of_text(second)
-    values, counts = np.unique(one, return_counts=True)
-    other_values, other_counts = np.unique(other, return_counts=True)
-    common, here, there = np.intersect1d(values, other_values, assume_unique=True, return_indices=True)
-    shared = int(np.minimum(counts[here], other_counts[there]).sum())
-    if not units.in_order or shared < needed:
-        return shared if shared >= needed else 0
+def _long_subsequence(one: UnitSequence, other: UnitSequence, cut_off: int) -> int:
+    """The longest common subsequence of two long texts, 0 where it is shorter than the cut-off."""
     from rapidfuzz.distance import LCSseq
 
     # Units that the other text lacks are no part of any common subsequence.
-    one, other = one[np.isin(one, common)], other[np.isin(other, common)]
-    both = np.searchsorted(common, np.concatenate([one, other])).astype(np.int64)
-    if len(common) < _MOST_CODE_POINTS - _SURROGATES:
-        both = both + _SURROGATES * (both >= _SURROGATES_START)
-        text = both.astype(np.uint32).tobytes().decode("utf-32-le")
-        return int(LCSseq.similarity(text[: len(one)], text[len(one) :], score_cutoff=needed))
-    numbers = both.tolist()
-    return int(LCSseq.similarity(numbers[: len(one)], numbers[len(one) :], score_cutoff=needed))
+    common = set(one) & set(other)
+    kept = [[unit for unit in text if unit in common] for text in (one, other)]
+    if isinstance(one, str):
+        return int(LCSseq.similarity("".join(kept[0]), "".join(kept[1]), score_cutoff=cut_off))  # type: ignore[arg-type]
+    return int(LCSseq.similarity(kept[0], kept[1], score_cutoff=cut_off))

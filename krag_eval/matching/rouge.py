@@ -1,8 +1,8 @@
 """Matching by ROUGE-1, ROUGE-2 and ROUGE-L.
 
 Decisions and similarities equal those of `rouge_score` 0.1.2 for the same tokens, to the last bit (Lin 2004,
-https://aclanthology.org/W04-1013). Each unique text is tokenized once; `bitmaps` settles nearly all pairs by an
-upper bound, and `overlap` counts exactly in the pairs that are left.
+https://aclanthology.org/W04-1013). Each unique text is tokenized once; `sketches` settles nearly all pairs
+by an upper bound, and `overlap` counts exactly in the pairs that are left.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ import numpy as np
 
 from krag_eval.columns import FloatArray, IntArray
 from krag_eval.matching.batch import Batch
-from krag_eval.matching.bitmaps import bitmaps, differing_bits
-from krag_eval.matching.matches import Found
+from krag_eval.matching.found import Found
 from krag_eval.matching.overlap import overlap
-from krag_eval.matching.tokens import Units
+from krag_eval.matching.sketches import UNIT_OF
 
 # The bound is compared with a little slack: it must hold whatever the last bit of a quotient does.
 _SLACK = 1e-9
-_BLOCK = 4096
 _CANDIDATES_AT_ONCE = 1 << 20
 
 
@@ -52,28 +50,24 @@ def match_rouge(batch: Batch, kind: str) -> Found:
 
 def pairs_above(batch: Batch, kind: str, threshold: float) -> Found:
     """Pairs whose ROUGE is at least `threshold`; a text without units has no similarity to anything."""
-    units = Units.of(batch.tokens, kind)
-    measure = batch.settings.rouge_measure
-    lengths = np.append(units.lengths, 0)  # a missing text has the number -1: the last place
-    bits = bitmaps(units)
+    sketches = batch.sketches[UNIT_OF[kind]]
+    lengths, measure = sketches.lengths, batch.settings.rouge_measure
     found: list[Found] = []
     waiting: list[tuple[IntArray, ...]] = []
     n_waiting = 0
-    for pairs in batch.pair_blocks(_BLOCK):
+    for pairs in batch.pair_blocks():
         gold, retrieved = batch.texts.actual[pairs.actual], batch.texts.predicted[pairs.predicted]
         possible = _possible(lengths[gold], lengths[retrieved], threshold, measure)
         gold, retrieved = gold[possible], retrieved[possible]
-        n_gold, n_retrieved = lengths[gold], lengths[retrieved]
-        bound = (n_gold + n_retrieved - differing_bits(bits, gold, retrieved)) >> 1
-        likely = score(np.minimum(bound, np.minimum(n_gold, n_retrieved)), n_gold, n_retrieved, measure)
+        likely = score(sketches.most_shared(gold, retrieved), lengths[gold], lengths[retrieved], measure)
         keep = likely >= threshold - _SLACK
         waiting.append((pairs.actual[possible[keep]], pairs.predicted[possible[keep]], gold[keep], retrieved[keep]))
         n_waiting += int(keep.sum())
         if n_waiting >= _CANDIDATES_AT_ONCE:
-            found.append(_verify(units, waiting, threshold, measure))
+            found.append(_verify(batch, kind, waiting, threshold))
             waiting, n_waiting = [], 0
     if n_waiting:
-        found.append(_verify(units, waiting, threshold, measure))
+        found.append(_verify(batch, kind, waiting, threshold))
     return Found.of([f.actual for f in found], [f.predicted for f in found], [f.similarity for f in found])
 
 
@@ -85,15 +79,16 @@ def _possible(n_gold: IntArray, n_retrieved: IntArray, threshold: float, measure
     return both[best >= threshold - _SLACK]
 
 
-def _verify(units: Units, waiting: list[tuple[IntArray, ...]], threshold: float, measure: str) -> Found:
+def _verify(batch: Batch, kind: str, waiting: list[tuple[IntArray, ...]], threshold: float) -> Found:
     """Count exactly, and keep the pairs that reach the threshold."""
+    lengths, measure = batch.sketches[UNIT_OF[kind]].lengths, batch.settings.rouge_measure
     actual, predicted, gold, retrieved = (np.concatenate(column) for column in zip(*waiting, strict=True))
-    n_gold, n_retrieved = units.lengths[gold], units.lengths[retrieved]
+    n_gold, n_retrieved = lengths[gold], lengths[retrieved]
     shared = n_gold.copy()  # a text shares everything with itself
     differ = np.flatnonzero(gold != retrieved)
     by_measure = {"precision": n_retrieved, "recall": n_gold, "fmeasure": (n_gold + n_retrieved) / 2}
     needed = np.floor(threshold * by_measure[measure][differ] * (1 - _SLACK)).astype(np.int64)
-    shared[differ] = overlap(units, gold[differ], retrieved[differ], needed)
+    shared[differ] = overlap(batch.tokens, kind, gold[differ], retrieved[differ], lengths, needed)
     similarity = score(shared, n_gold, n_retrieved, measure)
     keep = similarity >= threshold
     return Found(actual[keep], predicted[keep], similarity[keep])

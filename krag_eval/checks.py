@@ -1,0 +1,65 @@
+"""Checks of single arguments that several rooms share; each says what was given and what would be right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+
+from krag_eval.errors import InvalidInputError, did_you_mean
+from krag_eval.shapes import as_number
+
+
+def one_of(name: str, value: object, known: Sequence[str]) -> str:
+    """The value, if it is one of the known names.
+
+    Raises:
+        InvalidInputError: It is not; the nearest name is suggested.
+    """
+    if isinstance(value, str) and value in known:
+        return str(value)
+    choices = ", ".join(repr(k) for k in known)
+    raise InvalidInputError(f"`{name}` must be one of {choices}, got {value!r:.60}.{did_you_mean(value, known)}")
+
+
+def check_threshold(value: object, name: str = "threshold") -> float:
+    """The threshold as a float in [0, 1].
+
+    Raises:
+        InvalidInputError: It is no number, NaN, or outside [0, 1].
+    """
+    number = as_number(value)
+    if number is not None and 0 <= number <= 1:
+        return number
+    raise InvalidInputError(
+        f"`{name}` must be a number from 0 to 1, got {value!r:.60}. It is the similarity from which two texts match."
+    )
+
+
+def check_cut_offs(k: object) -> tuple[int | None, ...]:
+    """One cut-off or several as a sorted tuple without repeats; None (all ranks) comes last.
+
+    Raises:
+        InvalidInputError: A cut-off is not None and no integer of at least 1, or there is none.
+    """
+    given: Sequence[object] = tuple(k) if isinstance(k, (list, tuple, range)) else (k,)
+    cut_offs: set[int | None] = set()
+    for one in given:
+        if one is not None and (isinstance(one, bool) or not isinstance(one, Integral) or one < 1):
+            raise InvalidInputError(
+                f"`k` must be an integer of at least 1, got {one!r:.60}. Leave it out to score every rank."
+            )
+        cut_offs.add(None if one is None else int(one))
+    if not cut_offs:
+        raise InvalidInputError("`k` is empty. Give at least one cut-off, for example k=(1, 5, 10).")
+    return tuple(sorted(cut_offs, key=lambda one: (one is None, one or 0)))
+
+
+def check_count(name: str, value: object) -> int:
+    """The value as a number of things, at least one.
+
+    Raises:
+        InvalidInputError: It is no integer, or below 1.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise InvalidInputError(f"`{name}` must be an integer of at least 1, got {value!r:.60}.")
+    return int(value)

@@ -1,0 +1,123 @@
+"""Both sides as bare ids, for evaluations that have nothing else: no document is read, no retrieved id is numbered."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from krag_eval.columns import FloatArray, Side, SideName
+from krag_eval.errors import InvalidInputError
+from krag_eval.matching import Batch
+from krag_eval.matching.found import Found
+from krag_eval.settings import Settings
+from krag_eval.shapes import as_grade, as_id, describe_type
+
+
+class IdSide(Side):
+    """One side as lists of ids; a gold row may also be a mapping from id to grade."""
+
+    def __init__(self, name: SideName, rows: object, first_query: int = 0) -> None:
+        self.name = name
+        self.first_query = first_query
+        self.errors = {}
+        self._graded: dict[int, list[object]] = {}
+        self.rows: list[list[str]] = self._check_rows(rows)  # type: ignore[assignment]
+        self._set_offsets(self.rows)
+
+    @functools.cached_property
+    def documents(self) -> list[Any]:  # type: ignore[override]
+        """The ids as documents."""
+        return [{"id": id_} for id_ in self.ids]
+
+    @functools.cached_property
+    def ids(self) -> list[str | None]:
+        """The ids, one query after the other."""
+        return list(chain.from_iterable(self.rows))
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether there is any id."""
+        return any(self.rows)
+
+    @functools.cached_property
+    def grades(self) -> FloatArray:
+        """The grade of each gold id, 1 where none was given."""
+        grades = np.ones(int(self.offsets[-1]))
+        for query, given in self._graded.items():
+            start = int(self.offsets[query])
+            grades[start : start + len(given)] = [self._grade(start + i, grade) for i, grade in enumerate(given)]
+        return grades
+
+    def _grade(self, position: int, grade: object) -> float:
+        try:
+            return as_grade(grade)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{self._place(position)}: {error}") from None
+
+    def _check_row(self, query: int, row: object) -> list[object]:
+        if isinstance(row, Mapping) and self.name == "actual":
+            self._graded[query] = list(row.values())
+            return list(row)
+        if isinstance(row, (str, bytes, Mapping)) or as_id(row) is not None:
+            raise InvalidInputError(
+                f"`{self.name}[{query + self.first_query}]` is {describe_type(row)}, not a list of ids: "
+                "give one list for each query."
+            )
+        return list(super()._check_row(query, row))
+
+    def check(self, query: int) -> list[str]:
+        """The ids of a query; what is no string is made one, or refused."""
+        row = self.rows[query]
+        try:
+            "".join(row)  # the cheapest way to find out that all are strings
+        except TypeError:
+            self.rows[query] = row = [self._as_id(query, rank, value) for rank, value in enumerate(row)]
+        return row
+
+    def _as_id(self, query: int, rank: int, value: object) -> str:
+        if (id_ := as_id(value)) is not None:
+            return id_
+        raise InvalidInputError(
+            f"{self._place_of(query, rank)}: {value!r:.60} is no id. "
+            "An id is a string that is not empty, an integer or a UUID."
+        )
+
+
+class IdBatch(Batch):
+    """A batch of bare ids: checked and matched in one sweep over the rows, while they are in the processor's cache.
+
+    Of a retrieved id that stands twice in a query only the first place is matched; the second would earn nothing.
+    """
+
+    actual: IdSide
+    predicted: IdSide
+    matches_first_only = True
+
+    def __init__(self, actual: IdSide, predicted: IdSide, settings: Settings) -> None:
+        super().__init__(actual, predicted, settings)
+        gold: list[int] = []
+        retrieved: list[int] = []
+        self.has_gold_repeats = False
+        starts = zip(actual.offsets.tolist(), predicted.offsets.tolist(), strict=True)
+        for query, (gold_start, start) in zip(range(len(actual)), starts, strict=False):
+            row, wanted = predicted.check(query), actual.check(query)
+            # With the empty string among the wanted ids, a row that holds one is found out without another look.
+            different = {"", *wanted}
+            if len(different) != len(wanted) + 1:
+                if "" in wanted:
+                    actual._as_id(query, wanted.index(""), "")  # noqa: SLF001
+                self.has_gold_repeats = True
+            for id_ in different.intersection(row):
+                retrieved.append(start + row.index(id_))
+                if not id_:
+                    predicted._as_id(query, row.index(""), "")  # noqa: SLF001
+                gold.append(gold_start + wanted.index(id_))
+        self._found = Found(np.array(gold, dtype=np.int64), np.array(retrieved, dtype=np.int64), np.ones(len(gold)))
+
+    def equal_ids(self) -> Found:
+        """Pairs with the same id."""
+        return self._found

@@ -1,0 +1,133 @@
+"""From judgments to a result: the metrics asked for, their aggregates, and the signature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from krag_eval._version import __version__
+from krag_eval.aggregate import Tally, key_of
+from krag_eval.callbacks import CallbackRunner, EvaluationCallback, EvaluationStart
+from krag_eval.columns import FloatArray
+from krag_eval.errors import InvalidInputError, UnknownMetricError, did_you_mean
+from krag_eval.judgments import Judgments
+from krag_eval.metrics import METRICS
+from krag_eval.pipeline import Judged
+from krag_eval.results import Detail, EvaluationResult
+from krag_eval.settings import MatchingCriteria, Settings
+from krag_eval.shapes import describe_type
+
+MetricFunction = Callable[[Judgments, int | None], FloatArray]
+MetricTable = Mapping[str, MetricFunction]
+
+
+def choose_metrics(metrics: object, settings: Settings) -> MetricTable:
+    """The metrics asked for, by name, bound to their settings.
+
+    Raises:
+        UnknownMetricError: A name is unknown.
+        InvalidInputError: There is none, or one is neither a name nor a function.
+    """
+    if metrics is None:
+        metrics = tuple(METRICS)
+    given = (metrics,) if isinstance(metrics, str) or callable(metrics) else metrics
+    if not isinstance(given, Sequence) or not given:
+        raise InvalidInputError(
+            f"`metrics` must be a list of names or functions, got {metrics!r:.60}. Known metrics: {', '.join(METRICS)}."
+        )
+    table: dict[str, MetricFunction] = {}
+    for metric in given:
+        if isinstance(metric, str) and metric in METRICS:
+            table[metric] = METRICS[metric].bind(settings)
+        elif callable(metric) and hasattr(metric, "__name__"):
+            table[metric.__name__] = metric
+        else:
+            raise UnknownMetricError(
+                f"Unknown metric {metric!r}.{did_you_mean(metric, METRICS)} Known metrics: {', '.join(METRICS)}."
+            )
+    return table
+
+
+def signature_of(settings: Settings, cut_offs: Sequence[int | None], criteria: MatchingCriteria) -> str:
+    """All settings that can change a number, in a fixed order, version last."""
+    ks = ",".join("all" if k is None else str(k) for k in cut_offs)
+    return "|".join([*settings.describe(), f"hit:{criteria}", f"k:{ks}", f"v:{__version__}"])
+
+
+def measure(
+    judged: Judged,
+    cut_offs: Sequence[int | None],
+    metrics: MetricTable,
+    *,
+    criteria: MatchingCriteria = MatchingCriteria.PARTIAL,
+    queries: object = None,
+    query_ids: object = None,
+    callbacks: Sequence[EvaluationCallback] = (),
+    raise_errors: bool = False,
+) -> EvaluationResult:
+    """Every metric at every cut-off from what was judged, with the callbacks told."""
+    settings, n_queries = judged.batch.settings, len(judged.batch)
+    runner = CallbackRunner(callbacks, raise_errors=raise_errors)
+    names, ids = _check_labels("queries", queries, n_queries), _check_labels("query_ids", query_ids, n_queries)
+    signature = signature_of(settings, cut_offs, criteria)
+    runner.start(EvaluationStart(n_queries, keys_of(metrics, cut_offs), signature))
+    values = values_of(judged, cut_offs, metrics)
+    tally = Tally.of(values, cut_offs)
+    tally.add(judged.judgments, values, cut_offs, settings.precision_denominator)
+    result = EvaluationResult(
+        signature=signature,
+        tally=tally,
+        unmatchable=judged.unmatchable,
+        errors=judged.batch.predicted.errors,
+        detail=Detail(judged.batch, judged.matches, judged.judgments, values, names, ids),
+        callback_errors=runner.errors,
+    )
+    if runner:
+        for row in result.per_query:
+            runner.query(row)
+        runner.end(result)
+    return result
+
+
+def keys_of(metrics: Iterable[str], cut_offs: Sequence[int | None]) -> tuple[str, ...]:
+    """The key of each metric at each cut-off."""
+    return tuple(key_of(name, k) for name in metrics for k in cut_offs)
+
+
+def values_of(judged: Judged, cut_offs: Sequence[int | None], metrics: MetricTable) -> dict[str, FloatArray]:
+    """The values of all queries, by key.
+
+    Raises:
+        InvalidInputError: A metric returned something else than one finite or undefined number a query.
+    """
+    return {
+        key_of(name, k): _check_values(name, metric(judged.judgments, k), len(judged.batch))
+        for name, metric in metrics.items()
+        for k in cut_offs
+    }
+
+
+def _check_values(name: str, values: object, n_queries: int) -> FloatArray:
+    """What a metric returned, as one finite or undefined double a query."""
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        column = np.empty(0)
+    if column.shape != (n_queries,) or np.isinf(column).any():
+        raise InvalidInputError(
+            f"The metric {name!r} must return {n_queries} finite numbers (NaN where undefined), one a query; "
+            f"it returned {describe_type(values)}"
+            + (f" of shape {values.shape}." if isinstance(values, np.ndarray) else ".")
+        )
+    return column
+
+
+def _check_labels(name: str, labels: object, n_queries: int) -> list[str] | None:
+    """Texts or ids of the queries, one a query."""
+    if labels is None:
+        return None
+    if isinstance(labels, (str, bytes)) or not isinstance(labels, Sequence) or len(labels) != n_queries:
+        size = f"{len(labels)} values" if isinstance(labels, Sequence) else f"{labels!r:.60}"
+        raise InvalidInputError(f"`{name}` must be a list with one string for each of {n_queries} queries, got {size}.")
+    return [str(label) for label in labels]
