@@ -6,10 +6,10 @@ from itertools import groupby
 
 import numpy as np
 
-from krag_eval.columns import BoolArray, FloatArray, IntArray
+from krag_eval.columns import BoolArray, IntArray
 
-# A relaxation must gain more than rounding can feign, or it could run in circles.
-_MARGIN = 1e-13
+# Far below every sum of values, and far enough from the end of int64 to be added to.
+_NO_EDGE = -(1 << 60)
 
 
 def credited_ranks(query: IntArray, rank: IntArray, gold: IntArray, gold_rank: IntArray) -> BoolArray:
@@ -69,25 +69,23 @@ def _serve(ranks: list[int], golds: list[int]) -> set[int]:
     return served
 
 
-def best_sums(rank: IntArray, gold: IntArray, gains: FloatArray, discounts: FloatArray) -> float:
-    """The largest sum of gain times discount over all one-to-one assignments of one query.
+def best_sum(rank: IntArray, gold: IntArray, values: IntArray) -> int:
+    """The largest sum of values over all one-to-one assignments of one query.
 
     Ranks are added from the top; each may push others along a best alternating path, found by relaxation over the
     gold documents (Bellman-Ford on the residual graph of the assignment problem).
 
     Args:
-        rank: The rank of each edge, ascending.
+        rank: The rank of each edge.
         gold: The gold document of each edge.
-        gains: The gain of every gold document.
-        discounts: The factor of every rank.
+        values: What each edge is worth, a whole number: nothing is rounded, so the sum is the largest there is.
     """
-    golds, column = np.unique(gold, return_inverse=True)
     ranks, row = np.unique(rank, return_inverse=True)
-    value = np.full((len(ranks), len(golds)), -np.inf)
-    value[row, column] = gains[gold] * discounts[rank]
-    margin = _MARGIN * float(value.max(initial=0.0))
+    golds, column = np.unique(gold, return_inverse=True)
+    value = np.full((len(ranks), len(golds)), _NO_EDGE)
+    value[row, column] = values
     holder = np.full(len(golds), -1)
-    held = np.zeros(len(golds))  # the value that a gold document has with its holder
+    held = np.zeros(len(golds), dtype=np.int64)  # the value that a gold document has with its holder
     for new in range(len(ranks)):
         best = value[new].copy()
         parent = np.full(len(golds), -1)
@@ -95,8 +93,8 @@ def best_sums(rank: IntArray, gold: IntArray, gains: FloatArray, discounts: Floa
         for _ in range(len(taken)):
             through = (best[taken] - held[taken])[:, None] + value[holder[taken]]
             source = np.argmax(through, axis=0)
-            reached = through[source, np.arange(len(golds))]
-            better = reached > best + margin
+            reached = np.take_along_axis(through, source[None, :], axis=0)[0]
+            better = reached > best
             if not better.any():
                 break
             best[better] = reached[better]
@@ -111,5 +109,4 @@ def best_sums(rank: IntArray, gold: IntArray, gains: FloatArray, discounts: Floa
         holder[end] = new
         served = holder >= 0
         held[served] = value[holder[served], np.flatnonzero(served)]
-    pairs = sorted((int(holder[g]), float(held[g])) for g in np.flatnonzero(holder >= 0))
-    return float(sum(v for _, v in pairs))
+    return int(held.sum())

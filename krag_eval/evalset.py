@@ -45,7 +45,9 @@ class Run:
     missing: Sequence[str]
 
 
-def read_evalset(path: str | os.PathLike[str]) -> list[Question]:
+def read_evalset(
+    path: str | os.PathLike[str], *, id_key: str | None = None, grade_key: str = "relevance"
+) -> list[Question]:
     """Read `{"id", "question", "gold": [{"id"?, "text"?, "grade"?, "metadata"?}]}`, one row a line.
 
     Raises:
@@ -59,14 +61,16 @@ def read_evalset(path: str | os.PathLike[str]) -> list[Question]:
         text = row.get("question")
         if text is not None and not isinstance(text, str):
             raise InvalidInputError(f"{place}: `question` is {describe_type(text)}. It must be a string.")
-        gold = _documents(row, "gold", place, is_gold=True)
+        gold = _documents(row, "gold", place, is_gold=True, id_key=id_key, grade_key=grade_key)
         questions[question_id] = Question(question_id, text, gold, row)
     if not questions:
         raise InvalidInputError(f"{path}: holds no question. Each line must be one question as a JSON object.")
     return list(questions.values())
 
 
-def read_run(path: str | os.PathLike[str], questions: Sequence[Question], name: str) -> Run:
+def read_run(
+    path: str | os.PathLike[str], questions: Sequence[Question], name: str, *, id_key: str | None = None
+) -> Run:
     """Read `{"query_id", "retrieved": [{"id"?, "text"?, "score"?, "metadata"?}]}`, one row a line.
 
     A row with an `"error"` instead counts as nothing retrieved.
@@ -87,7 +91,7 @@ def read_run(path: str | os.PathLike[str], questions: Sequence[Question], name: 
         if row.get("error") is not None and row.get("retrieved") is None:
             rows[query_id] = RetrieverError(str(row["error"]))
         else:
-            rows[query_id] = _documents(row, "retrieved", place, is_gold=False)
+            rows[query_id] = _documents(row, "retrieved", place, is_gold=False, id_key=id_key)
     retrieved = [rows.get(question.id, []) for question in questions]
     return Run(name, retrieved, [question.id for question in questions if question.id not in rows])
 
@@ -104,14 +108,22 @@ def _row_id(row: Mapping[str, Any], key: str, place: str) -> str:
     return row_id
 
 
-def _documents(row: Mapping[str, Any], key: str, place: str, *, is_gold: bool) -> list[Mapping[str, Any]]:
+def _documents(
+    row: Mapping[str, Any],
+    key: str,
+    place: str,
+    *,
+    is_gold: bool,
+    id_key: str | None,
+    grade_key: str = "relevance",
+) -> list[Mapping[str, Any]]:
     documents = row.get(key)
     if not isinstance(documents, list):
         found = f"is {describe_type(documents)}" if key in row else "is missing"
         raise InvalidInputError(f"{place}: `{key}` {found}. It must be a list of documents, [] if there are none.")
     for number, document in enumerate(documents):
         try:
-            as_document(document, is_gold=is_gold)
+            as_document(document, is_gold=is_gold, id_key=id_key, grade_key=grade_key)
         except InvalidInputError as error:
             raise InvalidInputError(f"{place}: `{key}[{number}]`: {error}") from None
     return documents

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -43,10 +44,16 @@ def _parse(line: bytes, place: str) -> dict[str, Any]:
     except RecursionError:
         raise InvalidInputError(f"{place}: nested too deep to be read. A row is an object of a few levels.") from None
     except ValueError as error:
-        raise InvalidInputError(f"{place}: not valid JSON: {error}. Each line must be one JSON object.") from None
+        reason = _reason(error)
+        raise InvalidInputError(f"{place}: not valid JSON: {reason}. Each line must be one JSON object.") from None
     if not isinstance(row, dict):
         raise InvalidInputError(f"{place}: holds {describe_type(row)}. Each line must be one JSON object.")
     return row
+
+
+def _reason(error: ValueError) -> str:
+    # Its own message would name line 1, the only line that the parser saw.
+    return f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -61,11 +68,18 @@ def write_atomically(path: str | os.PathLike[str], parts: Iterable[str]) -> None
     """
     target = Path(path)
     try:
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if target.exists() and not target.is_file():  # a pipe or a device is written to, not replaced
+            with target.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+                file.writelines(parts)
+            return
+        target = target.resolve() if target.is_symlink() else target
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
         raise InvalidInputError(f"{path}: cannot be written ({error.strerror or error}). Check the folder.") from error
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krag_eval.assignment import best_sums, credited_ranks
+from krag_eval.assignment import best_sum, credited_ranks
 from krag_eval.columns import BoolArray, FloatArray, IntArray
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.batch import Codes
@@ -88,26 +88,27 @@ class Judgments:
         first[self.relevant_query[inside][::-1]] = self.relevant_rank[inside][::-1]
         return first
 
-    def dcg(self, gains: FloatArray, discounts: FloatArray, k: CutOff) -> FloatArray:
+    def dcg(self, gains: FloatArray, discounts: FloatArray, k: CutOff) -> IntArray:
         """The largest sum of gain times discount that a one-to-one assignment on the first `k` ranks reaches.
 
         Args:
-            gains: The gain of each gold document, in the order of the `gold_` columns.
+            gains: The gain of each gold document, from 0 to 1, in the order of the `gold_` columns.
             discounts: The factor of each rank; place 0 is not used.
             k: The cut-off.
+
+        Returns:
+            Sums in fixed point (see `fixed_point`); shape (n_queries,).
         """
-        gain_of_rank = np.zeros(len(self.relevant_rank))
-        gain_of_rank[self._relevant_of_edge] = gains[self.edge_gold]
+        values = fixed_point(gains[self.edge_gold] * discounts[self.edge_rank])
+        value_of_rank = np.zeros(len(self.relevant_rank), dtype=np.int64)
+        value_of_rank[self._relevant_of_edge] = values
         credited = self._credited_among_relevant
-        inside = credited[within(self.credited_query, self.credited_rank, k)]
-        gained = gain_of_rank[inside] * discounts[self.relevant_rank[inside]]
-        total: FloatArray = np.bincount(self.relevant_query[inside], gained, len(self)).astype(np.float64)
+        inside = within(self.credited_query, self.credited_rank, k)
+        total = sum_by_query(self.credited_query, value_of_rank[credited] * inside, len(self))
         for query in self._queries_with_a_choice.tolist():
-            edges = slice(*np.searchsorted(self.edge_query, [query, query + 1]).tolist())
-            inside_edges = within(self.edge_query[edges], self.edge_rank[edges], k)
-            total[query] = best_sums(
-                self.edge_rank[edges][inside_edges], self.edge_gold[edges][inside_edges], gains, discounts
-            )
+            start, stop = np.searchsorted(self.edge_query, [query, query + 1]).tolist()
+            chosen = start + np.flatnonzero(within(self.edge_query[start:stop], self.edge_rank[start:stop], k))
+            total[query] = best_sum(self.edge_rank[chosen], self.edge_gold[chosen], values[chosen])
         return total
 
     @functools.cached_property
@@ -145,6 +146,25 @@ def within(query: IntArray, rank: IntArray, k: CutOff) -> BoolArray:
     if k is None:
         return np.ones(len(rank), dtype=bool)
     return rank <= (k[query] if isinstance(k, np.ndarray) else k)
+
+
+_POINT = 2.0**48
+
+
+def fixed_point(values: FloatArray) -> IntArray:
+    """Values from 0 to 1 in units of 2^-48, rounded once.
+
+    Whole numbers add up without rounding, so a sum does not depend on any order, and equal sums are equal.
+    """
+    return np.rint(values * _POINT).astype(np.int64)
+
+
+def sum_by_query(query: IntArray, values: IntArray, n_queries: int) -> IntArray:
+    """The sum of the values of each query, whose entries stand together."""
+    # A running sum may overflow, but its differences are right all the same.
+    running = np.append(0, np.cumsum(values))
+    bounds = np.searchsorted(query, np.arange(n_queries + 1))
+    return np.diff(running[bounds])
 
 
 def judge(batch: Batch, matches: Matches) -> Judgments:

@@ -164,7 +164,10 @@ def as_number(value: object) -> float | None:
     """The value as a float; None where it is no number (a bool is none)."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return None
 
 
 def as_grade(value: object) -> float:

@@ -20,5 +20,25 @@ def main() -> None:
             raise MissingDependencyError("krag-eval", error.name, "cli") from error
         app()
     except KragEvalError as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        print(f"{type(error).__name__}: {in_options(str(error))}", file=sys.stderr)
         sys.exit(2)
+
+
+# What the library calls a thing, and what it is called on the command line.
+_WORDS = {
+    "Leave it out to score every rank.": "Write `all` to score every rank.",
+    'Match by text instead, for example with match_method="text", or call `evaluate_ids` if the strings are ids.': (
+        "Match by text instead, for example with --match text."
+    ),
+    'Match by id instead, with match_method="id",': "Match by id instead, with --match id,",
+    "document of `actual`": "gold document of the evaluation set",
+    "document of `predicted`": "document of the run",
+    "which match_method=": "which --match ",
+}
+
+
+def in_options(message: str) -> str:
+    """A message of the library in the words of the command line."""
+    for words, option in _WORDS.items():
+        message = message.replace(words, option)
+    return message

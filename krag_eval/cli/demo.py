@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from krag_eval import EvaluationResult, evaluate
-from krag_eval.cli.tables import console, table
+from krag_eval.checks import check_cut_offs
+from krag_eval.cli.tables import console, print_table
 from krag_eval.demo import load_collection
 from krag_eval.demo.chunks import chunk
 from krag_eval.demo.retrievers import build_retrievers
@@ -30,6 +31,7 @@ WAYS: Mapping[str, dict[str, Any]] = {
 
 def run_demo(k: int) -> None:
     """Index, retrieve, score and print."""
+    check_cut_offs(k)
     started = time.perf_counter()
     documents, questions = load_collection()
     out = console()
@@ -50,7 +52,7 @@ def run_demo(k: int) -> None:
         results = {name: _score(questions, run, k, settings) for name, run in runs.items()}
         rows = [[name, *_row(results[name], questions, runs[name], k, settings)] for name in runs]
         columns = ["retriever", *(f"R@{k} {language}" for language in LANGUAGES), f"R@{k}", f"MRR@{k}", f"nDCG@{k}"]
-        out.print(table(way, columns, rows))
+        print_table(way, columns, rows)
         signature = next(iter(results.values())).signature
         out.print(signature, markup=False, style="dim", soft_wrap=True)
         out.print()

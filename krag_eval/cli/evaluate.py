@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Unpack
 
 from krag_eval import EvaluationResult, InvalidInputError, evaluate
-from krag_eval.cli.tables import console, notes, result_table
+from krag_eval.cli.tables import console, notes, print_result
+from krag_eval.errors import KragEvalWarning
 from krag_eval.evalset import Run, read_evalset, read_run
 from krag_eval.files import write_atomically
 from krag_eval.settings import ScoringSettings
@@ -50,7 +53,10 @@ def run_evaluate(
     **settings: Unpack[ScoringSettings],
 ) -> None:
     """Score each run and print a table, or write what was asked for."""
-    questions = read_evalset(evalset)
+    if per_query_out is not None and str(per_query_out) == "-":
+        raise InvalidInputError("`--per-query` needs the name of a file, got '-'. To print rows, use /dev/stdout.")
+    id_key = settings.get("id_key")
+    questions = read_evalset(evalset, id_key=id_key, grade_key=settings.get("grade_key", "relevance"))
     gold = [question.gold for question in questions]
     ids = [question.id for question in questions]
     texts = [question.question or "" for question in questions]
@@ -58,10 +64,14 @@ def run_evaluate(
     read: dict[str, Run] = {}
     for path in runs:
         name = _name(path, read)
-        read[name] = read_run(path, questions, name)
-        results[name] = evaluate(
-            gold, read[name].retrieved, cut_offs, metrics=metrics, queries=texts, query_ids=ids, **settings
-        )
+        read[name] = read_run(path, questions, name, id_key=id_key)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", KragEvalWarning)
+            results[name] = evaluate(
+                gold, read[name].retrieved, cut_offs, metrics=metrics, queries=texts, query_ids=ids, **settings
+            )
+        for warning in caught:
+            notes().print(f"{name}: {warning.message}", markup=False)
     if json_out is not None:
         document = {
             name: json.loads(result.to_json()) | {"missing": list(read[name].missing)}
@@ -83,7 +93,8 @@ def run_evaluate(
 
 def _name(path: Path, taken: dict[str, Run]) -> str:
     """The file's name; its whole path where two files share one."""
-    return str(path) if path.stem in taken else path.stem
+    candidates = itertools.chain([path.stem, str(path)], (f"{path}#{n}" for n in itertools.count(2)))
+    return next(name for name in candidates if name not in taken)
 
 
 def _per_query_lines(results: dict[str, EvaluationResult]) -> Iterator[str]:
@@ -113,7 +124,7 @@ def _report_gaps(run: Run, result: EvaluationResult) -> None:
 
 def _print(name: str, result: EvaluationResult) -> None:
     out = console()
-    out.print(result_table(result, f"{name}: {result.n_queries} queries"))
+    print_result(result, f"{name}: {result.n_queries} queries")
     empty = result.no_answer
     if empty.n_queries and empty.empty_share is not None:
         out.print(

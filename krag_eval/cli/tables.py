@@ -22,19 +22,21 @@ def notes() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """A plain table: names on the left, numbers right-aligned."""
-    grid = Table(
-        title=Text(title), title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0)
-    )
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A plain table, as wide as it needs to be: names on the left, numbers right-aligned."""
+    out = console()
+    out.print(title, markup=False, style="bold", soft_wrap=True)
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for place, column in enumerate(columns):
-        grid.add_column(Text(column), justify="right" if place else "left", no_wrap=place > 0, overflow="fold")
+        grid.add_column(Text(column), justify="right" if place else "left", no_wrap=True)
     for row in rows:
         grid.add_row(*(Text(cell) for cell in row))
-    return grid
+    # rich would cut names and digits to fit, without a word.
+    out.width = max(out.width, out.measure(grid, options=out.options.update(max_width=100_000)).maximum)
+    out.print(grid)
 
 
-def result_table(result: EvaluationResult, title: str) -> Table:
+def print_result(result: EvaluationResult, title: str) -> None:
     """One row a metric, one column a cut-off, and how many queries the means leave out."""
     names = list(dict.fromkeys(key.partition("@")[0] for key in result))
     cut_offs = list(result.tally.counts)
@@ -42,4 +44,4 @@ def result_table(result: EvaluationResult, title: str) -> Table:
         [name, *(format_value(result[name + k]) for k in cut_offs), str(result.undefined.get(name + cut_offs[0], ""))]
         for name in names
     ]
-    return table(title, ["metric", *(k or "all" for k in cut_offs), "undefined"], rows)
+    print_table(title, ["metric", *(k or "all" for k in cut_offs), "undefined"], rows)

@@ -24,13 +24,18 @@ def chunk(documents: Sequence[Mapping[str, Any]], sentences: int = 2) -> list[di
     """
     chunks = []
     for document in documents:
-        parts = [part for part in _SENTENCE_END.split(document["text"]) if part]
-        joint = "" if "。" in document["text"] else " "
-        for number, start in enumerate(range(0, len(parts), sentences)):
+        text = document["text"]
+        ends = [match.span() for match in _SENTENCE_END.finditer(text)]
+        spans = [
+            (start, end)
+            for start, end in zip([0, *(b for _, b in ends)], [*(a for a, _ in ends), len(text)], strict=True)
+            if start < end
+        ]
+        for number, first in enumerate(range(0, len(spans), sentences)):
             chunks.append(
                 {
                     "id": f"{document['id']}#{number}",
-                    "text": joint.join(parts[start : start + sentences]),
+                    "text": text[spans[first][0] : spans[min(first + sentences, len(spans)) - 1][1]],
                     "metadata": {**document.get("metadata", {}), "doc_id": document["id"]},
                 }
             )

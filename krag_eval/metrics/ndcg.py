@@ -8,10 +8,10 @@ import math
 import numpy as np
 
 from krag_eval.columns import FloatArray
-from krag_eval.judgments import CutOff, Judgments, within
+from krag_eval.judgments import CutOff, Judgments, fixed_point, sum_by_query, within
 
-# Beyond this, 2^grade comes near the largest float: the gains of such a query are scaled down together.
-_LARGE_GRADE = 500.0
+_LN2 = math.log(2)
+_TINY = 2.0**-900
 
 
 def ndcg(judged: Judgments, k: CutOff = None, *, gain: str = "exponential") -> FloatArray:
@@ -33,28 +33,27 @@ def ndcg(judged: Judgments, k: CutOff = None, *, gain: str = "exponential") -> F
     Source: Järvelin & Kekäläinen (2002), ACM TOIS 20(4), doi:10.1145/582415.582418; exponential gain: Burges et al.
     (2005), ICML. Like trec_eval's `ndcg_cut` (which has linear gain), every rank is discounted by log2(rank + 1).
     """
-    gains = _gains(judged, gain)
+    gains = _relative_gains(judged, gain)
     discounts = _discounts(int(max(judged.n_retrieved.max(initial=0), judged.n_gold.max(initial=0))))
-    ideal_order = np.lexsort((-gains, judged.gold_query))
-    query = judged.gold_query[ideal_order]
+    order = np.lexsort((-gains, judged.gold_query))
+    query = judged.gold_query[order]
     rank = np.arange(1, len(query) + 1) - np.searchsorted(query, query, side="left")
-    inside = within(query, rank, k)
-    ideal = np.bincount(query[inside], weights=(gains[ideal_order] * discounts[rank])[inside], minlength=len(judged))
-    value = judged.dcg(gains, discounts, k) / np.where(judged.is_defined, ideal, np.nan)
-    return np.minimum(value, 1.0)
+    ideal = sum_by_query(query, fixed_point(gains[order] * discounts[rank]) * within(query, rank, k), len(judged))
+    return judged.dcg(gains, discounts, k) / np.where(judged.is_defined, ideal, np.nan)
 
 
-def _gains(judged: Judgments, gain: str) -> FloatArray:
-    """The gain of each gold document; in a query with extreme grades all are scaled alike, which nDCG cancels."""
+def _relative_gains(judged: Judgments, gain: str) -> FloatArray:
+    """The gain of each gold document as a share of the highest in its query; the factor cancels in nDCG."""
     highest = np.zeros(len(judged))
     np.maximum.at(highest, judged.gold_query, judged.gold_grade)
-    top = highest[judged.gold_query]
+    top, grade = highest[judged.gold_query], judged.gold_grade
+    linear = grade / top
     if gain == "linear":
-        return np.where((top > 2.0**500) | (top < 2.0**-500), judged.gold_grade / top, judged.gold_grade)
-    shift = np.where(top > _LARGE_GRADE, np.floor(top), 0.0)
-    gains = np.exp2(judged.gold_grade - shift) - np.exp2(-shift)
-    # For tiny grades 2^grade - 1 would lose its digits: there it is grade * ln 2, and the factor cancels.
-    return np.where(top < 1e-6, judged.gold_grade / top, gains)
+        return linear
+    # (2^grade - 1) / (2^top - 1), in a form that neither overflows nor loses the digits of small grades; for the
+    # smallest of all 2^grade - 1 is grade * ln 2.
+    exponential = np.exp2(grade - top) * np.expm1(-grade * _LN2) / np.expm1(-np.maximum(top, _TINY) * _LN2)
+    return np.where(top < _TINY, linear, exponential)
 
 
 @functools.lru_cache(maxsize=8)

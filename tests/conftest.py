@@ -1,0 +1,69 @@
+"""What all tests share: the data beside the checkout, the rule about skips, and how hard hypothesis tries."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Before any test imports a framework: nothing that runs here reports home.
+os.environ.update(DO_NOT_TRACK="1", HAYSTACK_TELEMETRY_ENABLED="False", LANGSMITH_TRACING="false")
+
+DATA = Path(os.environ.get("KRAG_EVAL_DATA") or Path(__file__).parents[2] / "shared" / "data")
+REQUIRE_ALL = os.environ.get("KRAG_EVAL_REQUIRE_ALL", "") not in {"", "0"}
+
+# On CI the same examples each time, so that a red build belongs to the change that it stands beside.
+settings.register_profile(
+    "moderate",
+    deadline=None,
+    max_examples=60,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("thorough", settings.get_profile("moderate"), max_examples=3000, derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "moderate")
+
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data that is not part of the project."""
+    if DATA.is_dir():
+        return DATA
+    if os.environ.get("KRAG_EVAL_DATA"):
+        pytest.fail(f"KRAG_EVAL_DATA names {DATA}, which is no folder.")
+    pytest.skip(f"NOT TESTED ON REAL DATA: there is no folder {DATA}. Name one with KRAG_EVAL_DATA=/path/to/data.")
+
+
+def pytest_report_header() -> list[str]:
+    """Say at the top what this run can and cannot see."""
+    return [
+        f"shared data: {DATA if DATA.is_dir() else f'ABSENT ({DATA}), tests on real data cannot run'}",
+        f"skips: {'count as failures' if REQUIRE_ALL else 'allowed'} (KRAG_EVAL_REQUIRE_ALL)",
+    ]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where everything is required, a test that is skipped has failed."""
+    return _without_skip((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """The same for a module that skips itself, as `pytest.importorskip` does."""
+    return _without_skip((yield))
+
+
+def _without_skip(report: Report) -> Report:
+    # An expected failure is also reported as skipped, and is none.
+    if REQUIRE_ALL and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"KRAG_EVAL_REQUIRE_ALL is set, so nothing may be skipped. {reason}"
+    return report
