@@ -199,7 +199,7 @@ class Tally:
         for key, column in values.items():
             self.means[key].add(column)
         for k in cut_offs:
-            self.counts[key_of("", k)].add(judged, k, precision_denominator)
+            self.counts[key_of("", k)].add(judged, countable(k), precision_denominator)
         self.no_answer.add(judged)
         self.n_queries += len(judged)
 
@@ -211,6 +211,11 @@ class Tally:
             self.counts[key].merge(count)
         self.no_answer.merge(other.no_answer)
         self.n_queries += other.n_queries
+
+
+def countable(k: int | None) -> int | None:
+    """The cut-off, or one that is beyond any ranking and that summed counts can hold."""
+    return None if k is None else min(k, 1 << 40)
 
 
 def key_of(metric: str, k: int | None) -> str:

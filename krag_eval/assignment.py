@@ -8,8 +8,8 @@ import numpy as np
 
 from krag_eval.columns import BoolArray, IntArray
 
-# Far below every sum of values, and far enough from the end of int64 to be added to.
-_NO_EDGE = -(1 << 60)
+# Below every sum of values, which are at most 2^60, and far enough from the end of int64 to be added to.
+_NO_EDGE = -(1 << 61)
 
 
 def credited_ranks(query: IntArray, rank: IntArray, gold: IntArray, gold_rank: IntArray) -> BoolArray:

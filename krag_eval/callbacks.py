@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from krag_eval.errors import InvalidInputError, KragEvalWarning
+from krag_eval.errors import InvalidInputError, warn
 
 if TYPE_CHECKING:
     from krag_eval.query_results import QueryResult
@@ -51,6 +50,22 @@ class EvaluationCallback:
 _METHODS = ("on_evaluation_start", "on_query_scored", "on_evaluation_end")
 
 
+def check_callbacks(callbacks: object) -> list[object]:
+    """The callbacks as a list.
+
+    Raises:
+        InvalidInputError: One has none of the methods that are called.
+    """
+    given = [callbacks] if isinstance(callbacks, str) or not isinstance(callbacks, Iterable) else list(callbacks)
+    for callback in given:
+        if isinstance(callback, type) or not any(callable(getattr(callback, m, None)) for m in _METHODS):
+            raise InvalidInputError(
+                f"`callbacks` holds {callback!r:.80}, which has none of {', '.join(_METHODS)}. "
+                "Pass an object made from a subclass of EvaluationCallback."
+            )
+    return given
+
+
 class CallbackRunner:
     """Calls the callbacks; one that raises is reported once and does not lose the result.
 
@@ -59,17 +74,9 @@ class CallbackRunner:
     """
 
     def __init__(self, callbacks: object, *, raise_errors: bool = False) -> None:
-        if isinstance(callbacks, str) or not isinstance(callbacks, Iterable):
-            callbacks = [callbacks]
-        self._callbacks: list[object] = list(callbacks)
+        self._callbacks = check_callbacks(callbacks)
         self._raise_errors = raise_errors
         self.errors: list[str] = []
-        for callback in self._callbacks:
-            if isinstance(callback, type) or not any(callable(getattr(callback, m, None)) for m in _METHODS):
-                raise InvalidInputError(
-                    f"`callbacks` holds {callback!r:.80}, which has none of {', '.join(_METHODS)}. "
-                    "Pass an object made from a subclass of EvaluationCallback."
-                )
 
     def __bool__(self) -> bool:
         return bool(self._callbacks)
@@ -86,11 +93,9 @@ class CallbackRunner:
         """Pass on the result, then report what went wrong."""
         self._call("on_evaluation_end", result)
         if self.errors:
-            warnings.warn(
+            warn(
                 f"{len(self.errors)} calls of callbacks failed; the result is complete. First: {self.errors[0]}. "
-                "Use raise_errors=True to stop at the first one.",
-                KragEvalWarning,
-                stacklevel=3,
+                "Use raise_errors=True to stop at the first one."
             )
 
     def _call(self, name: str, argument: object) -> None:

@@ -17,8 +17,9 @@ def one_of(name: str, value: object, known: Sequence[str]) -> str:
     """
     if isinstance(value, str) and value in known:
         return str(value)
-    choices = ", ".join(repr(k) for k in known)
-    raise InvalidInputError(f"`{name}` must be one of {choices}, got {value!r:.60}.{did_you_mean(value, known)}")
+    names = [str(k) for k in known]
+    choices = ", ".join(repr(k) for k in names)
+    raise InvalidInputError(f"`{name}` must be one of {choices}, got {value!r:.60}.{did_you_mean(value, names)}")
 
 
 def check_threshold(value: object, name: str = "threshold") -> float:

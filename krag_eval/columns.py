@@ -95,7 +95,7 @@ class Side:
     def grades(self) -> FloatArray:
         """The grade of each gold document, 1 where none was given."""
         if self._unpaired is self.documents and self._single_shape not in (None, MAPPING, PLAIN_OBJECT):
-            metadata = map(self._single_shape.metadata, self.documents)
+            metadata = self._read(lambda d, shape: shape.metadata(d), bulk=lambda shape: shape.metadata)
             if all(m.get(self._grade_key) is None for m in metadata):
                 return np.ones(len(self.documents))
         grades = np.empty(len(self.documents))
@@ -104,6 +104,8 @@ class Side:
                 grades[position] = read_grade(document, self._grade_key)
             except InvalidInputError as error:
                 raise InvalidInputError(f"{self._place(position)}: {error}") from None
+            except Exception as error:
+                raise self._unreadable(position, error) from error
         return grades
 
     def query_of(self, positions: IntArray) -> IntArray:
@@ -131,7 +133,7 @@ class Side:
             raise InvalidInputError(f"{where} is None, not a list of documents. Use [] where there is no document.")
         if isinstance(row, (set, frozenset)) and self.name == "predicted":
             raise InvalidInputError(f"{where} is a set, which has no order. Give the ranking as a list, best first.")
-        if type(row) is not tuple and shape_of(row) is not None:
+        if (type(row) is not tuple and shape_of(row) is not None) or split_pair(row)[1] is not None:
             raise InvalidInputError(
                 f"{where} is {describe_type(row)}, not a list of documents: `{self.name}` looks like a flat list. "
                 "It must hold one list for each query. For a single query write [[...]]."
@@ -150,6 +152,7 @@ class Side:
             if shape is None:
                 hint = " Use [] where nothing was retrieved." if type_ is type(None) else ""
                 hint = " Is it nested once too deep?" if issubclass(type_, (list, tuple, set)) else hint
+                hint = _odd_pair(self._unpaired[position]) or hint
                 if issubclass(type_, (int, float)) or hasattr(self._unpaired[position], "__index__"):
                     hint = ' For bare ids write {"id": ...}, or call `evaluate_ids`.'
                 raise InvalidInputError(
@@ -173,17 +176,26 @@ class Side:
             try:
                 column.append(one(document, self._shapes[type(document)]))
             except Exception as error:
-                raise InvalidInputError(
-                    f"{self._place(position)}: reading {describe_type(document)} failed "
-                    f"({type(error).__name__}: {error!s:.200}). Convert it to a mapping with 'id' and 'text' first."
-                ) from error
+                raise self._unreadable(position, error) from error
         return column
+
+    def _unreadable(self, position: int, error: Exception) -> InvalidInputError:
+        return InvalidInputError(
+            f"{self._place(position)}: reading {describe_type(self._unpaired[position])} failed "
+            f"({type(error).__name__}: {error!s:.200}). Convert it to a mapping with 'id' and 'text' first."
+        )
 
     def _require(self, column: list[Any], has_other: Callable[[Any, Shape], object]) -> None:
         """Every document that lacks this must have the other of id and text."""
         for position, value in enumerate(column):
+            if value is not None:
+                continue
             document = self._unpaired[position]
-            if value is None and not has_other(document, self._shapes[type(document)]):
+            try:
+                has = has_other(document, self._shapes[type(document)])
+            except Exception as error:
+                raise self._unreadable(position, error) from error
+            if not has:
                 raise InvalidInputError(
                     f"{self._place(position)}: {describe_type(document)} has neither an id nor a text. "
                     "Give each document an 'id', a 'text', or both."
@@ -196,3 +208,10 @@ class Side:
     def _place_of(self, query: int, rank: int) -> str:
         query += self.first_query
         return f"`{self.name}[{query}][{rank}]` (query {query}, rank {rank + 1})"
+
+
+def _odd_pair(document: object) -> str:
+    """A sentence on a tuple that was meant as `(document, number)`, or nothing."""
+    if type(document) is tuple and len(document) == 2 and shape_of(document[0]) is not None:
+        return f" In a (document, number) pair the second must be a number, got {document[1]!r:.40}."
+    return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
-from krag_eval.callbacks import EvaluationCallback
+from krag_eval.callbacks import EvaluationCallback, check_callbacks
 from krag_eval.checks import check_cut_offs
 from krag_eval.familiar import FAMILIAR_METRICS, Familiar, check_one_cut_off
 from krag_eval.measurement import MetricFunction, choose_metrics, measure
@@ -93,6 +93,7 @@ def evaluate(
         precision_denominator=precision_denominator,
         gain=gain,
     )
+    check_callbacks(callbacks)
     cut_offs, table = check_cut_offs(k), choose_metrics(metrics, settings)
     judged = match_and_judge(actual, predicted, settings)
     return measure(
@@ -140,6 +141,7 @@ def evaluate_ids(
     0.75
     """
     settings = make_settings(match_method="id", precision_denominator=precision_denominator, gain=gain)
+    check_callbacks(callbacks)
     cut_offs, table = check_cut_offs(k), choose_metrics(metrics, settings)
     return measure(
         match_and_judge(actual, predicted, settings, bare_ids=True),
@@ -186,6 +188,7 @@ def evaluate_all(
     0.5
     """
     check_one_cut_off(k)
+    check_callbacks(callbacks)
     face = Familiar(averaging_method, matching_criteria)
     checked = make_settings(**settings)
     judged = match_and_judge(actual, predicted, checked)

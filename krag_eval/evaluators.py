@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
-from krag_eval.callbacks import EvaluationCallback
+from krag_eval.callbacks import EvaluationCallback, check_callbacks
 from krag_eval.checks import check_cut_offs, one_of
 from krag_eval.familiar import FAMILIAR_METRICS, Familiar, check_one_cut_off
 from krag_eval.measurement import choose_metrics, measure
@@ -69,6 +69,7 @@ class OfflineRetrievalEvaluators:
         self._face = Familiar(averaging_method, matching_criteria)
         self._callbacks = callbacks
         self._raise_errors = raise_errors
+        check_callbacks(callbacks)  # a mistake is reported before anything is matched
         checked = make_settings(match_method=match_method, threshold=threshold, tokenizer=tokenizer, **settings)
         self.judged: Judged = match_and_judge(actual_docs, predicted_docs, checked)
 

@@ -97,9 +97,9 @@ class Judgments:
             k: The cut-off.
 
         Returns:
-            Sums in fixed point (see `fixed_point`); shape (n_queries,).
+            Sums in the fixed point of `fixed_point`; shape (n_queries,).
         """
-        values = fixed_point(gains[self.edge_gold] * discounts[self.edge_rank])
+        values = self.fixed_point(self.edge_query, gains[self.edge_gold] * discounts[self.edge_rank])
         value_of_rank = np.zeros(len(self.relevant_rank), dtype=np.int64)
         value_of_rank[self._relevant_of_edge] = values
         credited = self._credited_among_relevant
@@ -110,6 +110,16 @@ class Judgments:
             chosen = start + np.flatnonzero(within(self.edge_query[start:stop], self.edge_rank[start:stop], k))
             total[query] = best_sum(self.edge_rank[chosen], self.edge_gold[chosen], values[chosen])
         return total
+
+    def fixed_point(self, query: IntArray, values: FloatArray) -> IntArray:
+        """Values from 0 to 1 as whole numbers, in a unit that depends on the query alone.
+
+        Whole numbers add up without rounding: a sum of one value a gold document depends on no order, and equal sums
+        are equal. The unit is 2^-60 for one gold document, and as much coarser as the sum of more can be larger.
+        """
+        points = np.exp2(60 - np.ceil(np.log2(np.maximum(self.n_gold, 1))))
+        whole: IntArray = np.rint(values * points[query]).astype(np.int64)
+        return whole
 
     @functools.cached_property
     def _covered(self) -> tuple[IntArray, IntArray]:
@@ -146,17 +156,6 @@ def within(query: IntArray, rank: IntArray, k: CutOff) -> BoolArray:
     if k is None:
         return np.ones(len(rank), dtype=bool)
     return rank <= (k[query] if isinstance(k, np.ndarray) else k)
-
-
-_POINT = 2.0**48
-
-
-def fixed_point(values: FloatArray) -> IntArray:
-    """Values from 0 to 1 in units of 2^-48, rounded once.
-
-    Whole numbers add up without rounding, so a sum does not depend on any order, and equal sums are equal.
-    """
-    return np.rint(values * _POINT).astype(np.int64)
 
 
 def sum_by_query(query: IntArray, values: IntArray, n_queries: int) -> IntArray:

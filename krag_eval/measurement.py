@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from krag_eval._version import __version__
-from krag_eval.aggregate import Tally, key_of
+from krag_eval.aggregate import Tally, countable, key_of
 from krag_eval.callbacks import CallbackRunner, EvaluationCallback, EvaluationStart
 from krag_eval.columns import FloatArray
 from krag_eval.errors import InvalidInputError, UnknownMetricError, did_you_mean
@@ -41,6 +41,10 @@ def choose_metrics(metrics: object, settings: Settings) -> MetricTable:
         if isinstance(metric, str) and metric in METRICS:
             table[metric] = METRICS[metric].bind(settings)
         elif callable(metric) and hasattr(metric, "__name__"):
+            if metric.__name__ in {*METRICS, *table}:
+                raise InvalidInputError(
+                    f"Two metrics are called {metric.__name__!r}. Give the function a name of its own, with `def`."
+                )
             table[metric.__name__] = metric
         else:
             raise UnknownMetricError(
@@ -78,7 +82,7 @@ def measure(
     result = EvaluationResult(
         signature=signature,
         tally=tally,
-        unmatchable=judged.unmatchable,
+        unmatchable=judged.supply.unmatchable,
         errors=judged.batch.predicted.errors,
         detail=Detail(judged.batch, judged.matches, judged.judgments, values, names, ids),
         callback_errors=runner.errors,
@@ -102,7 +106,7 @@ def values_of(judged: Judged, cut_offs: Sequence[int | None], metrics: MetricTab
         InvalidInputError: A metric returned something else than one finite or undefined number a query.
     """
     return {
-        key_of(name, k): _check_values(name, metric(judged.judgments, k), len(judged.batch))
+        key_of(name, k): _check_values(name, metric(judged.judgments, countable(k)), len(judged.batch))
         for name, metric in metrics.items()
         for k in cut_offs
     }

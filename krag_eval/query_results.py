@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
@@ -53,6 +54,7 @@ class PerQuery(Sequence[QueryResult]):
     def __getitem__(self, index: int | slice) -> QueryResult | list[QueryResult]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
+        index = operator.index(index)
         if not -len(self) <= index < len(self):
             raise IndexError(f"query {index} of {len(self)}")
         return self._make(index % len(self))

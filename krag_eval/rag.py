@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-from krag_eval.callbacks import EvaluationCallback
+from krag_eval.callbacks import EvaluationCallback, check_callbacks
 from krag_eval.errors import InvalidInputError
 from krag_eval.evaluators import OfflineRetrievalEvaluators, Values
 from krag_eval.familiar import Familiar
@@ -51,7 +51,10 @@ class RAGEvaluator:
         **settings: Unpack[FurtherSettings],
     ) -> None:
         # Checked here, so that a mistake is reported at once and not at the first call.
+        if "threshold" in settings:
+            raise InvalidInputError("There is no setting 'threshold' here. RAGEvaluator calls it `rouge_threshold`.")
         make_settings(match_method=match_method, threshold=rouge_threshold, tokenizer=tokenizer, **settings)
+        check_callbacks(callbacks)
         Familiar(averaging_method, matching_criteria)
         self._make = functools.partial(
             OfflineRetrievalEvaluators,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -134,11 +135,11 @@ class EvaluationResult:
             InvalidInputError: There is no such query, or the result was streamed and kept no documents.
         """
         kept = self._kept("explain")
-        if not -self.n_queries <= index < self.n_queries:
+        if not hasattr(index, "__index__") or not -self.n_queries <= operator.index(index) < self.n_queries:
             raise InvalidInputError(
                 f"There is no query {index!r}: this result has queries 0 to {self.n_queries - 1}. Give such a number."
             )
-        index %= self.n_queries
+        index = operator.index(index) % self.n_queries
         name = kept.queries if kept.queries is not None else kept.query_ids
         return explain(kept.batch, kept.matches, kept.judged, index, name[index] if name is not None else None)
 
@@ -148,7 +149,7 @@ class EvaluationResult:
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """All values, what they leave out, and the signature, as JSON."""
-        return json.dumps(
+        text = json.dumps(
             {
                 "signature": self.signature,
                 "n_queries": self.n_queries,
@@ -165,6 +166,8 @@ class EvaluationResult:
             indent=indent,
             ensure_ascii=False,
         )
+        # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a query, one column a key; NaN where a value is undefined. Needs pandas."""
@@ -174,7 +177,8 @@ class EvaluationResult:
             if error.name != "pandas":
                 raise
             raise MissingDependencyError("result.to_pandas()", "pandas", "pandas") from error
-        return pd.DataFrame([row.to_dict() for row in self.per_query]).set_index("index")
+        frame = pd.DataFrame([row.to_dict() for row in self.per_query]).set_index("index")
+        return frame.astype(dict.fromkeys(self.tally.means, "float64"))
 
     def __repr__(self) -> str:
         lines = [f"EvaluationResult of {self.n_queries} queries", *self._table()]

@@ -10,7 +10,8 @@ from typing import Any, Literal, TypedDict, Unpack, get_args
 from krag_eval.checks import check_threshold, one_of
 from krag_eval.errors import InvalidInputError, did_you_mean
 from krag_eval.text import Normalizer, normalize
-from krag_eval.tokenizers import TOKENIZERS, Tokenizer, as_tokenizer
+from krag_eval.tokenizers import TOKENIZERS, Tokenizer
+from krag_eval.tokenizing import StemmingTokenizer, as_tokenizer
 
 MatchMethod = Literal["id", "text", "containment", "rouge1", "rouge2", "rougeL"]
 RougeMeasure = Literal["fmeasure", "recall", "precision"]
@@ -104,6 +105,8 @@ class Settings:
             raise InvalidInputError(
                 f"`normalize` must be a function from text to text, or None for raw texts, got {self.normalize!r:.60}."
             )
+        if not isinstance(self.use_stemmer, bool):
+            raise InvalidInputError(f"`use_stemmer` must be True or False, got {self.use_stemmer!r:.60}.")
         for name in ("id_key", "grade_key"):
             value = getattr(self, name)
             if not (isinstance(value, str) and value) and not (name == "id_key" and value is None):
@@ -126,15 +129,13 @@ class Settings:
 
     def load_tokenizer(self) -> Tokenizer:
         """The tokenizer that the settings name, with the stemmer where it was asked for."""
-        from krag_eval.tokenizers import StemmingTokenizer
-
         tokenizer = as_tokenizer(self.tokenizer)
         return StemmingTokenizer(tokenizer) if self.use_stemmer else tokenizer
 
     def describe(self) -> list[str]:
         """The parts of the signature that the settings decide, in their fixed order."""
         match = [
-            f"{m}>={self.thresholds[m]:g}"
+            f"{m}>={_shortest(self.thresholds[m])}"
             if m in ROUGE_METHODS
             else f"{m}({self.containment})"
             if m == "containment"
@@ -170,7 +171,13 @@ def _normalizer_name(normalizer: Callable[[str], str] | None) -> str:
 
 def _qualified_name(thing: object) -> str:
     owner: Any = thing if hasattr(thing, "__qualname__") else type(thing)
-    return f"{owner.__module__}.{owner.__qualname__}"
+    module = getattr(owner, "__module__", None)  # a method of a built-in type has none
+    return f"{module}.{owner.__qualname__}" if module else str(owner.__qualname__)
+
+
+def _shortest(number: float) -> str:
+    """The number in as few digits as tell it from every other."""
+    return str(int(number)) if number == int(number) else repr(number)
 
 
 class FurtherSettings(TypedDict, total=False):

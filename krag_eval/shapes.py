@@ -200,12 +200,16 @@ def read_grade(document: object, grade_key: str) -> float:
         InvalidInputError: The grade is no finite number of at least 0.
     """
     document, given = split_pair(document)
-    if given is None and (shape := shape_of(document)) is not None and shape is not STRING:
-        given = shape.metadata(document).get(grade_key)
-        if shape.own_keys and isinstance(document, Mapping):
-            given = document.get("grade", document.get(grade_key, given))
-        elif shape is PLAIN_OBJECT and given is None:
-            given = getattr(document, "grade", None)
+    shape = shape_of(document)
+    if given is None and shape is not None and shape is not STRING:
+        own: tuple[object, ...] = ()
+        if shape is MAPPING and isinstance(document, Mapping):
+            own = (document.get("grade"), document.get(grade_key))
+        elif shape is PLAIN_OBJECT:
+            own = (getattr(document, "grade", None),)
+        given = next((g for g in own if g is not None), None)
+        if given is None:
+            given = shape.metadata(document).get(grade_key)
     return as_grade(given)
 
 

@@ -12,10 +12,11 @@ from krag_eval.callbacks import CallbackRunner, EvaluationCallback, EvaluationSt
 from krag_eval.checks import check_count, check_cut_offs
 from krag_eval.errors import InvalidInputError
 from krag_eval.measurement import MetricFunction, choose_metrics, keys_of, signature_of, values_of
-from krag_eval.pipeline import Judged, check_matchable, judge_batch, no_id_matches, warn_of_ids
+from krag_eval.pipeline import judge_batch
 from krag_eval.results import Detail, EvaluationResult
 from krag_eval.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.shapes import describe_type
+from krag_eval.supply import Supply
 
 
 def evaluate_stream(
@@ -61,35 +62,26 @@ def evaluate_stream(
     signature = signature_of(checked, cut_offs, MatchingCriteria.PARTIAL)
     runner.start(EvaluationStart(None, keys_of(table, cut_offs), signature))
     tally = Tally.of(keys_of(table, cut_offs), cut_offs)
-    unmatchable, documents = {"actual": 0, "predicted": 0}, {"actual": 0, "predicted": 0}
+    supply = Supply.empty()
     errors: dict[int, str] = {}
-    without_ids: Judged | None = None
-    an_id_matched = not checked.uses_ids
     for actual, predicted in _batches(pairs, size):
         judged = judge_batch(actual, predicted, checked, bare_ids=bare_ids, first_query=tally.n_queries)
         values = values_of(judged, cut_offs, table)
-        for side in (judged.batch.actual, judged.batch.predicted):
-            unmatchable[side.name] += judged.unmatchable[side.name]
-            documents[side.name] += int(side.offsets[-1])
+        supply.merge(judged.supply)
         errors |= {query + tally.n_queries: error for query, error in judged.batch.predicted.errors.items()}
-        if not an_id_matched and no_id_matches(judged):
-            without_ids = judged
-        elif not an_id_matched:
-            an_id_matched, without_ids = (judged.matches.method == judged.matches.methods.index("id")).any(), None
         if runner:
             detail = Detail(judged.batch, judged.matches, judged.judgments, values, None, None)
             of_batch = Tally.of(values, cut_offs)
             of_batch.add(judged.judgments, values, cut_offs, checked.precision_denominator)
-            part = EvaluationResult(signature, of_batch, judged.unmatchable, judged.batch.predicted.errors, detail)
+            part = EvaluationResult(
+                signature, of_batch, judged.supply.unmatchable, judged.batch.predicted.errors, detail
+            )
             _tell(runner, part, tally.n_queries)
         tally.add(judged.judgments, values, cut_offs, checked.precision_denominator)
     if not tally.n_queries:
         raise InvalidInputError("`pairs` is empty. Give at least one query as (gold documents, retrieved documents).")
-    for name, lacking in unmatchable.items():
-        check_matchable(name, lacking, documents[name], checked)
-    if without_ids is not None:
-        warn_of_ids(without_ids.batch)
-    result = EvaluationResult(signature, tally, unmatchable, errors, None, runner.errors)
+    supply.check(checked)
+    result = EvaluationResult(signature, tally, supply.unmatchable, errors, None, runner.errors)
     if runner:
         runner.end(result)
     return result

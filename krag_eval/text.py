@@ -9,8 +9,12 @@ from collections.abc import Callable
 Normalizer = Callable[[str], str]
 
 # Invisible characters without a width: soft hyphen, joiners, byte order mark, direction marks, variation selectors.
-_ZERO_WIDTH = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
-
+_ZERO_WIDTH = re.compile(
+    "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]"
+)
+_LONG_TEXT = 2000
+# No letter, digit or white space, and not ASCII: marks, and symbols that a joiner does no harm.
+_MANY_MARKS = re.compile(r"[^\w\s\x00-\x7f]{30}")
 # ASCII letters to lower case, every white space character to a plain space.
 _ASCII_FOLD = bytes(32 if chr(point).isspace() else ord(chr(point).lower()) for point in range(128)) + bytes(128)
 
@@ -32,6 +36,17 @@ def normalize(text: str) -> str:
         if b"  " in ascii_text:
             ascii_text = b" ".join(ascii_text.split())
         return ascii_text.strip(b" ").decode("ascii")
-    text = unicodedata.normalize("NFKC", _ZERO_WIDTH.sub("", text)).casefold()
+    text = nfkc(_ZERO_WIDTH.sub("", text)).casefold()
     # Casefolding can undo the composition (and some characters fold only after it), so compose once more.
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return " ".join(_ZERO_WIDTH.sub("", nfkc(text)).casefold().split())
+
+
+def nfkc(text: str) -> str:
+    """Unicode NFKC in linear time.
+
+    Marks are put in order by insertion, which takes quadratic time on one letter with thousands of them. As Unicode's
+    stream-safe format does (UAX #15), a run of marks is broken by a joiner without a width, here after every 30.
+    """
+    if len(text) > _LONG_TEXT:
+        text = _MANY_MARKS.sub("\\g<0>\u034f", text)
+    return unicodedata.normalize("NFKC", text)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from krag_eval.errors import InvalidInputError, MissingDependencyError, did_you_mean
+from krag_eval.errors import MissingDependencyError
+from krag_eval.text import nfkc
 
 
 @runtime_checkable
@@ -55,7 +56,9 @@ class _Boundaries(dict[int, str]):
     def __missing__(self, point: int) -> str:
         character = chr(point)
         category = unicodedata.category(character)
-        if 0xFE00 <= point <= 0xFE0F:  # variation selectors say how a character looks, not which it is
+        if (
+            0xFE00 <= point <= 0xFE0F or 0xE0100 <= point <= 0xE01EF or point == 0x34F
+        ):  # variation selectors say how a character looks, not which it is
             becomes = ""
         elif category[0] in "LM" or category == "Nd":
             becomes = f" {character} " if _is_unspaced(point) else character
@@ -88,7 +91,7 @@ class WordTokenizer:
         """The tokens of `text`, in order."""
         if text.isascii():
             return text.lower().translate(_ASCII_BOUNDARIES).split()
-        return unicodedata.normalize("NFKC", text).lower().translate(_BOUNDARIES).split()
+        return nfkc(text).lower().translate(_BOUNDARIES).split()
 
 
 class CharacterTokenizer:
@@ -134,35 +137,9 @@ class KiwiTokenizer:
     def tokenize_all(self, texts: Sequence[str]) -> Iterator[list[str]]:
         """The tokens of each text; Kiwi works on several texts at once."""
         # Kiwi takes neither lone surrogates nor NUL.
-        clean = (_UNENCODABLE.sub(" ", unicodedata.normalize("NFKC", text).lower()) for text in texts)
+        clean = (_UNENCODABLE.sub(" ", nfkc(text).lower()) for text in texts)
         for morphemes in _kiwi().tokenize(clean):
             yield [m.form for m in morphemes if m.tag[0] != "S" or m.tag in ("SL", "SH", "SN")]
-
-
-class StemmingTokenizer:
-    """Another tokenizer's tokens with Porter's stemmer, as `rouge_score` applies it.
-
-    Only ASCII tokens of more than three characters are stemmed; Porter's rules are English.
-    """
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
-        self._stem: Callable[[str], str] = functools.lru_cache(maxsize=100_000)(_porter().stem)
-
-    def tokenize(self, text: str) -> list[str]:
-        """The stems of the tokens of `text`, in order."""
-        return [self._stem(t) if len(t) > 3 and t.isascii() else t for t in self._tokenizer.tokenize(text)]
-
-
-class FunctionTokenizer:
-    """A function `text -> list of tokens` as a tokenizer."""
-
-    def __init__(self, function: Callable[[str], list[str]]) -> None:
-        self._function = function
-
-    def tokenize(self, text: str) -> list[str]:
-        """The tokens of `text`, in order."""
-        return self._function(text)
 
 
 _UNENCODABLE = re.compile("[\x00\ud800-\udfff]")
@@ -174,13 +151,6 @@ def _rouge_score_tokenizer() -> Any:
     from rouge_score.tokenizers import DefaultTokenizer
 
     return DefaultTokenizer(use_stemmer=False)
-
-
-@functools.cache
-def _porter() -> Any:
-    from nltk.stem.porter import PorterStemmer  # a dependency of rouge_score, and the stemmer that it uses
-
-    return PorterStemmer()
 
 
 @functools.cache
@@ -201,49 +171,3 @@ TOKENIZERS: dict[str, Tokenizer] = {
     "whitespace": WhitespaceTokenizer(),
     "kiwi": KiwiTokenizer(),
 }
-
-
-def as_tokenizer(tokenizer: object) -> Tokenizer:
-    """The tokenizer of that name, or the object or function given, as a `Tokenizer`.
-
-    Raises:
-        InvalidInputError: It is none of these.
-    """
-    if isinstance(tokenizer, str):
-        if tokenizer not in TOKENIZERS:
-            raise InvalidInputError(
-                f"Unknown tokenizer {tokenizer!r}.{did_you_mean(tokenizer, TOKENIZERS)} "
-                f"Known tokenizers: {', '.join(TOKENIZERS)}; or pass an object with `tokenize(text)` or a function."
-            )
-        return TOKENIZERS[tokenizer]
-    if isinstance(tokenizer, Tokenizer) and not isinstance(tokenizer, type):
-        return tokenizer
-    if callable(tokenizer) and not isinstance(tokenizer, type):
-        return FunctionTokenizer(tokenizer)
-    raise InvalidInputError(
-        f"`tokenizer` must be a name, an object with `tokenize(text)` or a function, "
-        f"got {type(tokenizer).__name__}. Known names: {', '.join(TOKENIZERS)}."
-    )
-
-
-def tokenize_all(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[list[str]]:
-    """The tokens of each text, checked.
-
-    Raises:
-        InvalidInputError: The tokenizer returned something else than a list of strings.
-    """
-    in_bulk = getattr(tokenizer, "tokenize_all", None)
-    rows: Iterable[object] = in_bulk(texts) if in_bulk else map(tokenizer.tokenize, texts)
-    for tokens in rows:
-        if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Sequence):
-            raise InvalidInputError(
-                f"The tokenizer {type(tokenizer).__name__} returned a {type(tokens).__name__}. "
-                "It must return a list of strings."
-            )
-        if not set(map(type, tokens)) <= {str}:
-            odd = next(t for t in tokens if type(t) is not str)
-            raise InvalidInputError(
-                f"The tokenizer {type(tokenizer).__name__} returned a token of type {type(odd).__name__}: {odd!r:.60}. "
-                "Tokens must be strings."
-            )
-        yield list(tokens)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import METRICS, EvaluationResult, Judgments, aggregate, evaluate
-from krag_eval.aggregate import CountState, MeanState, NoAnswerState
+from krag_eval.aggregate import CountState, MeanState, NoAnswerState, Tally
 from krag_eval.columns import FloatArray
 from tests.reference import Relation
 from tests.strategies import documents_for, relations
@@ -123,7 +123,7 @@ COUNTS: dict[str, tuple[int | None, str, CountState]] = {
 @pytest.mark.parametrize(("k", "denominator", "expected"), COUNTS.values(), ids=COUNTS)
 def test_counts_are_summed_over_the_queries_with_gold(k: int | None, denominator: str, expected: CountState) -> None:
     result = result_of(GOLD, RETRIEVED, k, denominator)
-    assert {"" if k is None else f"@{k}": expected} == dict(result.counts)
+    assert {"" if k is None else f"@{k}": expected} == result.tally.counts
 
 
 def test_micro_values_are_ratios_of_the_summed_counts() -> None:
@@ -217,17 +217,11 @@ def test_invariant_10_batches_in_any_order_change_not_a_bit(
     rows = [query.values for part in parts for query in part.per_query]
     assert rows == [query.values for query in whole.per_query]
 
-    means = {key: MeanState() for key in whole.means}
-    counts = {key: CountState() for key in whole.counts}
-    no_answer = NoAnswerState()
+    merged = Tally.of(whole.tally.means, (1, 2, 3, None))
     for part in data.draw(st.permutations(parts)):
-        for key, mean in means.items():
-            mean.merge(part.means[key])
-        for key, count in counts.items():
-            count.merge(part.counts[key])
-        no_answer.merge(part.no_answer)
-    assert (means, counts, no_answer) == (whole.means, whole.counts, whole.no_answer)
-    assert replace(whole, means=means, counts=counts, no_answer=no_answer).to_json() == whole.to_json()
+        merged.merge(part.tally)
+    assert merged == whole.tally
+    assert replace(whole, tally=merged).to_json() == whole.to_json()
 
 
 @given(QUERIES)

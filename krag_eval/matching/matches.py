@@ -30,6 +30,7 @@ class Matches:
         similarity: From 0 to 1.
         method: Which of `methods` made the match: the first that holds.
         methods: The names of the methods.
+        n_found: How many pairs each method found by itself, also where an earlier one has them.
     """
 
     actual: IntArray
@@ -37,6 +38,7 @@ class Matches:
     similarity: FloatArray
     method: IntArray
     methods: tuple[str, ...]
+    n_found: tuple[int, ...]
 
     def __len__(self) -> int:
         return len(self.actual)
@@ -53,4 +55,5 @@ def merge(found: list[Found], methods: tuple[str, ...], n_actual: int) -> Matche
     first = np.ones(len(order), dtype=bool)
     first[1:] = np.diff(pair[order]) != 0
     order = order[first]
-    return Matches(actual[order], predicted[order], similarity[order], method[order], methods)
+    n_found = tuple(len(f.actual) for f in found)
+    return Matches(actual[order], predicted[order], similarity[order], method[order], methods, n_found)

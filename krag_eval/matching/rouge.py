@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from krag_eval.columns import FloatArray, IntArray
+from krag_eval.columns import BoolArray, FloatArray, IntArray
 from krag_eval.matching.batch import Batch
 from krag_eval.matching.found import Found
 from krag_eval.matching.overlap import overlap
@@ -25,15 +25,15 @@ def score(shared: IntArray, n_gold: IntArray, n_retrieved: IntArray, measure: st
 
     Args:
         shared: Units that the two texts share.
-        n_gold: Units of the gold text (the target), at least 1.
-        n_retrieved: Units of the retrieved text (the prediction), at least 1.
+        n_gold: Units of the gold text (the target).
+        n_retrieved: Units of the retrieved text (the prediction).
         measure: `"precision"`, `"recall"` or `"fmeasure"`.
 
     Returns:
         Scores from 0 to 1, higher is more similar.
     """
-    precision = shared / n_retrieved
-    recall = shared / n_gold
+    precision = shared / np.maximum(n_retrieved, 1)
+    recall = shared / np.maximum(n_gold, 1)
     if measure == "precision":
         return precision
     if measure == "recall":
@@ -49,7 +49,7 @@ def match_rouge(batch: Batch, kind: str) -> Found:
 
 
 def pairs_above(batch: Batch, kind: str, threshold: float) -> Found:
-    """Pairs whose ROUGE is at least `threshold`; a text without units has no similarity to anything."""
+    """Pairs whose ROUGE is at least `threshold`; a text without tokens has no similarity to anything."""
     sketches = batch.sketches[UNIT_OF[kind]]
     lengths, measure = sketches.lengths, batch.settings.rouge_measure
     found: list[Found] = []
@@ -57,7 +57,8 @@ def pairs_above(batch: Batch, kind: str, threshold: float) -> Found:
     n_waiting = 0
     for pairs in batch.pair_blocks():
         gold, retrieved = batch.texts.actual[pairs.actual], batch.texts.predicted[pairs.predicted]
-        possible = _possible(lengths[gold], lengths[retrieved], threshold, measure)
+        worded = np.flatnonzero(sketches.has_tokens[gold] & sketches.has_tokens[retrieved])
+        possible = worded[_possible(lengths[gold[worded]], lengths[retrieved[worded]], threshold, measure)]
         gold, retrieved = gold[possible], retrieved[possible]
         likely = score(sketches.most_shared(gold, retrieved), lengths[gold], lengths[retrieved], measure)
         keep = likely >= threshold - _SLACK
@@ -71,12 +72,10 @@ def pairs_above(batch: Batch, kind: str, threshold: float) -> Found:
     return Found.of([f.actual for f in found], [f.predicted for f in found], [f.similarity for f in found])
 
 
-def _possible(n_gold: IntArray, n_retrieved: IntArray, threshold: float, measure: str) -> IntArray:
-    """Places of the pairs whose lengths alone allow the threshold."""
-    both = np.flatnonzero((n_gold > 0) & (n_retrieved > 0))
-    n_gold, n_retrieved = n_gold[both], n_retrieved[both]
+def _possible(n_gold: IntArray, n_retrieved: IntArray, threshold: float, measure: str) -> BoolArray:
+    """Whether the lengths of a pair alone allow the threshold."""
     best = score(np.minimum(n_gold, n_retrieved), n_gold, n_retrieved, measure)
-    return both[best >= threshold - _SLACK]
+    return best >= threshold - _SLACK
 
 
 def _verify(batch: Batch, kind: str, waiting: list[tuple[IntArray, ...]], threshold: float) -> Found:

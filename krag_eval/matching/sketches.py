@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krag_eval.columns import IntArray
+from krag_eval.columns import BoolArray, IntArray
 from krag_eval.matching.spans import Words, mix
 from krag_eval.matching.tokens import HashedTokens, TokenTable
 
@@ -38,10 +38,12 @@ class Sketches:
 
     Attributes:
         lengths: Units of each text; shape (n_texts + 1,), the last for a missing text.
+        has_tokens: Whether a text has a token at all; a single one makes no bigram.
         bits: Shape (n_texts + 1, 16).
     """
 
     lengths: IntArray
+    has_tokens: BoolArray
     bits: Words
 
     def most_shared(self, first: IntArray, second: IntArray) -> IntArray:
@@ -57,14 +59,16 @@ class Sketches:
 
 def sketch(tokens: TokenTable, units: Iterable[str]) -> dict[str, Sketches]:
     """The sketches of all texts for each of these units (`token`, `bigram`), from one pass over the texts."""
+    size = len(tokens) + 1
     sketches = {
-        unit: Sketches(np.zeros(len(tokens) + 1, dtype=np.int64), np.zeros((len(tokens) + 1, _WORDS), dtype=np.uint64))
+        unit: Sketches(np.zeros(size, np.int64), np.zeros(size, np.bool_), np.zeros((size, _WORDS), np.uint64))
         for unit in units
     }
     for hashed in tokens.hashed():
         for unit, sketch_ in sketches.items():
             of_unit = hashed if unit == "token" else _bigrams(hashed)
             sketch_.lengths[of_unit.texts] = np.diff(of_unit.offsets)
+            sketch_.has_tokens[of_unit.texts] = np.diff(hashed.offsets) > 0
             sketch_.bits[of_unit.texts] = _bits(of_unit)
     return sketches
 

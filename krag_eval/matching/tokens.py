@@ -16,8 +16,8 @@ from krag_eval.tokenizers import (
     Tokenizer,
     WhitespaceTokenizer,
     WordTokenizer,
-    tokenize_all,
 )
+from krag_eval.tokenizing import tokenize_all
 
 _TEXTS_AT_ONCE = 4096
 _CHARACTERS_AT_ONCE = 1 << 22

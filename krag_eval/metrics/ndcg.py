@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from krag_eval.columns import FloatArray
-from krag_eval.judgments import CutOff, Judgments, fixed_point, sum_by_query, within
+from krag_eval.judgments import CutOff, Judgments, sum_by_query, within
 
 _LN2 = math.log(2)
 _TINY = 2.0**-900
@@ -38,8 +38,11 @@ def ndcg(judged: Judgments, k: CutOff = None, *, gain: str = "exponential") -> F
     order = np.lexsort((-gains, judged.gold_query))
     query = judged.gold_query[order]
     rank = np.arange(1, len(query) + 1) - np.searchsorted(query, query, side="left")
-    ideal = sum_by_query(query, fixed_point(gains[order] * discounts[rank]) * within(query, rank, k), len(judged))
-    return judged.dcg(gains, discounts, k) / np.where(judged.is_defined, ideal, np.nan)
+    values = judged.fixed_point(query, gains[order] * discounts[rank]) * within(query, rank, k)
+    ideal = sum_by_query(query, values, len(judged))
+    # Between grades that differ in their last bits rounding can make another order the best one.
+    reached = np.minimum(judged.dcg(gains, discounts, k), ideal)
+    return np.asarray(reached / np.where(judged.is_defined, ideal, np.nan))
 
 
 def _relative_gains(judged: Judgments, gain: str) -> FloatArray:

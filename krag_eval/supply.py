@@ -1,0 +1,171 @@
+"""What the documents have of what the methods read: too little is told, never scored as a silent 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from krag_eval.columns import Side, SideName
+from krag_eval.errors import InvalidInputError, warn
+from krag_eval.id_rows import IdSide
+from krag_eval.matching import Batch, Matches
+from krag_eval.matching.sketches import UNIT_OF
+from krag_eval.settings import ROUGE_METHODS, Settings
+
+
+@dataclass(slots=True)
+class SideSupply:
+    """What the documents of one side have; only what a method reads is counted.
+
+    Attributes:
+        documents: How many there are.
+        with_id: Those with an id.
+        with_text: Those with a text.
+        with_tokens: Those whose text has a token.
+        without_any: Those that lack everything that the methods read; they never match.
+        ids: A few ids, for messages.
+        wordy_text: A text with a letter or digit, for messages.
+    """
+
+    documents: int = 0
+    with_id: int = 0
+    with_text: int = 0
+    with_tokens: int = 0
+    without_any: int = 0
+    ids: list[str] = field(default_factory=list)
+    wordy_text: str | None = None
+
+    @classmethod
+    def of(cls, side: Side, batch: Batch) -> SideSupply:
+        """Count one side of a batch."""
+        n_documents, settings = int(side.offsets[-1]), batch.settings
+        if isinstance(side, IdSide):
+            return cls(n_documents, with_id=n_documents, ids=_first_ids(side))
+        supply = cls(n_documents)
+        columns: list[Sequence[str | None]] = []
+        if settings.uses_ids:
+            columns.append(side.ids)
+            supply.with_id = _count(side.ids)
+            supply.ids = _first_ids(side)
+        if settings.uses_texts:
+            columns.append(side.texts)
+            supply.with_text = _count(side.texts)
+        if not any(all(column) for column in columns):
+            supply.without_any = sum(1 for values in zip(*columns, strict=True) if not any(values))
+        if settings.uses_rouge:
+            sketches = next(batch.sketches[UNIT_OF[method]] for method in settings.methods if method in ROUGE_METHODS)
+            codes = batch.texts.actual if side.name == "actual" else batch.texts.predicted
+            supply.with_tokens = int(sketches.has_tokens[codes].sum())
+            if not supply.with_tokens:
+                supply.wordy_text = next((t for t in side.texts if t and any(map(str.isalnum, t))), None)
+        return supply
+
+    def merge(self, other: SideSupply) -> None:
+        """Take in the counts of another batch."""
+        self.documents += other.documents
+        self.with_id += other.with_id
+        self.with_text += other.with_text
+        self.with_tokens += other.with_tokens
+        self.without_any += other.without_any
+        self.ids = self.ids or other.ids
+        self.wordy_text = self.wordy_text or other.wordy_text
+
+
+@dataclass(slots=True)
+class Supply:
+    """What the documents of both sides have.
+
+    Attributes:
+        sides: The counts of each side.
+        matched_by_id: Pairs with the same id.
+    """
+
+    sides: dict[SideName, SideSupply]
+    matched_by_id: int = 0
+
+    @classmethod
+    def empty(cls) -> Supply:
+        """Nothing counted yet."""
+        return cls({"actual": SideSupply(), "predicted": SideSupply()})
+
+    @classmethod
+    def of(cls, batch: Batch, matches: Matches) -> Supply:
+        """Count a batch."""
+        by_id = sum(n for n, method in zip(matches.n_found, matches.methods, strict=True) if method == "id")
+        return cls({side.name: SideSupply.of(side, batch) for side in (batch.actual, batch.predicted)}, by_id)
+
+    @property
+    def unmatchable(self) -> dict[str, int]:
+        """For each side, how many documents lack everything that the methods read."""
+        return {name: side.without_any for name, side in self.sides.items()}
+
+    def merge(self, other: Supply) -> None:
+        """Take in the counts of another batch."""
+        for name, side in other.sides.items():
+            self.sides[name].merge(side)
+        self.matched_by_id += other.matched_by_id
+
+    def check(self, settings: Settings) -> None:
+        """Refuse documents that can never match, and warn of those that look as if they could not.
+
+        Raises:
+            InvalidInputError: Not one document of a side has what the methods read, or no method finds what it reads
+                on both sides.
+        """
+        for name, side in self.sides.items():
+            if side.documents and side.without_any == side.documents:
+                raise InvalidInputError(_all_lack(name, settings))
+        actual, predicted = self.sides["actual"], self.sides["predicted"]
+        if not actual.documents or not predicted.documents:
+            return
+        if not min(actual.with_id, predicted.with_id) and not min(actual.with_text, predicted.with_text):
+            raise InvalidInputError(
+                f"The documents of `actual` have only {_has(actual)} and those of `predicted` only {_has(predicted)}, "
+                f"so match_method={'+'.join(settings.methods)!r} can match none. Give both sides the same."
+            )
+        if settings.uses_ids and actual.ids and predicted.ids and not self.matched_by_id:
+            warn(
+                f"Not one id matches. Gold ids look like {_list(actual.ids)}, retrieved ids like "
+                f"{_list(predicted.ids)}. If the ids that should match stand in the metadata, name their key with "
+                "`id_key`; if the two sides do not share ids, match by 'text', 'containment' or 'rougeL'."
+            )
+        for name, side in self.sides.items():
+            if settings.uses_rouge and not side.with_tokens and side.wordy_text is not None:
+                warn(
+                    f"Not one text of `{name}` has a token that ROUGE could count; one is {side.wordy_text[:40]!r}. "
+                    'The tokenizer does not know this script. Use tokenizer="words".'
+                )
+
+
+def _count(column: Sequence[str | None]) -> int:
+    return len(column) if all(column) else sum(1 for value in column if value)
+
+
+def _first_ids(side: Side, most: int = 3) -> list[str]:
+    ids: dict[str, None] = {}
+    for value in side.ids:
+        if value is not None:
+            ids[value] = None
+            if len(ids) == most:
+                break
+    return list(ids)
+
+
+def _list(ids: list[str]) -> str:
+    return ", ".join(f"{value!r:.40}" for value in ids)
+
+
+def _has(side: SideSupply) -> str:
+    return "ids" if side.with_id else "texts"
+
+
+def _all_lack(name: str, settings: Settings) -> str:
+    reads = " nor ".join(["an id"] * settings.uses_ids + ["a text"] * settings.uses_texts)
+    where = f" under the metadata key {settings.id_key!r}" if settings.id_key and settings.uses_ids else ""
+    cure = (
+        'Match by text instead, for example with match_method="text", or call `evaluate_ids` if the strings are ids.'
+        if settings.uses_ids
+        else 'Match by id instead, with match_method="id", or give the documents their texts.'
+    )
+    method = "+".join(settings.methods)
+    return f"Not one document of `{name}` has {reads}{where}, which match_method={method!r} reads. {cure}"
