@@ -13,6 +13,7 @@ A message has three parts: what is wrong with the value given, what would be rig
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 import warnings
 from collections.abc import Iterable
@@ -62,11 +63,11 @@ class KragEvalWarning(UserWarning):
 
 def warn(message: str) -> None:
     """Warn with `KragEvalWarning`, at the line of the user that called into this package."""
-    package = str(Path(__file__).parent)
+    package = f"{Path(__file__).parent}{os.sep}"
     frame, level = sys._getframe(1), 2  # noqa: SLF001 - `skip_file_prefixes` needs Python 3.12
     while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, KragEvalWarning, stacklevel=level - 1)
+    warnings.warn(message, KragEvalWarning, stacklevel=level)
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:

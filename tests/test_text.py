@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 import unicodedata
 from typing import Any, Literal, get_args
@@ -143,6 +144,14 @@ def test_long_runs_of_accents_in_the_wrong_order_do_not_take_quadratic_time() ->
     start = time.process_time()
     normalize("a" + "\u0301\u0316" * 30_000)
     assert time.process_time() - start < 1
+
+
+def test_many_marks_on_a_letter_are_put_in_order_in_a_long_text_as_in_a_short_one() -> None:
+    rng = random.Random(0)
+    letters = ["a" + "".join(rng.choices("\u0301\u0316\u0323\u0308\u0327\u0334", k=50)) for _ in range(60)]
+    form = normalize("".join(letters))
+    assert form == "".join(map(normalize, letters)) == normalize(form)
+    assert form == normalize(unicodedata.normalize("NFD", "".join(letters)))
 
 
 SIMILAR = {

@@ -33,7 +33,7 @@ BY_HAND = {
     "rare Han": ("𠮷野家", "𠮷 野 家"),
     "Han with a variation selector": ("葛\ufe00城", "葛 城"),
     "Japanese": ("東京タワーへ、人々", "東 京 タ ワ ー へ 人 々"),
-    "prolonged sound mark": ("コーヒー・カフェ", "コ ー ヒ ー カ フ ェ"),
+    "prolonged sound mark": ("コーヒー・ラーーメ", "コ ー ヒ ー ラ ー ー メ"),
     "half width kana": ("ｺｰﾋｰ ｶﾞ", "コ ー ヒ ー ガ"),
     "decomposed kana": ("か\u3099", "が"),
     "Thai": ("สวัสดี ๑๒", "ส ว ั ส ด ี ๑ ๒"),

@@ -14,6 +14,7 @@ import numpy as np
 
 from krag_eval.columns import IntArray
 from krag_eval.matching.runs import runs
+from krag_eval.matching.subsequence import UnitSequence, long_subsequence
 from krag_eval.matching.tokens import NumberedTokens, TokenTable
 
 # Python strings hold code points below 0x110000, and rapidfuzz compares them much faster than lists.
@@ -21,8 +22,6 @@ _SURROGATES_START, _SURROGATES = 0xD800, 0x800
 _MOST_UNITS = 0x110000 - _SURROGATES
 # From this product of lengths on, counting is faster than a subsequence, and a subsequence deserves a cut-off.
 _LONG = 4_000_000
-
-UnitSequence = str | list[int]
 
 
 def overlap(
@@ -57,7 +56,7 @@ def overlap(
         one, other, cut_off = sequences[int(left[pair])], sequences[int(right[pair])], int(needed[pair])
         most = (Counter(one) & Counter(other)).total()
         if kind == "rougeL" and most >= cut_off:
-            most = _long_subsequence(one, other, cut_off)
+            most = long_subsequence(one, other, cut_off)
         shared[pair] = most
     return shared
 
@@ -80,15 +79,3 @@ def _sequences(tokens: NumberedTokens, kind: str) -> list[UnitSequence]:
     points = (numbers + _SURROGATES * (numbers >= _SURROGATES_START)).astype("<u4")
     everything = points.tobytes().decode("utf-32-le")
     return [everything[start:stop] for start, stop in pairwise(bounds)]
-
-
-def _long_subsequence(one: UnitSequence, other: UnitSequence, cut_off: int) -> int:
-    """The longest common subsequence of two long texts, 0 where it is shorter than the cut-off."""
-    from rapidfuzz.distance import LCSseq
-
-    # Units that the other text lacks are no part of any common subsequence.
-    common = set(one) & set(other)
-    kept = [[unit for unit in text if unit in common] for text in (one, other)]
-    if isinstance(one, str):
-        return int(LCSseq.similarity("".join(kept[0]), "".join(kept[1]), score_cutoff=cut_off))  # type: ignore[arg-type]
-    return int(LCSseq.similarity(kept[0], kept[1], score_cutoff=cut_off))
