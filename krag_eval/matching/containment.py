@@ -7,6 +7,10 @@ import numpy as np
 from krag_eval.columns import IntArray
 from krag_eval.matching.batch import Batch
 from krag_eval.matching.found import Found
+from krag_eval.matching.shingles import Shingles
+
+# With fewer pairs for each different text it is quicker to look than to prepare.
+_PAIRS_A_TEXT = 4
 
 
 def match_containment(batch: Batch) -> Found:
@@ -15,6 +19,8 @@ def match_containment(batch: Batch) -> Found:
     forms = batch.normal_forms
     codes = batch.texts
     length = np.array([*map(len, forms), 0], dtype=np.int64)
+    n_pairs = int((batch.actual.sizes * batch.predicted.sizes).sum())
+    shingles = Shingles(forms) if n_pairs > _PAIRS_A_TEXT * len(forms) else None
     actual: list[IntArray] = []
     predicted: list[IntArray] = []
     for pairs in batch.pair_blocks():
@@ -27,9 +33,12 @@ def match_containment(batch: Batch) -> Found:
         candidates = np.flatnonzero(possible)
         gold, retrieved = gold[candidates], retrieved[candidates]
         swap = length[gold] > length[retrieved]
-        short = np.where(swap, retrieved, gold).tolist()
-        long = np.where(swap, gold, retrieved).tolist()
-        holds = np.fromiter((forms[s] in forms[t] for s, t in zip(short, long, strict=True)), bool, len(short))
+        short, long = np.where(swap, retrieved, gold), np.where(swap, gold, retrieved)
+        if shingles is not None:
+            likely = np.flatnonzero(shingles.may_contain(long, short))
+            candidates, short, long = candidates[likely], short[likely], long[likely]
+        texts = zip(short.tolist(), long.tolist(), strict=True)
+        holds = np.fromiter((forms[s] in forms[t] for s, t in texts), bool, len(short))
         hits = candidates[holds]
         actual.append(pairs.actual[hits])
         predicted.append(pairs.predicted[hits])
