@@ -57,6 +57,17 @@ class Side:
         self._shapes: dict[type, Shape] = {}
         self._single_shape = self._learn_shapes()
 
+    @classmethod
+    def of_columns(
+        cls, name: SideName, ids: list[str | None] | None, texts: list[str | None] | None, offsets: IntArray
+    ) -> Side:
+        """A side whose ids and texts were read before; it has no documents."""
+        side = cls.__new__(cls)
+        side.name, side.offsets, side.first_query, side.errors = name, offsets, 0, {}
+        # In place of the cached properties of the same names.
+        side.__dict__ |= {"ids": ids, "texts": texts}
+        return side
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

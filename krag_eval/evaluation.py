@@ -38,6 +38,7 @@ def evaluate(
     query_ids: Sequence[str] | None = None,
     callbacks: Sequence[EvaluationCallback] = (),
     raise_errors: bool = False,
+    n_jobs: int = 1,
 ) -> EvaluationResult:
     """Score rankings against gold documents: all metrics at all cut-offs from one matching pass.
 
@@ -65,6 +66,8 @@ def evaluate(
         query_ids: The ids of the queries.
         callbacks: Receivers of scores.
         raise_errors: Let an error of a callback through.
+        n_jobs: How many processes may match texts. They are started only where some seconds of matching are ahead;
+            no number depends on it.
 
     Returns:
         The result; `result["recall@5"]` is the mean over queries, `result["micro_recall@5"]` pools them.
@@ -95,7 +98,7 @@ def evaluate(
     )
     check_callbacks(callbacks)
     cut_offs, table = check_cut_offs(k), choose_metrics(metrics, settings)
-    judged = match_and_judge(actual, predicted, settings)
+    judged = match_and_judge(actual, predicted, settings, n_jobs=n_jobs)
     return measure(
         judged,
         cut_offs,

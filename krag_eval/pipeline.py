@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from krag_eval.checks import check_count
 from krag_eval.columns import Side
 from krag_eval.errors import InvalidInputError
 from krag_eval.id_rows import IdBatch, IdSide
 from krag_eval.judgments import Judgments, judge
 from krag_eval.matching import Batch, Matches, find_matches
+from krag_eval.parallel import find_matches_in_parallel
 from krag_eval.settings import Settings
 from krag_eval.supply import Supply
 
@@ -30,7 +32,9 @@ class Judged:
     supply: Supply
 
 
-def match_and_judge(actual: object, predicted: object, settings: Settings, *, bare_ids: bool = False) -> Judged:
+def match_and_judge(
+    actual: object, predicted: object, settings: Settings, *, bare_ids: bool = False, n_jobs: int = 1
+) -> Judged:
     """Read both sides, match and judge them.
 
     Args:
@@ -38,18 +42,25 @@ def match_and_judge(actual: object, predicted: object, settings: Settings, *, ba
         predicted: The retrieved documents of each query.
         settings: The scoring settings.
         bare_ids: The documents are nothing but ids.
+        n_jobs: How many processes may match, where it pays.
 
     Raises:
         InvalidInputError: The input cannot be read, the sides differ in length, there is no query, or the documents
             do not have what the methods read.
     """
-    judged = judge_batch(actual, predicted, settings, bare_ids=bare_ids)
+    judged = judge_batch(actual, predicted, settings, bare_ids=bare_ids, n_jobs=check_count("n_jobs", n_jobs))
     judged.supply.check(settings)
     return judged
 
 
 def judge_batch(
-    actual: object, predicted: object, settings: Settings, *, bare_ids: bool = False, first_query: int = 0
+    actual: object,
+    predicted: object,
+    settings: Settings,
+    *,
+    bare_ids: bool = False,
+    first_query: int = 0,
+    n_jobs: int = 1,
 ) -> Judged:
     """Match and judge one part of the input, whose queries are counted from `first_query` in messages."""
     if bare_ids:
@@ -61,7 +72,8 @@ def judge_batch(
         retrieved = Side("predicted", predicted, settings.id_key, settings.grade_key, first_query)
         _check_lengths(gold, retrieved)
         batch = Batch(gold, retrieved, settings)
-    matches = find_matches(batch)
+    in_parallel = n_jobs > 1 and settings.uses_texts
+    matches = find_matches_in_parallel(batch, n_jobs) if in_parallel else find_matches(batch)
     return Judged(batch, matches, judge(batch, matches), Supply.of(batch, matches))
 
 

@@ -144,7 +144,6 @@ def with_a_miss(ranking: Ranking, _: Random) -> Relation:
 
 
 def with_a_repeat(ranking: Ranking, rng: Random) -> Relation:
-    """A repeat in place of a relevant document, where there is one to replace."""
     rel = ranking.relation
     places = [p for p in range(1, len(rel.matches)) if any(rel.matches[p]) and not rel.retrieved_repeat[p]]
     if not places:

@@ -27,8 +27,6 @@ Rows = list[list[Document]]
 Test = Callable[[Document, Document], bool]
 Outcome = dict[tuple[int, int], str]
 
-pytestmark = pytest.mark.filterwarnings("ignore:Not one id matches")
-
 
 def engine(gold: Rows, retrieved: Rows, **settings: Unpack[ScoringSettings]) -> Outcome:
     sides = Side("actual", gold, None, "relevance"), Side("predicted", retrieved, None, "relevance")
@@ -161,7 +159,6 @@ def test_what_is_missing_on_both_sides_never_matches(method: str) -> None:
     assert sorted(engine(MISSING, MISSING, match_method="id")) == [(0, 0), (0, 4), (1, 1), (4, 0), (4, 4)]
 
 
-@pytest.mark.filterwarnings("default")
 def test_where_no_id_matches_one_warning_shows_both_sides() -> None:
     gold: Any = [[{"id": "doc-1"}], [{"id": "doc-2"}]]
     retrieved: Any = [[{"id": "chunk-7"}, {"id": "chunk-8"}], [{"id": "doc-1"}]]
@@ -172,7 +169,6 @@ def test_where_no_id_matches_one_warning_shows_both_sides() -> None:
     assert len(told) == 1
 
 
-@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("retrieved", [[["d1", "x"], ["y"]], [[], []], [["x"], ["d2"]]])
 def test_where_any_id_matches_or_none_was_retrieved_nothing_is_warned(retrieved: list[list[str]]) -> None:
     gold: Rows = [[{"id": "d1"}], [{"id": "d2"}]]

@@ -123,7 +123,7 @@ class Batch:
 
     def pair_blocks(self, block: int = 1 << 13) -> Iterator[Pairs]:
         """Every gold document of a query with every retrieved one, about `block` pairs at a time."""
-        query = self.actual.query_of(np.arange(len(self.actual.documents)))
+        query = np.repeat(np.arange(len(self)), self.actual.sizes)
         start, count = self.predicted.offsets[query], self.predicted.sizes[query]
         ends = np.cumsum(count)
         first = 0
