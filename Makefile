@@ -122,6 +122,10 @@ test-all: ## Run the tests on every supported Python found (on PATH or under pye
 	echo "Passed on:$${passed:- none}. Failed on:$${failed:- none}."; \
 	[ -z "$$failed" ] && [ -n "$$passed" ]
 
+.PHONY: test-peers
+test-peers: $(PEERS_READY) ## Ask the other programs for the numbers in docs/differences.md that only they can give.
+	@$(PEERS_VENV)/bin/python -m pytest tests/peers -p no:cacheprovider $(PYTEST_ARGS)
+
 .PHONY: bench
 bench: $(PEERS_READY) ## Run the benchmarks against other people's tools (RUN_ARGS=... is passed on).
 	@$(PEERS_VENV)/bin/python benchmarks/run.py $(RUN_ARGS)

@@ -24,14 +24,22 @@ class Collection:
     gold: list[list[str]]
     retrieved: list[list[str]]
 
+    def fresh(self) -> Collection:
+        """The same texts as new strings, one for each different text, as a document store hands them out.
+
+        Nothing may profit from a hash that an earlier round computed.
+        """
+        new = {text: text.encode().decode() for side in (self.gold, self.retrieved) for row in side for text in row}
+        gold, retrieved = ([[new[text] for text in row] for row in side] for side in (self.gold, self.retrieved))
+        return Collection(gold, retrieved)
+
     @property
     def documents(self) -> tuple[list[list[Document]], list[list[Document]]]:
-        """Both sides as document objects; each different text is one fresh string, as in a document store."""
-        # Encoding and decoding makes a new string: nothing may profit from a hash that an earlier round computed.
-        fresh = {text: text.encode().decode() for side in (self.gold, self.retrieved) for row in side for text in row}
+        """Both sides as document objects around fresh texts."""
+        texts = self.fresh()
         gold, retrieved = (
-            [[Document(fresh[text], {"source": "s"}) for text in row] for row in side]
-            for side in (self.gold, self.retrieved)
+            [[Document(text, {"source": "s"}) for text in row] for row in side]
+            for side in (texts.gold, texts.retrieved)
         )
         return gold, retrieved
 
@@ -79,6 +87,65 @@ def collection(
         rng.shuffle(row)
         retrieved.append([joined[source] for source in row])
     return Collection(gold, retrieved)
+
+
+def passages(n_queries: int, n_gold: int, n_retrieved: int, *, n_characters: int = 900) -> Collection:
+    """Chunks as retrieved documents; gold passages are cut from chunks, one in two from a chunk that was retrieved.
+
+    Both have about `n_characters`, and their case and white space differ.
+    """
+    rng = random.Random(20261122)
+    words = _words(rng, "latin")
+    weights = list(accumulate(1 / (rank + 2.7) for rank in range(len(words))))
+    chunks = []
+    for _ in range(2_400):
+        chunk = " ".join(rng.choices(words, cum_weights=weights, k=n_characters // 4))
+        chunks.append(chunk[: rng.randint(n_characters, n_characters * 4 // 3)].capitalize())
+    gold, retrieved = [], []
+    for _ in range(n_queries):
+        sources = rng.sample(range(len(chunks)), n_gold)
+        row = rng.sample(range(len(chunks)), n_retrieved)
+        for place, source in enumerate(sources):
+            if rng.random() < 0.5:
+                row[place] = source
+        rng.shuffle(row)
+        gold.append([_cut(rng, chunks[source], n_characters) for source in sources])
+        retrieved.append([chunks[source] for source in row])
+    return Collection(gold, retrieved)
+
+
+def long_runs(n_queries: int, n_gold: int, n_retrieved: int, *, n_characters: int = 900) -> Collection:
+    """Texts of one letter with another one somewhere: all their parts look the same, whoever wants to tell them apart."""
+    rng = random.Random(20261123)
+
+    def write(length: int) -> str:
+        place = rng.randrange(length)
+        return "a" * place + "b" + "a" * (length - place - 1)
+
+    corpus = [write(rng.randint(n_characters, n_characters * 4 // 3)) for _ in range(2_400)]
+    gold = [[write(rng.randint(n_characters * 2 // 3, n_characters)) for _ in range(n_gold)] for _ in range(n_queries)]
+    return Collection(gold, [rng.sample(corpus, n_retrieved) for _ in range(n_queries)])
+
+
+def ids(n_queries: int, n_gold: int, n_retrieved: int) -> Collection:
+    """Gold and retrieved ids out of 100,000, each a string of its own; about half of the gold ids are retrieved."""
+    rng = random.Random(20261124)
+    gold, retrieved = [], []
+    for _ in range(n_queries):
+        numbers = rng.sample(range(100_000), n_gold + n_retrieved)
+        wanted, row = numbers[:n_gold], numbers[n_gold:]
+        for number in wanted[:n_retrieved]:
+            if rng.random() < 0.5:
+                row[rng.randrange(n_retrieved)] = number
+        gold.append([f"doc-{number}" for number in wanted])
+        retrieved.append([f"doc-{number}" for number in row])
+    return Collection(gold, retrieved)
+
+
+def _cut(rng: random.Random, chunk: str, n_characters: int) -> str:
+    length = rng.randint(n_characters * 9 // 10, n_characters)
+    start = rng.randint(0, len(chunk) - length)
+    return "  " + chunk[start : start + length].upper().replace(" ", "\n", 3)
 
 
 def _edit(rng: random.Random, document: list[str], write: Callable[[int], list[str]]) -> list[str]:

@@ -10,7 +10,6 @@ from krag_eval.errors import InvalidInputError
 from krag_eval.id_rows import IdBatch, IdSide
 from krag_eval.judgments import Judgments, judge
 from krag_eval.matching import Batch, Matches, find_matches
-from krag_eval.parallel import find_matches_in_parallel
 from krag_eval.settings import Settings
 from krag_eval.supply import Supply
 
@@ -72,8 +71,12 @@ def judge_batch(
         retrieved = Side("predicted", predicted, settings.id_key, settings.grade_key, first_query)
         _check_lengths(gold, retrieved)
         batch = Batch(gold, retrieved, settings)
-    in_parallel = n_jobs > 1 and settings.uses_texts
-    matches = find_matches_in_parallel(batch, n_jobs) if in_parallel else find_matches(batch)
+    if n_jobs > 1 and settings.uses_texts:
+        from krag_eval.parallel import find_matches_in_parallel  # multiprocessing is slow to import
+
+        matches = find_matches_in_parallel(batch, n_jobs)
+    else:
+        matches = find_matches(batch)
     return Judged(batch, matches, judge(batch, matches), Supply.of(batch, matches))
 
 

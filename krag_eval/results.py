@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
@@ -149,6 +148,8 @@ class EvaluationResult:
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """All values, what they leave out, and the signature, as JSON."""
+        import json
+
         text = json.dumps(
             {
                 "signature": self.signature,

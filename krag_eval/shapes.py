@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import operator
-import uuid
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -141,9 +141,14 @@ def as_id(value: object) -> str | None:
     """
     if isinstance(value, str):
         return str(value) if value else None
-    if isinstance(value, bool) or not isinstance(value, (uuid.UUID, Integral)):
+    if isinstance(value, bool) or not (isinstance(value, Integral) or _is_uuid(value)):
         return None
     return str(value)
+
+
+def _is_uuid(value: object) -> bool:
+    module = sys.modules.get("uuid")  # whoever has a UUID has imported it
+    return module is not None and isinstance(value, module.UUID)
 
 
 def read_id(document: Any, shape: Shape, id_key: str | None) -> str | None:

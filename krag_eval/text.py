@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from itertools import accumulate, count
 
 Normalizer = Callable[[str], str]
 
@@ -13,8 +14,8 @@ _ZERO_WIDTH = re.compile(
     "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]"
 )
 _LONG_TEXT = 2000
-# No letter, digit or white space, and not ASCII: marks, and symbols that a joiner does no harm.
-_MANY_MARKS = re.compile(r"[^\w\s\x00-\x7f]{30}")
+# No letter, digit or white space, and not ASCII: marks and symbols.
+_MANY_MARKS = re.compile(r"[^\w\s\x00-\x7f]{30,}")
 # ASCII letters to lower case, every white space character to a plain space.
 _ASCII_FOLD = bytes(32 if chr(point).isspace() else ord(chr(point).lower()) for point in range(128)) + bytes(128)
 
@@ -38,15 +39,22 @@ def normalize(text: str) -> str:
         return ascii_text.strip(b" ").decode("ascii")
     text = nfkc(_ZERO_WIDTH.sub("", text)).casefold()
     # Casefolding can undo the composition (and some characters fold only after it), so compose once more.
-    return " ".join(_ZERO_WIDTH.sub("", nfkc(text)).casefold().split())
+    return " ".join(nfkc(text).casefold().split())
 
 
 def nfkc(text: str) -> str:
-    """Unicode NFKC in linear time.
+    """Unicode NFKC, without the quadratic time that Python takes for a letter with thousands of marks.
 
-    Marks are put in order by insertion, which takes quadratic time on one letter with thousands of them. As Unicode's
-    stream-safe format does (UAX #15), a run of marks is broken by a joiner without a width, here after every 30.
+    Python puts marks in order by insertion; in a long text, long runs of them are sorted first.
     """
     if len(text) > _LONG_TEXT:
-        text = _MANY_MARKS.sub("\\g<0>\u034f", text)
+        text = _MANY_MARKS.sub(_in_order, text)
     return unicodedata.normalize("NFKC", text)
+
+
+def _in_order(run: re.Match[str]) -> str:
+    """A run of marks and symbols in canonical order (UAX #15): the marks after each symbol sorted by their class."""
+    marks = "".join(unicodedata.normalize("NFKD", character) for character in run[0])
+    classes = list(map(unicodedata.combining, marks))
+    symbols = accumulate(not class_ for class_ in classes)
+    return "".join(mark for *_, mark in sorted(zip(symbols, classes, count(), marks, strict=False)))

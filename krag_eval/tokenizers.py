@@ -56,10 +56,8 @@ class _Boundaries(dict[int, str]):
     def __missing__(self, point: int) -> str:
         character = chr(point)
         category = unicodedata.category(character)
-        if (
-            0xFE00 <= point <= 0xFE0F or 0xE0100 <= point <= 0xE01EF or point == 0x34F
-        ):  # variation selectors say how a character looks, not which it is
-            becomes = ""
+        if 0xFE00 <= point <= 0xFE0F or 0xE0100 <= point <= 0xE01EF:
+            becomes = ""  # variation selectors say how a character looks, not which it is
         elif category[0] in "LM" or category == "Nd":
             becomes = f" {character} " if _is_unspaced(point) else character
         elif category == "Nl" and _is_unspaced(point):  # the Han zero and the Hangzhou numerals

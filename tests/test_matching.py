@@ -83,6 +83,8 @@ IDS = st.sampled_from(["d1", "d2", "d3", "D1", " d1", "１"])
 TEXTS = st.lists(
     st.sampled_from(["a", "A", "b", "ab", "Ａ", "가", "가나", "\u200b", " ", "é", "e\u0301"]), max_size=5
 ).map("".join)
+PAGE = "The cat sat on the mat. Кот сидел на коврике. 고양이가 매트에 앉았다. 猫坐在垫子上。 aaaaaaaaaaaaaaaaaa " * 3
+TEXTS |= st.tuples(*[st.integers(0, len(PAGE))] * 2).map(lambda ends: PAGE[min(ends) : max(ends)])
 TEXTS |= st.sampled_from(["the cat sat", "The cat  sat", "cat", "the cat sat on the mat", "a cat sat", ""])
 DOCUMENTS: st.SearchStrategy[Document] = st.fixed_dictionaries({"id": IDS}, optional={"text": TEXTS})
 DOCUMENTS |= st.fixed_dictionaries({"text": TEXTS})
@@ -108,10 +110,16 @@ def test_texts_match_as_in_the_naive_loop(case: tuple[Rows, Rows]) -> None:
 
 
 @pytest.mark.parametrize("direction", CONTAINED)
+@pytest.mark.parametrize("limits", [{}, {"containment._PAIRS_A_TEXT": -1, "shingles._BYTES_AT_ONCE": 300}], ids=len)
 @given(case=inputs())
-def test_containment_matches_as_in_the_naive_loop(direction: str, case: tuple[Rows, Rows]) -> None:
+def test_containment_matches_as_in_the_naive_loop(
+    limits: dict[str, int], direction: str, case: tuple[Rows, Rows]
+) -> None:
     expected = naive(*case, {"containment": CONTAINED[direction]})
-    assert engine(*case, match_method="containment", containment=direction) == expected
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in limits.items():
+            patch.setattr(f"krag_eval.matching.{name}", value)
+        assert engine(*case, match_method="containment", containment=direction) == expected
 
 
 @given(inputs(), st.lists(st.sampled_from(["id", "text", "containment", "rouge1", "rougeL"]), min_size=1), st.data())

@@ -19,6 +19,7 @@ Words = np.ndarray[Any, np.dtype[np.uint64]]
 _ASCII_WORDS = bytes(ord(chr(i).lower()) if i < 128 and chr(i).isalnum() else 0x20 for i in range(256))
 _SPACE = 0x20
 _HASHED_BYTES = 64
+_TABLE_BITS = 16
 # The first 0, 1, ... 8 bytes of a little-endian word.
 _MASKS = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
 
@@ -77,9 +78,14 @@ def token_spans(tokens: Sequence[str]) -> Spans:
     return Spans(b"".join([*encoded, b"        "]), np.cumsum(lengths) - lengths, lengths)
 
 
-def hash_spans(spans: Spans) -> Words:
-    """Hash each token; of a long one the first bytes and the length, so that five million letters cost no more."""
-    hashes = mix(spans.words(slice(None)))
+def hash_spans(spans: Spans, first_words: Words | None = None) -> Words:
+    """Hash each token; of a long one the first bytes and the length, so that five million letters cost no more.
+
+    Args:
+        spans: The tokens.
+        first_words: The first eight bytes of each, if they are known already.
+    """
+    hashes = mix(spans.words(slice(None)) if first_words is None else first_words)
     for done in range(8, _HASHED_BYTES, 8):
         longer = np.flatnonzero(spans.lengths > done)
         if not len(longer):
@@ -99,15 +105,17 @@ def number_spans(spans: Spans) -> tuple[IntArray, int]:
     Returns:
         The numbers, and how many there are.
     """
-    hashes = hash_spans(spans)
-    representative = np.full(len(hashes), -1, dtype=np.int64)
-    left = np.arange(len(hashes))
-    for shift in (44, 24, 4):
-        slot = ((hashes[left] >> np.uint64(shift)) & np.uint64((1 << 20) - 1)).astype(np.int64)
-        table = np.empty(1 << 20, dtype=np.int64)
+    words = spans.words(slice(None))
+    hashes = hash_spans(spans, words)
+    representative = np.arange(len(hashes))
+    left = representative.copy()
+    table = np.empty(1 << _TABLE_BITS, dtype=np.int64)
+    for shift in range(64 - _TABLE_BITS, 0, -_TABLE_BITS):
+        slot = ((hashes[left] >> np.uint64(shift)) & np.uint64((1 << _TABLE_BITS) - 1)).astype(np.int64)
         table[slot] = left
         other = table[slot]
-        same = _same_bytes(spans, left, other)
+        same = (words[left] == words[other]) & (spans.lengths[left] == spans.lengths[other])
+        same = _same_to_the_end(spans, left, other, same)
         representative[left[same]] = other[same]
         left = left[~same]
         if not len(left):
@@ -121,16 +129,18 @@ def number_spans(spans: Spans) -> tuple[IntArray, int]:
     return (np.cumsum(is_first) - 1)[representative], int(is_first.sum())
 
 
-def _same_bytes(spans: Spans, some: IntArray, others: IntArray) -> BoolArray:
-    """Whether the tokens `some[i]` and `others[i]` are the same, for each i."""
-    same: BoolArray = (spans.lengths[some] == spans.lengths[others]) & (spans.words(some) == spans.words(others))
+def _same_to_the_end(spans: Spans, some: IntArray, others: IntArray, same: BoolArray) -> BoolArray:
+    """Which of the pairs that are the same in length and in the first eight bytes are so in all."""
     done = 8
-    while len(longer := np.flatnonzero(same & (spans.lengths[some] > done))):
+    longer = np.flatnonzero(same & (spans.lengths[some] > done))
+    while len(longer):
         if done >= _HASHED_BYTES:  # a few very long tokens: compare them whole
             for pair in longer.tolist():
                 size, one, other = int(spans.lengths[some[pair]]), *(int(spans.starts[t[pair]]) for t in (some, others))
                 same[pair] = spans.buffer[one : one + size] == spans.buffer[other : other + size]
             break
-        same[longer] = spans.words(some[longer], done) == spans.words(others[longer], done)
+        equal = spans.words(some[longer], done) == spans.words(others[longer], done)
+        same[longer] = equal
         done += 8
+        longer = longer[equal & (spans.lengths[some[longer]] > done)]
     return same

@@ -1,0 +1,146 @@
+"""Rows of the table: two sides timed in turn, checked against each other, judged by what was asked for."""
+
+from __future__ import annotations
+
+import cProfile
+import gc
+import io
+import pstats
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+# Prepares one run outside the clock and returns what the clock sees.
+Prepare = Callable[[], Callable[[], Any]]
+Topic = Callable[[bool], Iterator["Row"]]
+
+_PROFILE_LINES = 10
+
+
+class CheckError(Exception):
+    """Two programs that must agree do not: the times mean nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line of the table.
+
+    Attributes:
+        work: What was done.
+        peer: What it is compared with.
+        ours: Our figure.
+        theirs: The figure it is compared with; None where our figure itself is limited.
+        asked: The ratio asked for, or the limit; None where none was.
+        at_most: The ratio is ours to theirs and must not exceed `asked`; otherwise theirs to ours, at least `asked`.
+        unit: Of both figures.
+        note: How it was measured, where that needs saying.
+        profile: Where our time goes; made where the ratio was not reached.
+    """
+
+    work: str
+    peer: str
+    ours: float
+    theirs: float | None = None
+    asked: float | None = None
+    at_most: bool = False
+    unit: str = "s"
+    note: str = ""
+    profile: str = ""
+
+    @property
+    def value(self) -> float:
+        """The ratio, or our figure where it is limited by itself."""
+        if self.theirs is None:
+            return self.ours
+        return self.ours / self.theirs if self.at_most else self.theirs / self.ours
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether it is what was asked for; None where nothing was."""
+        if self.asked is None:
+            return None
+        return self.value <= self.asked if self.at_most or self.theirs is None else self.value >= self.asked
+
+    def cells(self) -> list[str]:
+        """Work, peer, ours, theirs, ratio, asked, reached."""
+        limited = self.theirs is None
+        bound = "at most" if self.at_most or limited else "at least"
+        suffix = self.unit if limited else "x"
+        return [
+            self.work,
+            self.peer,
+            f"{figure(self.ours)} {self.unit}",
+            "" if self.theirs is None else f"{figure(self.theirs)} {self.unit}",
+            "" if limited else f"{figure(self.value)} x",
+            "" if self.asked is None else f"{bound} {self.asked:,g} {suffix}",
+            {True: "yes", False: "NO", None: ""}[self.reached],
+        ]
+
+
+HEADINGS = ["work", "against", "ours", "theirs", "ratio", "asked for", "reached"]
+
+
+def figure(number: float) -> str:
+    """A number in three digits that count."""
+    if number >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.3g}" if number >= 0.001 else f"{number:.2g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """The median time of several runs, and what the last one returned."""
+
+    seconds: float
+    result: Any
+
+
+def in_turn(rounds: int, *sides: Prepare) -> list[Timed]:
+    """The sides one after the other, round by round; each run on input prepared outside the clock."""
+    times: list[list[float]] = [[] for _ in sides]
+    results: list[Any] = [None] * len(sides)
+    for _ in range(rounds):
+        for place, prepare in enumerate(sides):
+            results[place] = None
+            work = prepare()
+            gc.collect()
+            start = time.perf_counter()
+            results[place] = work()
+            times[place].append(time.perf_counter() - start)
+    return [Timed(median(column), result) for column, result in zip(times, results, strict=True)]
+
+
+def scaled(times: Timed, factor: float) -> float:
+    """Seconds extrapolated in proportion."""
+    return times.seconds * factor
+
+
+def check_equal(what: str, ours: object, theirs: object) -> None:
+    """Stop where two programs differ in what they must agree on."""
+    if ours != theirs:
+        raise CheckError(f"{what}: ours is {ours!r:.200}, theirs is {theirs!r:.200}")
+
+
+def check_close(what: str, ours: float | None, theirs: float, tolerance: float = 1e-9) -> None:
+    """Stop where two means differ by more than the order of their sums can make."""
+    if ours is None or abs(ours - theirs) > tolerance:
+        raise CheckError(f"{what}: ours is {ours!r}, theirs is {theirs!r}")
+
+
+def profiled(row: Row, prepare: Prepare) -> Row:
+    """The row, with a profile of our side where it did not reach what was asked for."""
+    if row.reached is not False:
+        return row
+    work, profiler = prepare(), cProfile.Profile()
+    gc.collect()
+    profiler.runcall(work)
+    out = io.StringIO()
+    # Folder names stripped: the page is the same on every machine.
+    pstats.Stats(profiler, stream=out).strip_dirs().sort_stats("tottime").print_stats(_PROFILE_LINES)
+    lines = [line for line in out.getvalue().splitlines() if line.strip()]
+    head = next(place for place, line in enumerate(lines) if line.lstrip().startswith("ncalls"))
+    return Row(
+        **{name: getattr(row, name) for name in Row.__slots__ if name != "profile"}, profile="\n".join(lines[head:])
+    )
