@@ -36,6 +36,7 @@ class Row:
         at_most: The ratio is ours to theirs and must not exceed `asked`; otherwise theirs to ours, at least `asked`.
         unit: Of both figures.
         note: How it was measured, where that needs saying.
+        reason: In words, why what was asked for was not reached.
         profile: Where our time goes; made where the ratio was not reached.
     """
 
@@ -47,6 +48,7 @@ class Row:
     at_most: bool = False
     unit: str = "s"
     note: str = ""
+    reason: str = ""
     profile: str = ""
 
     @property
