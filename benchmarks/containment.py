@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from benchmarks.data import Collection, long_runs, passages
-from benchmarks.harness import Prepare, Row, check_equal, in_turn, profiled
+from benchmarks.harness import Prepare, Row, Work, check_equal, in_turn, profiled
 from benchmarks.rouge import n_matches
 from krag_eval import EvaluationResult, evaluate, normalize
 
@@ -13,7 +13,7 @@ from krag_eval import EvaluationResult, evaluate, normalize
 def ours(data: Collection, direction: str) -> Prepare:
     """From fresh raw texts to the whole result dict: normalising, matching, judging."""
 
-    def prepare() -> Prepare:
+    def prepare() -> Work:
         texts = data.fresh()
 
         def work() -> EvaluationResult:

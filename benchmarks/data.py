@@ -115,7 +115,7 @@ def passages(n_queries: int, n_gold: int, n_retrieved: int, *, n_characters: int
 
 
 def long_runs(n_queries: int, n_gold: int, n_retrieved: int, *, n_characters: int = 900) -> Collection:
-    """Texts of one letter with another one somewhere: all their parts look the same, whoever wants to tell them apart."""
+    """Texts of one letter with another one somewhere: by their parts nobody can tell them apart."""
     rng = random.Random(20261123)
 
     def write(length: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,10 +80,10 @@ def _queries(unit: int) -> Iterator[Curve]:
     data = {n: collection(n, 3, 10, n_corpus=max(n * 24 // 10, 12)) for n in sizes}
     for kind in KINDS:
         points = [Point(n, ours(data[n], kind)) for n in sizes]
-        yield Curve("queries, and their text with them:", kind, points, list(zip(sizes, sizes[1:], strict=False)), 11.0)
+        yield Curve("queries, and their text with them:", kind, points, list(pairwise(sizes)), 11.0)
     many = {n: id_lists(n, 5, 100) for n in sizes}
     points = [Point(n, ids.ours(many[n])) for n in sizes]
-    yield Curve("queries by id:", "ids", points, list(zip(sizes, sizes[1:], strict=False)), 11.0)
+    yield Curve("queries by id:", "ids", points, list(pairwise(sizes)), 11.0)
 
 
 def _unique(unit: int) -> Iterator[Curve]:
@@ -124,16 +125,13 @@ def _draw(drawn: list[tuple[Curve, list[float]]], path: Path | None) -> None:
     panels = {"pairs": "pairs, the same unique text", "queries": "queries", "unique": "unique texts", "k,": "k"}
     figure, axes = plt.subplots(1, 4, figsize=(15, 3.6), layout="constrained", sharey=True)
     for axis, (start, label) in zip(axes, panels.items(), strict=True):
-        for curve, times in drawn:
-            if curve.axis.startswith(start):
-                sizes = [point.size for point in curve.points]
-                axis.plot(sizes, times, marker="o", markersize=4, label=curve.name)
-        low, high = axis.get_xlim()
-        axis.set(xscale="log", yscale="log", xlabel=label, xlim=(max(low, min(sizes) * 0.8), max(sizes) * 1.25))
-        first = [times[0] for curve, times in drawn if curve.axis.startswith(start)]
-        axis.plot(
-            [min(sizes), max(sizes)], [min(first), min(first) * max(sizes) / min(sizes)], "k:", label="in proportion"
-        )
+        lines = [(curve, times) for curve, times in drawn if curve.axis.startswith(start)]
+        sizes = [point.size for curve, _ in lines for point in curve.points]
+        for curve, times in lines:
+            axis.plot([point.size for point in curve.points], times, marker="o", markersize=4, label=curve.name)
+        low, ends = min(times[0] for _, times in lines), (min(sizes), max(sizes))
+        axis.plot(ends, [low, low * ends[1] / ends[0]], "k:", label="in proportion")
+        axis.set(xscale="log", yscale="log", xlabel=label)
         axis.grid(alpha=0.3)
         axis.legend(fontsize=8)
     axes[0].set_ylabel("seconds")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from benchmarks.data import Collection, ids
-from benchmarks.harness import Prepare, Row, check_close, in_turn, profiled
+from benchmarks.harness import Prepare, Row, Work, check_close, in_turn, profiled
 from krag_eval import EvaluationResult, evaluate_ids
 
 CUT_OFFS = (1, 3, 5, 10, 100)
@@ -20,12 +20,19 @@ RANX_MEASURES = [f"{name}@{k}" for name in ("precision", "recall", "map", "ndcg"
 FROM_TREC = {"P": "precision", "recall": "recall", "map_cut": "map", "ndcg_cut": "ndcg", "success": "hit_rate"}
 
 Values = Mapping[str, float]
+# From lists of ids to what it takes; its evaluation of that, to be called; its means; the ratio asked for.
+Peer = tuple[
+    Callable[[list[list[str]], list[list[str]]], tuple[Any, Any]],
+    Callable[[Any, Any], Callable[[], Any]],
+    Callable[[Any], Values],
+    float,
+]
 
 
 def ours(data: Collection) -> Prepare:
     """From fresh lists of ids to the whole result dict."""
 
-    def prepare() -> Prepare:
+    def prepare() -> Work:
         gold, retrieved = _one_string_each(data)
 
         def work() -> EvaluationResult:
@@ -43,7 +50,7 @@ def run(smoke: bool) -> Iterator[Row]:
     n_queries, rounds = (50, 1) if smoke else (10_000, 5)
     data = ids(n_queries, 5, 100)
     # ranx compiles for a minute when it is first called: not in the smoke test, which only imports it.
-    peers = {"pytrec_eval": (_trec_dicts, _trec, _trec_means, 4.0)}
+    peers: dict[str, Peer] = {"pytrec_eval": (_trec_dicts, _trec, _trec_means, 4.0)}
     if smoke:
         importlib.import_module("ranx")
     else:

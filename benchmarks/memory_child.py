@@ -44,7 +44,8 @@ def ids_in(path: Path) -> Pairs:
 
 def words(rng: np.random.Generator, n_tokens: int) -> list[str]:
     """Words by Zipf's law."""
-    return np.array(_WORDS, dtype=object)[_draw(rng, n_tokens)].tolist()
+    drawn: list[str] = np.array(_WORDS, dtype=object)[_draw(rng, n_tokens)].tolist()
+    return drawn
 
 
 def texts(n_queries: int) -> Pairs:

@@ -25,18 +25,19 @@ _PROGRAMS = (
 _INTRODUCTION = """\
 # Benchmarks
 
-Written by `make bench`. Every line was measured in one process, on the same input, the two sides in turn; the times are
-medians over rounds. A round gets its input as new objects with new strings, made before the clock starts, so that nothing
-is known from the round before. Where two programs decide about the same pairs, the run stops unless they find equally
-many matches; where both give means, unless these are equal.
+Written by `make bench`. Every line was measured in one process, on the same input, the two sides in turn; the times
+are medians over rounds. A round gets its input as new objects with new strings, made before the clock starts, so that
+nothing is known from the round before. Where two programs decide about the same pairs, the run stops unless they find
+equally many matches; where both give means, unless these are equal.
 """
 _HOW = {
     "rouge": """\
-Ours: from document objects to the dict of all metrics at k = 10, threshold 0.7. rouge-score-rs: the list of pairs is made
-before the clock starts, `score_batch` scores it on all cores, and each score is compared with the threshold once.
-rouge_score: a sample of the queries, in proportion. krag: all its metrics at k = 10, in proportion, measured once. Its
-cache holds 1,000 pairs: of 30 queries (900 pairs) it answers every metric after the first, of 1,000 queries none. The
-line of 40 queries (1,200 pairs) is therefore nearer to what 1,000 queries take; both are compared with what was asked for.
+Ours: from document objects to the dict of all metrics at k = 10, threshold 0.7. rouge-score-rs: the list of pairs is
+made before the clock starts, `score_batch` scores it on all cores, and each score is compared with the threshold
+once. rouge_score: a sample of the queries, in proportion. krag: all its metrics at k = 10, in proportion, measured
+once. Its cache holds 1,000 pairs: of 30 queries (900 pairs) it answers every metric after the first, of 1,000 queries
+none. The line of 40 queries (1,200 pairs) is therefore nearer to what 1,000 queries take; both are compared with what
+was asked for.
 """,
     "korean": """\
 Kiwi and its model are loaded before the clock starts on both sides. krag cuts each text into morphemes anew for every
@@ -44,27 +45,28 @@ pair and metric; we cut each different text once. krag's cache holds 1,000 pairs
 above); 40 queries are more than it holds.
 """,
     "ids": """\
-Ours: from lists of ids to the dict of all seven metrics at all cut-offs, means included. The peers measure P, recall, MAP,
-nDCG and success at the same cut-offs and the reciprocal rank, without F1. "From lists of ids" includes the dicts or objects
-that they take and, for pytrec_eval, the means; "its evaluate alone" is nothing but that call on input made before.
-ranx was called before the clock starts, which is when it compiles.
+Ours: from lists of ids to the dict of all seven metrics at all cut-offs, means included. The peers measure P, recall,
+MAP, nDCG and success at the same cut-offs and the reciprocal rank, without F1. "From lists of ids" includes the dicts
+or objects that they take and, for pytrec_eval, the means; "its evaluate alone" is nothing but that call on input made
+before. ranx was called before the clock starts, which is when it compiles.
 """,
     "containment": """\
-Ours: from raw texts to the dict of all metrics, normalising and judging included. The loop: nothing but
-`gold in retrieved` (for `either` also `retrieved in gold`) for each pair, on text that was normalised before the clock
-starts. In long runs of one letter no filter can tell texts apart; what is left is what `in` costs.
+Ours: from raw texts to the dict of all metrics, normalising and judging included. The loop: nothing but `gold in
+retrieved` (for `either` also `retrieved in gold`) for each pair, on text that was normalised before the clock starts.
+In long runs of one letter no filter can tell texts apart; what is left is what `in` costs.
 """,
     "sweep": """\
 `evaluate` with a threshold of 0.3 finds every similarity from there on: all that a sweep from 0.3 to 0.9 needs.
 """,
     "growth": """\
-Ours against ourselves. "Unique text": as many queries, of which fewer are different. "Queries": the corpus grows along.
+Ours against ourselves. "Unique text": as many queries, of which fewer are different. "Queries": the corpus grows
+along.
 
 ![Time against pairs, queries, unique texts and k](img/growth.svg)
 """,
     "memory": """\
-Each in a process of its own, fed from a generator or a file through `evaluate_stream`; the peak is the process's highest
-resident set, interpreter and imports included. Stream, file and one-shot call gave the same bits.
+Each in a process of its own, fed from a generator or a file through `evaluate_stream`; the peak is the process's
+highest resident set, interpreter and imports included. Stream, file and one-shot call gave the same bits.
 """,
     "long": "One gold and one retrieved text, in a process of its own.\n",
     "import": "`python -X importtime`, the best of five.\n",
@@ -85,7 +87,8 @@ def _lines(tables: Mapping[str, list[Row]]) -> Iterator[str]:
     programs = ", ".join(f"{name} {version(name)}" for name in _PROGRAMS)
     yield f"* **Versions**: krag-eval {version('krag-eval')}, Python {platform.python_version()}, {programs}"
     asked = [row for row in rows if row.asked is not None]
-    yield f"* **Reached**: {sum(row.reached is True for row in asked)} of the {len(asked)} figures that were asked for\n"
+    n_reached = sum(row.reached is True for row in asked)
+    yield f"* **Reached**: {n_reached} of the {len(asked)} figures that were asked for\n"
     for name, table in tables.items():
         yield f"## {name.capitalize()}\n\n{_HOW[name]}"
         yield f"| {' | '.join(HEADINGS)} |"

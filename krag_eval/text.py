@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import accumulate, count
+
+import numpy as np
 
 Normalizer = Callable[[str], str]
 
@@ -40,6 +42,24 @@ def normalize(text: str) -> str:
     text = nfkc(_ZERO_WIDTH.sub("", text)).casefold()
     # Casefolding can undo the composition (and some characters fold only after it), so compose once more.
     return " ".join(nfkc(text).casefold().split())
+
+
+def normalize_all(texts: Sequence[str], at_once: int = 64) -> list[str]:
+    """`normalize` of each text; short runs of ASCII texts are folded as one."""
+    forms: list[str] = []
+    for start in range(0, len(texts), at_once):
+        some = texts[start : start + at_once]
+        joined = "\0".join(some)
+        if not joined.isascii() or joined.count("\0") != len(some) - 1:
+            forms += map(normalize, some)
+            continue
+        folded = joined.encode("ascii").translate(_ASCII_FOLD)
+        spaces = np.frombuffer(folded, dtype=np.uint8) == ord(" ")
+        if (spaces[1:] & spaces[:-1]).any():
+            forms += map(normalize, some)
+        else:
+            forms += [form.strip(" ") for form in folded.decode("ascii").split("\0")]
+    return forms
 
 
 def nfkc(text: str) -> str:

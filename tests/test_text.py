@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import KragEvalWarning, evaluate, normalize
+from krag_eval.text import normalize_all
 
 Composition = Literal["NFC", "NFD", "NFKC", "NFKD"]
 COMPOSITIONS: tuple[Composition, ...] = get_args(Composition)
@@ -213,3 +214,8 @@ def test_tokens_that_resemble_each_other_are_told_apart(tokenizer: Any) -> None:
     gold, retrieved = [f"{token} \t" for token in tokens], [f"{token}\t " for token in tokens]
     shown = evaluate([gold], [retrieved], 1, match_method="rouge1", tokenizer=tokenizer).explain(0)
     assert [[match.gold for match in rank.matches] for rank in shown.ranks] == [[i] for i in range(len(tokens))]
+
+
+@given(st.lists(st.text(st.sampled_from("aB \t\n\x00é배\u200b."), max_size=6), max_size=9), st.integers(1, 4))
+def test_texts_normalised_together_are_what_they_are_alone(texts: list[str], at_once: int) -> None:
+    assert normalize_all(texts, at_once) == [normalize(text) for text in texts]

@@ -16,7 +16,7 @@ from krag_eval.matching.runs import runs
 from krag_eval.matching.sketches import UNIT_OF, Sketches, sketch
 from krag_eval.matching.tokens import TokenTable
 from krag_eval.settings import Settings
-from krag_eval.text import normalize
+from krag_eval.text import normalize, normalize_all
 
 
 class Codes(NamedTuple):
@@ -83,8 +83,10 @@ class Batch:
         normalizer = self.settings.normalize
         if normalizer is None:
             return self.unique_texts
+        if normalizer is normalize:
+            return normalize_all(self.unique_texts)
         forms = list(map(normalizer, self.unique_texts))
-        if normalizer is not normalize and not set(map(type, forms)) <= {str}:
+        if not set(map(type, forms)) <= {str}:
             odd: object = next(form for form in forms if type(form) is not str)
             raise InvalidInputError(f"`normalize` returned a {type(odd).__name__}. It must return a string.")
         return forms

@@ -19,7 +19,7 @@ from krag_eval.tokenizers import (
 )
 from krag_eval.tokenizing import tokenize_all
 
-_TEXTS_AT_ONCE = 4096
+_TEXTS_AT_ONCE = 256  # what is cut and hashed at once stays in the processor's cache
 _CHARACTERS_AT_ONCE = 1 << 22
 # Tokenizing again costs less than keeping the tokens; a user's own or Kiwi's tokens are made once and kept.
 _CHEAP = (CharacterTokenizer, RougeScoreTokenizer, WhitespaceTokenizer, WordTokenizer)
