@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from krag_eval.columns import Side, SideName
 from krag_eval.errors import InvalidInputError, warn
@@ -40,13 +41,13 @@ class SideSupply:
         """Count one side of a batch."""
         n_documents, settings = int(side.offsets[-1]), batch.settings
         if isinstance(side, IdSide):
-            return cls(n_documents, with_id=n_documents, ids=_first_ids(side))
+            return cls(n_documents, with_id=n_documents, ids=_first_ids(chain.from_iterable(side.rows)))
         supply = cls(n_documents)
         columns: list[Sequence[str | None]] = []
         if settings.uses_ids:
             columns.append(side.ids)
             supply.with_id = _count(side.ids)
-            supply.ids = _first_ids(side)
+            supply.ids = _first_ids(side.ids)
         if settings.uses_texts:
             columns.append(side.texts)
             supply.with_text = _count(side.texts)
@@ -141,9 +142,9 @@ def _count(column: Sequence[str | None]) -> int:
     return len(column) if all(column) else sum(1 for value in column if value)
 
 
-def _first_ids(side: Side, most: int = 3) -> list[str]:
+def _first_ids(column: Iterable[str | None], most: int = 3) -> list[str]:
     ids: dict[str, None] = {}
-    for value in side.ids:
+    for value in column:
         if value is not None:
             ids[value] = None
             if len(ids) == most:
