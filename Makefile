@@ -75,8 +75,17 @@ setup: $(READY) ## Set up .venv from the lock, with the package itself editable.
 .PHONY: setup-peers
 setup-peers: $(PEERS_READY) ## Set up .venv-peers: other people's tools, to compare with.
 
+# The demonstration alone needs a fifth of the packages; an environment that has them all serves too.
+$(VENV)/.demo: requirements/demo.txt pyproject.toml
+	@if [ ! -f $(READY) ]; then \
+		$(call new-venv,$(VENV)); \
+		$(RUN)/python $(PIP_INSTALL) --require-hashes -r requirements/demo.txt; \
+		$(RUN)/python $(EDITABLE); \
+	fi
+	@touch $@
+
 .PHONY: demo
-demo: $(READY) ## Run the demonstration.
+demo: $(VENV)/.demo ## Set up what the demonstration needs, and run it.
 	@$(RUN)/krag-eval demo
 
 .PHONY: test
@@ -145,6 +154,7 @@ LOCK := $(RUN)/uv pip compile -q --universal --python-version 3.11 --generate-ha
 .PHONY: lock
 lock: $(READY) ## Write the locks anew from pyproject.toml and requirements/*.in (LOCK_ARGS=--upgrade for newer versions).
 	@$(LOCK) --all-extras pyproject.toml requirements/dev.in -o requirements/dev.txt
+	@$(LOCK) -c requirements/dev.txt --extra demo pyproject.toml requirements/demo.in -o requirements/demo.txt
 	@$(LOCK) -c requirements/dev.txt --all-extras pyproject.toml requirements/peers.in -o requirements/peers.txt
 	@$(LOCK) --no-deps requirements/peers-nodeps.in -o requirements/peers-nodeps.txt
 	@if grep -nE '://|find-links|index-url' requirements/*.txt; then echo 'A lock names an address.' >&2; exit 1; fi
