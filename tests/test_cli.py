@@ -53,8 +53,8 @@ f1               0.5000  0.5833          2
 micro_f1         0.4000  0.5714
 map              0.5000  0.6250          2
 ndcg             0.5000  0.7606          2
-2 queries have no gold document and are undefined above: 50% came back empty,
-0.5 documents on average.
+2 questions without gold documents, undefined above: 50% came back empty, 0.5
+documents on average.
 match:id|repeat:once|pden:retrieved|gain:exp|hit:partial|k:1,3|v:{__version__}
 """
 
@@ -200,7 +200,7 @@ def test_of_files_with_the_same_name_none_is_lost(run: Runner, paths: str) -> No
 def test_questions_without_a_row_count_as_nothing_retrieved_and_are_listed_on_stderr(run: Runner) -> None:
     Path("part.jsonl").write_bytes(jsonl(ROWS[1:2]))
     outcome = run("evaluate set.jsonl part.jsonl -k 1 --metrics recall")
-    assert outcome.err == "part: 3 questions have no row and count as nothing retrieved: q1, q3, q4\n"
+    assert outcome.err == "part: 3 questions without a row, scored as nothing retrieved: q1, q3, q4\n"
     assert "recall        0.5000          2\n" in unpadded(outcome.out)
     assert "100% came back empty" in outcome.out
 
@@ -208,7 +208,7 @@ def test_questions_without_a_row_count_as_nothing_retrieved_and_are_listed_on_st
 def test_failed_retrievals_and_documents_without_what_is_read_are_counted_on_stderr(run: Runner) -> None:
     Path("run.jsonl").write_bytes(jsonl([{"query_id": "q2", "error": "timed out"}, ROWS[0], ROWS[2], ROWS[3]]))
     err = run("evaluate set.jsonl run.jsonl --match text").err
-    assert "run: 1 retrievals failed and count as nothing retrieved. First: RetrieverError: timed out\n" in err
+    assert "run: 1 retrieval failed, scored as nothing retrieved. First: RetrieverError: timed out\n" in err
     assert "run: 2 documents of " in err
 
 

@@ -108,12 +108,12 @@ def _report_gaps(run: Run, result: EvaluationResult) -> None:
     if run.missing:
         listed = ", ".join(run.missing[:20]) + (", …" if len(run.missing) > 20 else "")
         out.print(
-            f"{run.name}: {len(run.missing)} questions have no row and count as nothing retrieved: {listed}",
+            f"{run.name}: {_number(len(run.missing), 'question')} without a row, scored as nothing retrieved: {listed}",
             markup=False,
         )
     if result.errors:
         out.print(
-            f"{run.name}: {len(result.errors)} retrievals failed and count as nothing retrieved. "
+            f"{run.name}: {_number(len(result.errors), 'retrieval')} failed, scored as nothing retrieved. "
             f"First: {next(iter(result.errors.values()))}",
             markup=False,
         )
@@ -122,13 +122,17 @@ def _report_gaps(run: Run, result: EvaluationResult) -> None:
             out.print(f"{run.name}: {count} documents of `{side}` lack what the method reads.", markup=False)
 
 
+def _number(count: int, thing: str) -> str:
+    return f"1 {thing}" if count == 1 else f"{count} {thing}s"
+
+
 def _print(name: str, result: EvaluationResult) -> None:
     out = console()
     print_result(result, f"{name}: {result.n_queries} queries")
     empty = result.no_answer
     if empty.n_queries and empty.empty_share is not None:
         out.print(
-            f"{empty.n_queries} queries have no gold document and are undefined above: "
+            f"{_number(empty.n_queries, 'question')} without gold documents, undefined above: "
             f"{empty.empty_share:.0%} came back empty, {empty.mean_retrieved:.1f} documents on average.",
             markup=False,
         )
