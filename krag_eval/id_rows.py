@@ -75,10 +75,11 @@ class IdSide(Side):
         try:
             "".join(row)  # the cheapest way to find out that all are strings
         except TypeError:
-            self.rows[query] = row = [self._as_id(query, rank, value) for rank, value in enumerate(row)]
+            self.rows[query] = row = [self.checked_id(query, rank, value) for rank, value in enumerate(row)]
         return row
 
-    def _as_id(self, query: int, rank: int, value: object) -> str:
+    def checked_id(self, query: int, rank: int, value: object) -> str:
+        """The value as an id, or an error that names its place."""
         if (id_ := as_id(value)) is not None:
             return id_
         raise InvalidInputError(
@@ -109,12 +110,12 @@ class IdBatch(Batch):
             different = {"", *wanted}
             if len(different) != len(wanted) + 1:
                 if "" in wanted:
-                    actual._as_id(query, wanted.index(""), "")  # noqa: SLF001
+                    actual.checked_id(query, wanted.index(""), "")
                 self.has_gold_repeats = True
             for id_ in different.intersection(row):
                 retrieved.append(start + row.index(id_))
                 if not id_:
-                    predicted._as_id(query, row.index(""), "")  # noqa: SLF001
+                    predicted.checked_id(query, row.index(""), "")
                 gold.append(gold_start + wanted.index(id_))
         self._found = Found(np.array(gold, dtype=np.int64), np.array(retrieved, dtype=np.int64), np.ones(len(gold)))
 
