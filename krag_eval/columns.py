@@ -180,7 +180,7 @@ class Side:
         if bulk is not None and self._single_shape is not None:
             try:
                 return list(map(bulk(self._single_shape), self._unpaired))
-            except Exception:  # noqa: BLE001, S110 - the careful loop below says which document it was
+            except Exception:  # noqa: BLE001 - the careful loop below says which document it was
                 pass
         column = []
         for position, document in enumerate(self._unpaired):
