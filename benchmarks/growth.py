@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import NamedTuple
 from benchmarks import ids
 from benchmarks.data import Collection, collection
 from benchmarks.data import ids as id_lists
-from benchmarks.harness import Prepare, Row, in_turn, profiled
+from benchmarks.harness import Prepare, Row, Work, in_turn, profiled
 from benchmarks.rouge import KINDS, ours
 from krag_eval import EvaluationResult, evaluate_ids
 
@@ -48,7 +49,7 @@ def run(smoke: bool) -> Iterator[Row]:
     drawn: list[tuple[Curve, list[float]]] = []
     for make in (_pairs, _queries, _unique, _cut_offs):
         for curve in make(unit):
-            times = [timed.seconds for timed in in_turn(rounds, *(point.prepare for point in curve.points))]
+            times = [timed.seconds for timed in in_turn(rounds, *(_forgetful(point.prepare) for point in curve.points))]
             drawn.append((curve, times))
             by_size = {point.size: seconds for point, seconds in zip(curve.points, times, strict=True)}
             for small, large in curve.steps:
@@ -64,14 +65,41 @@ def run(smoke: bool) -> Iterator[Row]:
     _draw(drawn, None if smoke else PLOT)
 
 
+def _forgetful(prepare: Prepare) -> Prepare:
+    """The same without its result, which would only take memory from the others."""
+
+    def without_result() -> Work:
+        work = prepare()
+
+        def call() -> None:
+            work()
+
+        return call
+
+    return without_result
+
+
 def _pairs(unit: int) -> Iterator[Curve]:
-    # The same 100 rankings, cut off: unique texts stay what they are, up to documents seen for the first time.
-    whole = collection(unit, 3, 100)
-    cut = {n: Collection(whole.gold, [row[:n] for row in whole.retrieved]) for n in (10, 20, 50, 100)}
-    sizes = {n: n * 3 * unit for n in cut}
+    # Further ranks bring further documents of the same corpus: texts and matches stay about as many.
+    short = collection(unit, 3, 10)
+    corpus = sorted({text for row in short.retrieved for text in row})
+    rng = random.Random(20261128)
+    more = [[text for text in rng.sample(corpus, min(100, len(corpus))) if text not in row] for row in short.retrieved]
+    longer = [(row + rest)[:100] for row, rest in zip(short.retrieved, more, strict=True)]
     for kind in KINDS:
-        points = [Point(sizes[n], ours(data, kind)) for n, data in cut.items()]
-        yield Curve("pairs, the same unique text:", kind, points, [(sizes[10], sizes[100])], 1.5)
+        yield _of_pairs("pairs, the same unique text:", kind, Collection(short.gold, longer), 1.5)
+    # The documents that match lie anywhere: ten times the ranks have ten times the matches.
+    anywhere = collection(unit, 3, 100)
+    for kind in KINDS:
+        yield _of_pairs("pairs and matches, the same unique text:", kind, anywhere, None)
+
+
+def _of_pairs(axis: str, kind: str, whole: Collection, asked: float | None) -> Curve:
+    points = []
+    for depth in (10, 20, 50, 100):
+        cut = Collection(whole.gold, [row[:depth] for row in whole.retrieved])
+        points.append(Point(depth * 3 * len(whole.gold), ours(cut, kind)))
+    return Curve(axis, kind, points, [(points[0].size, points[-1].size)], asked)
 
 
 def _queries(unit: int) -> Iterator[Curve]:
@@ -122,7 +150,7 @@ def _draw(drawn: list[tuple[Curve, list[float]]], path: Path | None) -> None:
     mpl.rcParams["svg.hashsalt"] = "growth"  # the same ids in the file at every run
     import matplotlib.pyplot as plt
 
-    panels = {"pairs": "pairs, the same unique text", "queries": "queries", "unique": "unique texts", "k,": "k"}
+    panels = {"pairs,": "pairs, the same unique text", "queries": "queries", "unique": "unique texts", "k,": "k"}
     figure, axes = plt.subplots(1, 4, figsize=(15, 3.6), layout="constrained", sharey=True)
     for axis, (start, label) in zip(axes, panels.items(), strict=True):
         lines = [(curve, times) for curve, times in drawn if curve.axis.startswith(start)]

@@ -6,6 +6,7 @@ import cProfile
 import gc
 import io
 import pstats
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ Prepare = Callable[[], Work]
 Topic = Callable[[bool], Iterator["Row"]]
 
 _PROFILE_LINES = 10
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")
 
 
 class CheckError(Exception):
@@ -104,14 +106,16 @@ def in_turn(rounds: int, *sides: Prepare) -> list[Timed]:
     """The sides one after the other, round by round; each run on input prepared outside the clock."""
     times: list[list[float]] = [[] for _ in sides]
     results: list[Any] = [None] * len(sides)
-    for _ in range(rounds):
+    for left in range(rounds, 0, -1):
         for place, prepare in enumerate(sides):
-            results[place] = None
             work = prepare()
             gc.collect()
             start = time.perf_counter()
-            results[place] = work()
+            result = work()
             times[place].append(time.perf_counter() - start)
+            # What is kept stands in the way of the runs that follow: the last one is enough.
+            results[place] = result if left == 1 else None
+            del work, result
     return [Timed(median(column), result) for column, result in zip(times, results, strict=True)]
 
 
@@ -143,7 +147,7 @@ def profiled(row: Row, prepare: Prepare) -> Row:
     # Folder names stripped: the page is the same on every machine.
     stats: Any = pstats.Stats(profiler, stream=out).strip_dirs().sort_stats("tottime")
     stats.print_stats(_PROFILE_LINES)
-    lines = [line for line in out.getvalue().splitlines() if line.strip()]
+    lines = [line for line in _ADDRESS.sub("", out.getvalue()).splitlines() if line.strip()]
     head = next(place for place, line in enumerate(lines) if line.lstrip().startswith("ncalls"))
     own = {function: stats.stats[function][2] for function in stats.fcn_list[:3]}
     costly = ", ".join(f"`{name.strip('<>')}` {seconds / stats.total_tt:.0%}" for (_, _, name), seconds in own.items())
