@@ -55,10 +55,10 @@ def normalize_all(texts: Sequence[str], at_once: int = 64) -> list[str]:
             continue
         folded = joined.encode("ascii").translate(_ASCII_FOLD)
         spaces = np.frombuffer(folded, dtype=np.uint8) == ord(" ")
+        parts = folded.decode("ascii").split("\0")
         if (spaces[1:] & spaces[:-1]).any():
-            forms += map(normalize, some)
-        else:
-            forms += [form.strip(" ") for form in folded.decode("ascii").split("\0")]
+            parts = [" ".join(part.split()) if "  " in part else part for part in parts]
+        forms += [part.strip(" ") for part in parts]
     return forms
 
 

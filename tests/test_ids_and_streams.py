@@ -81,6 +81,14 @@ def test_what_is_no_list_of_ids_is_refused_with_its_place(gold: Any, retrieved: 
         evaluate_ids(gold, retrieved, 1)
 
 
+@pytest.mark.parametrize("n_more", [0, 20])
+def test_ids_with_nul_characters_are_whole_ids(n_more: int) -> None:
+    more = [f"z{i}" for i in range(n_more)]  # many gold ids are looked up in another way than few
+    result = evaluate_ids([["a", "b\0", "\0", *more]], [["a\0b", "b\0", "\0c", "\0", "x"]], None)
+    assert result.per_query[0].values["recall"] == 2 / (3 + n_more)
+    assert [rank.rank for rank in result.explain(0).ranks if rank.is_relevant] == [2, 4]
+
+
 def test_ids_that_never_match_are_told_once() -> None:
     with pytest.warns(KragEvalWarning, match=r"Not one id matches. Gold ids look like 'a', retrieved ids like 'x'"):
         evaluate_ids([["a"]], [["x"]], 1)

@@ -48,6 +48,8 @@ LIMITS: dict[str, dict[str, object]] = {
     "more units than code points": {"overlap._MOST_UNITS": 1},
     "long, and more units than code points": {"overlap._LONG": 0, "overlap._MOST_UNITS": 1},
     "hashes that all collide": {"spans.hash_spans": one_hash_for_all, "tokens.hash_spans": one_hash_for_all},
+    "partners looked up together": {"overlap._PAIRS_A_TEXT": 0},
+    "one pair at a time": {"overlap._PAIRS_A_TEXT": 1000, "multisets._MOST_FEATURES": 0},
     "small chunks": {"tokens._TEXTS_AT_ONCE": 2, "tokens._CHARACTERS_AT_ONCE": 20, "rouge._CANDIDATES_AT_ONCE": 2},
     "small blocks of pairs": {"Batch.pair_blocks": functools.partialmethod(Batch.pair_blocks, 2)},
 }
