@@ -45,11 +45,10 @@ def one_hash_for_all(spans: Spans, _first_words: Words | None = None) -> Words:
 LIMITS: dict[str, dict[str, object]] = {
     "as shipped": {},
     "every text is long": {"overlap._LONG": 0},
-    "more units than code points": {"overlap._MOST_UNITS": 1},
     "long, and more units than code points": {"overlap._LONG": 0, "overlap._MOST_UNITS": 1},
     "hashes that all collide": {"spans.hash_spans": one_hash_for_all, "tokens.hash_spans": one_hash_for_all},
     "partners looked up together": {"overlap._PAIRS_A_TEXT": 0},
-    "one pair at a time": {"overlap._PAIRS_A_TEXT": 1000, "multisets._MOST_FEATURES": 0},
+    "one pair at a time": {"overlap._PAIRS_A_TEXT": 9, "multisets._MOST_FEATURES": 0, "overlap._MOST_UNITS": 1},
     "small chunks": {"tokens._TEXTS_AT_ONCE": 2, "tokens._CHARACTERS_AT_ONCE": 20, "rouge._CANDIDATES_AT_ONCE": 2},
     "small blocks of pairs": {"Batch.pair_blocks": functools.partialmethod(Batch.pair_blocks, 2)},
 }

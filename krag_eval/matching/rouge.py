@@ -17,7 +17,8 @@ from krag_eval.matching.sketches import UNIT_OF
 
 # The bound is compared with a little slack: it must hold whatever the last bit of a quotient does.
 _SLACK = 1e-9
-_CANDIDATES_AT_ONCE = 1 << 20
+# Pairs are verified when so many wait: few, to stay in the processor's cache, unless their texts come up again.
+_CANDIDATES_AT_ONCE, _MOST_CANDIDATES = 1 << 11, 1 << 20
 
 
 def score(shared: IntArray, n_gold: IntArray, n_retrieved: IntArray, measure: str) -> FloatArray:
@@ -54,7 +55,7 @@ def pairs_above(batch: Batch, kind: str, threshold: float) -> Found:
     lengths, measure = sketches.lengths, batch.settings.rouge_measure
     found: list[Found] = []
     waiting: list[tuple[IntArray, ...]] = []
-    n_waiting = 0
+    n_waiting, enough = 0, _CANDIDATES_AT_ONCE
     for pairs in batch.pair_blocks():
         gold, retrieved = batch.texts.actual[pairs.actual], batch.texts.predicted[pairs.predicted]
         worded = np.flatnonzero(sketches.has_tokens[gold] & sketches.has_tokens[retrieved])
@@ -64,12 +65,22 @@ def pairs_above(batch: Batch, kind: str, threshold: float) -> Found:
         keep = likely >= threshold - _SLACK
         waiting.append((pairs.actual[possible[keep]], pairs.predicted[possible[keep]], gold[keep], retrieved[keep]))
         n_waiting += int(keep.sum())
-        if n_waiting >= _CANDIDATES_AT_ONCE:
+        if n_waiting < enough:
+            continue
+        if n_waiting < _MOST_CANDIDATES and _texts_recur(waiting):
+            enough = 2 * n_waiting
+        else:
             found.append(_verify(batch, kind, waiting, threshold))
-            waiting, n_waiting = [], 0
+            waiting, n_waiting, enough = [], 0, _CANDIDATES_AT_ONCE
     if n_waiting:
         found.append(_verify(batch, kind, waiting, threshold))
     return Found.of([f.actual for f in found], [f.predicted for f in found], [f.similarity for f in found])
+
+
+def _texts_recur(waiting: list[tuple[IntArray, ...]]) -> bool:
+    """Whether the pairs that wait are of few texts, which are better numbered once for all of them."""
+    gold, retrieved = (np.concatenate([pairs[side] for pairs in waiting]) for side in (2, 3))
+    return len(np.unique(gold)) + len(np.unique(retrieved)) < len(gold)
 
 
 def _possible(n_gold: IntArray, n_retrieved: IntArray, threshold: float, measure: str) -> BoolArray:
