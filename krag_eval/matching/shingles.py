@@ -19,7 +19,7 @@ _CHOSEN_BITS = 3
 _LOOKED_UP = 4
 # Bits of a text's table for each chosen shingle, and at least.
 _BITS_A_SHINGLE, _FEWEST_BITS = 8, 512
-_BYTES_AT_ONCE = 1 << 22
+_BYTES_AT_ONCE = 1 << 18
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
