@@ -55,7 +55,7 @@ class Side:
         types = set(map(type, self.documents))
         self._unpaired: list[Any] = [split_pair(d)[0] for d in self.documents] if tuple in types else self.documents
         self._shapes: dict[type, Shape] = {}
-        self._single_shape = self._learn_shapes()
+        self._single_shape = self._learn_shapes(types if tuple not in types else set(map(type, self._unpaired)))
 
     @classmethod
     def of_columns(
@@ -155,9 +155,9 @@ class Side:
             )
         return list(row)
 
-    def _learn_shapes(self) -> Shape | None:
+    def _learn_shapes(self, types: set[type]) -> Shape | None:
         """Decide once for each type how it is read; the one shape of all, if there is only one type."""
-        for type_ in set(map(type, self._unpaired)):
+        for type_ in types:
             position = next(i for i, d in enumerate(self._unpaired) if type(d) is type_)
             shape = shape_of(self._unpaired[position])
             if shape is None:

@@ -44,14 +44,17 @@ class SideSupply:
             return cls(n_documents, with_id=n_documents, ids=_first_ids(chain.from_iterable(side.rows)))
         supply = cls(n_documents)
         columns: list[Sequence[str | None]] = []
+        n_complete = 0
         if settings.uses_ids:
             columns.append(side.ids)
             supply.with_id = _count(side.ids)
+            n_complete += supply.with_id == n_documents
             supply.ids = _first_ids(side.ids)
         if settings.uses_texts:
             columns.append(side.texts)
             supply.with_text = _count(side.texts)
-        if not any(all(column) for column in columns):
+            n_complete += supply.with_text == n_documents
+        if not n_complete:
             supply.without_any = sum(1 for values in zip(*columns, strict=True) if not any(values))
         if settings.uses_rouge:
             sketches = next(batch.sketches[UNIT_OF[method]] for method in settings.methods if method in ROUGE_METHODS)

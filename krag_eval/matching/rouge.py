@@ -58,8 +58,8 @@ def pairs_above(batch: Batch, kind: str, threshold: float) -> Found:
     n_waiting, enough = 0, _CANDIDATES_AT_ONCE
     for pairs in batch.pair_blocks():
         gold, retrieved = batch.texts.actual[pairs.actual], batch.texts.predicted[pairs.predicted]
-        worded = np.flatnonzero(sketches.has_tokens[gold] & sketches.has_tokens[retrieved])
-        possible = worded[_possible(lengths[gold[worded]], lengths[retrieved[worded]], threshold, measure)]
+        worded = sketches.has_tokens[gold] & sketches.has_tokens[retrieved]
+        possible = np.flatnonzero(worded & _possible(lengths[gold], lengths[retrieved], threshold, measure))
         gold, retrieved = gold[possible], retrieved[possible]
         likely = score(sketches.most_shared(gold, retrieved), lengths[gold], lengths[retrieved], measure)
         keep = likely >= threshold - _SLACK
