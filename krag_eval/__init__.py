@@ -5,6 +5,8 @@
 1.0
 """
 
+import typing as _typing
+
 from krag_eval._version import __version__
 from krag_eval.callbacks import EvaluationCallback, EvaluationStart
 from krag_eval.documents import Document, KragDocument, as_document
@@ -23,16 +25,23 @@ from krag_eval.metrics import METRICS
 from krag_eval.query_results import QueryResult
 from krag_eval.rag import RAGEvaluator
 from krag_eval.results import EvaluationResult
+from krag_eval.scorer import Scorer
 from krag_eval.settings import AveragingMethod, MatchingCriteria, TokenizerType
 from krag_eval.stream import evaluate_stream
 from krag_eval.text import normalize
 from krag_eval.tokenizers import TOKENIZERS, Tokenizer
 
+if _typing.TYPE_CHECKING:
+    from krag_eval.evalset import EvalSet, Question, Run, RunRow, read_evalset, read_run, write_evalset, write_run
+    from krag_eval.live import Departure, LiveCounters, LiveScorer, RetrievalSink, ScoredRetrieval
+
 __all__ = [
     "METRICS",
     "TOKENIZERS",
     "AveragingMethod",
+    "Departure",
     "Document",
+    "EvalSet",
     "EvaluationCallback",
     "EvaluationResult",
     "EvaluationStart",
@@ -42,12 +51,20 @@ __all__ = [
     "KragDocument",
     "KragEvalError",
     "KragEvalWarning",
+    "LiveCounters",
+    "LiveScorer",
     "MatchingCriteria",
     "MissingDependencyError",
     "OfflineRetrievalEvaluators",
     "QueryResult",
+    "Question",
     "RAGEvaluator",
+    "RetrievalSink",
     "RougeOfflineRetrievalEvaluators",
+    "Run",
+    "RunRow",
+    "ScoredRetrieval",
+    "Scorer",
     "Tokenizer",
     "TokenizerType",
     "UnknownMetricError",
@@ -58,4 +75,39 @@ __all__ = [
     "evaluate_ids",
     "evaluate_stream",
     "normalize",
+    "read_evalset",
+    "read_run",
+    "write_evalset",
+    "write_run",
 ]
+
+# Loaded when they are first asked for: who only scores lists does not pay for files, threads and processes.
+_LAZY = {
+    "Departure": "live",
+    "LiveCounters": "live",
+    "LiveScorer": "live",
+    "RetrievalSink": "live",
+    "ScoredRetrieval": "live",
+    "EvalSet": "evalset",
+    "Question": "evalset",
+    "Run": "evalset",
+    "RunRow": "evalset",
+    "read_evalset": "evalset",
+    "read_run": "evalset",
+    "write_evalset": "evalset",
+    "write_run": "evalset",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'krag_eval' has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(f"krag_eval.{_LAZY[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -47,7 +47,7 @@ class EvaluationCallback:
         """Called once, with the whole result."""
 
 
-_METHODS = ("on_evaluation_start", "on_query_scored", "on_evaluation_end")
+METHODS = ("on_evaluation_start", "on_query_scored", "on_evaluation_end")
 
 
 def check_callbacks(callbacks: object) -> list[object]:
@@ -58,9 +58,9 @@ def check_callbacks(callbacks: object) -> list[object]:
     """
     given = [callbacks] if isinstance(callbacks, str) or not isinstance(callbacks, Iterable) else list(callbacks)
     for callback in given:
-        if isinstance(callback, type) or not any(callable(getattr(callback, m, None)) for m in _METHODS):
+        if isinstance(callback, type) or not any(callable(getattr(callback, m, None)) for m in METHODS):
             raise InvalidInputError(
-                f"`callbacks` holds {callback!r:.80}, which has none of {', '.join(_METHODS)}. "
+                f"`callbacks` holds {callback!r:.80}, which has none of {', '.join(METHODS)}. "
                 "Pass an object made from a subclass of EvaluationCallback."
             )
     return given

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from krag_eval.errors import InvalidInputError
 from krag_eval.shapes import describe_type, read_grade, read_id, read_score, read_text, shape_of, split_pair
+
+# What a mapping says about itself; its other keys are metadata.
+_KEYS = {"id", "text", "page_content", "content", "grade", "score", "metadata", "meta"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +72,28 @@ def as_document(
     >>> as_document({"id": 7, "content": "Open from 9 to 18.", "meta": {"lang": "en"}})
     Document(id='7', text='Open from 9 to 18.', grade=None, score=None, metadata={'lang': 'en'})
     """
+    read = read_leniently(document, id_key=id_key)
+    if read.text is None and read.id is None and (id_key is None or read_leniently(document).id is None):
+        raise InvalidInputError(f"{describe_type(split_pair(document)[0])} has neither an id nor a text.")
+    return replace(read, grade=read_grade(document, grade_key), score=None) if is_gold else read
+
+
+def read_leniently(document: object, *, id_key: str | None = None) -> Document:
+    """Read any document, with or without an id and a text; the keys of a mapping that mean nothing go to its metadata.
+
+    Raises:
+        InvalidInputError: It is no document.
+    """
     inner, number = split_pair(document)
     shape = shape_of(inner)
     if shape is None:
         raise InvalidInputError(f"{describe_type(inner)} is not a document: it has neither an id nor a text.")
-    text, id_ = read_text(inner, shape), read_id(inner, shape, id_key)
-    if text is None and id_ is None and (id_key is None or read_id(inner, shape, None) is None):
-        raise InvalidInputError(f"{describe_type(inner)} has neither an id nor a text.")
-    score = None if is_gold else read_score(inner, number)
+    metadata = dict(shape.metadata(inner))
+    if isinstance(inner, Mapping):
+        metadata = {str(key): value for key, value in inner.items() if key not in _KEYS} | metadata
     return Document(
-        id=id_,
-        text=text,
-        grade=read_grade(document, grade_key) if is_gold else None,
-        score=score,
-        metadata=dict(shape.metadata(inner)),
+        id=read_id(inner, shape, id_key),
+        text=read_text(inner, shape),
+        score=read_score(inner, number),
+        metadata=metadata,
     )

@@ -210,6 +210,14 @@ def judge(batch: Batch, matches: Matches) -> Judgments:
     )
 
 
+def count_repeats(batch: Batch) -> IntArray:
+    """How many retrieved documents of each query repeat an earlier one; shape (n_queries,)."""
+    predicted = batch.predicted
+    every = np.arange(int(predicted.offsets[-1]))
+    repeats = list(earlier_equal(predicted, every, [key.predicted for key in identity_keys(batch)]))
+    return np.bincount(predicted.query_of(np.array(repeats, dtype=np.int64)), minlength=len(batch))
+
+
 def identity_keys(batch: Batch) -> list[Codes]:
     """What makes two documents of one side the same: the id where ids are matched, the text where texts are."""
     keys = [batch.ids] if batch.settings.uses_ids else []

@@ -204,18 +204,32 @@ def read_grade(document: object, grade_key: str) -> float:
     Raises:
         InvalidInputError: The grade is no finite number of at least 0.
     """
-    document, given = split_pair(document)
-    shape = shape_of(document)
-    if given is None and shape is not None and shape is not STRING:
-        own: tuple[object, ...] = ()
-        if shape is MAPPING and isinstance(document, Mapping):
-            own = (document.get("grade"), document.get(grade_key))
-        elif shape is PLAIN_OBJECT:
-            own = (getattr(document, "grade", None),)
-        given = next((g for g in own if g is not None), None)
-        if given is None:
-            given = shape.metadata(document).get(grade_key)
+    given = _own_grade(document, grade_key)
+    if given is None:
+        document, _ = split_pair(document)
+        shape = shape_of(document)
+        given = shape.metadata(document).get(grade_key) if shape is not None and shape is not STRING else None
     return as_grade(given)
+
+
+def read_own_grade(document: object) -> float | None:
+    """The grade that a gold document has itself, not in its metadata; None where it has none.
+
+    Raises:
+        InvalidInputError: The grade is no finite number of at least 0.
+    """
+    given = _own_grade(document, "grade")
+    return None if given is None else as_grade(given)
+
+
+def _own_grade(document: object, grade_key: str) -> object:
+    document, given = split_pair(document)
+    if given is not None:
+        return given
+    shape = shape_of(document)
+    if shape is MAPPING and isinstance(document, Mapping):
+        return next((g for g in (document.get("grade"), document.get(grade_key)) if g is not None), None)
+    return getattr(document, "grade", None) if shape is PLAIN_OBJECT else None
 
 
 def read_score(document: object, paired: object) -> float | None:

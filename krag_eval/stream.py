@@ -7,16 +7,14 @@ from dataclasses import replace
 from itertools import islice
 from typing import Unpack
 
-from krag_eval.aggregate import Tally
 from krag_eval.callbacks import CallbackRunner, EvaluationCallback, EvaluationStart
-from krag_eval.checks import check_count, check_cut_offs
+from krag_eval.checks import check_count
 from krag_eval.errors import InvalidInputError
-from krag_eval.measurement import MetricFunction, choose_metrics, keys_of, signature_of, values_of
-from krag_eval.pipeline import judge_batch
-from krag_eval.results import Detail, EvaluationResult
-from krag_eval.settings import MatchingCriteria, ScoringSettings, make_settings
+from krag_eval.measurement import MetricFunction
+from krag_eval.results import EvaluationResult
+from krag_eval.scorer import Scorer
+from krag_eval.settings import ScoringSettings
 from krag_eval.shapes import describe_type
-from krag_eval.supply import Supply
 
 
 def evaluate_stream(
@@ -51,37 +49,20 @@ def evaluate_stream(
     >>> evaluate_stream(((["a"], ["b", "a"]) for _ in range(5000)), k=2)["mrr@2"]
     0.5
     """
-    if bare_ids:
-        settings.setdefault("match_method", "id")
-    checked, cut_offs = make_settings(**settings), check_cut_offs(k)
-    if bare_ids and checked.methods != ("id",):
-        raise InvalidInputError("With `bare_ids` only match_method='id' makes sense. Leave `match_method` out.")
     size = check_count("batch_size", batch_size)
-    table = choose_metrics(metrics, checked)
+    scorer = Scorer(k, metrics=metrics, bare_ids=bare_ids, **settings)
     runner = CallbackRunner(callbacks, raise_errors=raise_errors)
-    signature = signature_of(checked, cut_offs, MatchingCriteria.PARTIAL)
-    runner.start(EvaluationStart(None, keys_of(table, cut_offs), signature))
-    tally = Tally.of(keys_of(table, cut_offs), cut_offs)
-    supply = Supply.empty()
-    errors: dict[int, str] = {}
+    runner.start(EvaluationStart(None, scorer.keys, scorer.signature))
     for actual, predicted in _batches(pairs, size):
-        judged = judge_batch(actual, predicted, checked, bare_ids=bare_ids, first_query=tally.n_queries)
-        values = values_of(judged, cut_offs, table)
-        supply.merge(judged.supply)
-        errors |= {query + tally.n_queries: error for query, error in judged.batch.predicted.errors.items()}
+        first_query = scorer.n_queries
+        part = scorer.score_batch(actual, predicted)
         if runner:
-            detail = Detail(judged.batch, judged.matches, judged.judgments, values, None, None)
-            of_batch = Tally.of(values, cut_offs)
-            of_batch.add(judged.judgments, values, cut_offs, checked.precision_denominator)
-            part = EvaluationResult(
-                signature, of_batch, judged.supply.unmatchable, judged.batch.predicted.errors, detail
-            )
-            _tell(runner, part, tally.n_queries)
-        tally.add(judged.judgments, values, cut_offs, checked.precision_denominator)
-    if not tally.n_queries:
+            for row in part.per_query:
+                runner.query(replace(row, index=row.index + first_query))
+    if not scorer.n_queries:
         raise InvalidInputError("`pairs` is empty. Give at least one query as (gold documents, retrieved documents).")
-    supply.check(checked)
-    result = EvaluationResult(signature, tally, supply.unmatchable, errors, None, runner.errors)
+    scorer.check()
+    result = replace(scorer.result(), callback_errors=runner.errors)
     if runner:
         runner.end(result)
     return result
@@ -103,8 +84,3 @@ def _batches(pairs: Iterable[object], size: int) -> Iterator[tuple[list[object],
             retrieved.append(pair[1])
         yield gold, retrieved
         start += len(batch)
-
-
-def _tell(runner: CallbackRunner, result: EvaluationResult, first_query: int) -> None:
-    for row in result.per_query:
-        runner.query(replace(row, index=row.index + first_query))

@@ -57,26 +57,29 @@ def run_evaluate(
         raise InvalidInputError("`--per-query` needs the name of a file, got '-'. To print rows, use /dev/stdout.")
     id_key = settings.get("id_key")
     questions = read_evalset(evalset, id_key=id_key, grade_key=settings.get("grade_key", "relevance"))
-    gold = [question.gold for question in questions]
-    ids = [question.id for question in questions]
-    texts = [question.question or "" for question in questions]
+    gold = questions.gold()
     results: dict[str, EvaluationResult] = {}
     read: dict[str, Run] = {}
+    missing: dict[str, list[str]] = {}
     for path in runs:
         name = _name(path, read)
-        read[name] = read_run(path, questions, name, id_key=id_key)
+        read[name] = read_run(path, questions, name=name, id_key=id_key)
+        missing[name] = read[name].missing(questions)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", KragEvalWarning)
             results[name] = evaluate(
-                gold, read[name].retrieved, cut_offs, metrics=metrics, queries=texts, query_ids=ids, **settings
+                gold,
+                read[name].rankings(questions),
+                cut_offs,
+                metrics=metrics,
+                queries=questions.texts,
+                query_ids=questions.ids,
+                **settings,
             )
         for warning in caught:
             notes().print(f"{name}: {warning.message}", markup=False)
     if json_out is not None:
-        document = {
-            name: json.loads(result.to_json()) | {"missing": list(read[name].missing)}
-            for name, result in results.items()
-        }
+        document = {name: json.loads(result.to_json()) | {"missing": missing[name]} for name, result in results.items()}
         text = json.dumps({"evalset": str(evalset), "runs": document}, indent=2, ensure_ascii=False) + "\n"
         if str(json_out) == "-":
             print(text, end="")
@@ -84,8 +87,8 @@ def run_evaluate(
             write_atomically(json_out, [text])
     if per_query_out is not None:
         write_atomically(per_query_out, _per_query_lines(results))
-    for name, run in read.items():
-        _report_gaps(run, results[name])
+    for name, result in results.items():
+        _report_gaps(name, missing[name], result)
     if str(json_out) != "-":
         for name, result in results.items():
             _print(name, result)
@@ -103,23 +106,23 @@ def _per_query_lines(results: dict[str, EvaluationResult]) -> Iterator[str]:
             yield json.dumps({"run": name, **row.to_dict()}, ensure_ascii=False) + "\n"
 
 
-def _report_gaps(run: Run, result: EvaluationResult) -> None:
+def _report_gaps(name: str, missing: Sequence[str], result: EvaluationResult) -> None:
     out = notes()
-    if run.missing:
-        listed = ", ".join(run.missing[:20]) + (", …" if len(run.missing) > 20 else "")
+    if missing:
+        listed = ", ".join(missing[:20]) + (", …" if len(missing) > 20 else "")
         out.print(
-            f"{run.name}: {_number(len(run.missing), 'question')} without a row, scored as nothing retrieved: {listed}",
+            f"{name}: {_number(len(missing), 'question')} without a row, scored as nothing retrieved: {listed}",
             markup=False,
         )
     if result.errors:
         out.print(
-            f"{run.name}: {_number(len(result.errors), 'retrieval')} failed, scored as nothing retrieved. "
+            f"{name}: {_number(len(result.errors), 'retrieval')} failed, scored as nothing retrieved. "
             f"First: {next(iter(result.errors.values()))}",
             markup=False,
         )
     for side, count in result.unmatchable.items():
         if count:
-            out.print(f"{run.name}: {count} documents of `{side}` lack what the method reads.", markup=False)
+            out.print(f"{name}: {count} documents of `{side}` lack what the method reads.", markup=False)
 
 
 def _number(count: int, thing: str) -> str:

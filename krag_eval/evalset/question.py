@@ -1,0 +1,171 @@
+"""One row of an evaluation set, and the gold documents that it means at chunk level and at document level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from krag_eval.checks import one_of
+from krag_eval.documents import Document, as_document, read_leniently
+from krag_eval.errors import InvalidInputError
+from krag_eval.shapes import as_id, describe_type, read_grade, read_own_grade
+
+Level = Literal["chunk", "document"]
+LEVELS: tuple[str, ...] = get_args(Level)
+DOC_KEY = "doc_id"
+
+_TEXTS = ("question", "answer", "type", "notes", "source")
+_GOLD = ("gold", "gold_doc_ids", "gold_chunk_ids")
+_FIELDS = {"id", *_TEXTS, *_GOLD, "metadata"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One question with what answers it.
+
+    Attributes:
+        id: Its id, unique in the set; an integer becomes a string.
+        question: Its text, or None.
+        gold_doc_ids: The ids of the source documents that answer it.
+        gold_chunk_ids: The ids of the chunks that answer it.
+        gold: Gold documents with a text, a grade or metadata; anything that `as_document` reads.
+        answer: The answer to expect, or None.
+        type: What kind of question it is, such as `"fact"`, `"paraphrase"` or `"negative"`, or None.
+        notes: Remarks of whoever wrote it, or None.
+        source: Where it comes from, or None.
+        metadata: Anything else, for slices and reports.
+        further: Fields of the file that krag_eval does not know; they are written back as they were read.
+
+    Raises:
+        InvalidInputError: A field has the wrong type.
+    """
+
+    id: str
+    question: str | None = None
+    gold_doc_ids: tuple[str, ...] = ()
+    gold_chunk_ids: tuple[str, ...] = ()
+    gold: tuple[Document, ...] = ()
+    answer: str | None = None
+    type: str | None = None
+    notes: str | None = None
+    source: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    further: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        question_id = as_id(self.id)
+        if question_id is None:
+            raise InvalidInputError(f"`id` is {self.id!r:.60}. A question needs a string or an integer there.")
+        object.__setattr__(self, "id", question_id)
+        for name in _TEXTS:
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise InvalidInputError(f"`{name}` is {describe_type(value)}. It must be a string, or left out.")
+        for name in ("gold_doc_ids", "gold_chunk_ids"):
+            object.__setattr__(self, name, _check_ids(name, getattr(self, name)))
+        object.__setattr__(self, "gold", _check_gold(self.gold))
+        for name in ("metadata", "further"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise InvalidInputError(f"`{name}` is {describe_type(getattr(self, name))}. It must be a mapping.")
+
+    @property
+    def is_negative(self) -> bool:
+        """Whether nothing answers it: there is no gold document at any level."""
+        return not (self.gold or self.gold_chunk_ids or self.gold_doc_ids)
+
+    def gold_chunks(self) -> list[Document]:
+        """The gold at chunk level: the gold documents, then the gold chunk ids that are none of theirs."""
+        known = {document.id for document in self.gold}
+        return [*self.gold, *(Document(id=chunk_id) for chunk_id in self.gold_chunk_ids if chunk_id not in known)]
+
+    def gold_documents(self, doc_key: str = DOC_KEY, grade_key: str = "relevance") -> list[Document]:
+        """The gold at document level, each with its id also under `doc_key` in its metadata.
+
+        These are the gold document ids and the document ids that gold documents carry under `doc_key`; a document has
+        the highest grade of its gold chunks, and none where it was only named by its id.
+        """
+        grades: dict[str, float | None] = dict.fromkeys(self.gold_doc_ids)
+        for document in self.gold:
+            doc_id = as_id(document.metadata.get(doc_key))
+            if doc_id is not None:
+                grades[doc_id] = max(grades.get(doc_id) or 0.0, read_grade(document, grade_key))
+        return [Document(id=doc_id, grade=grade, metadata={doc_key: doc_id}) for doc_id, grade in grades.items()]
+
+    def gold_at(self, level: str = "chunk", doc_key: str = DOC_KEY) -> list[Document]:
+        """The gold at a level.
+
+        Raises:
+            InvalidInputError: The level is neither `"chunk"` nor `"document"`.
+        """
+        return self.gold_chunks() if one_of("level", level, LEVELS) == "chunk" else self.gold_documents(doc_key)
+
+    @classmethod
+    def from_dict(cls, row: Mapping[str, Any]) -> Question:
+        """Read a row of a file: the fields of this class by name; every other one is kept in `further`.
+
+        Raises:
+            InvalidInputError: The row says nothing about its gold documents, or a field has the wrong type.
+        """
+        if all(row.get(name) is None for name in _GOLD):
+            raise InvalidInputError(
+                "`gold` is missing, and so are `gold_chunk_ids` and `gold_doc_ids`. "
+                "It must be a list of documents, [] for a question that has no answer."
+            )
+        if "id" not in row:
+            raise InvalidInputError("`id` is missing. Each question needs a string or an integer there.")
+        known = {name: value for name, value in row.items() if name in _FIELDS and value is not None}
+        known.setdefault("id", None)
+        return cls(**known, further={name: value for name, value in row.items() if name not in _FIELDS})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row to write: what is set, by name, and the fields that were kept."""
+        row: dict[str, Any] = {"id": self.id}
+        row |= {name: value for name in _TEXTS if (value := getattr(self, name)) is not None}
+        row |= {name: list(value) for name in _GOLD[1:] if (value := getattr(self, name))}
+        if self.gold or self.is_negative:
+            row["gold"] = [_document_row(document) for document in self.gold]
+        if self.metadata:
+            row["metadata"] = dict(self.metadata)
+        return row | dict(self.further)
+
+
+def _check_ids(name: str, given: object) -> tuple[str, ...]:
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"`{name}` is {describe_type(given)}. It must be a list of ids, [] if there are none.")
+    ids = []
+    for position, value in enumerate(given):
+        checked = as_id(value)
+        if checked is None:
+            raise InvalidInputError(f"`{name}[{position}]` is {value!r:.60}. An id is a string or an integer.")
+        ids.append(checked)
+    return tuple(dict.fromkeys(ids))
+
+
+def _check_gold(given: object) -> tuple[Document, ...]:
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidInputError(
+            f"`gold` is {describe_type(given)}. It must be a list of documents, [] if there are none."
+        )
+    documents = []
+    for position, value in enumerate(given):
+        try:
+            documents.append(_gold_document(value))
+        except InvalidInputError as error:
+            raise InvalidInputError(f"`gold[{position}]`: {error}") from None
+    return tuple(documents)
+
+
+def _gold_document(given: object) -> Document:
+    """Any framework's document, with its grade left open where it has none: metadata may hold it."""
+    if isinstance(given, Document):
+        return given
+    read = read_leniently(given)
+    if read.id is None and read.text is None and not read.metadata:
+        as_document(given)  # raises
+    return replace(read, grade=read_own_grade(given), score=None)
+
+
+def _document_row(document: Document) -> dict[str, Any]:
+    row = {"id": document.id, "text": document.text, "grade": document.grade, "metadata": dict(document.metadata)}
+    return {name: value for name, value in row.items() if value not in (None, {})}

@@ -1,0 +1,147 @@
+"""What a retriever returned for the questions of an evaluation set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from krag_eval.documents import Document, read_leniently
+from krag_eval.errors import InvalidInputError
+from krag_eval.evalset.evalset import EvalSet
+from krag_eval.shapes import as_id, as_number, describe_type
+
+
+class RetrieverError(Exception):
+    """What a retriever raised, as a run recorded it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """One question's ranking.
+
+    Attributes:
+        query_id: The id of the question.
+        retrieved: The documents, best first; empty where the retriever raised.
+        error: What the retriever raised, as `Type: message`, or None.
+        seconds: How long the call that counts took, without waiting and without retries; None where not measured.
+        further: Fields of the file that krag_eval does not know.
+    """
+
+    query_id: str
+    retrieved: tuple[Document, ...] = ()
+    error: str | None = None
+    seconds: float | None = None
+    further: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, row: Mapping[str, Any]) -> RunRow:
+        """Read `{"query_id", "retrieved": [documents] or "error": message, "seconds"?}`.
+
+        Raises:
+            InvalidInputError: The row has no id, no ranking, or one that cannot be read.
+        """
+        query_id = as_id(row.get("query_id"))
+        if query_id is None:
+            found = f"is {row['query_id']!r:.60}" if "query_id" in row else "is missing"
+            raise InvalidInputError(f"`query_id` {found}. Each row needs a string or an integer there.")
+        error, documents = row.get("error"), row.get("retrieved")
+        if error is not None and documents is None:
+            documents = []
+        if not isinstance(documents, (list, tuple)):
+            found = f"is {describe_type(documents)}" if "retrieved" in row else "is missing"
+            raise InvalidInputError(f"`retrieved` {found}. It must be a list of documents, [] if there are none.")
+        return cls(
+            query_id=query_id,
+            retrieved=tuple(_read(number, document) for number, document in enumerate(documents)),
+            error=None if error is None else str(error),
+            seconds=as_number(row.get("seconds")),
+            further={name: value for name, value in row.items() if name not in _FIELDS},
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row to write."""
+        row: dict[str, Any] = {"query_id": self.query_id, "retrieved": [_document_row(d) for d in self.retrieved]}
+        row |= {name: value for name in ("error", "seconds") if (value := getattr(self, name)) is not None}
+        return row | dict(self.further)
+
+
+_FIELDS = {"query_id", "retrieved", "error", "seconds"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What one retriever returned for the questions of an evaluation set.
+
+    Attributes:
+        name: What it is called in tables and reports.
+        rows: By the id of the question.
+        parameters: What the user says about the retriever: chunk size, overlap, model.
+        recorded: What the runner wrote down: k, fingerprint of the evaluation set, versions, time.
+    """
+
+    name: str
+    rows: Mapping[str, RunRow]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    recorded: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, name: str, rows: Iterable[RunRow], **fields: Any) -> Run:
+        """A run from its rows.
+
+        Raises:
+            InvalidInputError: A question has two rows.
+        """
+        by_id: dict[str, RunRow] = {}
+        for row in rows:
+            if row.query_id in by_id:
+                raise InvalidInputError(f"the query {row.query_id!r} stands twice. A run has one row a query.")
+            by_id[row.query_id] = row
+        return cls(name=name, rows=by_id, **fields)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """For questions whose retriever raised, what it said."""
+        return {query_id: row.error for query_id, row in self.rows.items() if row.error is not None}
+
+    def rankings(self, evalset: EvalSet) -> list[Sequence[Document] | RetrieverError]:
+        """For each question of the set, in its order, the documents or the error; nothing where there is no row.
+
+        Raises:
+            InvalidInputError: The run has questions that the set does not have.
+        """
+        for query_id in self.rows:
+            if evalset.get(query_id) is None:
+                raise InvalidInputError(
+                    f"The run {self.name!r} has the query {query_id!r}, which the evaluation set does not have. "
+                    "Is it the run of another set?"
+                )
+        return [_ranking(self.rows.get(question_id)) for question_id in evalset.ids]
+
+    def missing(self, evalset: EvalSet) -> list[str]:
+        """The ids of the questions without a row; they count as nothing retrieved."""
+        return [question_id for question_id in evalset.ids if question_id not in self.rows]
+
+
+def _ranking(row: RunRow | None) -> Sequence[Document] | RetrieverError:
+    if row is None:
+        return []
+    return list(row.retrieved) if row.error is None else RetrieverError(row.error)
+
+
+def _read(number: int, given: object) -> Document:
+    try:
+        document = given if isinstance(given, Document) else read_leniently(given)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"`retrieved[{number}]`: {error}") from None
+    if document.id is None and document.text is None and not document.metadata:
+        raise InvalidInputError(f"`retrieved[{number}]`: {describe_type(given)} has neither an id nor a text.")
+    return document
+
+
+def _document_row(document: Document) -> dict[str, Any]:
+    row = {"id": document.id, "text": document.text, "score": document.score, "metadata": dict(document.metadata)}
+    return {name: value for name, value in row.items() if value not in (None, {})}
