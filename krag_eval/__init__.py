@@ -34,6 +34,7 @@ from krag_eval.tokenizers import TOKENIZERS, Tokenizer
 if _typing.TYPE_CHECKING:
     from krag_eval.evalset import EvalSet, Question, Run, RunRow, read_evalset, read_run, write_evalset, write_run
     from krag_eval.live import Departure, LiveCounters, LiveScorer, RetrievalSink, ScoredRetrieval
+    from krag_eval.run_evaluation import evaluate_run
 
 __all__ = [
     "METRICS",
@@ -73,6 +74,7 @@ __all__ = [
     "evaluate",
     "evaluate_all",
     "evaluate_ids",
+    "evaluate_run",
     "evaluate_stream",
     "normalize",
     "read_evalset",
@@ -83,6 +85,7 @@ __all__ = [
 
 # Loaded when they are first asked for: who only scores lists does not pay for files, threads and processes.
 _LAZY = {
+    "evaluate_run": "run_evaluation",
     "Departure": "live",
     "LiveCounters": "live",
     "LiveScorer": "live",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from krag_eval.columns import FloatArray, IntArray
+from krag_eval.columns import BoolArray, FloatArray, IntArray
 from krag_eval.judgments import CutOff, Judgments
 from krag_eval.metrics.precision import precision_counts
 
@@ -143,9 +143,10 @@ class NoAnswerState:
     n_empty: int = 0
     n_retrieved: int = 0
 
-    def add(self, judged: Judgments) -> None:
-        """Take in some queries."""
-        retrieved = judged.n_retrieved[~judged.is_defined]
+    def add(self, judged: Judgments, unjudged: BoolArray | None = None) -> None:
+        """Take in some queries, but for those whose gold is not known."""
+        without_gold = ~judged.is_defined if unjudged is None else ~judged.is_defined & ~unjudged
+        retrieved = judged.n_retrieved[without_gold]
         self.n_queries += len(retrieved)
         self.n_empty += int((retrieved == 0).sum())
         self.n_retrieved += _total(retrieved)
@@ -176,12 +177,14 @@ class Tally:
         counts: The counts behind the micro values, by cut-off such as `@5`.
         no_answer: What came back for queries without gold documents.
         n_queries: How many queries there were.
+        n_unjudged: How many of these are undefined because their gold is not known.
     """
 
     means: dict[str, MeanState]
     counts: dict[str, CountState]
     no_answer: NoAnswerState = field(default_factory=NoAnswerState)
     n_queries: int = 0
+    n_unjudged: int = 0
 
     @classmethod
     def of(cls, keys: Iterable[str], cut_offs: Sequence[int | None]) -> Tally:
@@ -194,14 +197,16 @@ class Tally:
         values: Mapping[str, FloatArray],
         cut_offs: Sequence[int | None],
         precision_denominator: str,
+        unjudged: BoolArray | None = None,
     ) -> None:
-        """Take in some queries with their values by key."""
+        """Take in some queries with their values by key; of those marked as unjudged the gold is not known."""
         for key, column in values.items():
             self.means[key].add(column)
         for k in cut_offs:
             self.counts[key_of("", k)].add(judged, countable(k), precision_denominator)
-        self.no_answer.add(judged)
+        self.no_answer.add(judged, unjudged)
         self.n_queries += len(judged)
+        self.n_unjudged += 0 if unjudged is None else int(unjudged.sum())
 
     def merge(self, other: Tally) -> None:
         """Take in another tally of the same keys and cut-offs."""
@@ -211,6 +216,7 @@ class Tally:
             self.counts[key].merge(count)
         self.no_answer.merge(other.no_answer)
         self.n_queries += other.n_queries
+        self.n_unjudged += other.n_unjudged
 
 
 def countable(k: int | None) -> int | None:

@@ -9,7 +9,7 @@ import numpy as np
 from krag_eval._version import __version__
 from krag_eval.aggregate import Tally, countable, key_of
 from krag_eval.callbacks import CallbackRunner, EvaluationCallback, EvaluationStart
-from krag_eval.columns import FloatArray
+from krag_eval.columns import BoolArray, FloatArray
 from krag_eval.errors import InvalidInputError, UnknownMetricError, did_you_mean
 from krag_eval.judgments import Judgments
 from krag_eval.metrics import METRICS
@@ -53,10 +53,12 @@ def choose_metrics(metrics: object, settings: Settings) -> MetricTable:
     return table
 
 
-def signature_of(settings: Settings, cut_offs: Sequence[int | None], criteria: MatchingCriteria) -> str:
+def signature_of(
+    settings: Settings, cut_offs: Sequence[int | None], criteria: MatchingCriteria, parts: Sequence[str] = ()
+) -> str:
     """All settings that can change a number, in a fixed order, version last."""
     ks = ",".join("all" if k is None else str(k) for k in cut_offs)
-    return "|".join([*settings.describe(), f"hit:{criteria}", f"k:{ks}", f"v:{__version__}"])
+    return "|".join([*settings.describe(), *parts, f"hit:{criteria}", f"k:{ks}", f"v:{__version__}"])
 
 
 def measure(
@@ -69,16 +71,31 @@ def measure(
     query_ids: object = None,
     callbacks: Sequence[EvaluationCallback] = (),
     raise_errors: bool = False,
+    unjudged: BoolArray | None = None,
+    signature_parts: Sequence[str] = (),
 ) -> EvaluationResult:
-    """Every metric at every cut-off from what was judged, with the callbacks told."""
+    """Every metric at every cut-off from what was judged, with the callbacks told.
+
+    Args:
+        judged: What was matched and judged.
+        cut_offs: The cut-offs.
+        metrics: The metrics by name.
+        criteria: What the hit rate of the signature means.
+        queries: The texts of the queries.
+        query_ids: The ids of the queries.
+        callbacks: Receivers of scores.
+        raise_errors: Let an error of a callback through.
+        unjudged: Which queries have gold that is not known; without gold they are no questions without an answer.
+        signature_parts: What else can change a number.
+    """
     settings, n_queries = judged.batch.settings, len(judged.batch)
     runner = CallbackRunner(callbacks, raise_errors=raise_errors)
     names, ids = _check_labels("queries", queries, n_queries), _check_labels("query_ids", query_ids, n_queries)
-    signature = signature_of(settings, cut_offs, criteria)
+    signature = signature_of(settings, cut_offs, criteria, signature_parts)
     runner.start(EvaluationStart(n_queries, keys_of(metrics, cut_offs), signature))
     values = values_of(judged, cut_offs, metrics)
     tally = Tally.of(values, cut_offs)
-    tally.add(judged.judgments, values, cut_offs, settings.precision_denominator)
+    tally.add(judged.judgments, values, cut_offs, settings.precision_denominator, unjudged)
     result = EvaluationResult(
         signature=signature,
         tally=tally,

@@ -70,6 +70,11 @@ class EvaluationResult:
         return self.tally.n_queries
 
     @property
+    def n_unjudged(self) -> int:
+        """How many queries are undefined because their gold is known at the other level only (chunk or document)."""
+        return self.tally.n_unjudged
+
+    @property
     def no_answer(self) -> NoAnswerState:
         """What came back for queries without gold documents."""
         return self.tally.no_answer
@@ -161,6 +166,7 @@ class EvaluationResult:
                     "empty_share": self.no_answer.empty_share,
                     "mean_retrieved": self.no_answer.mean_retrieved,
                 },
+                "unjudged": self.n_unjudged,
                 "unmatchable": dict(self.unmatchable),
                 "errors": {str(index): message for index, message in self.errors.items()},
             },
@@ -185,6 +191,8 @@ class EvaluationResult:
         lines = [f"EvaluationResult of {self.n_queries} queries", *self._table()]
         if self.no_answer.n_queries:
             lines.append(f"  {self.no_answer.n_queries} queries have no gold document: left out of every value above")
+        if self.n_unjudged:
+            lines.append(f"  {self.n_unjudged} queries have gold at the other level only: undefined, but for doc_hit")
         if self.errors:
             lines.append(f"  {len(self.errors)} retrievals raised: counted as nothing retrieved")
         for side, count in self.unmatchable.items():

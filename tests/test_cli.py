@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from krag_eval import __version__, evaluate
+from krag_eval import __version__, evaluate, evaluate_run, read_evalset, read_run
 from krag_eval.cli import main
 
 SCRIPT = Path(sys.executable).with_name("krag-eval")
@@ -159,7 +159,49 @@ def test_every_option_of_the_command_is_compared_above() -> None:
     command: Any = get_command(app)
     named = {option.split()[0] for _, option, _ in OPTIONS}
     known = {name for parameter in command.commands["evaluate"].params for name in parameter.opts if name[0] == "-"}
-    assert known - {"--json", "--per-query"} == named
+    of_levels = {option.split()[0] for option, _ in LEVELS}
+    assert known - {"--json", "--per-query"} == named | of_levels
+
+
+# The option, and the settings of `evaluate_run` with it.
+LEVELS: list[tuple[str, dict[str, Any]]] = [
+    ("--level document", {"level": "document"}),
+    ("--doc-key source", {"doc_key": "source"}),
+    ("--proxy", {"proxy": True}),
+]
+
+
+@pytest.mark.parametrize(("option", "settings"), LEVELS, ids=[option for option, _ in LEVELS])
+def test_a_level_is_that_of_evaluate_run(run: Runner, option: str, settings: dict[str, Any]) -> None:
+    questions = [
+        {"id": 1, "gold": [{"id": "a", "metadata": {"doc_id": "A", "source": "S"}}]},
+        {"id": 2, "gold_doc_ids": ["B"]},
+    ]
+    rows = [
+        {
+            "query_id": 1,
+            "retrieved": [
+                {"id": "a", "metadata": {"doc_id": "C", "source": "S"}},
+                {"id": "z", "metadata": {"doc_id": "A"}},
+            ],
+        },
+        {"query_id": 2, "retrieved": [{"id": "a", "metadata": {"doc_id": "C"}}]},
+    ]
+    Path("levels.jsonl").write_bytes(jsonl(questions))
+    Path("rows.jsonl").write_bytes(jsonl(rows))
+    evalset = read_evalset("levels.jsonl")
+    expected = evaluate_run(evalset, read_run("rows.jsonl", evalset), **settings)
+    actual = scores(run, f"levels.jsonl rows.jsonl {option}")["rows"]
+    assert actual == {**json.loads(expected.to_json()), "missing": []}
+    assert actual["metrics"] != scores(run, "levels.jsonl rows.jsonl")["rows"]["metrics"]
+
+
+def test_questions_without_gold_chunks_are_named_below_the_table(run: Runner) -> None:
+    Path("levels.jsonl").write_bytes(jsonl([{"id": "q1", "gold": [{"id": "b"}]}, {"id": "q2", "gold_doc_ids": ["B"]}]))
+    Path("rows.jsonl").write_bytes(jsonl(ROWS[:2]))
+    outcome = run("evaluate levels.jsonl rows.jsonl")
+    assert "1 question with gold at the other level only (chunk or document)" in outcome.out
+    assert "without gold documents" not in outcome.out
 
 
 def test_several_runs_get_a_table_each_and_json_and_rows_go_to_files(run: Runner) -> None:

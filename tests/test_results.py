@@ -81,6 +81,7 @@ def test_json_comes_back_as_the_same_values_with_null_for_undefined() -> None:
         "metrics": result.to_dict(),
         "undefined": result.undefined,
         "no_answer": {"n_queries": 1, "empty_share": 0.0, "mean_retrieved": 1.0},
+        "unjudged": 0,
         "unmatchable": {"actual": 0, "predicted": 0},
         "errors": {"2": "TimeoutError: late"},
     }

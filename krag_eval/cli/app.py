@@ -55,6 +55,13 @@ def evaluate(
     tokenizer: Annotated[str, typer.Option(help="words, rouge_score, characters, whitespace or kiwi.")] = "words",
     use_stemmer: Annotated[bool, typer.Option("--use-stemmer", help="Porter's stemmer on ASCII tokens.")] = False,
     raw_text: Annotated[bool, typer.Option("--raw-text", help="Compare texts as they are, not normalised.")] = False,
+    level: Annotated[
+        str, typer.Option(help="chunk, or document: score by the documents that chunks come from.")
+    ] = "chunk",
+    doc_key: Annotated[str, typer.Option(help="The metadata key of document ids.")] = "doc_id",
+    proxy: Annotated[
+        bool, typer.Option("--proxy", help="Let doc_hit stand in for recall where gold chunks are not known.")
+    ] = False,
     id_key: Annotated[str | None, typer.Option(help="Read ids from the metadata under this key alone.")] = None,
     grade_key: Annotated[str, typer.Option(help="Read grades from the metadata under this key.")] = "relevance",
     precision_denominator: Annotated[str, typer.Option(help="retrieved, or k as TREC does.")] = "retrieved",
@@ -72,6 +79,9 @@ def evaluate(
         metrics=parse_names(metrics),
         json_out=json_out,
         per_query_out=per_query,
+        level=level,
+        doc_key=doc_key,
+        proxy=proxy,
         match_method=parse_names(match) or [],
         threshold=parse_threshold(threshold),
         rouge_measure=rouge_measure,

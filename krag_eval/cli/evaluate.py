@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Unpack
 
-from krag_eval import EvaluationResult, InvalidInputError, evaluate
+from krag_eval import EvaluationResult, InvalidInputError, evaluate_run
 from krag_eval.cli.tables import console, notes, print_result
 from krag_eval.errors import KragEvalWarning
 from krag_eval.evalset import Run, read_evalset, read_run
@@ -50,6 +50,9 @@ def run_evaluate(
     metrics: Sequence[str] | None,
     json_out: Path | None,
     per_query_out: Path | None,
+    level: str = "chunk",
+    doc_key: str = "doc_id",
+    proxy: bool = False,
     **settings: Unpack[ScoringSettings],
 ) -> None:
     """Score each run and print a table, or write what was asked for."""
@@ -57,7 +60,6 @@ def run_evaluate(
         raise InvalidInputError("`--per-query` needs the name of a file, got '-'. To print rows, use /dev/stdout.")
     id_key = settings.get("id_key")
     questions = read_evalset(evalset, id_key=id_key, grade_key=settings.get("grade_key", "relevance"))
-    gold = questions.gold()
     results: dict[str, EvaluationResult] = {}
     read: dict[str, Run] = {}
     missing: dict[str, list[str]] = {}
@@ -67,13 +69,14 @@ def run_evaluate(
         missing[name] = read[name].missing(questions)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", KragEvalWarning)
-            results[name] = evaluate(
-                gold,
-                read[name].rankings(questions),
+            results[name] = evaluate_run(
+                questions,
+                read[name],
                 cut_offs,
                 metrics=metrics,
-                queries=questions.texts,
-                query_ids=questions.ids,
+                level=level,
+                doc_key=doc_key,
+                proxy=proxy,
                 **settings,
             )
         for warning in caught:
@@ -137,6 +140,12 @@ def _print(name: str, result: EvaluationResult) -> None:
         out.print(
             f"{_number(empty.n_queries, 'question')} without gold documents, undefined above: "
             f"{empty.empty_share:.0%} came back empty, {empty.mean_retrieved:.1f} documents on average.",
+            markup=False,
+        )
+    if result.n_unjudged:
+        out.print(
+            f"{_number(result.n_unjudged, 'question')} with gold at the other level only (chunk or document), "
+            "undefined above but for doc_hit.",
             markup=False,
         )
     out.print(result.signature, markup=False, style="dim", soft_wrap=True)

@@ -1,0 +1,156 @@
+"""A run scored against its evaluation set, by chunks or by the documents that they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import numpy as np
+
+from krag_eval.callbacks import EvaluationCallback, check_callbacks
+from krag_eval.checks import check_cut_offs, one_of
+from krag_eval.columns import BoolArray, FloatArray
+from krag_eval.errors import InvalidInputError
+from krag_eval.evalset import DOC_KEY, LEVELS, EvalSet, Run, as_evalset
+from krag_eval.judgments import CutOff, Judgments
+from krag_eval.measurement import MetricFunction, choose_metrics, measure
+from krag_eval.metrics import hit_rate, recall
+from krag_eval.pipeline import judge_batch, match_and_judge
+from krag_eval.results import EvaluationResult
+from krag_eval.settings import ScoringSettings, Settings, make_settings
+from krag_eval.shapes import as_id
+
+DOC_HIT = "doc_hit"
+
+
+def evaluate_run(
+    evalset: object,
+    run: Run,
+    k: int | Sequence[int | None] | None = (1, 3, 5, 10),
+    *,
+    level: str = "chunk",
+    doc_key: str = DOC_KEY,
+    proxy: bool = False,
+    metrics: str | Sequence[str | MetricFunction] | None = None,
+    callbacks: Sequence[EvaluationCallback] = (),
+    raise_errors: bool = False,
+    n_jobs: int = 1,
+    **settings: Unpack[ScoringSettings],
+) -> EvaluationResult:
+    """Score what a retriever returned for an evaluation set.
+
+    At chunk level the result also has `doc_hit@k`, the hit rate at document level, where both the gold and the
+    retrieved documents carry document ids. A question whose gold is known at the other level only is undefined and
+    counted in `result.n_unjudged`; it is not taken for a question without an answer.
+
+    Args:
+        evalset: An `EvalSet`, a list of questions, or a pandas frame.
+        run: The rankings; questions without one count as nothing retrieved.
+        k: One cut-off or several, each at least 1; None scores all ranks.
+        level: `"chunk"` scores by gold chunks, `"document"` by the documents that they come from: ids are then read
+            from the metadata under `doc_key`, and several chunks of one document repeat each other.
+        doc_key: The metadata key of document ids.
+        proxy: At chunk level let `doc_hit` stand in for recall where the gold chunks are not known; the signature
+            says so. Micro recall pools the questions with gold chunks alone.
+        metrics: Names of `METRICS`, `"doc_hit"`, or functions; all by default.
+        callbacks: Receivers of scores.
+        raise_errors: Let an error of a callback through.
+        n_jobs: How many processes may match texts.
+        **settings: The scoring settings that `evaluate` takes; `match_method` is `"id"` by default.
+
+    Raises:
+        InvalidInputError: Something given cannot be used, or the run is of another set.
+        UnknownMetricError: A metric is not known.
+
+    >>> from krag_eval import EvalSet, Run, RunRow
+    >>> evalset = EvalSet([{"id": 1, "gold_chunk_ids": ["c1"]}, {"id": 2, "gold_chunk_ids": ["c2", "c3"]}])
+    >>> run = Run.of("bm25", [RunRow.from_dict({"query_id": 2, "retrieved": [{"id": "c3"}, {"id": "c9"}]})])
+    >>> evaluate_run(evalset, run, k=2, metrics="recall").to_dict()
+    {'recall@2': 0.25, 'micro_recall@2': 0.3333333333333333}
+    """
+    questions = as_evalset(evalset)
+    checked = _settings_at(one_of("level", level, LEVELS), doc_key, settings)
+    check_callbacks(callbacks)
+    cut_offs, rankings = check_cut_offs(k), run.rankings(questions)
+    names, wants_doc_hit = _split_off_doc_hit(metrics)
+    table: dict[str, MetricFunction] = dict(choose_metrics(names, checked)) if names or not wants_doc_hit else {}
+    gold = questions.gold(level, doc_key)
+    parts = [f"level:{level}"] if level == "document" else []
+    unjudged = np.array([not g and not q.is_negative for g, q in zip(gold, questions, strict=True)], dtype=bool)
+    if level == "chunk":
+        by_document = _judge_documents(questions, rankings, doc_key)
+        if by_document is None and (proxy or wants_doc_hit):
+            raise InvalidInputError(
+                f"`doc_hit` needs document ids on both sides: gold_doc_ids, or {doc_key!r} in the metadata of gold "
+                f"documents; and {doc_key!r} in the metadata of retrieved documents. Give them, or name their key "
+                "with `doc_key`."
+            )
+        if by_document is not None and wants_doc_hit is not False:
+            table[DOC_HIT] = _doc_hit(by_document)
+        if proxy and by_document is not None:
+            parts.append("proxy:doc_hit")
+            if "recall" in table:
+                table["recall"] = _recall_or_doc_hit(by_document, unjudged)
+    elif proxy or wants_doc_hit:
+        raise InvalidInputError(
+            "`proxy` and `doc_hit` are for level='chunk'; at level='document' the hit rate is what `doc_hit` is there."
+        )
+    return measure(
+        match_and_judge(gold, rankings, checked, n_jobs=n_jobs),
+        cut_offs,
+        table,
+        queries=questions.texts,
+        query_ids=questions.ids,
+        callbacks=callbacks,
+        raise_errors=raise_errors,
+        unjudged=unjudged,
+        signature_parts=parts,
+    )
+
+
+def _settings_at(level: str, doc_key: str, settings: ScoringSettings) -> Settings:
+    given = {"match_method": "id", **settings}
+    if level == "document":
+        if given["match_method"] not in ("id", ["id"], ("id",)):
+            raise InvalidInputError(
+                f"At level='document' documents are matched by id, got match_method={given['match_method']!r:.60}. "
+                "Leave `match_method` out, or score at level='chunk'."
+            )
+        given.setdefault("id_key", doc_key)
+    checked: Any = given
+    return make_settings(**checked)
+
+
+def _split_off_doc_hit(metrics: object) -> tuple[Any, bool | None]:
+    """The metrics but `doc_hit`, and whether that is wanted: None where it is welcome if there is something to see."""
+    if metrics is None:
+        return None, None
+    names = [metrics] if isinstance(metrics, str) or callable(metrics) else metrics
+    if not isinstance(names, Sequence) or DOC_HIT not in names:
+        return metrics, False
+    return [name for name in names if name != DOC_HIT], True
+
+
+def _judge_documents(questions: EvalSet, rankings: Sequence[Any], doc_key: str) -> Judgments | None:
+    """The judgments at document level; None where a side has no document ids."""
+    gold = questions.gold("document", doc_key)
+    has_ids = any(
+        as_id(document.metadata.get(doc_key)) is not None
+        for ranking in rankings
+        if not isinstance(ranking, Exception)
+        for document in ranking
+    )
+    if not has_ids or not any(gold):
+        return None
+    return judge_batch(gold, rankings, make_settings(match_method="id", id_key=doc_key)).judgments
+
+
+def _doc_hit(by_document: Judgments) -> MetricFunction:
+    return lambda _judged, k: hit_rate(by_document, k)
+
+
+def _recall_or_doc_hit(by_document: Judgments, unjudged: BoolArray) -> MetricFunction:
+    def recall_or_doc_hit(judged: Judgments, k: CutOff) -> FloatArray:
+        return np.where(unjudged, hit_rate(by_document, k), recall(judged, k))
+
+    return recall_or_doc_hit
