@@ -116,7 +116,7 @@ def _settings_at(level: str, doc_key: str, settings: ScoringSettings) -> Setting
                 f"At level='document' documents are matched by id, got match_method={given['match_method']!r:.60}. "
                 "Leave `match_method` out, or score at level='chunk'."
             )
-        given.setdefault("id_key", doc_key)
+        given["id_key"] = given.get("id_key") or doc_key
     checked: Any = given
     return make_settings(**checked)
 
