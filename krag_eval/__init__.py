@@ -32,6 +32,7 @@ from krag_eval.text import normalize
 from krag_eval.tokenizers import TOKENIZERS, Tokenizer
 
 if _typing.TYPE_CHECKING:
+    from krag_eval.diagnosis import Diagnosis, Miss, diagnose
     from krag_eval.evalset import EvalSet, Question, Run, RunRow, read_evalset, read_run, write_evalset, write_run
     from krag_eval.live import Departure, LiveCounters, LiveScorer, RetrievalSink, ScoredRetrieval
     from krag_eval.run_evaluation import evaluate_run
@@ -41,6 +42,7 @@ __all__ = [
     "TOKENIZERS",
     "AveragingMethod",
     "Departure",
+    "Diagnosis",
     "Document",
     "EvalSet",
     "EvaluationCallback",
@@ -55,6 +57,7 @@ __all__ = [
     "LiveCounters",
     "LiveScorer",
     "MatchingCriteria",
+    "Miss",
     "MissingDependencyError",
     "OfflineRetrievalEvaluators",
     "QueryResult",
@@ -71,6 +74,7 @@ __all__ = [
     "UnknownMetricError",
     "__version__",
     "as_document",
+    "diagnose",
     "evaluate",
     "evaluate_all",
     "evaluate_ids",
@@ -85,6 +89,9 @@ __all__ = [
 
 # Loaded when they are first asked for: who only scores lists does not pay for files, threads and processes.
 _LAZY = {
+    "diagnose": "diagnosis",
+    "Miss": "diagnosis",
+    "Diagnosis": "diagnosis",
     "evaluate_run": "run_evaluation",
     "Departure": "live",
     "LiveCounters": "live",

@@ -1,0 +1,68 @@
+"""The retrieved text that comes nearest to each gold document, below the threshold that would have made it a match."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from krag_eval.columns import FloatArray, IntArray
+from krag_eval.matching import Batch
+from krag_eval.matching.found import Found
+from krag_eval.matching.rouge import pairs_above
+from krag_eval.settings import ROUGE_METHODS, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The nearest retrieved text of each gold document.
+
+    Attributes:
+        rank: Its rank, 0 where no text is near.
+        similarity: Its similarity, NaN where no text is near.
+    """
+
+    rank: IntArray
+    similarity: FloatArray
+
+
+def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float) -> Nearest:
+    """The nearest retrieved text of each gold document, at any rank.
+
+    Similarity is the ROUGE of the settings' own method. Methods that know only yes and no are measured by ROUGE-1
+    against a threshold of 1: its F-measure for equal texts and ids, the share of the contained text for containment.
+
+    Args:
+        batch: The input.
+        gold_number: For each gold document as it was given, its number; -1 where it is none.
+        n_gold: How many gold documents there are.
+        near: The share of the threshold from which a similarity is near.
+    """
+    rank, similarity = np.zeros(n_gold, dtype=np.int64), np.full(n_gold, np.nan)
+    found = _near_pairs(batch, near)
+    number = gold_number[found.actual]
+    query = batch.predicted.query_of(found.predicted)
+    ranks = found.predicted - batch.predicted.offsets[query] + 1
+    counts = np.flatnonzero(number >= 0)
+    # The most similar first, of equals the highest rank; of several assignments to one place the last one stays.
+    best = counts[np.lexsort((ranks[counts], -found.similarity[counts]))][::-1]
+    rank[number[best]] = ranks[best]
+    similarity[number[best]] = found.similarity[best]
+    return Nearest(rank, similarity)
+
+
+def _near_pairs(batch: Batch, near: float) -> Found:
+    settings = batch.settings
+    rouge = [method for method in settings.methods if method in ROUGE_METHODS]
+    found = [pairs_above(batch, method, near * settings.thresholds[method]) for method in rouge]
+    if not rouge and any(batch.actual.texts) and any(batch.predicted.texts):
+        by_words = Batch(batch.actual, batch.predicted, _by_words(settings))
+        found.append(pairs_above(by_words, "rouge1", near))
+    return Found.of([f.actual for f in found], [f.predicted for f in found], [f.similarity for f in found])
+
+
+def _by_words(settings: Settings) -> Settings:
+    measure = "fmeasure"
+    if "containment" in settings.methods:
+        measure = "precision" if settings.containment == "retrieved_in_gold" else "recall"
+    return replace(settings, match_method="rouge1", threshold=1.0, rouge_measure=measure)
