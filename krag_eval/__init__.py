@@ -32,15 +32,18 @@ from krag_eval.text import normalize
 from krag_eval.tokenizers import TOKENIZERS, Tokenizer
 
 if _typing.TYPE_CHECKING:
+    from krag_eval.calibration import Calibration, calibrate
     from krag_eval.diagnosis import Diagnosis, Miss, diagnose
     from krag_eval.evalset import EvalSet, Question, Run, RunRow, read_evalset, read_run, write_evalset, write_run
     from krag_eval.live import Departure, LiveCounters, LiveScorer, RetrievalSink, ScoredRetrieval
     from krag_eval.run_evaluation import evaluate_run
+    from krag_eval.threshold_sweep import Sweep, sweep
 
 __all__ = [
     "METRICS",
     "TOKENIZERS",
     "AveragingMethod",
+    "Calibration",
     "Departure",
     "Diagnosis",
     "Document",
@@ -69,11 +72,13 @@ __all__ = [
     "RunRow",
     "ScoredRetrieval",
     "Scorer",
+    "Sweep",
     "Tokenizer",
     "TokenizerType",
     "UnknownMetricError",
     "__version__",
     "as_document",
+    "calibrate",
     "diagnose",
     "evaluate",
     "evaluate_all",
@@ -83,12 +88,17 @@ __all__ = [
     "normalize",
     "read_evalset",
     "read_run",
+    "sweep",
     "write_evalset",
     "write_run",
 ]
 
 # Loaded when they are first asked for: who only scores lists does not pay for files, threads and processes.
 _LAZY = {
+    "sweep": "threshold_sweep",
+    "Sweep": "threshold_sweep",
+    "calibrate": "calibration",
+    "Calibration": "calibration",
     "diagnose": "diagnosis",
     "Miss": "diagnosis",
     "Diagnosis": "diagnosis",

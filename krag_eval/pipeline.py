@@ -62,15 +62,7 @@ def judge_batch(
     n_jobs: int = 1,
 ) -> Judged:
     """Match and judge one part of the input, whose queries are counted from `first_query` in messages."""
-    if bare_ids:
-        id_sides = IdSide("actual", actual, first_query), IdSide("predicted", predicted, first_query)
-        _check_lengths(*id_sides)
-        batch: Batch = IdBatch(*id_sides, settings)
-    else:
-        gold = Side("actual", actual, settings.id_key, settings.grade_key, first_query)
-        retrieved = Side("predicted", predicted, settings.id_key, settings.grade_key, first_query)
-        _check_lengths(gold, retrieved)
-        batch = Batch(gold, retrieved, settings)
+    batch = read_batch(actual, predicted, settings, bare_ids=bare_ids, first_query=first_query)
     if n_jobs > 1 and settings.uses_texts:
         from krag_eval.parallel import find_matches_in_parallel  # multiprocessing is slow to import
 
@@ -78,6 +70,20 @@ def judge_batch(
     else:
         matches = find_matches(batch)
     return Judged(batch, matches, judge(batch, matches), Supply.of(batch, matches))
+
+
+def read_batch(
+    actual: object, predicted: object, settings: Settings, *, bare_ids: bool = False, first_query: int = 0
+) -> Batch:
+    """Read both sides as columns, and see that they belong together."""
+    if bare_ids:
+        id_sides = IdSide("actual", actual, first_query), IdSide("predicted", predicted, first_query)
+        _check_lengths(*id_sides)
+        return IdBatch(*id_sides, settings)
+    gold = Side("actual", actual, settings.id_key, settings.grade_key, first_query)
+    retrieved = Side("predicted", predicted, settings.id_key, settings.grade_key, first_query)
+    _check_lengths(gold, retrieved)
+    return Batch(gold, retrieved, settings)
 
 
 def _check_lengths(gold: Side, retrieved: Side) -> None:
