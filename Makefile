@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV ?= .venv
 PEERS_VENV ?= .venv-peers
 SUPPORTED := 3.11 3.12 3.13
+# Each is a lock, requirements/matrix-NAME.txt, and an environment, .venv-matrix-NAME.
+MATRIX := langfuse4 oldest
+ADAPTER_TESTS := tests/langchain tests/langfuse tests/llama_index
 PYTEST_ARGS ?=
 RUN_ARGS ?=
 
@@ -15,12 +18,15 @@ SHELL := /bin/sh
 export DO_NOT_TRACK := 1
 export HAYSTACK_TELEMETRY_ENABLED := False
 export LANGSMITH_TRACING := false
+export LANGSMITH_TRACING_V2 := false
+export MLFLOW_DISABLE_TELEMETRY := true
 .SHELLFLAGS := -euc
 
 # Only relative paths below, so that the checkout may lie in a path with spaces.
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS_READY := $(PEERS_VENV)/.ready
+MATRIX_READY := $(MATRIX:%=.venv-matrix-%/.ready)
 PIP_INSTALL := -m pip install -qq --no-input --disable-pip-version-check
 EDITABLE := $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 NEW_PYTHON := import sys; sys.exit(sys.version_info < (3, 11))
@@ -67,6 +73,15 @@ $(PEERS_VENV)/.locked: requirements/peers.txt requirements/peers-nodeps.txt
 
 $(PEERS_READY): $(PEERS_VENV)/.locked pyproject.toml
 	@$(PEERS_VENV)/bin/python $(EDITABLE)
+	@touch $@
+
+$(MATRIX:%=.venv-matrix-%/.locked): .venv-matrix-%/.locked: requirements/matrix-%.txt
+	@$(call new-venv,$(@D))
+	@$(@D)/bin/python $(PIP_INSTALL) --require-hashes -r $<
+	@touch $@
+
+$(MATRIX_READY): .venv-matrix-%/.ready: .venv-matrix-%/.locked pyproject.toml
+	@$(@D)/bin/python $(EDITABLE)
 	@touch $@
 
 .PHONY: setup
@@ -131,6 +146,18 @@ test-all: ## Run the tests on every supported Python found (on PATH or under pye
 	echo "Passed on:$${passed:- none}. Failed on:$${failed:- none}."; \
 	[ -z "$$failed" ] && [ -n "$$passed" ]
 
+# A test may skip itself here, and say so, where it is about a version that is not installed.
+.PHONY: test-matrix
+test-matrix: $(MATRIX_READY) ## Run the adapters' tests with the other versions of their frameworks.
+	@failed=; passed=; \
+	for name in $(MATRIX); do \
+		echo "== $$name:" $$(sed -nE 's/^((lang(chain-core|fuse|smith)|llama-index-core)==[^ ]*).*/\1/p' requirements/matrix-$$name.txt); \
+		if env -u KRAG_EVAL_REQUIRE_ALL .venv-matrix-$$name/bin/python -m pytest $(ADAPTER_TESTS) -p no:cacheprovider $(PYTEST_ARGS); \
+		then passed="$$passed $$name"; else failed="$$failed $$name"; fi; \
+	done; \
+	echo "Passed with:$${passed:- none}. Failed with:$${failed:- none}."; \
+	[ -z "$$failed" ]
+
 .PHONY: test-peers
 test-peers: $(PEERS_READY) ## Ask the other programs for the numbers in docs/differences.md that only they can give.
 	@$(PEERS_VENV)/bin/python -m pytest tests/peers -p no:cacheprovider $(PYTEST_ARGS)
@@ -155,8 +182,11 @@ LOCK := $(RUN)/uv pip compile -q --universal --python-version 3.11 --generate-ha
 lock: $(READY) ## Write the locks anew from pyproject.toml and requirements/*.in (LOCK_ARGS=--upgrade for newer versions).
 	@$(LOCK) --all-extras pyproject.toml requirements/dev.in -o requirements/dev.txt
 	@$(LOCK) -c requirements/dev.txt --extra demo pyproject.toml requirements/demo.in -o requirements/demo.txt
-	@$(LOCK) -c requirements/dev.txt --all-extras pyproject.toml requirements/peers.in -o requirements/peers.txt
+	@$(LOCK) -c requirements/dev.txt --extra ko --extra report pyproject.toml requirements/peers.in -o requirements/peers.txt
 	@$(LOCK) --no-deps requirements/peers-nodeps.in -o requirements/peers-nodeps.txt
+	@for name in $(MATRIX); do \
+		$(LOCK) --extra langchain --extra langfuse --extra llama-index pyproject.toml requirements/matrix-$$name.in -o requirements/matrix-$$name.txt; \
+	done
 	@if grep -nE '://|find-links|index-url' requirements/*.txt; then echo 'A lock names an address.' >&2; exit 1; fi
 
 .PHONY: clean

@@ -11,7 +11,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # Before any test imports a framework: nothing that runs here reports home.
-os.environ.update(DO_NOT_TRACK="1", HAYSTACK_TELEMETRY_ENABLED="False", LANGSMITH_TRACING="false")
+os.environ.update(
+    DO_NOT_TRACK="1",
+    HAYSTACK_TELEMETRY_ENABLED="False",
+    LANGSMITH_TRACING="false",
+    LANGSMITH_TRACING_V2="false",
+    MLFLOW_DISABLE_TELEMETRY="true",
+)
 
 DATA = Path(os.environ.get("KRAG_EVAL_DATA") or Path(__file__).parents[2] / "shared" / "data")
 REQUIRE_ALL = os.environ.get("KRAG_EVAL_REQUIRE_ALL", "") not in {"", "0"}
