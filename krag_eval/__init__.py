@@ -21,7 +21,7 @@ from krag_eval.evaluation import evaluate, evaluate_all, evaluate_ids
 from krag_eval.evaluators import OfflineRetrievalEvaluators, RougeOfflineRetrievalEvaluators
 from krag_eval.explanation import Explanation
 from krag_eval.judgments import Judgments
-from krag_eval.metrics import METRICS
+from krag_eval.metrics import FURTHER_METRICS, METRICS
 from krag_eval.query_results import QueryResult
 from krag_eval.rag import RAGEvaluator
 from krag_eval.results import EvaluationResult
@@ -40,6 +40,7 @@ if _typing.TYPE_CHECKING:
     from krag_eval.threshold_sweep import Sweep, sweep
 
 __all__ = [
+    "FURTHER_METRICS",
     "METRICS",
     "TOKENIZERS",
     "AveragingMethod",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from krag_eval.checks import GivenCutOff
 from krag_eval.columns import BoolArray, FloatArray, IntArray
 from krag_eval.judgments import CutOff, Judgments
 from krag_eval.metrics.precision import precision_counts
@@ -187,7 +188,7 @@ class Tally:
     n_unjudged: int = 0
 
     @classmethod
-    def of(cls, keys: Iterable[str], cut_offs: Sequence[int | None]) -> Tally:
+    def of(cls, keys: Iterable[str], cut_offs: Iterable[GivenCutOff]) -> Tally:
         """An empty tally for these keys and cut-offs."""
         return cls({key: MeanState() for key in keys}, {key_of("", k): CountState() for k in cut_offs})
 
@@ -195,15 +196,23 @@ class Tally:
         self,
         judged: Judgments,
         values: Mapping[str, FloatArray],
-        cut_offs: Sequence[int | None],
+        ranks: Mapping[GivenCutOff, CutOff],
         precision_denominator: str,
         unjudged: BoolArray | None = None,
     ) -> None:
-        """Take in some queries with their values by key; of those marked as unjudged the gold is not known."""
+        """Take in some queries with their values by key.
+
+        Args:
+            judged: The queries.
+            values: Their values.
+            ranks: Each cut-off as ranks.
+            precision_denominator: What precision is divided by.
+            unjudged: For which of them the gold is not known.
+        """
         for key, column in values.items():
             self.means[key].add(column)
-        for k in cut_offs:
-            self.counts[key_of("", k)].add(judged, countable(k), precision_denominator)
+        for k, within in ranks.items():
+            self.counts[key_of("", k)].add(judged, within, precision_denominator)
         self.no_answer.add(judged, unjudged)
         self.n_queries += len(judged)
         self.n_unjudged += 0 if unjudged is None else int(unjudged.sum())
@@ -219,12 +228,7 @@ class Tally:
         self.n_unjudged += other.n_unjudged
 
 
-def countable(k: int | None) -> int | None:
-    """The cut-off, or one that is beyond any ranking and that summed counts can hold."""
-    return None if k is None else min(k, 1 << 40)
-
-
-def key_of(metric: str, k: int | None) -> str:
+def key_of(metric: str, k: GivenCutOff) -> str:
     """The key of a metric at a cut-off.
 
     >>> key_of("recall", 5), key_of("recall", None)

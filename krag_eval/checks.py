@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Integral
 
 from krag_eval.errors import InvalidInputError, did_you_mean
@@ -36,23 +38,53 @@ def check_threshold(value: object, name: str = "threshold") -> float:
     )
 
 
-def check_cut_offs(k: object) -> tuple[int | None, ...]:
-    """One cut-off or several as a sorted tuple without repeats; None (all ranks) comes last.
+_BUDGET = re.compile(r"([1-9][0-9]*) ?tok")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TokenBudget:
+    """The first ranks whose texts fit into so many tokens together.
+
+    Attributes:
+        tokens: The budget, at least 1.
+    """
+
+    tokens: int
+
+    def __str__(self) -> str:
+        return f"{self.tokens}tok"
+
+
+GivenCutOff = int | TokenBudget | None
+
+
+def check_cut_offs(k: object) -> tuple[GivenCutOff, ...]:
+    """One cut-off or several as a sorted tuple without repeats: ranks, token budgets, None (all ranks).
 
     Raises:
-        InvalidInputError: A cut-off is not None and no integer of at least 1, or there is none.
+        InvalidInputError: A cut-off is not None, no integer of at least 1 and no budget such as `"2000tok"`, or there
+            is none.
     """
     given: Sequence[object] = tuple(k) if isinstance(k, (list, tuple, range)) else (k,)
-    cut_offs: set[int | None] = set()
-    for one in given:
-        if one is not None and (isinstance(one, bool) or not isinstance(one, Integral) or one < 1):
-            raise InvalidInputError(
-                f"`k` must be an integer of at least 1, got {one!r:.60}. Leave it out to score every rank."
-            )
-        cut_offs.add(None if one is None else int(one))
+    cut_offs = {_check_one(one) for one in given}
     if not cut_offs:
         raise InvalidInputError("`k` is empty. Give at least one cut-off, for example k=(1, 5, 10).")
-    return tuple(sorted(cut_offs, key=lambda one: (one is None, one or 0)))
+    ranks = sorted(one for one in cut_offs if isinstance(one, int))
+    budgets = sorted(one for one in cut_offs if isinstance(one, TokenBudget))
+    return (*ranks, *budgets, *([None] if None in cut_offs else []))
+
+
+def _check_one(one: object) -> GivenCutOff:
+    if one is None or isinstance(one, TokenBudget):
+        return one
+    if isinstance(one, str) and (budget := _BUDGET.fullmatch(one)):
+        return TokenBudget(int(budget[1]))
+    if isinstance(one, bool) or not isinstance(one, Integral) or one < 1:
+        hint = ' A budget of tokens is written "2000tok".' if isinstance(one, str) else ""
+        raise InvalidInputError(
+            f"`k` must be an integer of at least 1, got {one!r:.60}. Leave it out to score every rank.{hint}"
+        )
+    return int(one)
 
 
 def check_count(name: str, value: object) -> int:

@@ -20,7 +20,7 @@ DEFAULT_CUT_OFFS = (1, 3, 5, 10)
 def evaluate(
     actual: object,
     predicted: object,
-    k: int | Sequence[int | None] | None = DEFAULT_CUT_OFFS,
+    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     metrics: str | Sequence[str | MetricFunction] | None = None,
     match_method: str | Sequence[str] = "text",
@@ -34,6 +34,7 @@ def evaluate(
     grade_key: str = "relevance",
     precision_denominator: str = "retrieved",
     gain: str = "exponential",
+    count_tokens: Any = None,
     queries: Sequence[str] | None = None,
     query_ids: Sequence[str] | None = None,
     callbacks: Sequence[EvaluationCallback] = (),
@@ -47,8 +48,10 @@ def evaluate(
             `(document, grade)` or in its metadata; 0 means judged not relevant.
         predicted: The retrieved documents of each query, best first. Where a retriever raised, put the exception in
             the place of the list: it counts as nothing retrieved and is reported.
-        k: One cut-off or several, each at least 1; None scores all ranks.
-        metrics: Names of `METRICS`, or functions `(judgments, k) -> array of shape (n_queries,)`; all by default.
+        k: One cut-off or several, each at least 1; None scores all ranks. `"2000tok"` scores the first documents that
+            fit into 2,000 tokens together.
+        metrics: Names of `METRICS` (all by default) or `FURTHER_METRICS`, such as `"rbp(p=0.5)"`, or functions
+            `(judgments, k) -> array of shape (n_queries,)`.
         match_method: `"id"`, `"text"`, `"containment"`, `"rouge1"`, `"rouge2"`, `"rougeL"`, or a list of these of
             which the first that holds wins.
         threshold: The ROUGE from which two texts match, 0 to 1; a mapping gives one a method.
@@ -62,6 +65,8 @@ def evaluate(
         grade_key: Read grades from the metadata under this key.
         precision_denominator: `"retrieved"` divides by min(k, number retrieved), `"k"` by k as TREC does.
         gain: `"exponential"` (2^grade - 1) or `"linear"` (the grade).
+        count_tokens: What counts the tokens of a text for such budgets: a function, or an object with `encode(text)`
+            such as tiktoken's encodings; words by default.
         queries: The texts of the queries, for `per_query` and `explain`.
         query_ids: The ids of the queries.
         callbacks: Receivers of scores.
@@ -95,6 +100,7 @@ def evaluate(
         grade_key=grade_key,
         precision_denominator=precision_denominator,
         gain=gain,
+        count_tokens=count_tokens,
     )
     check_callbacks(callbacks)
     cut_offs, table = check_cut_offs(k), choose_metrics(metrics, settings)

@@ -131,3 +131,13 @@ class IdBatch(Batch):
     def equal_ids(self) -> Found:
         """Pairs with the same id."""
         return self._found
+
+
+def with_documents(batch: Batch) -> Batch:
+    """The batch itself, or for bare ids the same queries with documents."""
+    if not isinstance(batch, IdBatch):
+        return batch
+    actual = [[{"id": id_} for id_ in row] for row in batch.actual.rows]
+    predicted = [[{"id": id_} for id_ in row] for row in batch.predicted.rows]
+    keys = (batch.settings.id_key, batch.settings.grade_key)
+    return Batch(Side("actual", actual, *keys), Side("predicted", predicted, *keys), batch.settings)

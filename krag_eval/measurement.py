@@ -7,18 +7,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from krag_eval._version import __version__
-from krag_eval.aggregate import Tally, countable, key_of
+from krag_eval.aggregate import Tally, key_of
 from krag_eval.callbacks import CallbackRunner, EvaluationCallback, EvaluationStart
+from krag_eval.checks import GivenCutOff, TokenBudget
 from krag_eval.columns import BoolArray, FloatArray
 from krag_eval.errors import InvalidInputError, UnknownMetricError, did_you_mean
-from krag_eval.judgments import Judgments
-from krag_eval.metrics import METRICS
+from krag_eval.id_rows import with_documents
+from krag_eval.judgments import CutOff, Judgments
+from krag_eval.metrics import FURTHER_METRICS, METRICS, BoundMetric, find_metric
 from krag_eval.pipeline import Judged
 from krag_eval.results import Detail, EvaluationResult
 from krag_eval.settings import MatchingCriteria, Settings
 from krag_eval.shapes import describe_type
+from krag_eval.token_budgets import Ranks, ranks_within
 
-MetricFunction = Callable[[Judgments, int | None], FloatArray]
+MetricFunction = Callable[[Judgments, CutOff], FloatArray]
 MetricTable = Mapping[str, MetricFunction]
 
 
@@ -36,34 +39,48 @@ def choose_metrics(metrics: object, settings: Settings) -> MetricTable:
         raise InvalidInputError(
             f"`metrics` must be a list of names or functions, got {metrics!r:.60}. Known metrics: {', '.join(METRICS)}."
         )
+    known = (*METRICS, *FURTHER_METRICS)
     table: dict[str, MetricFunction] = {}
     for metric in given:
-        if isinstance(metric, str) and metric in METRICS:
-            table[metric] = METRICS[metric].bind(settings)
-        elif callable(metric) and hasattr(metric, "__name__"):
-            if metric.__name__ in {*METRICS, *table}:
+        bound = find_metric(metric, settings) if isinstance(metric, str) else None
+        if isinstance(metric, str) and bound is not None:
+            table[metric] = bound
+            table |= _companions(metric, bound, settings)
+        elif not isinstance(metric, str) and callable(metric) and hasattr(metric, "__name__"):
+            if metric.__name__ in {*METRICS, *FURTHER_METRICS, *table}:
                 raise InvalidInputError(
                     f"Two metrics are called {metric.__name__!r}. Give the function a name of its own, with `def`."
                 )
             table[metric.__name__] = metric
         else:
             raise UnknownMetricError(
-                f"Unknown metric {metric!r}.{did_you_mean(metric, METRICS)} Known metrics: {', '.join(METRICS)}."
+                f"Unknown metric {metric!r}.{did_you_mean(metric, known)} Known metrics: {', '.join(known)}."
             )
     return table
 
 
+def _companions(name: str, metric: BoundMetric, settings: Settings) -> dict[str, MetricFunction]:
+    """What has to be read beside a metric: freshness leaves out documents without a date, and `undated` counts them."""
+    if metric.metric is not FURTHER_METRICS["freshness"]:
+        return {}
+    parts = [part for part in name.partition("(")[2].rstrip(")").split(",") if not part.strip().startswith("half_life")]
+    beside = f"undated({','.join(parts)})"
+    bound = find_metric(beside, settings)
+    return {} if bound is None else {beside: bound}
+
+
 def signature_of(
-    settings: Settings, cut_offs: Sequence[int | None], criteria: MatchingCriteria, parts: Sequence[str] = ()
+    settings: Settings, cut_offs: Sequence[GivenCutOff], criteria: MatchingCriteria, parts: Sequence[str] = ()
 ) -> str:
     """All settings that can change a number, in a fixed order, version last."""
     ks = ",".join("all" if k is None else str(k) for k in cut_offs)
-    return "|".join([*settings.describe(), *parts, f"hit:{criteria}", f"k:{ks}", f"v:{__version__}"])
+    counting = [settings.describe_counting()] if any(isinstance(k, TokenBudget) for k in cut_offs) else []
+    return "|".join([*settings.describe(), *counting, *parts, f"hit:{criteria}", f"k:{ks}", f"v:{__version__}"])
 
 
 def measure(
     judged: Judged,
-    cut_offs: Sequence[int | None],
+    cut_offs: Sequence[GivenCutOff],
     metrics: MetricTable,
     *,
     criteria: MatchingCriteria = MatchingCriteria.PARTIAL,
@@ -93,9 +110,10 @@ def measure(
     names, ids = _check_labels("queries", queries, n_queries), _check_labels("query_ids", query_ids, n_queries)
     signature = signature_of(settings, cut_offs, criteria, signature_parts)
     runner.start(EvaluationStart(n_queries, keys_of(metrics, cut_offs), signature))
-    values = values_of(judged, cut_offs, metrics)
+    ranks = ranks_within(cut_offs, judged.batch)
+    values = values_of(judged, ranks, metrics)
     tally = Tally.of(values, cut_offs)
-    tally.add(judged.judgments, values, cut_offs, settings.precision_denominator, unjudged)
+    tally.add(judged.judgments, values, ranks, settings.precision_denominator, unjudged)
     result = EvaluationResult(
         signature=signature,
         tally=tally,
@@ -111,22 +129,36 @@ def measure(
     return result
 
 
-def keys_of(metrics: Iterable[str], cut_offs: Sequence[int | None]) -> tuple[str, ...]:
-    """The key of each metric at each cut-off."""
-    return tuple(key_of(name, k) for name in metrics for k in cut_offs)
+def keys_of(metrics: MetricTable, cut_offs: Iterable[GivenCutOff]) -> tuple[str, ...]:
+    """The key of each metric at each cut-off, or just its name where it has none."""
+    return tuple(key_of(name, k) for name, metric in metrics.items() for k in _own_cut_offs(metric, cut_offs))
 
 
-def values_of(judged: Judged, cut_offs: Sequence[int | None], metrics: MetricTable) -> dict[str, FloatArray]:
+def values_of(judged: Judged, ranks: Ranks, metrics: MetricTable) -> dict[str, FloatArray]:
     """The values of all queries, by key.
 
     Raises:
         InvalidInputError: A metric returned something else than one finite or undefined number a query.
     """
     return {
-        key_of(name, k): _check_values(name, metric(judged.judgments, countable(k)), len(judged.batch))
+        key_of(name, k): _check_values(name, _call(metric, judged, k, ranks), len(judged.batch))
         for name, metric in metrics.items()
-        for k in cut_offs
+        for k in _own_cut_offs(metric, ranks)
     }
+
+
+def _own_cut_offs(metric: MetricFunction, cut_offs: Iterable[GivenCutOff]) -> Iterable[GivenCutOff]:
+    return [None] if isinstance(metric, BoundMetric) and not metric.metric.has_cut_off else cut_offs
+
+
+def _call(metric: MetricFunction, judged: Judged, k: GivenCutOff, ranks: Ranks) -> object:
+    within = ranks.get(k)
+    if not isinstance(metric, BoundMetric):
+        return metric(judged.judgments, within)
+    keywords: dict[str, object] = {"batch": with_documents(judged.batch)} if metric.metric.reads_documents else {}
+    if metric.metric.has_ideal and isinstance(k, TokenBudget):
+        keywords["cut_ideal"] = False  # how many ranks fit depends on the chunks; the ideal must not
+    return metric(judged.judgments, within, **keywords)
 
 
 def _check_values(name: str, values: object, n_queries: int) -> FloatArray:

@@ -202,12 +202,22 @@ class EvaluationResult:
 
     def _table(self) -> Iterator[str]:
         """One row a metric, one column a cut-off."""
-        names = list(dict.fromkeys(key.partition("@")[0] for key in self.keys()))
-        cut_offs = list(self.tally.counts)
-        width = max(map(len, names))
-        yield " ".join([" " * (width + 2), *(f"{k or 'all':>8}" for k in cut_offs)])
-        for name in names:
-            yield " ".join([f"  {name:<{width}}", *(f"{format_value(self[name + k]):>8}" for k in cut_offs)])
+        rows = self.cells()
+        width = max(map(len, rows))
+        yield " ".join([" " * (width + 2), *(f"{k or 'all':>8}" for k in self.tally.counts)])
+        for name, cells in rows.items():
+            yield " ".join([f"  {name:<{width}}", *(f"{cell:>8}" for cell in cells)]).rstrip()
+
+    def cells(self) -> dict[str, list[str]]:
+        """For each metric its values for people, one a cut-off; what has no cut-off stands in the first place."""
+        first, *others = self.tally.counts
+        names = dict.fromkeys(key.partition("@")[0] for key in self.keys())
+        return {
+            name: [format_value(self[name + k]) for k in self.tally.counts]
+            if name + first in self
+            else [format_value(self[name]), *([""] * len(others))]
+            for name in names
+        }
 
     def _kept(self, what: str) -> Detail:
         if self.detail is None:

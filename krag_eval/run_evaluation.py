@@ -26,7 +26,7 @@ DOC_HIT = "doc_hit"
 def evaluate_run(
     evalset: object,
     run: Run,
-    k: int | Sequence[int | None] | None = (1, 3, 5, 10),
+    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
     *,
     level: str = "chunk",
     doc_key: str = DOC_KEY,
@@ -46,7 +46,7 @@ def evaluate_run(
     Args:
         evalset: An `EvalSet`, a list of questions, or a pandas frame.
         run: The rankings; questions without one count as nothing retrieved.
-        k: One cut-off or several, each at least 1; None scores all ranks.
+        k: One cut-off or several, each at least 1, or a budget such as `"2000tok"`; None scores all ranks.
         level: `"chunk"` scores by gold chunks, `"document"` by the documents that they come from: ids are then read
             from the metadata under `doc_key`, and several chunks of one document repeat each other.
         doc_key: The metadata key of document ids.

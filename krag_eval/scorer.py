@@ -14,6 +14,7 @@ from krag_eval.query_results import QueryResult
 from krag_eval.results import Detail, EvaluationResult
 from krag_eval.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.supply import Supply
+from krag_eval.token_budgets import ranks_within
 
 
 class Scorer:
@@ -23,7 +24,7 @@ class Scorer:
     thread at a time.
 
     Args:
-        k: One cut-off or several, each at least 1; None scores all ranks.
+        k: One cut-off or several, each at least 1, or a budget such as `"2000tok"`; None scores all ranks.
         metrics: Names of `METRICS`, or functions; all by default.
         bare_ids: The documents are nothing but ids, as for `evaluate_ids`.
         **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
@@ -46,7 +47,7 @@ class Scorer:
 
     def __init__(
         self,
-        k: int | Sequence[int | None] | None = (1, 3, 5, 10),
+        k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
         *,
         metrics: str | Sequence[str | MetricFunction] | None = None,
         bare_ids: bool = False,
@@ -97,9 +98,10 @@ class Scorer:
         """
         first, settings = self.n_queries, self._settings
         judged = judge_batch(actual, predicted, settings, bare_ids=self._bare_ids, first_query=first)
-        values = values_of(judged, self._cut_offs, self._table)
+        ranks = ranks_within(self._cut_offs, judged.batch)
+        values = values_of(judged, ranks, self._table)
         tally = Tally.of(self.keys, self._cut_offs)
-        tally.add(judged.judgments, values, self._cut_offs, settings.precision_denominator)
+        tally.add(judged.judgments, values, ranks, settings.precision_denominator)
         errors = judged.batch.predicted.errors
         self._tally.merge(tally)
         self._supply.merge(judged.supply)

@@ -62,6 +62,8 @@ class Settings:
         grade_key: Read grades of gold documents from the metadata under this key.
         precision_denominator: Divide by the number retrieved (at most k) or by k.
         gain: The gain of a grade in nDCG: 2^grade - 1, or the grade.
+        count_tokens: What counts the tokens of a text for cut-offs such as `"2000tok"`: a function, or an object with
+            `encode(text)`; None counts words.
 
     Raises:
         InvalidInputError: A value is not one of those listed.
@@ -78,6 +80,7 @@ class Settings:
     grade_key: str = "relevance"
     precision_denominator: str = "retrieved"
     gain: str = "exponential"
+    count_tokens: Any = None
     methods: tuple[str, ...] = field(init=False)
     thresholds: Mapping[str, float] = field(init=False)
 
@@ -105,6 +108,12 @@ class Settings:
             raise InvalidInputError(
                 f"`normalize` must be a function from text to text, or None for raw texts, got {self.normalize!r:.60}."
             )
+        counter = self.count_tokens
+        if isinstance(counter, str) or not (counter is None or callable(counter) or hasattr(counter, "encode")):
+            raise InvalidInputError(
+                "`count_tokens` must be a function from a text to a number, or an object with `encode`, "
+                f"got {counter!r:.60}."
+            )
         if not isinstance(self.use_stemmer, bool):
             raise InvalidInputError(f"`use_stemmer` must be True or False, got {self.use_stemmer!r:.60}.")
         for name in ("id_key", "grade_key"):
@@ -131,6 +140,10 @@ class Settings:
         """The tokenizer that the settings name, with the stemmer where it was asked for."""
         tokenizer = as_tokenizer(self.tokenizer)
         return StemmingTokenizer(tokenizer) if self.use_stemmer else tokenizer
+
+    def describe_counting(self) -> str:
+        """The part of the signature that says how tokens are counted, where a budget of them is a cut-off."""
+        return f"count:{'words' if self.count_tokens is None else _qualified_name(self.count_tokens)}"
 
     def describe(self) -> list[str]:
         """The parts of the signature that the settings decide, in their fixed order."""
@@ -191,6 +204,7 @@ class FurtherSettings(TypedDict, total=False):
     grade_key: str
     precision_denominator: str
     gain: str
+    count_tokens: Any
 
 
 class ScoringSettings(FurtherSettings, total=False):

@@ -19,7 +19,7 @@ from krag_eval.shapes import describe_type
 
 def evaluate_stream(
     pairs: Iterable[tuple[object, object]],
-    k: int | Sequence[int | None] | None = (1, 3, 5, 10),
+    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
     *,
     metrics: str | Sequence[str | MetricFunction] | None = None,
     bare_ids: bool = False,
@@ -32,7 +32,7 @@ def evaluate_stream(
 
     Args:
         pairs: For each query its gold documents and its retrieved documents, best first.
-        k: One cut-off or several, each at least 1; None scores all ranks.
+        k: One cut-off or several, each at least 1, or a budget such as `"2000tok"`; None scores all ranks.
         metrics: Names of `METRICS`, or functions; all by default.
         bare_ids: The documents are nothing but ids, as for `evaluate_ids`.
         batch_size: How many queries are matched at once; it changes speed and memory, never a number.

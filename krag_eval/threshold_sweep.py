@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 from krag_eval.aggregate import Tally
-from krag_eval.checks import check_cut_offs, check_threshold
-from krag_eval.columns import FloatArray
+from krag_eval.checks import GivenCutOff, check_cut_offs, check_threshold
 from krag_eval.errors import InvalidInputError, MissingDependencyError
 from krag_eval.judgments import judge
 from krag_eval.matching import MATCHERS
 from krag_eval.matching.found import Found
 from krag_eval.matching.matches import merge
-from krag_eval.measurement import MetricFunction, choose_metrics, keys_of, signature_of, values_of
+from krag_eval.measurement import MetricFunction, MetricTable, choose_metrics, keys_of, signature_of, values_of
 from krag_eval.pipeline import Judged, read_batch
 from krag_eval.results import EvaluationResult, format_value
 from krag_eval.settings import DEFAULT_THRESHOLD, ROUGE_METHODS, MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.supply import Supply
+from krag_eval.token_budgets import ranks_within
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +100,7 @@ def sweep(
     actual: object,
     predicted: object,
     thresholds: Sequence[float] = DEFAULT_THRESHOLDS,
-    k: int | Sequence[int | None] | None = 10,
+    k: int | str | Sequence[int | str | None] | None = 10,
     *,
     in_use: float = DEFAULT_THRESHOLD,
     metrics: str | Sequence[str | MetricFunction] | None = None,
@@ -112,7 +112,7 @@ def sweep(
         actual: The gold documents of each query: a list of lists.
         predicted: The retrieved documents of each query, best first.
         thresholds: Thresholds from 0 to 1, in any order; the one in use and those 0.05 around it are added.
-        k: One cut-off or several, each at least 1; None scores all ranks.
+        k: One cut-off or several, each at least 1, or a budget such as `"2000tok"`; None scores all ranks.
         in_use: The threshold whose neighbourhood decides what is fragile.
         metrics: Names of `METRICS`, or functions; all by default.
         **settings: The scoring settings that `evaluate` takes, without `threshold`; `match_method` is `"rougeL"` by
@@ -146,7 +146,7 @@ def sweep(
         judged = Judged(batch, matches, judge(batch, matches), Supply.empty())
         if threshold == chosen[0]:
             Supply.of(batch, matches).check(lowest)
-        for key, value in _means(judged, cut_offs, values_of(judged, cut_offs, table)).items():
+        for key, value in _means(judged, cut_offs, table).items():
             columns.setdefault(key, []).append(value)
     values = {key: tuple(column) for key, column in columns.items()}
     signature = signature_of(make_settings(threshold=in_use, **given), cut_offs, MatchingCriteria.PARTIAL)
@@ -165,9 +165,11 @@ def _at_least(found: Found, threshold: float) -> Found:
     return Found(found.actual[keep], found.predicted[keep], found.similarity[keep])
 
 
-def _means(judged: Judged, cut_offs: Sequence[int | None], values: Mapping[str, FloatArray]) -> dict[str, float | None]:
+def _means(judged: Judged, cut_offs: Sequence[GivenCutOff], table: MetricTable) -> dict[str, float | None]:
+    ranks = ranks_within(cut_offs, judged.batch)
+    values = values_of(judged, ranks, table)
     tally = Tally.of(values, cut_offs)
-    tally.add(judged.judgments, values, cut_offs, judged.batch.settings.precision_denominator)
+    tally.add(judged.judgments, values, ranks, judged.batch.settings.precision_denominator)
     return EvaluationResult("", tally, {}, {}, None).to_dict()
 
 

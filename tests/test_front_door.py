@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import krag_eval
-from krag_eval import METRICS
+from krag_eval import FURTHER_METRICS, METRICS
 from krag_eval.matching import MATCHERS
 from krag_eval.settings import MATCH_METHODS
 
@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PACKAGE = Path(krag_eval.__file__).parent
 MOST_SECONDS = 0.1
+ALL_METRICS = {**METRICS, **FURTHER_METRICS}
 
 
 def in_a_fresh_interpreter(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -116,28 +117,25 @@ def test_importing_costs_less_than_a_tenth_of_a_second_on_top_of_numpy() -> None
 
 def test_each_metric_of_the_table_lives_in_a_file_named_after_its_function() -> None:
     files = {path.stem for path in (PACKAGE / "metrics").glob("[!_]*.py")}
-    modules = {name: metric.function.__module__.rpartition(".")[2] for name, metric in METRICS.items()}
+    modules = {name: metric.function.__module__.rpartition(".")[2] for name, metric in ALL_METRICS.items()}
     assert set(modules.values()) == files
-    assert [name for name, metric in METRICS.items() if not metric.function.__name__.startswith(modules[name])] == []
+    functions = {name: metric.function.__name__ for name, metric in ALL_METRICS.items() if name != "undated"}
+    assert [name for name, function in functions.items() if not function.startswith(modules[name])] == []
 
 
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("name", ALL_METRICS)
 def test_the_docstring_of_a_metric_says_range_edge_cases_and_source(name: str) -> None:
-    doc = inspect.getdoc(METRICS[name].function) or ""
-    parts = [
-        "Shape: (n_queries,), float64. Range: 0 ",
-        "NaN where a query has no gold document",
-        "Edge cases:",
-        "Source: ",
-    ]
-    assert [part for part in parts if part not in doc] == []
+    doc = inspect.getdoc(ALL_METRICS[name].function) or ""
+    undefined = "NaN where no" if ALL_METRICS[name].reads_documents else "NaN where a query has"
+    parts = ["Shape: (n_queries,), float64. Range: ", undefined, "Edge cases:", "Source: "]
+    assert [part for part in parts if part not in " ".join(doc.split())] == []
 
 
 def test_the_pages_name_every_metric_and_every_match_method() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages if page.exists())
     code = set(re.findall(r"\w+", " ".join(re.findall(r"`[^`\n]+`|```.*?```", text, flags=re.DOTALL))))
-    assert sorted({*METRICS, *MATCH_METHODS, *krag_eval.TOKENIZERS} - code) == []
+    assert sorted({*ALL_METRICS, *MATCH_METHODS, *krag_eval.TOKENIZERS} - code) == []
 
 
 def test_the_docstring_of_evaluate_names_every_match_method_and_tokenizer() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,16 +17,19 @@ from krag_eval.evalset import Run, read_evalset, read_run
 from krag_eval.files import write_atomically
 from krag_eval.settings import ScoringSettings
 
+_OUTER_COMMA = re.compile(r",(?![^()]*\))")  # not those between parentheses, as in rbp(p=0.5)
+
 
 def parse_names(text: str | None) -> list[str] | None:
     """`recall,ndcg` as a list; None stays None."""
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    return None if text is None else [name.strip() for name in _OUTER_COMMA.split(text) if name.strip()]
 
 
-def parse_cut_offs(text: str) -> list[int | None]:
-    """`1,5,10` as numbers; `all` is None."""
+def parse_cut_offs(text: str) -> list[int | str | None]:
+    """`1,5,10` as numbers; `all` is None, and a budget such as `2000tok` stays as it is."""
     try:
-        return [None if part.strip() == "all" else int(part) for part in text.split(",")]
+        parts = [part.strip() for part in text.split(",")]
+        return [None if part == "all" else part if part.endswith("tok") else int(part) for part in parts]
     except ValueError:
         raise InvalidInputError(f"`--k` must be integers with commas, such as 1,5,10, got {text!r}.") from None
 
@@ -46,7 +50,7 @@ def run_evaluate(
     evalset: Path,
     runs: Sequence[Path],
     *,
-    cut_offs: Sequence[int | None],
+    cut_offs: Sequence[int | str | None],
     metrics: Sequence[str] | None,
     json_out: Path | None,
     per_query_out: Path | None,

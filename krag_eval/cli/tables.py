@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from krag_eval.results import EvaluationResult, format_value
+from krag_eval.results import EvaluationResult
 
 
 def console() -> Console:
@@ -38,10 +38,9 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 def print_result(result: EvaluationResult, title: str) -> None:
     """One row a metric, one column a cut-off, and how many queries the means leave out."""
-    names = list(dict.fromkeys(key.partition("@")[0] for key in result))
-    cut_offs = list(result.tally.counts)
+    cut_offs, undefined = list(result.tally.counts), result.undefined
     rows = [
-        [name, *(format_value(result[name + k]) for k in cut_offs), str(result.undefined.get(name + cut_offs[0], ""))]
-        for name in names
+        [name, *cells, str(undefined.get(name + cut_offs[0], undefined.get(name, "")))]
+        for name, cells in result.cells().items()
     ]
     print_table(title, ["metric", *(k or "all" for k in cut_offs), "undefined"], rows)

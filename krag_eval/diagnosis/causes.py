@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krag_eval.columns import BoolArray, FloatArray, IntArray, Side
+from krag_eval.columns import BoolArray, FloatArray, IntArray
 from krag_eval.diagnosis.nearness import nearest_of
-from krag_eval.id_rows import IdBatch
+from krag_eval.id_rows import with_documents
 from krag_eval.judgments import Judgments, identity_keys
 from krag_eval.matching import Batch
 from krag_eval.repeats import earlier_equal
@@ -75,16 +75,6 @@ def decide(detail: Detail, failed: BoolArray, k: int | None, doc_key: str, near:
     cause = np.select(list(by_cause.values()), list(range(len(by_cause))))
     names = list(by_cause)
     return Decided([names[c] for c in cause.tolist()], rank, nearest.rank, nearest.similarity, position)
-
-
-def with_documents(batch: Batch) -> Batch:
-    """The batch itself, or for bare ids the same queries with documents."""
-    if not isinstance(batch, IdBatch):
-        return batch
-    actual = [[{"id": id_} for id_ in row] for row in batch.actual.rows]
-    predicted = [[{"id": id_} for id_ in row] for row in batch.predicted.rows]
-    keys = (batch.settings.id_key, batch.settings.grade_key)
-    return Batch(Side("actual", actual, *keys), Side("predicted", predicted, *keys), batch.settings)
 
 
 def repeated_positions(batch: Batch) -> IntArray:

@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 
-from krag_eval.checks import check_cut_offs, check_threshold
+from krag_eval.checks import TokenBudget, check_cut_offs, check_threshold
 from krag_eval.columns import FloatArray, IntArray
-from krag_eval.diagnosis.causes import FOUND, decide, repeated_positions, with_documents
+from krag_eval.diagnosis.causes import FOUND, decide, repeated_positions
 from krag_eval.diagnosis.records import Ceilings, Diagnosis, Miss
 from krag_eval.documents import Document, as_document
 from krag_eval.errors import InvalidInputError
+from krag_eval.id_rows import with_documents
 from krag_eval.judgments import Judgments
 from krag_eval.matching import Batch
 from krag_eval.results import Detail, EvaluationResult
@@ -52,7 +53,7 @@ def diagnose(
         raise InvalidInputError(
             "This result was streamed and kept no documents, so misses cannot be diagnosed. Use `evaluate` for it."
         )
-    cut_off = _largest_cut_off(result) if k is None else check_cut_offs(k)[0]
+    cut_off = _largest_cut_off(result) if k is None else _check_rank(k)
     if not check_threshold(near, "near"):
         raise InvalidInputError("`near` must be above 0 and at most 1, got 0. Give a share such as 0.6.")
     detail, judged = result.detail, result.detail.judged
@@ -86,9 +87,17 @@ def diagnose(
     )
 
 
+def _check_rank(k: object) -> int | None:
+    cut_off = check_cut_offs(k)[0]
+    if isinstance(cut_off, TokenBudget):
+        raise InvalidInputError(f"`k` must be a number of ranks for a diagnosis, got {k!r:.40}. Give one such as 10.")
+    return cut_off
+
+
 def _largest_cut_off(result: EvaluationResult) -> int | None:
+    """The largest number of ranks; None, for all ranks, where the result has that or none but token budgets."""
     cut_offs = [key.removeprefix("@") for key in result.tally.counts]
-    return None if "" in cut_offs else max(map(int, cut_offs))
+    return None if "" in cut_offs else max((int(k) for k in cut_offs if k.isdecimal()), default=None)
 
 
 def _document_at(batch: Batch, query: int, rank: int) -> Document | None:

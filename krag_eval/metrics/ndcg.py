@@ -14,7 +14,7 @@ _LN2 = math.log(2)
 _TINY = 2.0**-900
 
 
-def ndcg(judged: Judgments, k: CutOff = None, *, gain: str = "exponential") -> FloatArray:
+def ndcg(judged: Judgments, k: CutOff = None, *, gain: str = "exponential", cut_ideal: bool = True) -> FloatArray:
     """Discounted gain of the first `k` ranks, relative to the ideal ranking.
 
         DCG@k  = largest sum over ranks r <= k of gain(grade of the gold document that r is given) / log2(r + 1)
@@ -24,6 +24,13 @@ def ndcg(judged: Judgments, k: CutOff = None, *, gain: str = "exponential") -> F
     that it matches, each gold document at most one rank.
 
     Shape: (n_queries,), float64. Range: 0 to 1, higher is better. NaN where a query has no gold document.
+
+    Args:
+        judged: Who earned what.
+        k: The cut-off.
+        gain: `"exponential"` or `"linear"`.
+        cut_ideal: Whether the ideal ranking is cut at k too. Under a token budget it is not: how many ranks fit
+            depends on the chunks, and the ideal must not.
 
     Edge cases:
         * Nothing retrieved: 0.
@@ -38,7 +45,7 @@ def ndcg(judged: Judgments, k: CutOff = None, *, gain: str = "exponential") -> F
     order = np.lexsort((-gains, judged.gold_query))
     query = judged.gold_query[order]
     rank = np.arange(1, len(query) + 1) - np.searchsorted(query, query, side="left")
-    values = judged.fixed_point(query, gains[order] * discounts[rank]) * within(query, rank, k)
+    values = judged.fixed_point(query, gains[order] * discounts[rank]) * within(query, rank, k if cut_ideal else None)
     ideal = sum_by_query(query, values, len(judged))
     # Between grades that differ in their last bits rounding can make another order the best one.
     reached = np.minimum(judged.dcg(gains, discounts, k), ideal)

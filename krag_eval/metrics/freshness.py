@@ -1,0 +1,129 @@
+"""Freshness: how recent are the documents that were retrieved?"""
+
+from __future__ import annotations
+
+import functools
+import math
+from datetime import UTC, date, datetime
+
+import numpy as np
+
+from krag_eval.columns import BoolArray, FloatArray, IntArray
+from krag_eval.errors import InvalidInputError
+from krag_eval.judgments import CutOff, Judgments, within
+from krag_eval.matching import Batch
+from krag_eval.shapes import as_number, shape_of, split_pair
+
+SECONDS_PER_DAY = 86_400.0
+
+
+def freshness(
+    judged: Judgments, k: CutOff = None, *, batch: Batch, half_life: float, now: str, date_key: str = "date"
+) -> FloatArray:
+    """The mean freshness of the documents with a date among the first `k` ranks.
+
+        freshness@k = mean over the dated ranks r <= k of 2^(-age(r) / half_life), with age(r) >= 0
+
+    Shape: (n_queries,), float64. Range: above 0 to 1, higher is more recent. NaN where no document within k has a date;
+    gold documents play no part. `undated@k` beside it says which share of the ranks has none.
+
+    Args:
+        judged: How many documents were retrieved.
+        k: The cut-off.
+        batch: The documents; a date is read from the metadata under `date_key`.
+        half_life: After how many days a document is half as fresh, above 0.
+        now: The day or time that ages are counted from, in ISO 8601; UTC where no zone is given.
+        date_key: The metadata key of the date: a date, a datetime, a string in ISO 8601, or seconds since 1970.
+
+    Edge cases:
+        * A date after `now` has age 0.
+
+    Source: exponential decay by half-life, as in the time-weighted retrieval that frameworks offer.
+    """
+    ages = _ages(batch, _as_moment(now, "now"), date_key)
+    if not half_life > 0:
+        raise InvalidInputError(f"`half_life` must be a number of days above 0, got {half_life!r:.40}.")
+    dated = np.flatnonzero(~np.isnan(ages))
+    query, inside = _within(batch, dated, k)
+    fresh = np.exp2(-np.maximum(ages[dated], 0.0) / half_life)
+    count = np.bincount(query[inside], minlength=len(judged))
+    total = np.bincount(query[inside], weights=fresh[inside], minlength=len(judged))
+    return np.asarray(np.divide(total, count, out=np.full(len(judged), np.nan), where=count > 0))
+
+
+def undated(judged: Judgments, k: CutOff = None, *, batch: Batch, now: str, date_key: str = "date") -> FloatArray:
+    """The share of the first `k` ranks without a date, which `freshness` leaves out.
+
+        undated@k = ranks within k without a date / min(k, number retrieved)
+
+    Shape: (n_queries,), float64. Range: 0 to 1. NaN where nothing was retrieved.
+
+    Args:
+        judged: How many documents were retrieved.
+        k: The cut-off.
+        batch: The documents.
+        now: As for `freshness`.
+        date_key: As for `freshness`.
+
+    Edge cases:
+        * What cannot be read as a date is none.
+
+    Source: the number that every mean over dated documents has to be read with.
+    """
+    without = np.flatnonzero(np.isnan(_ages(batch, _as_moment(now, "now"), date_key)))
+    query, inside = _within(batch, without, k)
+    out_of = judged.retrieved_within(k)
+    count = np.bincount(query[inside], minlength=len(judged))
+    return np.asarray(np.divide(count, out_of, out=np.full(len(judged), np.nan), where=out_of > 0))
+
+
+def _within(batch: Batch, positions: IntArray, k: CutOff) -> tuple[IntArray, BoolArray]:
+    query = batch.predicted.query_of(positions)
+    return query, within(query, positions - batch.predicted.offsets[query] + 1, k)
+
+
+def _ages(batch: Batch, now: datetime, date_key: str) -> FloatArray:
+    """The age of each retrieved document in days; NaN where it has no date."""
+    return np.array([_age(document, now, date_key) for document in batch.predicted.documents], dtype=np.float64)
+
+
+def _age(document: object, now: datetime, date_key: str) -> float:
+    inner, _ = split_pair(document)
+    shape = shape_of(inner)
+    given = None if shape is None else shape.metadata(inner).get(date_key)
+    if given is None and shape is not None and shape.own_keys and isinstance(inner, dict):
+        given = inner.get(date_key)
+    moment = _moment(given)
+    return math.nan if moment is None else (now - moment).total_seconds() / SECONDS_PER_DAY
+
+
+def _as_moment(given: object, name: str) -> datetime:
+    moment = _moment(given)
+    if moment is None:
+        raise InvalidInputError(f"`{name}` must be a date in ISO 8601, such as 2026-01-31, got {given!r:.60}.")
+    return moment
+
+
+def _moment(given: object) -> datetime | None:
+    if isinstance(given, datetime):
+        return given if given.tzinfo is not None else given.replace(tzinfo=UTC)
+    if isinstance(given, date):
+        return datetime(given.year, given.month, given.day, tzinfo=UTC)
+    if isinstance(given, str):
+        return _parse(given)
+    seconds = as_number(given)
+    if seconds is None:
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+@functools.lru_cache(maxsize=100_000)
+def _parse(given: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(given.strip())
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
