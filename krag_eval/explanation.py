@@ -9,6 +9,7 @@ import numpy as np
 from krag_eval.documents import Document, as_document
 from krag_eval.judgments import Judgments
 from krag_eval.matching import Batch, Matches
+from krag_eval.nearness import nearest_of, one_query
 from krag_eval.settings import Settings
 
 
@@ -38,12 +39,14 @@ class GoldOutcome:
         is_counted: Whether it is a gold document; one judged not relevant (grade 0) is none.
         repeat_of: The place of an earlier gold document that is the same, else None. Both count as one.
         match: How it was found, at its best rank; None where it was missed or is not counted.
+        nearest: Where it was missed, the most similar retrieved text, if one is near (0.6 of the threshold).
     """
 
     document: Document
     is_counted: bool
     repeat_of: int | None
     match: Match | None
+    nearest: Match | None = None
 
     @property
     def is_missed(self) -> bool:
@@ -141,18 +144,37 @@ def explain(batch: Batch, matches: Matches, judged: Judgments, index: int, query
     )
     # Gold documents that are the same have one number; those that are not counted have none.
     numbers = judged.gold_number[gold_start:gold_stop].tolist()
+    nearest = _nearest(batch, judged, index)
     gold = tuple(
         GoldOutcome(
             document=as_document(document, id_key=settings.id_key, grade_key=settings.grade_key, is_gold=True),
             is_counted=number >= 0,
             repeat_of=numbers.index(number) if number >= 0 and numbers.index(number) < place else None,
             match=next((m for m in found if number >= 0 and numbers[m.gold] == number and m.rank in relevant), None),
+            nearest=nearest.get(number),
         )
         for place, (document, number) in enumerate(
             zip(batch.actual.documents[gold_start:gold_stop], numbers, strict=True)
         )
     )
     return Explanation(index, query, gold, ranks, batch.predicted.errors.get(index))
+
+
+def _nearest(batch: Batch, judged: Judgments, index: int) -> dict[int, Match]:
+    """For each gold document of the query that no rank matches, by its number, the text that comes near."""
+    start, stop = batch.actual.offsets[index : index + 2].tolist()
+    numbers = judged.gold_number[start:stop]
+    missed = np.where(np.append(judged.gold_rank == 0, False)[numbers], numbers, -1)
+    if (missed < 0).all():
+        return {}
+    alone = one_query(batch, index)
+    found = nearest_of(alone, missed, len(judged.gold_rank))
+    places = {int(number): place for place, number in reversed(list(enumerate(missed.tolist()))) if number >= 0}
+    return {
+        number: Match(place, int(found.rank[number]), alone.settings.methods[-1], float(found.similarity[number]))
+        for number, place in places.items()
+        if found.rank[number]
+    }
 
 
 def _earlier_equal(documents: list[Document], settings: Settings) -> dict[int, int]:
@@ -184,7 +206,8 @@ def _what_became(outcome: GoldOutcome) -> str:
     if outcome.repeat_of is not None:
         return f"the same as [{outcome.repeat_of}]"
     if outcome.match is None:
-        return "missed"
+        near = outcome.nearest
+        return "missed" + (f", the nearest is rank {near.rank} ({near.similarity:.3f})" if near is not None else "")
     return f"found at rank {outcome.match.rank} by {outcome.match.method} ({outcome.match.similarity:.3f})"
 
 

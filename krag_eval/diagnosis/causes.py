@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from krag_eval.columns import BoolArray, FloatArray, IntArray
-from krag_eval.diagnosis.nearness import nearest_of
 from krag_eval.id_rows import with_documents
 from krag_eval.judgments import Judgments, identity_keys
 from krag_eval.matching import Batch
+from krag_eval.nearness import nearest_of
 from krag_eval.repeats import earlier_equal
 from krag_eval.results import Detail
 from krag_eval.shapes import as_id, shape_of, split_pair

@@ -15,9 +15,8 @@ from krag_eval.errors import InvalidInputError
 from krag_eval.id_rows import with_documents
 from krag_eval.judgments import Judgments
 from krag_eval.matching import Batch
+from krag_eval.nearness import NEAR
 from krag_eval.results import Detail, EvaluationResult
-
-NEAR = 0.6
 
 
 def diagnose(

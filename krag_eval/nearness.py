@@ -6,11 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from krag_eval.columns import FloatArray, IntArray
+from krag_eval.columns import FloatArray, IntArray, Side
+from krag_eval.id_rows import with_documents
 from krag_eval.matching import Batch
 from krag_eval.matching.found import Found
 from krag_eval.matching.rouge import pairs_above
 from krag_eval.settings import ROUGE_METHODS, Settings
+
+NEAR = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,21 @@ class Nearest:
     similarity: FloatArray
 
 
-def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float) -> Nearest:
+def one_query(batch: Batch, index: int) -> Batch:
+    """Query `index` of a batch by itself."""
+    full = with_documents(batch)
+    sides = [
+        Side(side.name, [side.documents[slice(*side.offsets[index : index + 2].tolist())]], *_keys(batch.settings))
+        for side in (full.actual, full.predicted)
+    ]
+    return Batch(sides[0], sides[1], batch.settings)
+
+
+def _keys(settings: Settings) -> tuple[str | None, str]:
+    return settings.id_key, settings.grade_key
+
+
+def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float = NEAR) -> Nearest:
     """The nearest retrieved text of each gold document, at any rank.
 
     Similarity is the ROUGE of the settings' own method. Methods that know only yes and no are measured by ROUGE-1
