@@ -21,6 +21,7 @@ _PROGRAMS = (
     "ranx",
     "numpy",
     "rapidfuzz",
+    "scipy",
 )
 _INTRODUCTION = """\
 # Benchmarks
@@ -70,6 +71,15 @@ Each in a process of its own, fed from a generator or a file through `evaluate_s
 highest resident set, interpreter and imports included. Stream, file and one-shot call gave the same bits.
 """,
     "long": "One gold and one retrieved text, in a process of its own. What was asked for is seconds, not hours.\n",
+    "runner": """\
+`run_retriever` in a process of its own, fingerprint of the question set and copies of all documents included. The
+in-memory retriever returns ten documents of 150 letters each with a score and metadata; the one of 100 ms sleeps.
+""",
+    "compare": """\
+Each in a process of its own. From results: statistics and what became of the misses. From runs: scoring too. With
+slices: the same over again for five types of questions. How well the statistics hold is in
+[statistics.md](statistics.md).
+""",
     "import": "`python -X importtime`, the best of five.\n",
 }
 

@@ -11,7 +11,7 @@ import sys
 import time
 from dataclasses import replace
 
-from benchmarks import containment, growth, ids, imports, korean, memory, page, rouge, sweep
+from benchmarks import comparing, containment, growth, ids, imports, korean, memory, page, rouge, runner, sweep
 from benchmarks.harness import HEADINGS, CheckError, Row, Topic
 
 TOPICS: dict[str, Topic] = {
@@ -23,6 +23,8 @@ TOPICS: dict[str, Topic] = {
     "growth": growth.run,
     "memory": memory.run,
     "long": memory.run_long,
+    "runner": runner.run,
+    "compare": comparing.run,
     "import": imports.run,
 }
 _WIDTHS = (72, 42, 10, 10, 10, 15, 7)

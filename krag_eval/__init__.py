@@ -33,10 +33,31 @@ from krag_eval.tokenizers import TOKENIZERS, Tokenizer
 
 if _typing.TYPE_CHECKING:
     from krag_eval.calibration import Calibration, calibrate
+    from krag_eval.comparison import Comparison, compare
     from krag_eval.diagnosis import Diagnosis, Miss, diagnose
-    from krag_eval.evalset import EvalSet, Question, Run, RunRow, read_evalset, read_run, write_evalset, write_run
+    from krag_eval.evalset import (
+        EvalSet,
+        Latency,
+        Question,
+        Run,
+        RunRow,
+        as_evalset,
+        evalset_from_rows,
+        evalset_to_rows,
+        read_corpus,
+        read_evalset,
+        read_run,
+        stream_pairs,
+        write_evalset,
+        write_run,
+    )
+    from krag_eval.gate import GateReport, Policy, assert_retrieval, check_gate, read_policy
+    from krag_eval.intervals import intervals_of
     from krag_eval.live import Departure, LiveCounters, LiveScorer, RetrievalSink, ScoredRetrieval
+    from krag_eval.retrievers import RetrieverScores, evaluate_retrievers
+    from krag_eval.rows import to_deepeval_rows, to_ragas_rows
     from krag_eval.run_evaluation import evaluate_run
+    from krag_eval.runner import RunProgress, RunStoppedError, arun_retriever, run_retriever
     from krag_eval.threshold_sweep import Sweep, sweep
 
 __all__ = [
@@ -45,6 +66,7 @@ __all__ = [
     "TOKENIZERS",
     "AveragingMethod",
     "Calibration",
+    "Comparison",
     "Departure",
     "Diagnosis",
     "Document",
@@ -53,24 +75,30 @@ __all__ = [
     "EvaluationResult",
     "EvaluationStart",
     "Explanation",
+    "GateReport",
     "InvalidInputError",
     "Judgments",
     "KragDocument",
     "KragEvalError",
     "KragEvalWarning",
+    "Latency",
     "LiveCounters",
     "LiveScorer",
     "MatchingCriteria",
     "Miss",
     "MissingDependencyError",
     "OfflineRetrievalEvaluators",
+    "Policy",
     "QueryResult",
     "Question",
     "RAGEvaluator",
     "RetrievalSink",
+    "RetrieverScores",
     "RougeOfflineRetrievalEvaluators",
     "Run",
+    "RunProgress",
     "RunRow",
+    "RunStoppedError",
     "ScoredRetrieval",
     "Scorer",
     "Sweep",
@@ -78,24 +106,61 @@ __all__ = [
     "TokenizerType",
     "UnknownMetricError",
     "__version__",
+    "arun_retriever",
     "as_document",
+    "as_evalset",
+    "assert_retrieval",
     "calibrate",
+    "check_gate",
+    "compare",
     "diagnose",
+    "evalset_from_rows",
+    "evalset_to_rows",
     "evaluate",
     "evaluate_all",
     "evaluate_ids",
+    "evaluate_retrievers",
     "evaluate_run",
     "evaluate_stream",
+    "intervals_of",
     "normalize",
+    "read_corpus",
     "read_evalset",
+    "read_policy",
     "read_run",
+    "run_retriever",
+    "stream_pairs",
     "sweep",
+    "to_deepeval_rows",
+    "to_ragas_rows",
     "write_evalset",
     "write_run",
 ]
 
 # Loaded when they are first asked for: who only scores lists does not pay for files, threads and processes.
 _LAZY = {
+    "Latency": "evalset",
+    "evalset_to_rows": "evalset",
+    "evalset_from_rows": "evalset",
+    "stream_pairs": "evalset",
+    "read_corpus": "evalset",
+    "intervals_of": "intervals",
+    "to_deepeval_rows": "rows",
+    "to_ragas_rows": "rows",
+    "RetrieverScores": "retrievers",
+    "evaluate_retrievers": "retrievers",
+    "Comparison": "comparison",
+    "compare": "comparison",
+    "as_evalset": "evalset",
+    "RunProgress": "runner",
+    "RunStoppedError": "runner",
+    "run_retriever": "runner",
+    "arun_retriever": "runner",
+    "read_policy": "gate",
+    "check_gate": "gate",
+    "assert_retrieval": "gate",
+    "Policy": "gate",
+    "GateReport": "gate",
     "sweep": "threshold_sweep",
     "Sweep": "threshold_sweep",
     "calibrate": "calibration",

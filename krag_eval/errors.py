@@ -3,7 +3,8 @@
     KragEvalError
     ├── InvalidInputError (ValueError)          a value that was passed cannot be used
     │   └── UnknownMetricError (KeyError)       a metric or result key that does not exist
-    └── MissingDependencyError (ImportError)    an optional package is not installed
+    ├── MissingDependencyError (ImportError)    an optional package is not installed
+    └── RunStoppedError (RuntimeError)          a run was given up; krag_eval/runner/failures.py
 
     KragEvalWarning (UserWarning)               the result stands, but look at this
 
@@ -76,6 +77,6 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     """
     import difflib  # only a mistake needs it
 
-    close = difflib.get_close_matches(str(name).lower(), {k.lower(): k for k in known}, n=1)
     by_lower = {k.lower(): k for k in known}
+    close = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
     return f" Did you mean {by_lower[close[0]]!r}?" if close else ""

@@ -28,17 +28,28 @@ def read_jsonl(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, An
     except OSError as error:
         raise InvalidInputError(f"{path}: cannot be read ({error.strerror or error}). Check the path.") from error
     with lines:
-        for line_number, line in enumerate(lines, 1):
-            place = f"{path}:{line_number}"
-            if line_number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            if line.strip():
-                yield place, _parse(line, place)
+        yield from parse_jsonl(lines, path)
+
+
+def parse_jsonl(
+    lines: Iterable[bytes], path: str | os.PathLike[str], first: int = 1
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of lines that were read from `path`, from line `first` on, as `read_jsonl` gives them.
+
+    Raises:
+        InvalidInputError: A line is no JSON object.
+    """
+    for line_number, line in enumerate(lines, first):
+        place = f"{path}:{line_number}"
+        if line_number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if line.strip():
+            yield place, _parse(line, place)
 
 
 def _parse(line: bytes, place: str) -> dict[str, Any]:
     try:
-        row = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
+        row = _DECODER.decode(line.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"{place}: not UTF-8 at byte {error.start} of the line. Save it as UTF-8.") from None
     except RecursionError:
@@ -58,6 +69,9 @@ def _reason(error: ValueError) -> str:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)  # `json.loads` would make one for each line
 
 
 def write_atomically(path: str | os.PathLike[str], parts: Iterable[str]) -> None:

@@ -167,6 +167,8 @@ def read_text(document: Any, shape: Shape) -> str | None:
 
 def as_number(value: object) -> float | None:
     """The value as a float; None where it is no number (a bool is none)."""
+    if type(value) is float:  # by far the most common, and the check of the abstract class is slow
+        return value
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     try:

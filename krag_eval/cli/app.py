@@ -8,8 +8,16 @@ from typing import Annotated
 import typer
 
 from krag_eval import __version__
+from krag_eval.cli.compare import compare
+from krag_eval.cli.convert import parse_columns, run_convert
 from krag_eval.cli.demo import run_demo
+from krag_eval.cli.doctor import doctor
+from krag_eval.cli.gate import gate
 from krag_eval.cli.evaluate import parse_cut_offs, parse_names, parse_threshold, run_evaluate
+from krag_eval.cli.reanchor import reanchor
+from krag_eval.cli.run import run_run
+from krag_eval.cli.validate import validate
+from krag_eval.cli.verify import verify
 
 app = typer.Typer(
     name="krag-eval",
@@ -66,6 +74,9 @@ def evaluate(
     grade_key: Annotated[str, typer.Option(help="Read grades from the metadata under this key.")] = "relevance",
     precision_denominator: Annotated[str, typer.Option(help="retrieved, or k as TREC does.")] = "retrieved",
     gain: Annotated[str, typer.Option(help="exponential (2^grade - 1) or linear.")] = "exponential",
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="Show the 95 % interval of every value. Needs scipy (extra stats).")
+    ] = False,
     json_out: Annotated[
         Path | None, typer.Option("--json", help="Write the results as JSON; `-` prints them instead of the tables.")
     ] = None,
@@ -82,6 +93,7 @@ def evaluate(
         level=level,
         doc_key=doc_key,
         proxy=proxy,
+        intervals=intervals,
         match_method=parse_names(match) or [],
         threshold=parse_threshold(threshold),
         rouge_measure=rouge_measure,
@@ -94,6 +106,104 @@ def evaluate(
         gain=gain,
         **({"normalize": None} if raw_text else {}),
     )
+
+
+@app.command()
+def run(
+    evalset: Annotated[Path, typer.Argument(metavar="EVALSET", help="Questions, in any format that evaluate reads.")],
+    retriever: Annotated[
+        str,
+        typer.Option(
+            metavar="MODULE:OBJECT",
+            help="A retriever, a function from a question to documents, or a class or function that makes a retriever; "
+            "modules of the current directory are found.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The run, JSONL. One that is there already is gone on with.")],
+    k: Annotated[int, typer.Option("--k", "-k", help="How many documents of each answer are kept.")],
+    concurrency: Annotated[int, typer.Option(help="How many questions are asked at a time.")] = 8,
+    timeout: Annotated[float | None, typer.Option(help="Seconds for one attempt.")] = None,
+    retries: Annotated[int, typer.Option(help="How often a question that fails is asked again.")] = 2,
+    max_error_rate: Annotated[
+        float | None, typer.Option(help="Give up when more than this share of the questions fails, 0 to 1.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="What the run is called; OBJECT by default.")] = None,
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="What to record, such as chunk_size=500; repeatable.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Go on with a run that is there.")] = True,
+    retry_errors: Annotated[
+        bool, typer.Option("--retry-errors", help="Ask questions again that failed in a run that is there.")
+    ] = False,
+    json_out: Annotated[
+        Path | None, typer.Option("--json", help="Write the summary as JSON; `-` prints it instead of the text.")
+    ] = None,
+) -> None:
+    """Run a retriever over an evaluation set, to be stopped, resumed and scored."""
+    run_run(
+        evalset,
+        retriever,
+        k=k,
+        out=out,
+        name=name,
+        parameters=param or [],
+        json_out=json_out,
+        concurrency=concurrency,
+        timeout=timeout,
+        retries=retries,
+        max_error_rate=max_error_rate,
+        resume=resume,
+        retry_errors=retry_errors,
+    )
+
+
+@app.command()
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="An evaluation set or a run; BEIR: the folder.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; BEIR: the folder.")],
+    from_format: Annotated[
+        str | None, typer.Option("--from", metavar="FORMAT", help="The format of IN, where it does not show.")
+    ] = None,
+    to_format: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="FORMAT",
+            help="jsonl, json, csv, tsv, parquet, trec, beir, llama_index, ragas or squad; by the ending by default.",
+        ),
+    ] = None,
+    kind: Annotated[str | None, typer.Option(help="evalset or run, where IN holds both.")] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="FIELD=COLUMN,...", help="Columns with other names: question=query,gold=pos.")
+    ] = None,
+    queries: Annotated[Path | None, typer.Option(help="The texts of the queries, for TREC qrels.")] = None,
+    evalset: Annotated[Path | None, typer.Option(help="The questions of a run, for rows of ragas.")] = None,
+    id_key: Annotated[str | None, typer.Option(help="Read ids from the metadata under this key alone.")] = None,
+    grade_key: Annotated[str, typer.Option(help="Read grades from the metadata under this key.")] = "relevance",
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it is there.")] = False,
+) -> None:
+    """Convert an evaluation set or a run; what the new format cannot hold is named on stderr."""
+    run_convert(
+        source,
+        target,
+        from_format=from_format,
+        to_format=to_format,
+        kind=kind,
+        force=force,
+        evalset=evalset,
+        queries=queries,
+        columns=parse_columns(columns),
+        id_key=id_key,
+        grade_key=grade_key,
+    )
+
+
+app.command()(compare)
+app.command()(gate)
+app.command()(validate)
+app.command()(reanchor)
+app.command()(doctor)
+app.command()(verify)
 
 
 @app.command()

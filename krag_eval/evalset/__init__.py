@@ -1,21 +1,30 @@
 """Question sets and runs: their records, and the files that they come from."""
 
+from krag_eval.evalset.corpus import read_corpus
 from krag_eval.evalset.evalset import EvalSet, as_evalset
+from krag_eval.evalset.formats.hf import evalset_from_rows, evalset_to_rows
+from krag_eval.evalset.latency import Latency
 from krag_eval.evalset.question import DOC_KEY, LEVELS, Question
 from krag_eval.evalset.reading import read_evalset, read_run, write_evalset, write_run
 from krag_eval.evalset.run import RetrieverError, Run, RunRow
+from krag_eval.evalset.streaming import stream_pairs
 
 __all__ = [
     "DOC_KEY",
     "LEVELS",
     "EvalSet",
+    "Latency",
     "Question",
     "RetrieverError",
     "Run",
     "RunRow",
     "as_evalset",
+    "evalset_from_rows",
+    "evalset_to_rows",
+    "read_corpus",
     "read_evalset",
     "read_run",
+    "stream_pairs",
     "write_evalset",
     "write_run",
 ]

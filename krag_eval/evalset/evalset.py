@@ -102,8 +102,7 @@ class EvalSet(Sequence[Question]):
         kept = [
             question
             for question in self
-            if (keep is None or keep(question))
-            and all(_value(question, name) == value for name, value in values.items())
+            if (keep is None or keep(question)) and all(question.value(name) == value for name, value in values.items())
         ]
         return EvalSet(kept, name=self.name)
 
@@ -160,12 +159,6 @@ def _as_question(given: object, place: str) -> Question:
         return Question.from_dict(given)
     except InvalidInputError as error:
         raise InvalidInputError(f"{place}: {error}") from None
-
-
-def _value(question: Question, name: str) -> object:
-    if name in Question.__slots__:
-        return getattr(question, name)
-    return question.metadata.get(name, question.further.get(name))
 
 
 def _is_missing(value: object) -> bool:

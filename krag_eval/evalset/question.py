@@ -69,6 +69,12 @@ class Question:
             if not isinstance(getattr(self, name), Mapping):
                 raise InvalidInputError(f"`{name}` is {describe_type(getattr(self, name))}. It must be a mapping.")
 
+    def value(self, name: str) -> object:
+        """The value of a field, of a key of the metadata or of a field that was kept; None where there is none."""
+        if name in type(self).__slots__:
+            return getattr(self, name)
+        return self.metadata.get(name, self.further.get(name))
+
     @property
     def is_negative(self) -> bool:
         """Whether nothing answers it: there is no gold document at any level."""

@@ -1,54 +1,212 @@
-"""Question sets and runs from files and into files, by the ending of the name or a format named."""
+"""Question sets and runs from files and into files, in the format that is named or that the file shows."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset.evalset import EvalSet
-from krag_eval.evalset.formats import jsonl
-from krag_eval.evalset.run import Run
+from krag_eval.evalset.formats import beir, hf, own
+from krag_eval.evalset.formats.checking import check_documents
+from krag_eval.evalset.formats.choosing import (
+    EVALSET,
+    RUN,
+    StrPath,
+    format_to_write,
+    no_reader,
+    no_writer,
+    open_source,
+)
+from krag_eval.evalset.formats.source import Source, stem
+from krag_eval.evalset.formats.table import FORMATS
+from krag_eval.evalset.formats.topics import fill_in
+from krag_eval.evalset.formats.writing import Writing
+from krag_eval.evalset.question import Question
+from krag_eval.evalset.run import Run, RunRow
 
 
-def read_evalset(path: str | os.PathLike[str], *, id_key: str | None = None, grade_key: str = "relevance") -> EvalSet:
+def read_evalset(
+    path: StrPath,
+    *,
+    format: str | None = None,  # noqa: A002 - the word that pandas, polars and the command line use
+    id_key: str | None = None,
+    grade_key: str = "relevance",
+    columns: Mapping[str, str] | None = None,
+    queries: StrPath | None = None,
+) -> EvalSet:
     """Read a set of questions.
 
     Args:
-        path: The file.
+        path: The file, or a BEIR folder.
+        format: A name of `FORMATS`; by default what the ending and the beginning of the file show.
         id_key: The key of the metadata under which ids will be read; gold documents need nothing else then.
         grade_key: The key of the metadata under which grades will be read.
+        columns: For rows with other names, the column of each field of `Question`: `{"question": "query"}`.
+        queries: A file with the texts of the queries, for TREC qrels, which have ids alone.
 
     Raises:
         InvalidInputError: The file cannot be read; the message begins with `path:line:` where a line is at fault.
+        MissingDependencyError: The format needs a package that is not installed.
     """
-    evalset = jsonl.read_evalset(path, id_key=id_key, grade_key=grade_key)
-    if not evalset:
+    questions: dict[str, Question] = {}
+    for place, question in iterate_questions(path, format=format, id_key=id_key, grade_key=grade_key, columns=columns):
+        if question.id in questions:
+            raise InvalidInputError(f"{place}: the question id {question.id!r} stands twice. Ids must be unique.")
+        questions[question.id] = question
+    if not questions:
         raise InvalidInputError(f"{path}: holds no question. Each line must be one question as a JSON object.")
-    return evalset
+    name = beir.root_of(os.fspath(path)).name if beir.is_beir(os.fspath(path)) else stem(path)
+    evalset = EvalSet(questions.values(), name=name)
+    return evalset if queries is None else fill_in(evalset, queries)
 
 
-def write_evalset(evalset: EvalSet, path: str | os.PathLike[str]) -> None:
-    """Write a set of questions, whole or not at all."""
-    jsonl.write_evalset(evalset, path)
+def iterate_questions(
+    path: StrPath,
+    *,
+    format: str | None = None,  # noqa: A002 - as above
+    id_key: str | None = None,
+    grade_key: str = "relevance",
+    columns: Mapping[str, str] | None = None,
+) -> Iterator[tuple[str, Question]]:
+    """Each question of a file with its place, as `path:line` where there are lines; ids may repeat.
+
+    The arguments are those of `read_evalset`.
+
+    Raises:
+        InvalidInputError: The file cannot be read.
+        MissingDependencyError: The format needs a package that is not installed.
+    """
+    source, name = open_source(path, format, has_columns=bool(columns))
+    read = FORMATS[name].questions
+    if read is None or (columns and FORMATS[name].container is None):
+        raise no_reader(source.path, name, "rows with columns" if columns else EVALSET)
+    for place, question in hf.questions(source, columns) if columns else read(source):
+        check_documents(place, "gold", question.gold, id_key=id_key, grade_key=grade_key, is_gold=True)
+        yield place, question
+
+
+def write_evalset(
+    evalset: EvalSet,
+    path: StrPath,
+    *,
+    format: str | None = None,  # noqa: A002 - as above
+    id_key: str | None = None,
+    grade_key: str = "relevance",
+) -> None:
+    """Write a set of questions, whole or not at all; what the format cannot hold is named in a warning.
+
+    Args:
+        evalset: The questions.
+        path: The file, or for BEIR the folder, which must not be there.
+        format: A name of `FORMATS`; by default the one of the ending.
+        id_key: Where a format has one id a document: read it from the metadata under this key.
+        grade_key: Where a format has one grade a document: read it from the metadata under this key.
+
+    Raises:
+        InvalidInputError: The file cannot be written, the ending tells no format, or it could hold nothing of the set.
+        MissingDependencyError: The format needs a package that is not installed.
+    """
+    name = format_to_write(path, format)
+    writing = Writing(os.fspath(path), name, id_key, grade_key)
+    write = FORMATS[name].write_questions
+    if write is None:
+        raise no_writer(path, name, EVALSET)
+    write(evalset, writing)
+    writing.warn()
 
 
 def read_run(
-    path: str | os.PathLike[str], evalset: EvalSet | None = None, *, name: str | None = None, id_key: str | None = None
+    path: StrPath,
+    evalset: EvalSet | None = None,
+    *,
+    name: str | None = None,
+    format: str | None = None,  # noqa: A002 - as above
+    id_key: str | None = None,
 ) -> Run:
     """Read what a retriever returned.
 
     Args:
-        path: The file, which may be the journal of `run_retriever`.
+        path: The file, which may be the journal of `run_retriever`, also of a run that was cut short.
         evalset: The set that it must be a run of.
-        name: What the run is called; the name of the file without its ending by default.
+        name: What the run is called; by default what the file calls it, else its name without the ending.
+        format: A name of `FORMATS`; by default what the ending and the beginning of the file show.
         id_key: The key of the metadata under which ids will be read.
 
     Raises:
         InvalidInputError: The file cannot be read; the message begins with `path:line:` where a line is at fault.
+        MissingDependencyError: The format needs a package that is not installed.
     """
-    return jsonl.read_run(path, evalset, name=name, id_key=id_key)
+    source, format_name = open_source(path, format)
+    rows: dict[str, RunRow] = {}
+    for place, row in _rankings(source, format_name, id_key):
+        if row.query_id in rows:
+            raise InvalidInputError(f"{place}: the query {row.query_id!r} stands twice. A run has one row a query.")
+        if evalset is not None and evalset.get(row.query_id) is None:
+            raise InvalidInputError(
+                f"{place}: the evaluation set has no question {row.query_id!r}. Is this the run of another set?"
+            )
+        rows[row.query_id] = row
+    header = own.run_header(source) if FORMATS[format_name].rankings is own.rankings else {}
+    return Run(
+        name=name or header.get("name") or stem(path),
+        rows=rows,
+        parameters=header.get("parameters", {}),
+        recorded=header.get("recorded", {}),
+    )
 
 
-def write_run(run: Run, path: str | os.PathLike[str]) -> None:
-    """Write a run, whole or not at all."""
-    jsonl.write_run(run, path)
+def iterate_rankings(
+    path: StrPath,
+    *,
+    format: str | None = None,  # noqa: A002 - as above
+    id_key: str | None = None,
+) -> Iterator[tuple[str, RunRow]]:
+    """Each ranking of a file with its place, as `path:line` where there are lines; queries may repeat.
+
+    The arguments are those of `read_run`.
+
+    Raises:
+        InvalidInputError: The file cannot be read.
+        MissingDependencyError: The format needs a package that is not installed.
+    """
+    yield from _rankings(*open_source(path, format), id_key)
+
+
+def write_run(
+    run: Run,
+    path: StrPath,
+    *,
+    format: str | None = None,  # noqa: A002 - as above
+    evalset: EvalSet | None = None,
+    id_key: str | None = None,
+) -> None:
+    """Write a run, whole or not at all; what the format cannot hold is named in a warning.
+
+    Args:
+        run: The rankings.
+        path: The file.
+        format: A name of `FORMATS`; by default the one of the ending.
+        evalset: The questions, for rows of ragas, which hold both.
+        id_key: Where a format has one id a document: read it from the metadata under this key.
+
+    Raises:
+        InvalidInputError: The file cannot be written, the ending tells no format, or it could hold nothing of the run.
+        MissingDependencyError: The format needs a package that is not installed.
+    """
+    name = format_to_write(path, format)
+    writing = Writing(os.fspath(path), name, id_key, evalset=evalset)
+    write = FORMATS[name].write_rankings
+    if write is None:
+        raise no_writer(path, name, RUN)
+    write(run, writing)
+    writing.warn()
+
+
+def _rankings(source: Source, name: str, id_key: str | None) -> Iterator[tuple[str, RunRow]]:
+    read = FORMATS[name].rankings
+    if read is None:
+        raise no_reader(source.path, name, RUN)
+    for place, row in read(source):
+        check_documents(place, "retrieved", row.retrieved, id_key=id_key)
+        yield place, row

@@ -9,6 +9,7 @@ from typing import Any
 from krag_eval.documents import Document, read_leniently
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset.evalset import EvalSet
+from krag_eval.evalset.latency import Latency
 from krag_eval.shapes import as_id, as_number, describe_type
 
 
@@ -106,6 +107,11 @@ class Run:
     def errors(self) -> dict[str, str]:
         """For questions whose retriever raised, what it said."""
         return {query_id: row.error for query_id, row in self.rows.items() if row.error is not None}
+
+    @property
+    def latency(self) -> Latency | None:
+        """How long the calls took that gave an answer; None where no time was recorded."""
+        return Latency.of(row.seconds for row in self.rows.values() if row.error is None and row.seconds is not None)
 
     def rankings(self, evalset: EvalSet) -> list[Sequence[Document] | RetrieverError]:
         """For each question of the set, in its order, the documents or the error; nothing where there is no row.

@@ -1,0 +1,83 @@
+"""A retriever named on the command line as `module:object`."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from krag_eval import InvalidInputError
+from krag_eval.errors import did_you_mean
+
+
+def load_retriever(path: str) -> Any:
+    """The object that `module:object` names, modules of the current directory included.
+
+    A class, and a function without parameters, is called to make the retriever; everything else is one.
+
+    Raises:
+        InvalidInputError: It cannot be imported, or not be made.
+    """
+    module_name, colon, name = path.partition(":")
+    if not (colon and module_name and name):
+        raise InvalidInputError(f"`--retriever` must be module:object, such as search:bm25, got {path!r:.80}.")
+    if module_name.endswith(".py") or "/" in module_name:
+        written = module_name.removesuffix(".py").strip("./").replace("/", ".")
+        raise InvalidInputError(
+            f"`--retriever` names a file, {module_name!r:.80}. Name the module, as seen from the current directory: "
+            f"{written}:{name}"
+        )
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    found = _guarded(f"`--retriever` {path}", lambda: _import(module_name))
+    for part in name.split("."):
+        if not hasattr(found, part):
+            known = [known for known in dir(found) if not known.startswith("_")]
+            raise InvalidInputError(
+                f"`--retriever` {path}: {module_name!r} has no {part!r}.{did_you_mean(part, known)} "
+                "Name a function, a retriever, or a class."
+            )
+        found = getattr(found, part)
+    return _guarded(f"`--retriever` {path}", found) if _makes_a_retriever(found) else found
+
+
+def _import(module_name: str) -> Any:
+    try:
+        return importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise
+        raise InvalidInputError(
+            f"`--retriever`: there is no module {error.name!r}, neither in the current directory nor installed. "
+            "Check its name, and from where you call."
+        ) from None
+
+
+def _makes_a_retriever(found: object) -> bool:
+    if isinstance(found, type):
+        return True
+    return inspect.isroutine(found) and not inspect.signature(found).parameters
+
+
+def _guarded(what: str, call: Callable[[], Any]) -> Any:
+    """The call's value; what the user's own code raises is told with its place in that code."""
+    try:
+        return call()
+    except (InvalidInputError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # a module that calls sys.exit is a mistake too
+        message = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InvalidInputError(f"{_place_of(error)}{message}. {what} cannot be loaded: mend it first.") from error
+
+
+def _place_of(error: BaseException) -> str:
+    """`path:line: ` of the user's code; empty where it did not come to that."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}: "
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+    theirs = [frame for frame in frames if frame.filename not in (__file__, importlib.__file__)]
+    return f"{theirs[-1].filename}:{theirs[-1].lineno}: " if theirs else ""

@@ -1,0 +1,149 @@
+"""`krag-eval run`: a retriever over an evaluation set, into a file that can be scored and resumed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn
+
+import rich.progress as bars
+import typer
+
+from krag_eval import InvalidInputError, read_evalset
+from krag_eval.cli.loading import load_retriever
+from krag_eval.cli.tables import console, notes
+from krag_eval.files import write_atomically
+from krag_eval.runner import RunProgress
+from krag_eval.runner.recording import Recorder
+from krag_eval.runner.running import plan_run
+
+
+def run_run(
+    evalset: Path,
+    retriever: str,
+    *,
+    k: int,
+    out: Path,
+    name: str | None,
+    parameters: Sequence[str],
+    json_out: Path | None,
+    **options: Any,
+) -> None:
+    """Run the retriever, show how far it is, and say what came of it."""
+    try:
+        questions = read_evalset(evalset)
+        found = load_retriever(retriever)
+        with _Bar() as bar:
+            plan = plan_run(
+                found,
+                questions,
+                k=k,
+                name=name or retriever.partition(":")[2],
+                parameters=parse_parameters(parameters),
+                journal=out,
+                progress=bar.show,
+                **options,
+            )
+            # The rows are in the file: they need not be in memory too.
+            recorder = plan.carry_out(keeps_rows=False)
+    except KeyboardInterrupt as interruption:
+        notes().print(str(interruption) or "Stopped.", markup=False)
+        raise typer.Exit(130) from None
+    summary = _summary(recorder, evalset, out)
+    if recorder.n_done > recorder.n_errors and recorder.most_retrieved < k:
+        notes().print(
+            f"{recorder.name} never returned more than {recorder.most_retrieved} documents, and --k is {k}: "
+            "is the retriever itself set to fewer?",
+            markup=False,
+        )
+    if json_out is not None and str(json_out) != "-":
+        write_atomically(json_out, [json.dumps(summary, indent=2, ensure_ascii=False) + "\n"])
+    if str(json_out) == "-":
+        print(json.dumps(summary, indent=2, ensure_ascii=False))
+    else:
+        _print(summary, recorder)
+
+
+def parse_parameters(given: Sequence[str]) -> dict[str, Any]:
+    """`chunk_size=500` as a name and a value, which is a number, true, false or null where it reads as one."""
+    parameters: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise InvalidInputError(f"`--param` must be name=value, such as chunk_size=500, got {text!r:.80}.")
+        try:
+            parameters[name.strip()] = json.loads(value, parse_constant=_refuse_constant)
+        except ValueError:
+            parameters[name.strip()] = value
+    return parameters
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _summary(recorder: Recorder, evalset: Path, out: Path) -> dict[str, Any]:
+    latency = recorder.latency
+    return {
+        "name": recorder.name,
+        "rows": recorder.n_done,
+        "asked": recorder.n_asked,
+        "errors": recorder.n_errors,
+        "latency": None if latency is None else latency.to_dict(),
+        "run": str(out),
+        "score": shlex.join(["krag-eval", "evaluate", str(evalset), str(out)]),
+    }
+
+
+def _print(summary: Mapping[str, Any], recorder: Recorder) -> None:
+    rows, errors = summary["rows"], summary["errors"]
+    parts = [f"{rows:,} row{'' if rows == 1 else 's'}", f"{errors:,} error{'' if errors == 1 else 's'}"]
+    if summary["asked"] < rows:
+        parts[0] += f" ({rows - summary['asked']:,} of them were there already)"
+    if recorder.latency is not None:
+        parts.append(f"latency {recorder.latency}")
+    lines = [f"{summary['name']}: {', '.join(parts)}", f"The run is in {summary['run']}"]
+    if recorder.first_error is not None:
+        lines.insert(1, f"First error: {recorder.first_error}")
+    for line in [*lines, f"Score it with: {summary['score']}"]:
+        console().print(line, markup=False, soft_wrap=True)
+
+
+class _Bar:
+    """A progress bar on stderr with rate, errors and time left; nothing where that is no terminal."""
+
+    def __init__(self) -> None:
+        self._bar = bars.Progress(
+            bars.TextColumn("{task.description}", markup=False),
+            bars.BarColumn(),
+            bars.MofNCompleteColumn(),
+            bars.TextColumn("{task.fields[rate]}"),
+            bars.TextColumn("{task.fields[errors]}"),
+            bars.TimeRemainingColumn(),
+            console=notes(),
+            # Also where FORCE_COLOR makes rich take a pipe for a terminal.
+            disable=not sys.stderr.isatty(),
+        )
+        self._task: bars.TaskID | None = None
+
+    def __enter__(self) -> _Bar:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def show(self, progress: RunProgress) -> None:
+        if self._bar.disable:
+            return
+        if self._task is None:
+            self._task = self._bar.add_task(progress.name, total=progress.total, rate="", errors="")
+        rate = "" if progress.rate is None else f"{progress.rate:,.1f}/s"
+        errors = f"{progress.errors:,} error{'' if progress.errors == 1 else 's'}"
+        self._bar.update(self._task, completed=progress.done, rate=rate, errors=errors)

@@ -1,0 +1,187 @@
+"""CSV and TSV: lists and mappings stand in their cells as JSON, lists of ids also as `a; b; c`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from krag_eval.errors import InvalidInputError
+from krag_eval.evalset.formats import jsontext
+from krag_eval.shapes import describe_type
+
+IDS = frozenset({"gold_doc_ids", "gold_chunk_ids", "reference_context_ids", "retrieved_context_ids"})
+LISTS = frozenset({"gold", "retrieved", "reference_contexts", "retrieved_contexts"})
+MAPPINGS = frozenset({"metadata"})
+NUMBERS = frozenset({"seconds"})
+# Where all of these that a file has are empty in a row, the row means that there is none.
+_EMPTY_IS_NONE = (
+    ("gold", "gold_chunk_ids", "gold_doc_ids"),
+    ("reference_contexts", "reference_context_ids"),
+    ("retrieved",),
+    ("retrieved_contexts", "retrieved_context_ids"),
+)
+_LONGEST_CELL = 2**30
+
+
+def read_names(path: str | os.PathLike[str], delimiter: str | None = None) -> list[str]:
+    """The names of the columns.
+
+    Raises:
+        InvalidInputError: The file cannot be read, or has no proper header.
+    """
+    return _check_names(*next(read_records(path, delimiter), (f"{path}", list[str]())))
+
+
+def read_rows(path: str | os.PathLike[str], delimiter: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each row under the header by its columns, with its place as `path:line`; an empty cell is left out.
+
+    Args:
+        path: The file.
+        delimiter: What separates cells; by default what the header has most of: comma, semicolon or tab.
+
+    Raises:
+        InvalidInputError: The file cannot be read, or a row does not fit the header.
+    """
+    records = read_records(path, delimiter)
+    names = _check_names(*next(records, (f"{path}", list[str]())))
+    empty = [[name for name in group if name in names] for group in _EMPTY_IS_NONE]
+    for place, record in records:
+        if len(record) != len(names):
+            raise InvalidInputError(
+                f"{place}: has {len(record)} cells where the header names {len(names)} columns. "
+                "Put cells with separators or line ends in double quotes."
+            )
+        row = {name: read_cell(name, cell, place) for name, cell in zip(names, record, strict=True) if cell.strip()}
+        for group in empty:
+            if group and not any(name in row for name in group):
+                row[group[0]] = []
+        yield place, row
+
+
+def read_cell(name: str, cell: str, place: str) -> object:
+    """What a cell of this column means; text where the column is none of those with lists, mappings or numbers.
+
+    Raises:
+        InvalidInputError: It cannot be read.
+    """
+    if name in IDS or (name == "retrieved" and not cell.lstrip().startswith("[")):
+        ids = _parse(name, cell, place, list) if cell.lstrip().startswith("[") else _split(cell)
+        return [{"id": one} for one in ids] if name == "retrieved" else ids
+    if name in LISTS:
+        return _parse(name, cell, place, list)
+    if name in MAPPINGS:
+        return _parse(name, cell, place, dict)
+    if name in NUMBERS:
+        try:
+            return float(cell)
+        except ValueError:
+            raise InvalidInputError(f"{place}: `{name}` is {cell!r:.60}. It must be a number, or empty.") from None
+    return cell
+
+
+def _split(cell: str) -> list[str]:
+    return [part.strip() for part in cell.split(";") if part.strip()]
+
+
+def _parse(name: str, cell: str, place: str, kind: type) -> Any:
+    wanted = "a JSON list" if kind is list else "a JSON object"
+    hint = " Ids alone belong into `gold_chunk_ids` or `gold_doc_ids`." if name == "gold" else ""
+    try:
+        value = jsontext.parse(cell)
+    except ValueError as error:
+        raise InvalidInputError(f"{place}: `{name}` must be {wanted}, got {cell!r:.60} ({error}).{hint}") from None
+    if not isinstance(value, kind):
+        raise InvalidInputError(f"{place}: `{name}` must be {wanted}, got {describe_type(value)}.{hint}")
+    return value
+
+
+def read_records(path: str | os.PathLike[str], delimiter: str | None = None) -> Iterator[tuple[str, list[str]]]:
+    """The cells of each record, the header first, with its place as `path:line`; empty records are passed over.
+
+    Raises:
+        InvalidInputError: The file cannot be read, is empty, or is no CSV.
+    """
+    try:
+        file = Path(path).open("rb")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise InvalidInputError(f"{path}: cannot be read ({error.strerror or error}). Check the path.") from error
+    with file:
+        lines = _decoded(file, path)
+        above, header = next(((n, line) for n, line in enumerate(lines) if line.strip()), (0, ""))
+        if not header:
+            raise InvalidInputError(f"{path}: is empty. The first line must name the columns.")
+        reader = csv.reader(itertools.chain([header], lines), delimiter=delimiter or _delimiter_of(header), strict=True)
+        while True:
+            place = f"{path}:{above + reader.line_num + 1}"
+            record = _next_record(reader, place)
+            if record is None:
+                return
+            if any(cell.strip() for cell in record):  # spreadsheets leave rows of empty cells behind
+                yield place, record
+
+
+def _decoded(file: Iterable[bytes], path: str | os.PathLike[str]) -> Iterator[str]:
+    for number, line in enumerate(file, 1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise InvalidInputError(
+                f"{path}:{number}: not UTF-8 at byte {error.start} of the line. Save it as UTF-8."
+            ) from None
+
+
+def _delimiter_of(header: str) -> str:
+    return max((",", ";", "\t"), key=header.count)
+
+
+def _next_record(reader: Iterator[list[str]], place: str) -> list[str] | None:
+    before = csv.field_size_limit(_LONGEST_CELL)  # one limit for the whole process: others may rely on theirs
+    try:
+        return next(reader, None)
+    except csv.Error as error:
+        raise InvalidInputError(
+            f"{place}: {error}. Put a cell with quotes or line ends in double quotes, and double those inside."
+        ) from None
+    finally:
+        csv.field_size_limit(before)
+
+
+def _check_names(place: str, header: Sequence[str]) -> list[str]:
+    names = [name.strip() for name in header]
+    twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
+    if twice is not None:
+        raise InvalidInputError(f"{place}: two columns are called {twice!r}. Each needs a name of its own.")
+    return names
+
+
+def table(names: Sequence[str], rows: Iterable[Mapping[str, str]], delimiter: str) -> Iterator[str]:
+    """The lines of a file with these columns; a row need not have them all."""
+    buffer = io.StringIO()
+    # With this line end a cell with either of its characters is quoted, and a carriage return survives.
+    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\r\n")
+    for record in itertools.chain([list(names)], ([row.get(name, "") for name in names] for row in rows)):
+        writer.writerow(record)
+        yield buffer.getvalue().removesuffix("\r\n") + "\n"
+        buffer.seek(0)
+        buffer.truncate()
+
+
+def cell_of(value: object, what: str) -> str:
+    """A value as a cell: a string as it is, anything else as JSON.
+
+    Raises:
+        InvalidInputError: JSON has no such value, or it holds half a character.
+    """
+    cell = value if isinstance(value, str) else jsontext.dump(value, what)
+    try:
+        cell.encode()
+    except UnicodeEncodeError:
+        raise InvalidInputError(
+            f"{what} holds half a character (a lone surrogate), which UTF-8 does not have. Remove it, or write JSONL."
+        ) from None
+    return cell

@@ -1,0 +1,163 @@
+"""A file to be read: is it there, what does it look like, and what are its rows?"""
+
+from __future__ import annotations
+
+import functools
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from krag_eval.errors import InvalidInputError
+from krag_eval.evalset.formats import cells, jsontext, parquet
+from krag_eval.evalset.formats.opening import read_head, unpacked_lines, unreadable
+from krag_eval.files import parse_jsonl, read_jsonl
+from krag_eval.shapes import describe_type
+
+HEAD_SIZE = 65_536
+# How rows can be stored, and the endings that say so.
+CONTAINERS: dict[str, tuple[str, ...]] = {
+    "jsonl": (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"),
+    "json": (".json",),
+    "csv": (".csv",),
+    "tsv": (".tsv",),
+    "parquet": (".parquet", ".pq"),
+}
+
+Row = dict[str, Any]
+
+
+class Source:
+    """A file or folder as a reader sees it; what is looked at twice is read once.
+
+    Args:
+        path: The file or folder.
+        container: How its rows are stored, a key of `CONTAINERS`; told from the name and the content by default.
+
+    Attributes:
+        path: The file or folder, as messages name it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], container: str | None = None) -> None:
+        self.path = os.fspath(path)
+        self._container = container
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder."""
+        return Path(self.path).is_dir()
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether it can be looked at and then read from its beginning, which a pipe cannot."""
+        try:
+            return stat.S_ISREG(Path(self.path).stat().st_mode)
+        except OSError as error:
+            raise unreadable(self.path, error) from error
+
+    @functools.cached_property
+    def head(self) -> bytes:
+        """The beginning of the file, unpacked; empty for a pipe.
+
+        Raises:
+            InvalidInputError: It cannot be opened, or is the pointer that Git LFS leaves where it fetched no file.
+        """
+        if not self.is_regular:
+            return b""
+        head = read_head(self.path, HEAD_SIZE)
+        if self.path.endswith(".gz"):
+            try:
+                head = zlib.decompressobj(31).decompress(head, HEAD_SIZE)
+            except zlib.error:
+                return b""  # reading it will say what is wrong
+        return head.removeprefix(b"\xef\xbb\xbf")
+
+    @functools.cached_property
+    def first_line(self) -> bytes:
+        """The first line that is not empty, as far as it stands in the head."""
+        return next((line for line in self.head.split(b"\n") if line.strip()), b"").strip()
+
+    @functools.cached_property
+    def container(self) -> str | None:
+        """How its rows are stored; None where neither the name nor the content tells."""
+        head, name = self.head, self.path.lower()
+        if self._container is not None:
+            return self._container
+        named = next((kind for kind, endings in CONTAINERS.items() if name.endswith(endings)), None)
+        if named not in (None, "json"):
+            return named
+        if head.startswith(b"PAR1"):
+            return "parquet"
+        start = head.lstrip()[:1]
+        if start == b"{" and self._is_lines():
+            return "jsonl"
+        return "json" if named == "json" or start in (b"{", b"[") else None
+
+    def _is_lines(self) -> bool:
+        """Whether a first object stands on a line of its own and another one follows."""
+        lines = [line.strip() for line in self.head.split(b"\n") if line.strip()]
+        return len(lines) > 1 and lines[0].endswith(b"}") and lines[1].startswith(b"{")
+
+    @functools.cached_property
+    def document(self) -> object:
+        """The file as one JSON value.
+
+        Raises:
+            InvalidInputError: It is none; the message begins with `path:line:`.
+        """
+        if self.is_folder:
+            raise unreadable(self.path, IsADirectoryError(21, "Is a directory"))
+        if self.is_regular and not self.head.strip():
+            raise InvalidInputError(f"{self.path}: is empty. Write one JSON value into it.")
+        return jsontext.read_document(self.path)
+
+    def rows(self) -> Iterator[tuple[str, Row]]:
+        """Each row with its place: `path:line`, or `path: row 7` where there are no lines.
+
+        Raises:
+            InvalidInputError: The file cannot be read, or a row is no row.
+        """
+        container = self.container
+        if container in ("csv", "tsv"):
+            return cells.read_rows(self.path, None if container == "csv" else "\t")
+        if container == "parquet":
+            return parquet.read_rows(self.path)
+        if container == "json":
+            return self._rows_of_document()
+        return parse_jsonl(unpacked_lines(self.path), self.path) if self.path.endswith(".gz") else read_jsonl(self.path)
+
+    def _rows_of_document(self) -> Iterator[tuple[str, Row]]:
+        document = [self.document] if isinstance(self.document, dict) else self.document
+        if not isinstance(document, list):
+            raise InvalidInputError(f"{self.path}: holds {describe_type(document)}. It must be a list of objects.")
+        for number, row in enumerate(document, 1):
+            if not isinstance(row, dict):
+                raise InvalidInputError(f"{self.path}: row {number} is {describe_type(row)}. It must be an object.")
+            yield f"{self.path}: row {number}", row
+
+    @functools.cached_property
+    def names(self) -> frozenset[str]:
+        """The columns, or the keys of the first row; empty where they cannot be read."""
+        if not self.is_regular:
+            return frozenset()
+        try:
+            if self.container in ("csv", "tsv"):
+                return frozenset(cells.read_names(self.path, None if self.container == "csv" else "\t"))
+            if self.container == "parquet":
+                return frozenset(parquet.read_names(self.path))
+            _, row = next(self.rows(), ("", {}))
+        except InvalidInputError:
+            return frozenset()  # reading it will say what is wrong, with the place
+        return frozenset(row)
+
+
+def stem(path: str | os.PathLike[str]) -> str:
+    """The name of a file without folder and ending.
+
+    >>> stem("runs/bm25.v2.jsonl.gz")
+    'bm25.v2'
+    """
+    name = Path(path)
+    return Path(name.stem).stem if name.suffix == ".gz" else name.stem

@@ -1,0 +1,205 @@
+"""TREC: qrels as evaluation sets and result files as runs, read as trec_eval reads them.
+
+A line of qrels is `query 0 document grade`, a line of results `query Q0 document rank score tag`; any white space
+separates columns, lines that begin with `#` are comments. As in trec_eval the rank in a file means nothing: documents
+are ranked by their score in single precision, and where it is the same by their id, both descending.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from krag_eval.documents import Document
+from krag_eval.errors import InvalidInputError, warn
+from krag_eval.evalset.evalset import EvalSet
+from krag_eval.evalset.formats.source import Source
+from krag_eval.evalset.formats.trec_lines import QRELS, RESULTS, Line, groups, joined, number_in, read_lines
+from krag_eval.evalset.formats.writing import Writing
+from krag_eval.evalset.question import Question
+from krag_eval.evalset.run import Run, RunRow
+from krag_eval.files import write_atomically
+
+# Where a grade below 0 is kept; it means "not judged" or "spam" and counts as not relevant.
+NEGATIVE_GRADE = "qrels_grade"
+ITERATION = "qrels_iteration"
+TAG = "tag"
+
+Judged = dict[tuple[str, str | None], tuple[Line, Document]]
+
+
+def questions(source: Source) -> Iterator[tuple[str, Question]]:
+    """The queries of qrels, each once, in the order in which they first come up.
+
+    Raises:
+        InvalidInputError: A line is none of qrels, or judges a document once more and otherwise.
+    """
+    by_query: dict[str, list[Line]] = {}
+    for line in read_lines(source, QRELS):
+        by_query.setdefault(line.query, []).append(line)
+    return ((lines[0].place, _question(lines)) for lines in by_query.values())
+
+
+def questions_in_order(source: Source) -> Iterator[tuple[str, Question]]:
+    """The same, line by line, for qrels whose lines of one query stand together."""
+    for lines in groups(read_lines(source, QRELS)):
+        yield lines[0].place, _question(lines)
+
+
+def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
+    """The rankings of a result file, each query once, in the order in which they first come up.
+
+    Raises:
+        InvalidInputError: A line is none of a result file.
+    """
+    by_query: dict[str, list[Line]] = {}
+    for line in read_lines(source, RESULTS):
+        by_query.setdefault(line.query, []).append(line)
+    contradicted = [query for query, lines in by_query.items() if _ranks_contradict(lines)]
+    if contradicted:
+        warn(
+            f"{source.path}: the ranks of {len(contradicted)} queries contradict their scores, first of "
+            f"{contradicted[0]!r:.60}. As in trec_eval the scores decide, and higher is better."
+        )
+    return ((lines[0].place, _ranking(lines)) for lines in by_query.values())
+
+
+def rankings_in_order(source: Source) -> Iterator[tuple[str, RunRow]]:
+    """The same, line by line, for a file whose lines of one query stand together."""
+    for lines in groups(read_lines(source, RESULTS)):
+        yield lines[0].place, _ranking(lines)
+
+
+def gold_document(doc_id: str, grade: str, place: str, **metadata: str) -> Document:
+    """A judged document. A grade below 0 counts as 0, and is kept under `NEGATIVE_GRADE`.
+
+    Raises:
+        InvalidInputError: The grade is no number.
+    """
+    value = number_in(grade, place, "The grade")
+    kept: dict[str, object] = {**metadata} if value >= 0 else {**metadata, NEGATIVE_GRADE: value}
+    return Document(id=doc_id, grade=max(value, 0.0), metadata=kept)
+
+
+def grade_text(document: Document, writing: Writing) -> str:
+    """The grade to write: the one below 0 that was read, else the one that `evaluate` reads."""
+    kept = document.metadata.get(NEGATIVE_GRADE)
+    grade = writing.grade_of(document)
+    if grade == 0 and isinstance(kept, float) and kept < 0:
+        grade = kept
+    if grade != int(grade):
+        writing.lost["grades that are no whole numbers (other programs cut or refuse them)"] += 1
+        return repr(grade)
+    return str(int(grade))
+
+
+def keep(judged: Judged, line: Line, iteration: str, document: Document) -> None:
+    """Add a judgment to those of a query; the same one once more does no harm.
+
+    Groups of assessors stand in the second column: each may judge a document, and the highest grade counts.
+
+    Raises:
+        InvalidInputError: The document has another grade already.
+    """
+    first, known = judged.setdefault((iteration, document.id), (line, document))
+    if known.grade != document.grade:
+        raise InvalidInputError(
+            f"{line.place}: the document {document.id!r:.60} of query {line.query!r:.60} has the grade "
+            f"{document.grade:g} here and {known.grade:g} at {first.place}. Leave one of the two lines."
+        )
+
+
+def _question(lines: Sequence[Line]) -> Question:
+    judged: Judged = {}
+    for line in lines:
+        iteration, doc_id, grade = line.columns
+        kept = {} if iteration in ("0", "Q0") else {ITERATION: iteration}
+        keep(judged, line, iteration, gold_document(doc_id, grade, line.place, **kept))
+    return Question(id=lines[0].query, gold=tuple(document for _, document in judged.values()))
+
+
+def _ranking(lines: Sequence[Line]) -> RunRow:
+    scores = [number_in(line.columns[3], line.place, "The score") for line in lines]
+    order = _order(scores, [line.columns[1] for line in lines])
+    retrieved = tuple(Document(id=lines[place].columns[1], score=scores[place]) for place in order)
+    return RunRow(query_id=lines[0].query, retrieved=retrieved, further={TAG: lines[0].columns[4]})
+
+
+def _order(scores: Sequence[float], ids: Sequence[str]) -> list[int]:
+    """The places in the order of trec_eval."""
+    single = _single(scores)
+    return sorted(range(len(ids)), key=lambda place: (single[place], ids[place]), reverse=True)
+
+
+def _single(scores: Sequence[float]) -> list[float]:
+    with np.errstate(over="ignore"):  # what is out of range ties with infinity there too
+        rounded: list[float] = np.asarray(scores, dtype=np.float64).astype(np.float32).tolist()
+    return rounded
+
+
+def _ranks_contradict(lines: Sequence[Line]) -> bool:
+    """Whether a document with a better rank has a lower score."""
+    try:
+        by_rank = sorted((int(line.columns[2]), float(line.columns[3])) for line in lines)
+    except ValueError:
+        return False  # ranks mean nothing, so they may also be no numbers
+    if len({rank for rank, _ in by_rank}) < len(by_rank):
+        return False
+    single = _single([score for _, score in by_rank])
+    return any(better < worse for better, worse in itertools.pairwise(single))
+
+
+def write_questions(evalset: EvalSet, writing: Writing) -> None:
+    """Write qrels: the ids and grades of gold documents, and nothing else.
+
+    Raises:
+        InvalidInputError: An id has white space in it, or no question has a gold document.
+    """
+    lines = []
+    for question, gold in writing.gold_of(evalset):
+        writing.lose_fields(question)
+        writing.lose_parts(gold, "text", "metadata", known=(writing.grade_key, NEGATIVE_GRADE, ITERATION))
+        writing.lost["questions without gold documents"] += not gold
+        by_group: dict[str, list[Document]] = {}
+        for document in gold:
+            by_group.setdefault(str(document.metadata.get(ITERATION, "0")), []).append(document)
+        for iteration, documents in by_group.items():
+            for doc_id, document in writing.judged(documents).items():
+                columns = (question.id, iteration, doc_id, grade_text(document, writing))
+                lines.append(joined(columns, writing.path))
+    writing.refuse_empty(lines)
+    write_atomically(writing.path, lines)
+
+
+def write_rankings(run: Run, writing: Writing) -> None:
+    """Write a result file, with scores that make trec_eval rank as the run does.
+
+    Raises:
+        InvalidInputError: An id has white space in it, or nothing was retrieved at all.
+    """
+    lines = []
+    writing.lose_run(run, known=(TAG,))
+    for row in run.rows.values():
+        writing.lose_parts(row.retrieved, "text", "metadata")
+        writing.lost["rankings without documents"] += not row.retrieved
+        ids = [writing.id_of(document) for document in row.retrieved]
+        given = row.further.get(TAG)
+        tag = "_".join(str(given or run.name).split()) or "run"
+        writing.lost[f"`{TAG}` with white space (replaced)"] += given not in (None, tag)
+        for rank, (doc_id, score) in enumerate(zip(ids, _scores(row, ids, writing), strict=True), 1):
+            lines.append(joined((row.query_id, "Q0", doc_id, str(rank), score, tag), writing.path))
+    writing.refuse_empty(lines)
+    write_atomically(writing.path, lines)
+
+
+def _scores(row: RunRow, ids: Sequence[str], writing: Writing) -> list[str]:
+    """The scores where they say the order of the list, else ones that do."""
+    given = [document.score for document in row.retrieved if document.score is not None]
+    in_order = list(range(len(ids)))
+    if len(given) == len(ids) and all(map(math.isfinite, given)) and _order(given, ids) == in_order:
+        return [repr(score) for score in given]
+    writing.lost["rankings whose scores do not give their order (replaced)"] += bool(given)
+    return [str(len(ids) - place) for place in in_order]

@@ -1,0 +1,212 @@
+"""Finding passages again in a corpus that was cut anew: by equal text, containment and ROUGE."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from krag_eval.columns import FloatArray, IntArray, Side
+from krag_eval.evalset.chunks import Chunks
+from krag_eval.evalset.shared_text import SHINGLE, common_characters, find_sharing, least_common
+from krag_eval.matching import Batch, find_matches
+from krag_eval.settings import Settings
+from krag_eval.text import normalize_all
+
+FOUND = 0.8
+"""From which share of its words on a passage counts as found."""
+
+_MOST_ALTERNATIVES = 20
+# A text that shares fewer neighbouring words with a passage is another one, however many single words it shares.
+_OF_NEIGHBOURS = 0.5
+
+Query = tuple[IntArray, IntArray]  # passages, and the chunks in which each of them is looked for
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A text to be found in a corpus.
+
+    Attributes:
+        text: The text.
+        id: The id of the chunk that it was, or None.
+        doc_id: The id of its document, or None.
+    """
+
+    text: str
+    id: str | None = None
+    doc_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Where a passage stands.
+
+    Attributes:
+        chunks: The places of the chunks, in the order of the passage; where it is lost, of what comes nearest.
+        method: `"text"`, `"containment"` or `"rougeL"`; None where it is lost.
+        similarity: The share of its words that these chunks have in the same order (recall of ROUGE-L).
+        alternatives: Other chunks that hold it whole, at most 20 of them.
+    """
+
+    chunks: tuple[int, ...] = ()
+    method: str | None = None
+    similarity: float = 0.0
+    alternatives: tuple[int, ...] = ()
+
+
+def find_links(
+    passages: Sequence[Passage], chunks: Chunks, *, threshold: float, tokenizer: object = "words"
+) -> list[Link]:
+    """Where each passage stands in a corpus; it is looked for in its own document first, then anywhere.
+
+    A chunk with the same text is best, then one that contains it, then the chunks that hold it together, then the one
+    chunk with most of its words in their order. Of equally good chunks the one with the same id is taken, then one of
+    the same document, then the first.
+
+    Args:
+        passages: The passages.
+        chunks: The corpus.
+        threshold: From which share of its words on a passage is found.
+        tokenizer: What the words are, as in `evaluate`.
+
+    Raises:
+        InvalidInputError: The threshold is out of range, or the tokenizer is none.
+    """
+    search = _Search(passages, chunks, threshold, tokenizer)
+    docs = chunks.doc_numbers([passage.doc_id for passage in passages])
+    search.look(np.flatnonzero(docs >= 0), docs, chunks.docs)
+    search.look(np.arange(len(passages)), np.zeros_like(docs), np.zeros_like(chunks.docs))
+    return search.links
+
+
+class _Search:
+    """The passages, and what was found of them so far."""
+
+    def __init__(self, passages: Sequence[Passage], chunks: Chunks, threshold: float, tokenizer: object) -> None:
+        self.links = [Link()] * len(passages)
+        self._chunks = chunks
+        self._docs = chunks.doc_numbers([passage.doc_id for passage in passages])
+        self._own = np.array([chunks.place_of(passage.id) for passage in passages], dtype=np.int64)
+        self._texts = [passage.text for passage in passages]
+        self._forms = normalize_all(self._texts)
+        self._recall = partial(Settings, rouge_measure="recall", tokenizer=tokenizer)
+        self._threshold = self._recall(match_method="rougeL", threshold=threshold).thresholds["rougeL"]
+
+    def look(self, wanted: IntArray, groups: IntArray, chunk_groups: IntArray) -> None:
+        """Look for those that are not found yet, each among the chunks of its group."""
+        wanted = wanted[[self._is_lost(passage) for passage in wanted.tolist()]]
+        is_long = np.array([len(self._forms[passage]) >= SHINGLE for passage in wanted.tolist()], dtype=np.bool_)
+        long, forms = wanted[is_long], [self._forms[passage] for passage in wanted[is_long].tolist()]
+        sharing = find_sharing(forms, self._chunks.forms, groups[long], chunk_groups)
+        for n, form in enumerate(forms):  # what stands nearly everywhere is not among the sharing ones
+            equal = self._chunks.with_form(form)
+            sharing[n] = np.union1d(sharing[n], equal[chunk_groups[equal] == groups[long[n]]])
+        whole: list[Query] = list(zip(long[:, None], sharing, strict=True))
+        self._find_whole(whole + _by_group(wanted[~is_long], groups, chunk_groups))
+        self._find_together({p: c for p, c in zip(long.tolist(), sharing, strict=True) if self._is_lost(p)})
+        wanted = wanted[[self._is_lost(passage) for passage in wanted.tolist()]]
+        self._find_similar(_by_group(wanted, groups, chunk_groups))
+
+    def _is_lost(self, passage: int) -> bool:
+        return self.links[passage].method is None
+
+    def _find_whole(self, queries: Sequence[Query]) -> None:
+        """One chunk with the same text, or one that contains it."""
+        settings = Settings(match_method=["text", "containment"], containment="gold_in_retrieved")
+        for passage, chunks, _, method in self._matches(queries, settings):
+            others = tuple(chunks[1 : _MOST_ALTERNATIVES + 1].tolist())
+            self.links[passage] = Link((int(chunks[0]),), settings.methods[method[0]], 1.0, others)
+
+    def _find_together(self, sharing: Mapping[int, IntArray]) -> None:
+        """The chunks that hold it together."""
+        parts = {passage: self._parts(passage, chunks) for passage, chunks in sharing.items()}
+        parts = {passage: chunks for passage, chunks in parts.items() if chunks}
+        joined = ["\n".join(self._chunks.texts[chunk] for chunk in chunks) for chunks in parts.values()]
+        settings = self._recall(match_method="rougeL", threshold=0.0)
+        passages, ends = list(parts), np.arange(len(parts) + 1)
+        matches = find_matches(_batch([self._texts[passage] for passage in passages], ends, joined, ends, settings))
+        for n, similarity in zip(matches.actual.tolist(), matches.similarity.tolist(), strict=True):
+            self._keep(passages[n], parts[passages[n]], similarity)
+
+    def _parts(self, passage: int, chunks: IntArray) -> tuple[int, ...]:
+        """Again and again the chunk with most of what is missing, while it adds enough; in the order of the passage."""
+        form = self._forms[passage]
+        common = {c: np.flatnonzero(common_characters(form, self._chunks.forms[c])) for c in chunks.tolist()}
+        missing = np.ones(len(form), dtype=np.bool_)
+        # What a chunk adds only shrinks, so that one whose number still holds when it comes up is the best.
+        waiting = [(-len(places), *self._preference(passage, chunk)) for chunk, places in common.items()]
+        heapq.heapify(waiting)
+        parts = []
+        while waiting:
+            number, *_, chunk = heapq.heappop(waiting)
+            adds = int(missing[common[chunk]].sum())
+            if adds < least_common(len(form), len(self._chunks.forms[chunk])):
+                continue
+            if adds < -number:
+                heapq.heappush(waiting, (-adds, *self._preference(passage, chunk)))
+                continue
+            parts.append(chunk)
+            missing[common[chunk]] = False
+        return tuple(sorted(parts, key=lambda chunk: int(common[chunk][0])))
+
+    def _preference(self, passage: int, chunk: int) -> tuple[bool, bool, int]:
+        """Of equally good chunks the one with the same id, then one of the same document, then the first."""
+        return (
+            bool(chunk != self._own[passage]),
+            bool(self._docs[passage] != self._chunks.docs[chunk]),
+            chunk,
+        )
+
+    def _find_similar(self, queries: Sequence[Query]) -> None:
+        """The one chunk with most of its words in their order, among those with enough neighbouring words of it."""
+        near = self._recall(match_method="rouge2", threshold=_OF_NEIGHBOURS * self._threshold)
+        again = [(np.array([passage]), chunks) for passage, chunks, *_ in self._matches(queries, near)]
+        for passage, chunks, similarity, _ in self._matches(again, self._recall(match_method="rougeL", threshold=0.0)):
+            self._keep(passage, (int(chunks[0]),), float(similarity[0]))
+
+    def _keep(self, passage: int, chunks: tuple[int, ...], similarity: float) -> None:
+        if similarity >= self._threshold:
+            self.links[passage] = Link(chunks, "rougeL", similarity)
+        elif similarity > self.links[passage].similarity:
+            self.links[passage] = Link(chunks, None, similarity)
+
+    def _matches(
+        self, queries: Sequence[Query], settings: Settings
+    ) -> Iterator[tuple[int, IntArray, FloatArray, IntArray]]:
+        """Each passage that matches, with its chunks, the best one first, and their similarities and methods."""
+        if not queries:
+            return
+        gold, retrieved = zip(*queries, strict=True)
+        passages, chunks = np.concatenate(gold), np.concatenate(retrieved)
+        texts = [self._texts[passage] for passage in passages.tolist()]
+        others = [self._chunks.texts[chunk] for chunk in chunks.tolist()]
+        matches = find_matches(_batch(texts, _offsets(gold), others, _offsets(retrieved), settings))
+        passage, chunk = passages[matches.actual], chunks[matches.predicted]
+        is_other, is_elsewhere = chunk != self._own[passage], self._chunks.docs[chunk] != self._docs[passage]
+        order = np.lexsort((chunk, is_elsewhere, is_other, -matches.similarity, matches.method, passage))
+        for some in np.split(order, np.flatnonzero(np.diff(passage[order])) + 1):
+            if len(some):
+                yield int(passage[some[0]]), chunk[some], matches.similarity[some], matches.method[some]
+
+
+def _by_group(passages: IntArray, groups: IntArray, chunk_groups: IntArray) -> list[Query]:
+    """For each group, its passages and its chunks."""
+    passages = passages[np.argsort(groups[passages], kind="stable")]
+    names, starts = np.unique(groups[passages], return_index=True)
+    order = np.argsort(chunk_groups, kind="stable")
+    first, last = (np.searchsorted(chunk_groups[order], names, side=side) for side in ("left", "right"))
+    chunks = [order[start:stop] for start, stop in zip(first.tolist(), last.tolist(), strict=True)]
+    return list(zip(np.split(passages, starts[1:]), chunks, strict=True)) if len(passages) else []
+
+
+def _batch(gold: list[str], gold_offsets: IntArray, texts: list[str], offsets: IntArray, settings: Settings) -> Batch:
+    actual = Side.of_columns("actual", None, list[str | None](gold), gold_offsets)
+    return Batch(actual, Side.of_columns("predicted", None, list[str | None](texts), offsets), settings)
+
+
+def _offsets(rows: Sequence[IntArray]) -> IntArray:
+    return np.append(0, np.cumsum([len(row) for row in rows]))

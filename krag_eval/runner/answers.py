@@ -1,0 +1,185 @@
+"""What a retriever returned, as the documents of a run."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import AsyncIterator, Iterable, Mapping, Set
+from itertools import islice
+from typing import Any
+
+from krag_eval.documents import Document, read_leniently
+from krag_eval.errors import InvalidInputError
+from krag_eval.evalset import DOC_KEY
+from krag_eval.runner.plain import as_json
+from krag_eval.shapes import (
+    LLAMA_INDEX_NODE,
+    LLAMA_INDEX_SCORED,
+    MAPPING,
+    Shape,
+    as_id,
+    as_number,
+    describe_type,
+    read_id,
+    read_score,
+    read_text,
+    shape_of,
+    split_pair,
+)
+
+# Where a mapping holds the documents: Haystack, and the chains of LangChain.
+_PLACES = ("documents", "source_documents", "context")
+_FAMILIAR = {"id", "text", "score", "metadata"}
+_DECLARED = ("__pydantic_fields__", "__dataclass_fields__")
+
+
+def needs_a_loop(answer: object) -> bool:
+    """Whether the answer has to be awaited before there are documents."""
+    return inspect.isawaitable(answer) or hasattr(answer, "__aiter__")
+
+
+async def take_later(answer: Any, k: int) -> list[object]:
+    """The first k documents of an answer that may have to be awaited.
+
+    Raises:
+        InvalidInputError: It is no ranking.
+    """
+    if inspect.isawaitable(answer):
+        answer = await answer
+    if not hasattr(answer, "__aiter__"):
+        return take(answer, k)
+    documents: list[object] = []
+    iterator: AsyncIterator[object] = aiter(answer)
+    async for document in iterator:
+        documents.append(document)
+        if len(documents) == k:
+            break
+    if inspect.isasyncgen(iterator):
+        await iterator.aclose()
+    return documents
+
+
+def take(answer: object, k: int) -> list[object]:
+    """The first k documents of an answer, whose order is the ranking.
+
+    Raises:
+        InvalidInputError: It is no ranking.
+    """
+    return list(islice(_documents_in(answer), k))
+
+
+def _documents_in(answer: Any) -> Iterable[object]:
+    if isinstance(answer, Mapping):
+        return _in_mapping(answer)
+    if hasattr(answer, "source_nodes"):  # what a query engine of LlamaIndex answers
+        answer = answer.source_nodes
+    if answer is None or isinstance(answer, (str, bytes, bytearray)) or not isinstance(answer, Iterable):
+        raise InvalidInputError(
+            f"the retriever returned {'None' if answer is None else describe_type(answer)}. "
+            "It must return a list of documents, best first, [] if there are none."
+        )
+    if isinstance(answer, Set) or hasattr(answer, "columns"):
+        raise InvalidInputError(
+            f"the retriever returned {describe_type(answer)}, which is no ranking. "
+            "It must return a list of documents, best first."
+        )
+    return answer
+
+
+def _in_mapping(answer: Mapping[str, Any]) -> Iterable[object]:
+    """The documents of a Haystack component, of a pipeline with one such output, or of a chain."""
+    for place in _PLACES:
+        if place in answer:
+            return _documents_in(answer[place])
+    inner = [value for value in answer.values() if isinstance(value, Mapping) and "documents" in value]
+    if len(inner) == 1:
+        return _documents_in(inner[0]["documents"])
+    found = "several lists of documents" if inner else "no documents"
+    keys = ", ".join(repr(key) for key in list(answer)[:5])
+    raise InvalidInputError(
+        f"the retriever returned {describe_type(answer)} with {found} (its keys: {keys}). "
+        "It must return a list of documents, best first, or a mapping that has one under 'documents'."
+    )
+
+
+class DocumentCopier:
+    """Copies a framework's documents into records of our own, which nobody changes later.
+
+    How documents are read is decided once for each type that declares its fields: asking a framework's object for what
+    it does not have is slow.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[type, tuple[Shape, bool]] = {}
+
+    def copy(self, documents: Iterable[object]) -> tuple[Document, ...]:
+        """The records of these documents.
+
+        Raises:
+            InvalidInputError: One is no document; the message names its place in the ranking.
+        """
+        copies = []
+        for place, document in enumerate(documents):
+            try:
+                copies.append(self._copy(document))
+            except InvalidInputError as error:
+                raise InvalidInputError(f"`retrieved[{place}]`: {error}") from None
+            except Exception as error:
+                raise InvalidInputError(
+                    f"`retrieved[{place}]`: {describe_type(document)} cannot be read "
+                    f"({type(error).__name__}: {error!s:.200})."
+                ) from error
+        return tuple(copies)
+
+    def _copy(self, document: object) -> Document:
+        inner, number = split_pair(document)
+        if type(inner) is str:
+            return Document(text=inner, score=_finite(number))
+        if type(inner) is dict and inner.keys() <= _FAMILIAR:  # the usual answer of a function, three times as fast
+            read = _read_as(MAPPING, inner, inner.get("score") if number is None else number)
+        elif isinstance(inner, (str, Mapping, Document)):
+            lenient = read_leniently(document)
+            metadata = as_json(lenient.metadata)
+            read = Document(id=lenient.id, text=lenient.text, score=_finite(lenient.score), metadata=metadata)
+        else:
+            read = self._read_object(inner, number)
+        if read.id is None and read.text is None and not read.metadata:
+            raise InvalidInputError(f"{describe_type(inner)} has neither an id nor a text.")
+        return read
+
+    def _read_object(self, document: object, number: object) -> Document:
+        shape, has_score = self._known.get(type(document)) or self._learn(document)
+        read = _read_as(shape, document, read_score(document, number) if has_score else number)
+        if shape in (LLAMA_INDEX_NODE, LLAMA_INDEX_SCORED):
+            _name_source(document, read.metadata)
+        return read
+
+    def _learn(self, document: object) -> tuple[Shape, bool]:
+        shape = shape_of(document)
+        if shape is None:
+            raise InvalidInputError(f"{describe_type(document)} is not a document: it has neither an id nor a text.")
+        learnt = shape, hasattr(document, "score")
+        if any(hasattr(type(document), name) for name in _DECLARED):
+            self._known[type(document)] = learnt
+        return learnt
+
+
+def _read_as(shape: Shape, document: Any, score: object) -> Document:
+    return Document(
+        id=read_id(document, shape, None),
+        text=read_text(document, shape),
+        score=_finite(score),
+        metadata=as_json(shape.metadata(document)),
+    )
+
+
+def _finite(score: object) -> float | None:
+    number = score if type(score) is float else as_number(score)
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _name_source(document: Any, metadata: Any) -> None:
+    """The document of a chunk is an attribute in LlamaIndex; kept in the metadata, it can be scored by."""
+    source = as_id(getattr(getattr(document, "node", document), "ref_doc_id", None))
+    if source is not None:
+        metadata.setdefault(DOC_KEY, source)

@@ -1,0 +1,174 @@
+"""How a retriever of any kind is called with one question. No framework is imported: kinds are told by their methods.
+
+| retriever | called as |
+|---|---|
+| LangChain retriever or runnable | `invoke(question)`, `ainvoke(question)` |
+| LlamaIndex retriever | `retrieve(question)`, `aretrieve(question)` |
+| Haystack component, or another object with `run(query=...)` | `run(query=question)`, `run_async(query=question)` |
+| Haystack pipeline | `run(data={"query": question})`, with the open inputs called `query`, `text` or `question` |
+| function, bound method, or object with `__call__`, plain or async | `retriever(question)` |
+
+`run_retriever` takes the plain method of an object that has both, `arun_retriever` the async one, unless that is only
+the framework's stand-in for it: LangChain's uses the few threads of the loop, LlamaIndex's blocks the loop.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from krag_eval.errors import InvalidInputError
+from krag_eval.shapes import describe_type
+
+# The plain method, the async one, what a retriever overrides to be truly async, and the module that has the stand-in.
+_METHODS = (
+    ("invoke", "ainvoke", "_aget_relevant_documents", "langchain_core.retrievers"),
+    ("retrieve", "aretrieve", "_aretrieve", "llama_index.core.base.base_retriever"),
+    ("run", "run_async", "", ""),
+)
+_METHOD_NAMES = {name for methods in _METHODS for name in methods[:2]}
+_QUESTION_INPUTS = ("query", "text", "question")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A retriever, ready to be asked.
+
+    Attributes:
+        function: Takes the text of a question.
+        is_async: Whether it is called on the event loop, and not in a thread.
+        name: What the retriever is called where no name is given.
+        path: The module and the name of its type, or of the function.
+    """
+
+    function: Callable[[str], Any]
+    is_async: bool
+    name: str
+    path: str
+
+
+def caller_of(retriever: Any, *, prefer_async: bool = False) -> Caller:
+    """How this retriever is called.
+
+    Args:
+        retriever: What the table of this module lists.
+        prefer_async: Take the async method of an object that has both.
+
+    Raises:
+        InvalidInputError: It is no retriever, or cannot be called with a question alone.
+    """
+    if isinstance(retriever, type):
+        raise InvalidInputError(
+            f"The retriever is the class {retriever.__name__}. It must be an object of it: create one first."
+        )
+    name, path = _names_of(retriever)
+    for plain, async_, hook, stand_in in _METHODS:
+        methods = [m for m in (getattr(retriever, plain, None), getattr(retriever, async_, None)) if callable(m)]
+        if methods:
+            is_async = (prefer_async and _overrides(retriever, hook, stand_in)) or _is_async_lambda(retriever)
+            function = methods[-1 if is_async else 0]
+            break
+    else:
+        plain, function = "", retriever
+    if not callable(function):
+        raise InvalidInputError(
+            f"`retriever` is {describe_type(retriever)}, which cannot be asked. It must be a function that takes a "
+            "question, or an object with `invoke`, `retrieve` or `run`."
+        )
+    if plain == "run":
+        function = _haystack_call(retriever, function)
+    else:
+        _check_signature(function, name)
+    return Caller(function, _is_async(function), name, path)
+
+
+def _overrides(retriever: Any, hook: str, stand_in: str) -> bool:
+    method = getattr(type(retriever), hook, None) if hook else None
+    return method is None or getattr(method, "__module__", None) != stand_in
+
+
+def _is_async_lambda(retriever: Any) -> bool:
+    """Whether it is LangChain's RunnableLambda around nothing but an async function."""
+    return hasattr(retriever, "afunc") and not hasattr(retriever, "func")
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return any(
+        inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f)
+        for f in (function, getattr(function, "__call__", None))  # noqa: B004 - an object may have an async one
+    )
+
+
+def _check_signature(function: Callable[..., Any], name: str) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some functions written in C have none
+        return
+    try:
+        signature.bind("question")
+    except TypeError:
+        raise InvalidInputError(
+            f"The retriever {name}({', '.join(signature.parameters)}) cannot be called with a question alone. "
+            "Wrap it, for example as `lambda question: search(question, top_k=20)`."
+        ) from None
+
+
+def _haystack_call(retriever: Any, run: Callable[..., Any]) -> Callable[[str], Any]:
+    parameters = inspect.signature(run).parameters
+    known = [name for name in _QUESTION_INPUTS if name in parameters]
+    if known or any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        call = functools.partial(_run_component, run, [*known, "query"][0])
+    elif "data" in parameters:
+        call = functools.partial(_run_pipeline, run, _question_inputs(retriever))
+    else:
+        raise InvalidInputError(
+            f"`run` of {describe_type(retriever)} takes no `query`, so that it cannot be asked a question. "
+            "Give a function that takes a question and does what has to be done before, such as embedding it."
+        )
+    return call if not _is_async(run) else _async_twin(call)
+
+
+def _run_component(run: Callable[..., Any], argument: str, question: str) -> Any:
+    return run(**{argument: question})
+
+
+def _run_pipeline(run: Callable[..., Any], inputs: list[str], question: str) -> Any:
+    return run(data=dict.fromkeys(inputs, question))
+
+
+def _async_twin(call: Callable[[str], Any]) -> Callable[[str], Any]:
+    async def twin(question: str) -> Any:
+        return await call(question)
+
+    return twin
+
+
+def _question_inputs(pipeline: Any) -> list[str]:
+    """The open inputs of a pipeline that take the question."""
+    if not callable(getattr(pipeline, "inputs", None)):
+        return ["query"]
+    is_open = {name for sockets in pipeline.inputs().values() for name in sockets}
+    inputs = [name for name in _QUESTION_INPUTS if name in is_open]
+    if not inputs:
+        raise InvalidInputError(
+            f"The pipeline has no open input called {', '.join(_QUESTION_INPUTS[:-1])} or {_QUESTION_INPUTS[-1]}. "
+            "Give a function that takes a question and runs the pipeline with it."
+        )
+    return inputs
+
+
+def _names_of(retriever: Any) -> tuple[str, str]:
+    inner = retriever
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    owner, name = getattr(inner, "__self__", None), getattr(inner, "__name__", None)
+    if isinstance(name, str) and not inspect.ismodule(owner) and owner is not None and name in _METHOD_NAMES:
+        inner, name = owner, None
+    if not isinstance(name, str):
+        kind = type(inner)
+        return kind.__name__, f"{kind.__module__}.{kind.__qualname__}"
+    path = f"{getattr(inner, '__module__', None) or '?'}.{getattr(inner, '__qualname__', name)}"
+    return ("retriever" if name == "<lambda>" else name), path

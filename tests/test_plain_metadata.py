@@ -1,0 +1,48 @@
+"""Whatever stands in metadata can be written as JSON."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from krag_eval.evalset.formats.journal import seal
+from krag_eval.runner.plain import as_json
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.binary()
+    | st.dates()
+    | st.datetimes()
+    | st.uuids()
+    | st.decimals()
+    | st.complex_numbers(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner) | st.tuples(inner, inner),
+    max_leaves=8,
+)
+
+
+@given(ANYTHING)
+@example([float("nan"), {"a": float("-inf")}])
+def test_whatever_stands_in_metadata_is_written_as_json_and_read_back_the_same(value: object) -> None:
+    plain = as_json(value)
+    assert as_json(plain) == plain
+    line = seal({"query_id": "q", "metadata": plain})
+    assert line.count(b"\n") == 1
+    assert json.loads(line)["metadata"] == plain
+
+
+def test_metadata_that_nobody_can_write_does_not_lose_the_row() -> None:
+    class Unprintable:
+        def __str__(self) -> str:
+            raise ValueError
+
+    endless: list[object] = []
+    endless.append(endless)
+    assert as_json({"a": Unprintable(), 7: 10**5000}) == {"a": "<Unprintable>", "7": "<int>"}
+    assert json.dumps(as_json(endless)).count("[") == 33
