@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from krag_eval.errors import InvalidInputError
+from krag_eval.errors import InvalidInputError, RetrieverError
 from krag_eval.shapes import (
     MAPPING,
     PLAIN_OBJECT,
@@ -138,7 +138,7 @@ class Side:
             return row
         where = f"`{self.name}[{query + self.first_query}]`"
         if isinstance(row, BaseException) and self.name == "predicted":
-            self.errors[query] = f"{type(row).__name__}: {row}"
+            self.errors[query] = str(row) if isinstance(row, RetrieverError) else f"{type(row).__name__}: {row}"
             return []
         if row is None:
             raise InvalidInputError(f"{where} is None, not a list of documents. Use [] where there is no document.")

@@ -56,6 +56,10 @@ class MissingDependencyError(KragEvalError, ImportError):
         return type(self), (self.needed_by, self.package, self.extra)
 
 
+class RetrieverError(Exception):
+    """What a retriever raised, as a run recorded it: `Type: message`. It stands in the place of a ranking."""
+
+
 class KragEvalWarning(UserWarning):
     """The result stands, but something about the input deserves a look."""
 

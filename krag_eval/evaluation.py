@@ -40,6 +40,7 @@ def evaluate(
     callbacks: Sequence[EvaluationCallback] = (),
     raise_errors: bool = False,
     n_jobs: int = 1,
+    intervals: bool | float = False,
 ) -> EvaluationResult:
     """Score rankings against gold documents: all metrics at all cut-offs from one matching pass.
 
@@ -73,6 +74,8 @@ def evaluate(
         raise_errors: Let an error of a callback through.
         n_jobs: How many processes may match texts. They are started only where some seconds of matching are ahead;
             no number depends on it.
+        intervals: Give every value its 95 % interval, in `result.intervals`, or one of another confidence such as 0.9.
+            Needs scipy (extra `stats`).
 
     Returns:
         The result; `result["recall@5"]` is the mean over queries, `result["micro_recall@5"]` pools them.
@@ -113,6 +116,7 @@ def evaluate(
         query_ids=query_ids,
         callbacks=callbacks,
         raise_errors=raise_errors,
+        intervals=intervals,
     )
 
 

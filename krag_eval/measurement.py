@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -90,6 +91,7 @@ def measure(
     raise_errors: bool = False,
     unjudged: BoolArray | None = None,
     signature_parts: Sequence[str] = (),
+    intervals: bool | float = False,
 ) -> EvaluationResult:
     """Every metric at every cut-off from what was judged, with the callbacks told.
 
@@ -104,6 +106,7 @@ def measure(
         raise_errors: Let an error of a callback through.
         unjudged: Which queries have gold that is not known; without gold they are no questions without an answer.
         signature_parts: What else can change a number.
+        intervals: Whether every value gets an interval, or the confidence of these.
     """
     settings, n_queries = judged.batch.settings, len(judged.batch)
     runner = CallbackRunner(callbacks, raise_errors=raise_errors)
@@ -122,6 +125,11 @@ def measure(
         detail=Detail(judged.batch, judged.matches, judged.judgments, values, names, ids),
         callback_errors=runner.errors,
     )
+    if intervals is not False:
+        from krag_eval.intervals import intervals_of  # scipy is an extra, and slow to import
+
+        confidence = 0.95 if intervals is True else intervals
+        result = replace(result, intervals=intervals_of(result, confidence))
     if runner:
         for row in result.per_query:
             runner.query(row)

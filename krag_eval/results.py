@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from krag_eval.aggregate import NoAnswerState, Tally
+from krag_eval.checks import one_of
 from krag_eval.columns import FloatArray
 from krag_eval.errors import InvalidInputError, MissingDependencyError, UnknownMetricError, did_you_mean
 from krag_eval.explanation import Explanation, explain
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from krag_eval.matching import Batch, Matches
 
 MICRO = ("recall", "precision", "f1")
+_OF_NO_ANSWER = ("n_queries", "empty_share", "mean_retrieved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +56,9 @@ class EvaluationResult:
         tally: The aggregates, as states that merge exactly with those of other queries.
         unmatchable: For each side, how many documents lack what the method reads; they never match.
         errors: For queries whose retriever raised, what it said; they count as nothing retrieved.
-        callback_errors: What callbacks raised.
         detail: What was kept of every query; None after a streamed evaluation.
+        callback_errors: What callbacks raised.
+        intervals: The interval of every value by key, None where that is undefined; None where none were asked for.
     """
 
     signature: str
@@ -63,6 +67,7 @@ class EvaluationResult:
     errors: Mapping[int, str]
     detail: Detail | None
     callback_errors: list[str] = field(default_factory=list)
+    intervals: Mapping[str, tuple[float, float] | None] | None = None
 
     @property
     def n_queries(self) -> int:
@@ -147,9 +152,16 @@ class EvaluationResult:
         name = kept.queries if kept.queries is not None else kept.query_ids
         return explain(kept.batch, kept.matches, kept.judged, index, name[index] if name is not None else None)
 
-    def to_dict(self) -> dict[str, float | None]:
-        """Every key with its value, None where it is undefined."""
-        return {key: self[key] for key in self.keys()}
+    @overload
+    def to_dict(self) -> dict[str, float | None]: ...
+    @overload
+    def to_dict(self, *, names: Literal["safe"]) -> dict[str, float]: ...
+    def to_dict(self, *, names: str = "plain") -> dict[str, Any]:
+        """Every key with its value, None where undefined; `names="safe"` gives MLflow `recall_at_5` and no None."""
+        values = {key: self[key] for key in self.keys()}
+        if one_of("names", names, ("plain", "safe")) == "plain":
+            return values
+        return {re.sub(r"[^\w.-]", "_", k.replace("@", "_at_")): v for k, v in values.items() if v is not None}
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """All values, what they leave out, and the signature, as JSON."""
@@ -161,14 +173,11 @@ class EvaluationResult:
                 "n_queries": self.n_queries,
                 "metrics": self.to_dict(),
                 "undefined": self.undefined,
-                "no_answer": {
-                    "n_queries": self.no_answer.n_queries,
-                    "empty_share": self.no_answer.empty_share,
-                    "mean_retrieved": self.no_answer.mean_retrieved,
-                },
+                "no_answer": {name: getattr(self.no_answer, name) for name in _OF_NO_ANSWER},
                 "unjudged": self.n_unjudged,
                 "unmatchable": dict(self.unmatchable),
                 "errors": {str(index): message for index, message in self.errors.items()},
+                **({} if self.intervals is None else {"intervals": dict(self.intervals)}),
             },
             indent=indent,
             ensure_ascii=False,

@@ -35,6 +35,7 @@ def evaluate_run(
     callbacks: Sequence[EvaluationCallback] = (),
     raise_errors: bool = False,
     n_jobs: int = 1,
+    intervals: bool | float = False,
     **settings: Unpack[ScoringSettings],
 ) -> EvaluationResult:
     """Score what a retriever returned for an evaluation set.
@@ -56,6 +57,7 @@ def evaluate_run(
         callbacks: Receivers of scores.
         raise_errors: Let an error of a callback through.
         n_jobs: How many processes may match texts.
+        intervals: Give every value its 95 % interval, as `evaluate` does.
         **settings: The scoring settings that `evaluate` takes; `match_method` is `"id"` by default.
 
     Raises:
@@ -105,6 +107,7 @@ def evaluate_run(
         raise_errors=raise_errors,
         unjudged=unjudged,
         signature_parts=parts,
+        intervals=intervals,
     )
 
 

@@ -160,7 +160,7 @@ def test_every_option_of_the_command_is_compared_above() -> None:
     named = {option.split()[0] for _, option, _ in OPTIONS}
     known = {name for parameter in command.commands["evaluate"].params for name in parameter.opts if name[0] == "-"}
     of_levels = {option.split()[0] for option, _ in LEVELS}
-    assert known - {"--json", "--per-query"} == named | of_levels
+    assert known - {"--json", "--per-query", "--intervals"} == named | of_levels
 
 
 # The option, and the settings of `evaluate_run` with it.
@@ -194,6 +194,19 @@ def test_a_level_is_that_of_evaluate_run(run: Runner, option: str, settings: dic
     actual = scores(run, f"levels.jsonl rows.jsonl {option}")["rows"]
     assert actual == {**json.loads(expected.to_json()), "missing": []}
     assert actual["metrics"] != scores(run, "levels.jsonl rows.jsonl")["rows"]["metrics"]
+
+
+def test_intervals_stand_below_the_values(run: Runner) -> None:
+    lines = run("evaluate set.jsonl run.jsonl --k 1,3 --metrics mrr,recall --intervals").out.splitlines()
+    assert lines[2].split() == ["mrr", "0.5000", "0.7500", "2"]
+    intervals = (
+        evaluate(
+            [q["gold"] for q in QUESTIONS], [r["retrieved"] for r in ROWS], k=(1, 3), match_method="id", intervals=True
+        ).intervals
+        or {}
+    )
+    ends = [intervals[key] or (0, 0) for key in ("mrr@1", "mrr@3")]
+    assert lines[3].split() == [f"{low:.2f}-{high:.2f}" for low, high in ends]
 
 
 def test_questions_without_gold_chunks_are_named_below_the_table(run: Runner) -> None:
@@ -250,7 +263,7 @@ def test_questions_without_a_row_count_as_nothing_retrieved_and_are_listed_on_st
 def test_failed_retrievals_and_documents_without_what_is_read_are_counted_on_stderr(run: Runner) -> None:
     Path("run.jsonl").write_bytes(jsonl([{"query_id": "q2", "error": "timed out"}, ROWS[0], ROWS[2], ROWS[3]]))
     err = run("evaluate set.jsonl run.jsonl --match text").err
-    assert "run: 1 retrieval failed, scored as nothing retrieved. First: RetrieverError: timed out\n" in err
+    assert "run: 1 retrieval failed, scored as nothing retrieved. First: timed out\n" in err
     assert "run: 2 documents of " in err
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, InvalidInputError, Run, RunRow, evaluate, evaluate_run
+from krag_eval import EvalSet, InvalidInputError, Run, RunRow, evaluate, evaluate_run, intervals_of
 
 # q1: chunks known. q2: only the document is known. q3: has no answer. q4: chunk known by text and document.
 SET = EvalSet(
@@ -119,7 +120,7 @@ def test_a_missing_row_and_an_error_count_as_nothing_retrieved() -> None:
     run = Run.of("r", [RunRow(query_id="q1", error="TimeoutError: late")])
     result = evaluate_run(SET, run, k=1)
     assert [row.values["recall@1"] for row in result.per_query] == [0, None, None, 0]
-    assert result.errors == {0: "RetrieverError: TimeoutError: late"}
+    assert result.errors == {0: "TimeoutError: late"}
     assert run.missing(SET) == ["q2", "q3", "q4"]
 
 
@@ -151,3 +152,16 @@ def test_what_cannot_be_used_is_named(wrong: dict[str, Any], message: str) -> No
 def test_the_run_of_another_set_is_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"has the query 'q9', which the evaluation set does not have"):
         evaluate_run(SET, run_of(q9=[chunk("c1", "d1")]), k=1)
+
+
+def test_every_value_has_its_interval_where_asked_for() -> None:
+    plain = evaluate_run(SET, RUN, k=2)
+    assert plain.intervals is None
+    result = evaluate_run(SET, RUN, k=2, intervals=True)
+    assert result.intervals == intervals_of(plain)
+    assert set(result.intervals) == set(result)
+    low, high = result.intervals["recall@2"] or (1, 0)
+    assert low <= (result["recall@2"] or 0) <= high
+    assert evaluate_run(SET, RUN, k=2, intervals=0.5).intervals == intervals_of(plain, 0.5)
+    assert json.loads(result.to_json())["intervals"]["recall@2"] == [low, high]
+    assert "intervals" not in json.loads(plain.to_json())

@@ -57,6 +57,7 @@ def run_evaluate(
     level: str = "chunk",
     doc_key: str = "doc_id",
     proxy: bool = False,
+    intervals: bool = False,
     **settings: Unpack[ScoringSettings],
 ) -> None:
     """Score each run and print a table, or write what was asked for."""
@@ -81,6 +82,7 @@ def run_evaluate(
                 level=level,
                 doc_key=doc_key,
                 proxy=proxy,
+                intervals=intervals,
                 **settings,
             )
         for warning in caught:

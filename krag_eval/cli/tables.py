@@ -36,11 +36,16 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     out.print(grid)
 
 
+def _interval(interval: tuple[float, float] | None) -> str:
+    return "" if interval is None else f"{interval[0]:.2f}-{interval[1]:.2f}"
+
+
 def print_result(result: EvaluationResult, title: str) -> None:
     """One row a metric, one column a cut-off, and how many queries the means leave out."""
     cut_offs, undefined = list(result.tally.counts), result.undefined
-    rows = [
-        [name, *cells, str(undefined.get(name + cut_offs[0], undefined.get(name, "")))]
-        for name, cells in result.cells().items()
-    ]
+    rows = []
+    for name, cells in result.cells().items():
+        rows.append([name, *cells, str(undefined.get(name + cut_offs[0], undefined.get(name, "")))])
+        if result.intervals is not None:
+            rows.append(["", *(_interval(result.intervals.get(name + k)) for k in cut_offs), ""])
     print_table(title, ["metric", *(k or "all" for k in cut_offs), "undefined"], rows)

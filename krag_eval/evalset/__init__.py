@@ -6,7 +6,7 @@ from krag_eval.evalset.formats.hf import evalset_from_rows, evalset_to_rows
 from krag_eval.evalset.latency import Latency
 from krag_eval.evalset.question import DOC_KEY, LEVELS, Question
 from krag_eval.evalset.reading import read_evalset, read_run, write_evalset, write_run
-from krag_eval.evalset.run import RetrieverError, Run, RunRow
+from krag_eval.evalset.run import Run, RunRow
 from krag_eval.evalset.streaming import stream_pairs
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "EvalSet",
     "Latency",
     "Question",
-    "RetrieverError",
     "Run",
     "RunRow",
     "as_evalset",

@@ -12,7 +12,7 @@ from krag_eval.evalset.chunks import Chunks
 from krag_eval.evalset.entries import Entry, find, shorten
 from krag_eval.evalset.findings import Finding
 from krag_eval.evalset.passage_search import FOUND, Link, Passage, find_links
-from krag_eval.evalset.shared_text import common_characters, least_common
+from krag_eval.evalset.shared_text import common_letters, least_common, size_of
 from krag_eval.shapes import as_id
 from krag_eval.text import normalize
 
@@ -189,7 +189,7 @@ class _Check:
         form, other = normalize(passage.text), self._chunks.forms[place]
         if form in other or other in form:
             return True
-        return bool(common_characters(form, other).sum() >= least_common(len(form), len(other)))
+        return bool(common_letters(form, other).sum() >= least_common(size_of(form), size_of(other)))
 
     def _where(self, link: Link) -> str:
         names = " and ".join(repr(chunk_id) for chunk_id in self._ids(link))

@@ -11,7 +11,7 @@ import numpy as np
 
 from krag_eval.columns import FloatArray, IntArray, Side
 from krag_eval.evalset.chunks import Chunks
-from krag_eval.evalset.shared_text import SHINGLE, common_characters, find_sharing, least_common
+from krag_eval.evalset.shared_text import SHINGLE, common_letters, find_sharing, least_common, size_of
 from krag_eval.matching import Batch, find_matches
 from krag_eval.settings import Settings
 from krag_eval.text import normalize_all
@@ -99,7 +99,7 @@ class _Search:
     def look(self, wanted: IntArray, groups: IntArray, chunk_groups: IntArray) -> None:
         """Look for those that are not found yet, each among the chunks of its group."""
         wanted = wanted[[self._is_lost(passage) for passage in wanted.tolist()]]
-        is_long = np.array([len(self._forms[passage]) >= SHINGLE for passage in wanted.tolist()], dtype=np.bool_)
+        is_long = np.array([size_of(self._forms[passage]) >= SHINGLE for passage in wanted.tolist()], dtype=np.bool_)
         long, forms = wanted[is_long], [self._forms[passage] for passage in wanted[is_long].tolist()]
         sharing = find_sharing(forms, self._chunks.forms, groups[long], chunk_groups)
         for n, form in enumerate(forms):  # what stands nearly everywhere is not among the sharing ones
@@ -135,8 +135,8 @@ class _Search:
     def _parts(self, passage: int, chunks: IntArray) -> tuple[int, ...]:
         """Again and again the chunk with most of what is missing, while it adds enough; in the order of the passage."""
         form = self._forms[passage]
-        common = {c: np.flatnonzero(common_characters(form, self._chunks.forms[c])) for c in chunks.tolist()}
-        missing = np.ones(len(form), dtype=np.bool_)
+        common = {c: np.flatnonzero(common_letters(form, self._chunks.forms[c])) for c in chunks.tolist()}
+        missing = np.ones(size_of(form), dtype=np.bool_)
         # What a chunk adds only shrinks, so that one whose number still holds when it comes up is the best.
         waiting = [(-len(places), *self._preference(passage, chunk)) for chunk, places in common.items()]
         heapq.heapify(waiting)
@@ -144,7 +144,7 @@ class _Search:
         while waiting:
             number, *_, chunk = heapq.heappop(waiting)
             adds = int(missing[common[chunk]].sum())
-            if adds < least_common(len(form), len(self._chunks.forms[chunk])):
+            if adds < least_common(len(missing), size_of(self._chunks.forms[chunk])):
                 continue
             if adds < -number:
                 heapq.heappush(waiting, (-adds, *self._preference(passage, chunk)))

@@ -7,14 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from krag_eval.documents import Document, read_leniently
-from krag_eval.errors import InvalidInputError
+from krag_eval.errors import InvalidInputError, RetrieverError
 from krag_eval.evalset.evalset import EvalSet
 from krag_eval.evalset.latency import Latency
 from krag_eval.shapes import as_id, as_number, describe_type
-
-
-class RetrieverError(Exception):
-    """What a retriever raised, as a run recorded it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

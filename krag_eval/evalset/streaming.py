@@ -7,16 +7,19 @@ from itertools import zip_longest
 from typing import Any
 
 from krag_eval.checks import one_of
-from krag_eval.errors import InvalidInputError
+from krag_eval.documents import as_document
+from krag_eval.errors import InvalidInputError, RetrieverError
 from krag_eval.evalset.formats import own
 from krag_eval.evalset.formats.checking import check_documents
 from krag_eval.evalset.formats.choosing import EVALSET, RUN, StrPath, no_reader, open_source
 from krag_eval.evalset.formats.source import Source
 from krag_eval.evalset.formats.table import FORMATS
 from krag_eval.evalset.question import DOC_KEY, LEVELS, Question
-from krag_eval.evalset.run import RetrieverError, RunRow
+from krag_eval.evalset.run import RunRow
+from krag_eval.shapes import read_grade
 
 Documents = Sequence[object]
+Gold = Documents | Mapping[str, float]
 _TEXTS = ("question", "answer", "type", "notes", "source")
 _QUICK_GOLD = frozenset({"id", "text", "grade"})
 _QUICK_RETRIEVED = frozenset({"id", "text", "score"})
@@ -32,7 +35,8 @@ def stream_pairs(
     grade_key: str = "relevance",
     level: str = "chunk",
     doc_key: str = DOC_KEY,
-) -> Iterator[tuple[Documents, Documents | RetrieverError]]:
+    bare_ids: bool = False,
+) -> Iterator[tuple[Gold, Documents | RetrieverError]]:
     """The gold and the retrieved documents of each question, for `evaluate_stream`.
 
     Both files must have the same questions in the same order, which `read_evalset` and `read_run` do not ask for.
@@ -48,15 +52,13 @@ def stream_pairs(
         grade_key: As for `read_evalset`.
         level: `"chunk"`, or `"document"` for the gold at that level; then score with `id_key=doc_key`.
         doc_key: The metadata key of document ids.
+        bare_ids: Give nothing but ids, read under `id_key` and `grade_key`, for `evaluate_stream(..., bare_ids=True)`:
+            the same numbers as by id from documents, in half the time. Each document must have an id then.
 
     Raises:
         InvalidInputError: A file cannot be read, or its questions are not those of the other; the message begins with
             `path:line:`.
         MissingDependencyError: A format needs a package that is not installed.
-
-    >>> from krag_eval.stream import evaluate_stream
-    >>> pairs = stream_pairs("set.jsonl", "run.jsonl")
-    >>> evaluate_stream(pairs, k=10, match_method="id")  # doctest: +SKIP
     """
     gold = _gold(*open_source(evalset, evalset_format), id_key, grade_key, one_of("level", level, LEVELS), doc_key)
     retrieved = _retrieved(*open_source(run, run_format), id_key)
@@ -70,7 +72,12 @@ def stream_pairs(
                 f"{ranking[0]}: has the question {ranking[1]!r:.60} where {question[0]} has {question[1]!r:.60}. "
                 f"{_CURE}"
             )
-        yield question[2], ranking[2]
+        if not bare_ids:
+            yield question[2], ranking[2]
+        elif isinstance(ranking[2], RetrieverError):
+            yield _bare_gold(question[0], question[2], id_key, grade_key), ranking[2]
+        else:
+            yield _bare_gold(question[0], question[2], id_key, grade_key), _bare(*ranking[::2], "retrieved", id_key)
 
 
 _CURE = (
@@ -154,3 +161,25 @@ def _are_quick(documents: object, keys: frozenset[str]) -> bool:
 
 def _is_grade(value: object) -> bool:
     return type(value) in (int, float) and 0 <= value < 1e300  # type: ignore[operator]  # a number by now
+
+
+def _bare(place: str, documents: Documents, name: str, id_key: str | None) -> list[str]:
+    if id_key is None and all(type(document) is dict for document in documents):
+        return [document["id"] for document in documents]  # type: ignore[index]  # they were found to be plain
+    ids = [as_document(document, id_key=id_key).id for document in documents]
+    if None in ids:
+        raise InvalidInputError(
+            f"{place}: `{name}[{ids.index(None)}]` has no id. For bare ids each document needs one; leave `bare_ids` out."
+        )
+    return [str(one) for one in ids]
+
+
+def _bare_gold(place: str, documents: Documents, id_key: str | None, grade_key: str) -> Gold:
+    ids = _bare(place, documents, "gold", id_key)
+    grades = [read_grade(document, grade_key) for document in documents]
+    if all(grade == 1.0 for grade in grades):
+        return ids
+    best: dict[str, float] = {}
+    for one, grade in zip(ids, grades, strict=True):
+        best[one] = max(grade, best.get(one, 0.0))
+    return best
