@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from krag_eval import EvaluationResult, evaluate, evaluate_ids, evaluate_stream
+from krag_eval.evalset.streaming import stream_pairs
 
 Pairs = Iterator[tuple[list[str], list[str]]]
 
@@ -99,6 +100,17 @@ def _write_ids(n_queries: int, path: Path) -> None:
             file.write(json.dumps({"gold": gold, "retrieved": retrieved}) + "\n")
 
 
+def _write_files(n_queries: int, evalset: Path, run: Path) -> None:
+    """The same ids as an evaluation set and a run."""
+    with evalset.open("w", encoding="utf-8") as questions, run.open("w", encoding="utf-8") as rankings:
+        for number, (gold, retrieved) in enumerate(ids(n_queries)):
+            query_id = f"q{number}"
+            question = {"id": query_id, "question": "Which ones?", "gold": [{"id": one} for one in gold]}
+            found = [{"id": one, "score": 1 / rank} for rank, one in enumerate(retrieved, 1)]
+            questions.write(json.dumps(question) + "\n")
+            rankings.write(json.dumps({"query_id": query_id, "retrieved": found}) + "\n")
+
+
 def main(name: str, size: int, rest: list[str]) -> None:
     """Run it, and print seconds, peak memory before and after, and the values to the last bit."""
     before = peak_megabytes()
@@ -106,11 +118,19 @@ def main(name: str, size: int, rest: list[str]) -> None:
         _write_ids(size, Path(rest[0]))
         print("{}")
         return
+    if name == "write_files":
+        _write_files(size, Path(rest[0]), Path(rest[1]))
+        print("{}")
+        return
     work: Callable[[], EvaluationResult]
     if name == "ids_generator":
         work = lambda: evaluate_stream(ids(size), bare_ids=True)  # noqa: E731
     elif name == "ids_jsonl":
         work = lambda: evaluate_stream(ids_in(Path(rest[0])), bare_ids=True)  # noqa: E731
+    elif name == "files":
+        work = lambda: evaluate_stream(stream_pairs(rest[0], rest[1]), match_method="id")  # noqa: E731
+    elif name == "files_bare_ids":
+        work = lambda: evaluate_stream(stream_pairs(rest[0], rest[1], bare_ids=True), bare_ids=True)  # noqa: E731
     elif name == "ids_at_once":
         gold, retrieved = zip(*ids(size), strict=True)
         work = lambda: evaluate_ids(gold, retrieved)  # noqa: E731

@@ -1,0 +1,178 @@
+"""`compare`: from runs or results to verdicts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Unpack
+
+import numpy as np
+
+from krag_eval.comparison.numbers import Options, corrected, tested
+from krag_eval.comparison.records import Transition
+from krag_eval.comparison.result import Comparison
+from krag_eval.comparison.slicing import Slice, slices_of
+from krag_eval.comparison.systems import System, check_comparable, check_systems, score
+from krag_eval.diagnosis import diagnose
+from krag_eval.errors import InvalidInputError, warn
+from krag_eval.evalset import DOC_KEY, Run, as_evalset
+from krag_eval.measurement import MetricFunction
+from krag_eval.results import EvaluationResult
+from krag_eval.settings import ScoringSettings
+from krag_eval.shapes import as_number
+from krag_eval.statistics import check_rounds, check_seed, check_share, need_scipy
+
+DECISIVE_METRICS = ("recall", "mrr", "ndcg")
+
+
+def compare(
+    systems: Mapping[str, Run | EvaluationResult],
+    evalset: object = None,
+    *,
+    baseline: str | None = None,
+    k: int | str | Sequence[int | str | None] | None = 10,
+    metrics: str | Sequence[str | MetricFunction] | None = DECISIVE_METRICS,
+    by: str | Sequence[str] | None = None,
+    margin: float = 0.02,
+    confidence: float = 0.95,
+    n_bootstrap: int = 10_000,
+    n_randomisation: int = 10_000,
+    seed: int = 0,
+    missing: str = "refuse",
+    level: str = "chunk",
+    doc_key: str = DOC_KEY,
+    proxy: bool = False,
+    n_jobs: int = 1,
+    **settings: Unpack[ScoringSettings],
+) -> Comparison:
+    """Compare systems with a baseline, query by query. Needs scipy (extra `stats`).
+
+    Per metric and system: the difference of the means with a paired bootstrap interval, a paired randomisation test
+    with Holm's correction over metrics and systems, wins, ties and losses, the smallest difference that so many
+    queries can resolve, and a verdict in words. The same per slice, where Holm's correction runs over all slices by
+    one field; and what became of every gold document that one of the two missed. Every metric and cut-off is one more
+    test, which the others pay for: name those that decide.
+
+    Args:
+        systems: Runs, which are scored here as `evaluate_run` does, or results that kept their queries, by name.
+        evalset: The evaluation set: needed for runs, and for slices.
+        baseline: The name of the system that the others are compared with; the first by default.
+        k: One cut-off or several at which runs are scored, as `evaluate_run` takes them; None scores all ranks.
+        metrics: What runs are scored by: names of `METRICS`, `"doc_hit"`, or functions; None for all. By default
+            recall, MRR and nDCG.
+        by: A field of the questions, or a key of their metadata, or several: a slice for each value. By default
+            `"type"`, where questions have one; `()` for none.
+        margin: The smallest difference of means that matters: an interval within it says `no difference larger than`.
+        confidence: Of the intervals; 1 minus it is the level of the tests.
+        n_bootstrap: Resamples behind each interval.
+        n_randomisation: Random choices of signs behind a p-value, where trying all would be too many.
+        seed: The same seed gives the same numbers to the last bit, whatever else is compared beside.
+        missing: Runs that lack questions which another run has are refused (`"refuse"`), or count as having retrieved
+            nothing there (`"empty"`).
+        level: `"chunk"` or `"document"`, for runs.
+        doc_key: The metadata key of document ids.
+        proxy: As in `evaluate_run`, for runs.
+        n_jobs: How many processes may match texts.
+        **settings: The scoring settings that `evaluate_run` takes, for runs.
+
+    Raises:
+        InvalidInputError: Something given cannot be used, or the systems were not measured by the same rule on the
+            same questions; the message says where they differ.
+        MissingDependencyError: scipy is not installed.
+
+    >>> from krag_eval import EvalSet, evaluate_ids
+    >>> gold = [[n] for n in range(40)]
+    >>> always, never = evaluate_ids(gold, gold, k=1), evaluate_ids(gold, [[]] * 40, k=1)
+    >>> compare({"never": never, "always": always})["always", "recall@1"].verdict
+    'better'
+    """
+    need_scipy("compare")
+    given, first = check_systems(systems, baseline)
+    options = Options(
+        n_bootstrap=check_rounds("n_bootstrap", n_bootstrap),
+        n_randomisation=check_rounds("n_randomisation", n_randomisation),
+        confidence=check_share("confidence", confidence),
+        margin=_check_margin(margin),
+        seed=check_seed(seed),
+    )
+    questions = None if evalset is None else as_evalset(evalset)
+    if questions is None and by:
+        raise InvalidInputError(f"Slices by {by!r:.60} need the evaluation set. Pass it as `evalset`.")
+    parts = [] if questions is None else slices_of(questions, by)
+    if not any(isinstance(system, Run) for system in given.values()) and (metrics is not DECISIVE_METRICS or settings):
+        raise InvalidInputError(
+            "Results were scored before: `metrics` and scoring settings are for runs. Leave them out, or pass runs."
+        )
+    scoring = {"k": k, "metrics": metrics, "level": level, "doc_key": doc_key, "proxy": proxy, "n_jobs": n_jobs}
+    scored = score(given, questions, missing, scoring | settings)
+    check_comparable(scored, questions)
+    keys = _shared_keys(scored)
+    against = next(system for system in scored if system.name == first)
+    others = [system for system in scored if system.name != first]
+    everything = Slice(None, None, np.arange(against.result.n_queries))
+    fields = dict.fromkeys(part.field for part in parts)
+    return Comparison(
+        signature=against.result.signature,
+        baseline=first,
+        systems=tuple(system.name for system in others),
+        keys=tuple(keys),
+        n_queries=against.result.n_queries,
+        n_bootstrap=options.n_bootstrap,
+        n_randomisation=options.n_randomisation,
+        confidence=options.confidence,
+        margin=options.margin,
+        seed=options.seed,
+        rows=corrected(tested(against, others, keys, everything, options)),
+        slices=tuple(
+            row
+            for field in fields
+            for row in corrected(
+                [row for part in parts if part.field == field for row in tested(against, others, keys, part, options)]
+            )
+        ),
+        transitions=_transitions(against, others, doc_key),
+        errors={system.name: len(system.result.errors) for system in scored},
+    )
+
+
+def _check_margin(value: object) -> float:
+    margin = as_number(value)
+    if margin is None or not 0 <= margin < float("inf"):
+        raise InvalidInputError(
+            f"`margin` must be a number of at least 0, got {value!r:.60}. It is the smallest difference that matters."
+        )
+    return margin
+
+
+def _shared_keys(systems: Sequence[System]) -> list[str]:
+    """The keys that all systems have: `doc_hit` is there only where documents have ids."""
+    keys = [key for key in systems[0].detail.values if all(key in system.detail.values for system in systems)]
+    for system in systems:
+        alone = [key for key in system.detail.values if key not in keys]
+        if alone:
+            warn(f"{', '.join(alone)} of {system.name!r} is left out of the comparison: not every system has it.")
+    if not keys:
+        raise InvalidInputError(
+            "The systems have no metric and cut-off in common: "
+            + "; ".join(f"{system.name!r} has {', '.join(system.detail.values)}" for system in systems)
+            + ". Score them by the same ones."
+        )
+    return keys
+
+
+def _transitions(baseline: System, others: Sequence[System], doc_key: str) -> tuple[Transition, ...]:
+    """What became of each gold document, by how many, the largest first."""
+    before = diagnose(baseline.result, doc_key=doc_key)
+    query_ids = baseline.detail.query_ids
+    transitions = []
+    for other in others:
+        after = diagnose(other.result, doc_key=doc_key)
+        changes = list(zip(before.causes, after.causes, strict=True))
+        queries: dict[tuple[str, str], dict[int, None]] = {}
+        for query, (was, is_now) in zip(before.gold_queries.tolist(), changes, strict=True):
+            if was != is_now:
+                queries.setdefault((was, is_now), {})[query] = None
+        for (was, is_now), count in Counter(changes).most_common():
+            names = [str(q) if query_ids is None else query_ids[q] for q in queries.get((was, is_now), ())]
+            transitions.append(Transition(other.name, was, is_now, count, tuple(names)))
+    return tuple(transitions)

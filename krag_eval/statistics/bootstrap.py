@@ -1,0 +1,99 @@
+"""Bootstrap intervals of means: percentiles of resamples, stretched for small samples."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from krag_eval.columns import BoolArray, FloatArray
+from krag_eval.statistics.binomial import unseen_share
+from krag_eval.statistics.streams import resampled_sums
+from krag_eval.statistics.units import Units
+
+SPARSE = 10
+"""With fewer queries than this off the commonest value, resampling cannot know what else may come."""
+
+
+def mean_intervals(
+    values: FloatArray, bounds: tuple[FloatArray, FloatArray], confidence: float, rounds: int, seed: int
+) -> tuple[FloatArray, FloatArray]:
+    """The interval of the mean of each column; all columns share the resamples.
+
+    Percentiles of the means of resamples, read further out by what a sample of n is known to understate, and widened
+    for what it may have missed where fewer than `SPARSE` rows are off the commonest value (see `widen`). With one row,
+    or rows that are all equal, the interval is therefore wide, not a point.
+
+    Args:
+        values: Finite numbers, shape (n, n_columns), n at least 1.
+        bounds: The least and the largest value that each column can take, shape (n_columns,) each.
+        confidence: Between 0 and 1.
+        rounds: How many resamples.
+        seed: At least 0.
+
+    Returns:
+        The lower and the upper ends, shape (n_columns,) each.
+
+    Source: Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapter 13 (percentiles); Hesterberg (2015),
+    The American Statistician 69(4), doi:10.1080/00031305.2015.1089789 (the expanded percentile interval).
+    """
+    units = Units.of(values)
+    low, high = percentile_interval(units.mean(resampled_sums(units.whole, rounds, seed)), len(values), confidence)
+    is_sparse = few_differ(units.whole)
+    wide = widen(low, high, units.mean(units.whole.sum(axis=0)), bounds, len(values), confidence)
+    return np.where(is_sparse, wide[0], low), np.where(is_sparse, wide[1], high)
+
+
+def percentile_interval(means: FloatArray, n: int, confidence: float) -> tuple[FloatArray, FloatArray]:
+    """The ends of the interval among the statistics of resamples.
+
+    The means of resamples scatter by sqrt((n - 1) / n) too little, and their percentiles are those of a normal where
+    those of Student's t are due; both is made good by reading further out, at Phi(sqrt(n / (n - 1)) t).
+
+    Args:
+        means: One row a resample, shape (rounds, n_columns).
+        n: How many rows each resample has.
+        confidence: Between 0 and 1.
+
+    Returns:
+        The lower and the upper ends, shape (n_columns,) each; each is one of the statistics given.
+    """
+    from scipy.special import ndtr, stdtrit
+
+    ordered = np.sort(means, axis=0)
+    tail = float(ndtr(stdtrit(n - 1, (1 - confidence) / 2) * math.sqrt(n / (n - 1)))) if n > 1 else 0.0
+    outside = max(math.ceil(tail * len(ordered) - 1e-9) - 1, 0)
+    return ordered[outside], ordered[len(ordered) - 1 - outside]
+
+
+def widen(
+    low: FloatArray,
+    high: FloatArray,
+    mean: FloatArray,
+    bounds: tuple[FloatArray, FloatArray],
+    n: int,
+    confidence: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Intervals that allow for the queries that a sample may have missed.
+
+    A share u of queries of which n drawn ones show none (see `unseen_share`) may have the least or the largest value
+    there is; the interval reaches at least to where these would move the mean. Where all values are equal this is the
+    whole interval, and exact; for a share it is the one of Clopper and Pearson.
+    """
+    share = unseen_share(n, confidence)
+    return (
+        np.minimum(low, mean * (1 - share) + bounds[0] * share),
+        np.maximum(high, mean * (1 - share) + bounds[1] * share),
+    )
+
+
+def few_differ(values: FloatArray) -> BoolArray:
+    """Whether fewer than `SPARSE` rows are off the commonest value of their column; shape (n_columns,)."""
+    most = [int(np.unique(column, return_counts=True)[1].max()) for column in values.T]
+    return len(values) - np.array(most, dtype=np.int64) < SPARSE
+
+
+def bounds_of(values: FloatArray) -> tuple[float, float]:
+    """0 and 1 where all values lie between; else the least and the largest, for nothing more is known of them."""
+    low, high = float(values.min(initial=0.0)), float(values.max(initial=1.0))
+    return (0.0, 1.0) if low >= 0 and high <= 1 else (float(values.min()), float(values.max()))

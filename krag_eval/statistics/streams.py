@@ -1,0 +1,75 @@
+"""Sums over random resamples and random signs, from a stream of bits that depends on the seed alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from krag_eval.columns import FloatArray
+
+# Each purpose has a stream of its own, so that none depends on what was drawn for another.
+_RESAMPLES, _SIGNS = 0, 1
+# 256 kB an array: what is drawn stays in the cache of the processor.
+_DRAWS_AT_ONCE = 1 << 15
+
+
+def resampled_sums(whole: FloatArray, rounds: int, seed: int, *, draws_at_once: int = _DRAWS_AT_ONCE) -> FloatArray:
+    """Sums over as many rows as there are, drawn with replacement; all columns share the rows drawn.
+
+    Args:
+        whole: Whole numbers, shape (n, n_columns), small enough for exact sums (see `Units`).
+        rounds: How many resamples.
+        seed: At least 0.
+        draws_at_once: About how many draws are in memory; no number depends on it.
+
+    Returns:
+        Shape (rounds, n_columns).
+    """
+    n = len(whole)
+    bits = _stream(seed, _RESAMPLES)
+    sums = np.empty((rounds, whole.shape[1]))
+    for start, stop in _blocks(rounds, n, draws_at_once):
+        # The upper 53 bits as a number from 0 to 1, times n: below n, and each row equally likely to 1 in 2^53 / n.
+        uniform = (bits.random_raw((stop - start) * n) >> np.uint64(11)).astype(np.float64)
+        rows = (uniform * (n * 2.0**-53)).astype(np.int64).reshape(-1, n)
+        times = np.empty((stop - start, n))
+        for place, drawn in enumerate(rows):
+            times[place] = np.bincount(drawn, minlength=n)
+        sums[start:stop] = times @ whole
+    return sums
+
+
+def signed_sums(whole: FloatArray, rounds: int, seed: int, *, draws_at_once: int = _DRAWS_AT_ONCE) -> FloatArray:
+    """Sums over all rows, each with a random sign; all columns share the signs.
+
+    Args:
+        whole: Whole numbers, shape (n, n_columns), small enough for exact sums (see `Units`).
+        rounds: How many draws of signs.
+        seed: At least 0.
+        draws_at_once: About how many signs are in memory; no number depends on it.
+
+    Returns:
+        Shape (rounds, n_columns).
+    """
+    n = len(whole)
+    bits = _stream(seed, _SIGNS)
+    words = -(-n // 64)
+    total = whole.sum(axis=0)
+    sums = np.empty((rounds, whole.shape[1]))
+    for start, stop in _blocks(rounds, n, draws_at_once):
+        drawn = bits.random_raw((stop - start) * words).astype("<u8").view(np.uint8).reshape(stop - start, -1)
+        plus = np.unpackbits(drawn, axis=1, count=n, bitorder="little").astype(np.float64)
+        sums[start:stop] = 2 * (plus @ whole) - total
+    return sums
+
+
+def _stream(seed: int, purpose: int) -> np.random.PCG64:
+    # Raw bits, not `Generator`: numpy promises that the former stay the same from version to version.
+    return np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(purpose,)))
+
+
+def _blocks(rounds: int, n: int, draws_at_once: int) -> Iterator[tuple[int, int]]:
+    size = max(1, draws_at_once // max(n, 1))
+    for start in range(0, rounds, size):
+        yield start, min(start + size, rounds)
