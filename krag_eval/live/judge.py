@@ -5,42 +5,70 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
+from krag_eval.checks import check_cut_offs, one_of
+from krag_eval.errors import InvalidInputError, warn
+from krag_eval.evalset import LEVELS
 from krag_eval.judgments import count_repeats
-from krag_eval.live.gold_lookup import Gold, GoldLookup
+from krag_eval.live.gold_lookup import Gold, GoldLookup, is_evalset
 from krag_eval.live.records import ScoredRetrieval
 from krag_eval.live.retrievals import Retrieval
+from krag_eval.measurement import choose_metrics, measure, signature_of
 from krag_eval.pipeline import judge_batch
 from krag_eval.query_results import QueryResult
+from krag_eval.results import EvaluationResult
 from krag_eval.scorer import Scorer
-from krag_eval.settings import Settings
+from krag_eval.settings import MatchingCriteria, ScoringSettings, make_settings
 
 Outcome = ScoredRetrieval | Exception
 
+# A result names at most so many retrievals that raised; an application may live long.
+MOST_ERRORS = 1000
+
 
 class RetrievalJudge:
-    """Scores retrievals, and keeps the aggregates of those with gold in its scorer.
+    """Scores retrievals, and keeps the aggregates of those with gold; one thread at a time.
 
     Args:
-        scorer: What scores the retrievals with gold.
-        gold: Where gold is looked up, or None.
+        gold: What `GoldLookup` takes, or None.
+        k: One cut-off or several.
+        metrics: Names of `METRICS`, or functions; all by default.
+        level: `"chunk"` or `"document"`.
+        doc_key: The metadata key of document ids.
+        keep: Keep every retrieval with gold, so that the result has its rows.
         settings: The scoring settings.
+
+    Attributes:
+        keys: The keys of a retrieval's values.
     """
 
-    def __init__(self, scorer: Scorer, gold: GoldLookup | None, settings: Settings) -> None:
-        self.scorer = scorer
-        self._gold = gold
-        self._settings = settings
+    def __init__(
+        self, gold: object, *, k: Any, metrics: Any, level: str, doc_key: str, keep: bool, settings: ScoringSettings
+    ) -> None:
+        settings = _at_level(one_of("level", level, LEVELS), doc_key, is_evalset(gold), settings)
+        self._settings = make_settings(**settings)
+        self._parts = ["level:document"] if level == "document" else []
+        self._gold = None if gold is None else GoldLookup(gold, self._settings, level=level, doc_key=doc_key)
+        self._cut_offs, self._table = check_cut_offs(k), choose_metrics(metrics, self._settings)
+        self._given: dict[str, Any] = {"k": k, "metrics": metrics, **settings}
+        self._keep = keep
+        self.keys = Scorer(**self._given).keys
+        self.start_anew()
 
-    def gold_of(self, retrieval: Retrieval) -> Gold | None:
-        """The id of the question and its gold documents, or None."""
-        return self._gold.find(retrieval.query_id, retrieval.query) if self._gold is not None else None
+    def start_anew(self) -> None:
+        """Forget what was scored."""
+        self._scorer = Scorer(**self._given)
+        self._scorer.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL, self._parts)
+        self._kept: list[tuple[Retrieval, Gold]] = []
+        self._supply_checked = False
+        self._n_errors = 0
 
     def score(self, retrievals: Sequence[Retrieval]) -> list[Outcome]:
         """A score for each retrieval, or why it has none."""
-        gold = {i: found for i, r in enumerate(retrievals) if (found := self.gold_of(r)) is not None}
         outcomes: dict[int, Outcome] = {}
         try:
+            gold = {i: found for i, r in enumerate(retrievals) if (found := self._gold_of(r)) is not None}
             outcomes |= self._with_gold(retrievals, gold)
             outcomes |= self._without_gold(retrievals, [i for i in range(len(retrievals)) if i not in gold])
         except Exception as error:  # noqa: BLE001 - a metric of the user's own may raise anything
@@ -50,19 +78,51 @@ class RetrievalJudge:
             return [outcomes[i] if i in outcomes else self.score([r])[0] for i, r in enumerate(retrievals)]
         return [outcomes[i] for i in range(len(retrievals))]
 
+    def result(self) -> EvaluationResult:
+        """The result over all retrievals with gold; with its rows, where they are kept."""
+        self.check_supply()
+        if not self._kept:
+            return self._scorer.result()
+        retrievals, gold = zip(*self._kept, strict=True)
+        return measure(
+            judge_batch([documents for _, documents in gold], [r.ranking for r in retrievals], self._settings),
+            self._cut_offs,
+            self._table,
+            queries=[str(retrieval.query) for retrieval in retrievals],
+            query_ids=[query_id for query_id, _ in gold],
+            signature_parts=self._parts,
+        )
+
+    def check_supply(self, least: int = 1) -> None:
+        """Once, when at least so many retrievals were scored: warn of documents that can never match."""
+        if self._supply_checked or self._scorer.n_queries < least:
+            return
+        self._supply_checked = True
+        try:
+            self._scorer.check()
+        except InvalidInputError as error:
+            warn(str(error))
+
+    def _gold_of(self, retrieval: Retrieval) -> Gold | None:
+        return self._gold.find(retrieval.query_id, retrieval.query) if self._gold is not None else None
+
     def _with_gold(self, retrievals: Sequence[Retrieval], gold: Mapping[int, Gold]) -> dict[int, Outcome]:
         if not gold:
             return {}
-        first = self.scorer.n_queries
-        part = self.scorer.score_batch(
-            [documents for _, documents in gold.values()], [retrievals[i].ranking for i in gold]
-        )
+        first = self._scorer.n_queries
+        rankings = [retrievals[i].ranking for i in gold]
+        if self._n_errors >= MOST_ERRORS:
+            rankings = [[] if isinstance(ranking, BaseException) else ranking for ranking in rankings]
+        part = self._scorer.score_batch([documents for _, documents in gold.values()], rankings)
+        self._n_errors += len(part.errors)
         repeats = count_repeats(part.detail.batch).tolist() if part.detail is not None else []
+        if self._keep:
+            self._kept += [(retrievals[i], found) for i, found in gold.items()]
         return {
             i: _scored(
                 retrievals[i],
                 gold[i][0],
-                replace(row, index=first + row.index, id=gold[i][0], query=retrievals[i].query),
+                replace(row, index=first + row.index, id=gold[i][0], query=str(retrievals[i].query)),
                 repeats[row.index],
             )
             for i, row in zip(gold, part.per_query, strict=True)
@@ -78,11 +138,26 @@ class RetrievalJudge:
         }
 
 
+def _at_level(level: str, doc_key: str, of_evalset: bool, settings: ScoringSettings) -> ScoringSettings:
+    """The settings with the defaults of their offline twins: `evaluate_run` for evaluation sets, else `evaluate`."""
+    given: ScoringSettings = {**settings}
+    if of_evalset or level == "document":
+        given.setdefault("match_method", "id")
+    if level == "document":
+        if given["match_method"] not in ("id", ["id"], ("id",)):
+            raise InvalidInputError(
+                f"At level='document' documents are matched by id, got match_method={given['match_method']!r:.60}. "
+                "Leave `match_method` out, or score at level='chunk'."
+            )
+        given["id_key"] = given.get("id_key") or doc_key
+    return given
+
+
 def _scored(retrieval: Retrieval, query_id: str | None, result: QueryResult | None, n_repeats: int) -> ScoredRetrieval:
     error = retrieval.error
     return ScoredRetrieval(
         run_id=retrieval.run_id,
-        query=retrieval.query,
+        query=str(retrieval.query),
         query_id=query_id,
         name=retrieval.name,
         result=result,

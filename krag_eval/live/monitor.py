@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from krag_eval.checks import check_count
@@ -46,28 +46,14 @@ class Monitor:
     Args:
         window: How many retrievals.
         bands: For keys to watch, the lowest and the highest mean that is well; None leaves an end open.
-        on_departure: What is called when a mean leaves its band.
         keys: The keys that exist.
 
     Raises:
-        InvalidInputError: A band cannot be used, or bands are given without `on_departure`.
+        InvalidInputError: A band cannot be used.
     """
 
-    def __init__(
-        self,
-        window: int,
-        bands: Mapping[str, Band] | None,
-        on_departure: Callable[[Departure], object] | None,
-        keys: tuple[str, ...],
-    ) -> None:
+    def __init__(self, window: int, bands: Mapping[str, Band] | None, keys: tuple[str, ...]) -> None:
         self._bands = {key: _check_band(key, band, keys) for key, band in (bands or {}).items()}
-        if on_departure is not None and not callable(on_departure):
-            raise InvalidInputError(f"`on_departure` must be a function, got {on_departure!r:.60}.")
-        if self._bands and on_departure is None:
-            raise InvalidInputError(
-                "`bands` need `on_departure`, a function that takes a Departure. Give both or none."
-            )
-        self._on_departure = on_departure
         self._last: deque[Mapping[str, float | None]] = deque(maxlen=check_count("window", window))
         self._outside: set[str] = set()
 
@@ -76,11 +62,12 @@ class Monitor:
         rows = list(self._last)
         return {key: _mean(rows, key)[0] for key in dict.fromkeys(key for row in rows for key in row)}
 
-    def add(self, scores: Mapping[str, float | None]) -> None:
-        """Take in a retrieval, and report the means that leave their band with it."""
+    def add(self, scores: Mapping[str, float | None]) -> list[Departure]:
+        """Take in a retrieval; the means that leave their band with it."""
         self._last.append(scores)
-        if self._on_departure is None or len(self._last) < (self._last.maxlen or 0):
-            return
+        departures: list[Departure] = []
+        if len(self._last) < (self._last.maxlen or 0):
+            return departures
         for key, (low, high) in self._bands.items():
             mean, n = _mean(self._last, key)
             if mean is None:
@@ -88,9 +75,25 @@ class Monitor:
             outside = (low is not None and mean < low) or (high is not None and mean > high)
             if outside and key not in self._outside:
                 self._outside.add(key)
-                self._on_departure(Departure(key, mean, low, high, n))
+                departures.append(Departure(key, mean, low, high, n))
             elif not outside:
                 self._outside.discard(key)
+        return departures
+
+
+def check_departures(bands: Mapping[str, Band] | None, on_departure: object) -> None:
+    """Bands and a function to tell of departures come together.
+
+    Raises:
+        InvalidInputError: One of them is missing, or the second is no function.
+    """
+    if on_departure is not None and not callable(on_departure):
+        raise InvalidInputError(f"`on_departure` must be a function that takes a Departure, got {on_departure!r:.60}.")
+    if bool(bands) != (on_departure is not None):
+        raise InvalidInputError(
+            "`bands` and `on_departure` need each other. "
+            "Give bands such as {'recall@5': (0.7, None)} and a function that takes a Departure, or none of the two."
+        )
 
 
 def _mean(

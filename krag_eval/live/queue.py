@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import atexit
-import os
+import logging
 import threading
-import time
-import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+_LOG = logging.getLogger("krag_eval.live")
 T = TypeVar("T")
 
-# What an application that ends at once waits for its last retrievals, in seconds.
-EXIT_TIMEOUT = 5.0
+# A thread that has nothing to do ends, so that who made the queue and forgot it is collected as garbage.
+IDLE_SECONDS = 2.0
+# Some items at a time cost little more than one, and wake the thread less often: it waits so long for more.
+LINGER_SECONDS = 0.05
 
 
 class WorkQueue(Generic[T]):
     """Passes items to `work` on a thread of its own, in the order of `put`; the thread starts with the first item.
 
     Args:
-        work: Called with some items at a time; it must not raise.
+        work: Called with some items at a time; what it raises is logged.
         max_pending: How many items may wait.
         most_at_once: The most items that `work` gets.
     """
@@ -30,29 +30,27 @@ class WorkQueue(Generic[T]):
         self._work = work
         self._max_pending = max_pending
         self._most_at_once = most_at_once
-        self._renew()
-        exit_flush = weakref.WeakMethod(self.flush)
-        atexit.register(lambda: (flush := exit_flush()) and flush(EXIT_TIMEOUT))
-
-    def _renew(self) -> None:
         self._waiting: deque[T] = deque()
         self._busy = 0
+        self._flushing = 0
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._process = os.getpid()
 
     def put(self, item: T) -> bool:
-        """Add an item; False where too many are waiting."""
-        if self._process != os.getpid():  # after a fork there is no thread, and a lock may be held by nobody
-            self._renew()
+        """Add an item; False where too many are waiting, or where no thread can be had to work it off."""
         with self._changed:
             if len(self._waiting) >= self._max_pending:
                 return False
-            self._waiting.append(item)
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._run, name="krag_eval-live", daemon=True)
-                self._thread.start()
-            self._changed.notify_all()
+                thread = threading.Thread(target=self._run, name="krag_eval-live", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # the interpreter is shutting down, or has too many threads
+                    return False
+                self._thread = thread
+            self._waiting.append(item)
+            if len(self._waiting) in (1, self._most_at_once):
+                self._changed.notify_all()
         return True
 
     def flush(self, timeout: float | None = None) -> bool:
@@ -60,27 +58,35 @@ class WorkQueue(Generic[T]):
 
         On the queue's own thread, where waiting would never end, it returns at once.
         """
-        if threading.current_thread() is self._thread or self._process != os.getpid():
+        if threading.current_thread() is self._thread:
             return not self._waiting
-        end = None if timeout is None else time.monotonic() + timeout
         with self._changed:
-            while self._waiting or self._busy:
-                left = None if end is None else end - time.monotonic()
-                if left is not None and left <= 0:
-                    return False
-                self._changed.wait(left)
-        return True
+            self._flushing += 1
+            self._changed.notify_all()
+            try:
+                return self._changed.wait_for(lambda: not self._waiting and not self._busy, timeout)
+            finally:
+                self._flushing -= 1
 
     def _run(self) -> None:
-        while True:
-            with self._changed:
-                while not self._waiting:
-                    self._changed.wait()
-                batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._most_at_once))]
-                self._busy = len(batch)
+        while batch := self._next_batch():
             try:
                 self._work(batch)
+            except Exception:  # noqa: BLE001 - later retrievals are scored all the same
+                _LOG.exception("krag_eval: %d retrievals were lost", len(batch))
             finally:
+                del batch  # it would be kept alive while the thread waits
                 with self._changed:
                     self._busy = 0
                     self._changed.notify_all()
+
+    def _next_batch(self) -> list[T]:
+        """Some items; none where there was nothing to do for long enough, which ends the thread."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._waiting, IDLE_SECONDS):
+                self._thread = None
+                return []
+            self._changed.wait_for(lambda: self._flushing or len(self._waiting) >= self._most_at_once, LINGER_SECONDS)
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._most_at_once))]
+            self._busy = len(batch)
+            return batch

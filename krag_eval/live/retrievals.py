@@ -38,7 +38,7 @@ class Retrieval:
 
     framework: str
     run_id: str
-    query: str
+    query: object
     query_id: str | None
     name: str | None
     targets: list[object | None]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from krag_eval.callbacks import METHODS
 from krag_eval.errors import InvalidInputError
 from krag_eval.live.records import RetrievalSink, ScoredRetrieval
 
-_METHODS = ("on_retrieval_scored", *METHODS)
+_METHODS = ("on_retrieval_scored", "on_query_scored")
 
 
 class Sinks:
@@ -17,13 +17,13 @@ class Sinks:
 
     Args:
         given: `RetrievalSink` or `EvaluationCallback` objects.
-        problem: Called with what a receiver raised.
+        problem: Called with the name of the method and what it raised.
 
     Raises:
         InvalidInputError: One has none of the methods that are called.
     """
 
-    def __init__(self, given: object, problem: Callable[[str], None]) -> None:
+    def __init__(self, given: object, problem: Callable[[str, str], None]) -> None:
         sinks = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
         for sink in sinks:
             if isinstance(sink, type) or not any(callable(getattr(sink, name, None)) for name in _METHODS):
@@ -57,17 +57,17 @@ class Sinks:
             elif retrieval.result is not None and callable(getattr(sink, "on_query_scored", None)):
                 self._call(sink, "on_query_scored", retrieval.result)
 
-    def flush(self, timeout: float | None) -> None:
-        """Let each receiver send what it holds."""
+    def flush(self, end: float | None) -> None:
+        """Let each receiver send what it holds, in what is left until `end` on the monotonic clock."""
         for sink in self._sinks:
-            if callable(getattr(sink, "flush", None)):
-                self._call(sink, "flush", timeout)
+            if callable(getattr(sink, "on_retrieval_scored", None)) and callable(getattr(sink, "flush", None)):
+                self._call(sink, "flush", None if end is None else max(0.0, end - time.monotonic()))
 
     def _call(self, sink: Any, name: str, *arguments: object) -> Any:
         try:
             return getattr(sink, name)(*arguments)
         except Exception as error:  # noqa: BLE001 - the application goes on, and the error is counted
-            self._problem(f"{type(sink).__name__}.{name}: {type(error).__name__}: {error!s:.200}")
+            self._problem(f"{type(sink).__name__}.{name}", f"{type(error).__name__}: {error!s:.200}")
             return None
 
 

@@ -1,0 +1,94 @@
+"""What importing the adapter loads, and what it says where LangChain is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import krag_eval_langchain
+
+ROOT = Path(__file__).parents[2]
+NEED_LANGCHAIN = {"RetrievalScoringHandler", "retrieval_evaluator_runnable"}
+FRAMEWORKS = "langchain langchain_classic langfuse langgraph llama_index openinference opentelemetry haystack mlflow"
+
+
+def fresh(program: str) -> Any:
+    """What a fresh interpreter prints, as JSON."""
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "adapters")])
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+LOADED = "import sys, json\nbefore = set(sys.modules)\n{}\nprint(json.dumps(sorted(set(sys.modules) - before)))"
+WITHOUT = """
+import sys, json
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "langchain_core":
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name={error_name!r})
+sys.meta_path.insert(0, Absent())
+import krag_eval_langchain
+try:
+    from krag_eval_langchain import {name}
+except ImportError as error:
+    print(json.dumps([type(error).__name__, str(error)]))
+else:
+    print(json.dumps([]))
+"""
+
+
+def roots(modules: list[str]) -> set[str]:
+    return {module.partition(".")[0] for module in modules}
+
+
+def test_importing_the_adapter_loads_no_framework() -> None:
+    loaded = roots(fresh(LOADED.format("import krag_eval_langchain")))
+    assert loaded & {"langchain_core", "langsmith", *FRAMEWORKS.split()} == set()
+    assert "krag_eval_langchain" in loaded
+
+
+@pytest.mark.parametrize("name", krag_eval_langchain.__all__)
+def test_a_name_loads_langchain_core_at_most_and_what_that_loads(name: str) -> None:
+    loaded = roots(fresh(LOADED.format(f"from krag_eval_langchain import {name}")))
+    own = {
+        "RetrievalScoringHandler": "from langchain_core.callbacks import BaseCallbackHandler",
+        "retrieval_evaluator_runnable": "from langchain_core.runnables import Runnable, RunnableLambda",
+    }
+    by_itself = roots(fresh(LOADED.format(own.get(name, ""))))
+    assert ("langchain_core" in loaded) == (name in NEED_LANGCHAIN)
+    assert loaded & {"langsmith", *FRAMEWORKS.split()} <= by_itself
+
+
+@pytest.mark.parametrize("name", krag_eval_langchain.__all__)
+def test_without_langchain_core_the_error_names_the_extra(name: str) -> None:
+    answer = fresh(WITHOUT.format(name=name, error_name="langchain_core"))
+    if name not in NEED_LANGCHAIN:
+        assert answer == []
+        return
+    message = f"`krag_eval_langchain.{name}` needs the package 'langchain-core', which is not installed. "
+    assert answer == ["MissingDependencyError", message + 'Install it with: pip install "krag-eval[langchain]"']
+
+
+def test_a_langchain_core_that_is_broken_inside_is_not_called_missing() -> None:
+    kind, message = fresh(WITHOUT.format(name="RetrievalScoringHandler", error_name="pydantic_core"))
+    assert (kind, "krag-eval[langchain]" in message) == ("ModuleNotFoundError", False)
+
+
+def test_the_names_are_listed_and_others_are_not_there() -> None:
+    assert set(krag_eval_langchain.__all__) <= set(dir(krag_eval_langchain))
+    assert krag_eval_langchain.__all__ == sorted(krag_eval_langchain.__all__, key=lambda name: (name.islower(), name))
+    with pytest.raises(AttributeError, match="has no attribute 'evaluate_retrievers'"):
+        krag_eval_langchain.evaluate_retrievers  # noqa: B018 - asking for it is the test
