@@ -1,0 +1,205 @@
+"""How scores leave: through the client's queue, or at once with an answer for each."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from krag_eval_langfuse.client import environment_of, load_langfuse, queue_is_full
+from krag_eval_langfuse.scores import Score
+
+_LOG = logging.getLogger("krag_eval.langfuse")
+AT_ONCE = 100
+_FULL = "the queue of the Langfuse client is full; delivery='sync' sends large evaluations without it"
+GIVE_UP_AFTER = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of scores.
+
+    Attributes:
+        sent: Those handed over to the client's queue, or accepted by the server.
+        failed: Those that were not.
+        problems: Why, one line a request.
+    """
+
+    sent: int = 0
+    failed: int = 0
+    problems: tuple[str, ...] = ()
+
+    def __add__(self, other: Outcome) -> Outcome:
+        return Outcome(self.sent + other.sent, self.failed + other.failed, self.problems + other.problems)
+
+
+class Delivery(Protocol):
+    """A way for scores to leave."""
+
+    def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
+        """Take these scores; what is known by now about them and earlier ones."""
+
+    def finish(self, client: Any) -> Outcome:
+        """Nothing may wait for company any longer; what is known by now."""
+
+    def flush(self, client: Any, timeout: float | None) -> bool:
+        """Wait until everything has left; whether that was so within `timeout` seconds."""
+
+
+class QueueDelivery:
+    """Hands scores to the client, which sends them on a thread of its own and tells nobody what became of them."""
+
+    def __init__(self) -> None:
+        self._flushing: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
+        """Hand over these scores."""
+        outcome = Outcome()
+        for place, score in enumerate(scores):
+            if queue_is_full(client):
+                return outcome + Outcome(failed=len(scores) - place, problems=(_FULL,))
+            try:
+                client.create_score(
+                    name=score.name,
+                    value=score.value,
+                    score_id=score.id,
+                    data_type="NUMERIC",
+                    timestamp=score.timestamp,
+                    metadata=dict(score.metadata),
+                    **score.target.to_dict(),
+                )
+                outcome += Outcome(sent=1)
+            except Exception as error:  # noqa: BLE001 - the application goes on, and the failure is counted
+                outcome += Outcome(failed=1, problems=(describe(error),))
+        return outcome
+
+    def finish(self, client: Any) -> Outcome:  # noqa: ARG002 - nothing waits here
+        """Nothing waits here."""
+        return Outcome()
+
+    def flush(self, client: Any, timeout: float | None) -> bool:
+        """Let the client send what it holds. Its own `flush` has no timeout, hence the thread."""
+        end = None if timeout is None else time.monotonic() + timeout
+        earlier = self._flushing
+        if earlier is not None and not _joined(earlier, end):
+            return False
+        with self._lock:
+            done: list[bool] = []
+            thread = threading.Thread(target=_flush, args=(client, done), name="krag-eval-langfuse-flush", daemon=True)
+            self._flushing = thread
+            thread.start()
+        return _joined(thread, end) and bool(done)
+
+
+class SyncDelivery:
+    """Sends scores at once, some at a time, and knows what the server said.
+
+    After three requests in a row that failed, the rest of the scores is given up until `finish`: a server that does
+    not answer would hold up an evaluation for hours.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[Score] = []
+        self._failed_in_a_row = 0
+        self._lock = threading.Lock()
+
+    def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
+        """Take these scores, and send all full requests."""
+        with self._lock:
+            self._waiting.extend(scores)
+            outcome = Outcome()
+            while len(self._waiting) >= AT_ONCE:
+                outcome += self._post(client)
+            return outcome
+
+    def finish(self, client: Any) -> Outcome:
+        """Send the rest."""
+        with self._lock:
+            outcome = Outcome()
+            while self._waiting:
+                outcome += self._post(client)
+            self._failed_in_a_row = 0
+            return outcome
+
+    def flush(self, client: Any, timeout: float | None) -> bool:  # noqa: ARG002 - nothing is under way
+        """Whether nothing waits."""
+        return not self._waiting
+
+    def _post(self, client: Any) -> Outcome:
+        batch, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
+        if self._failed_in_a_row >= GIVE_UP_AFTER:
+            problem = f"{len(batch)} scores not tried, since {GIVE_UP_AFTER} requests in a row had failed"
+            return Outcome(failed=len(batch), problems=(problem,))
+        try:
+            outcome = post(client, batch)
+        except Exception as error:  # noqa: BLE001 - whatever the client raises is the answer
+            self._failed_in_a_row += 1
+            return Outcome(failed=len(batch), problems=(describe(error),))
+        self._failed_in_a_row = 0
+        return outcome
+
+
+DELIVERIES: Mapping[str, Callable[[], Delivery]] = {"queue": QueueDelivery, "sync": SyncDelivery}
+
+
+def post(client: Any, scores: Sequence[Score]) -> Outcome:
+    """Send scores in one request by the road that this version of langfuse has; raises what the client raises."""
+    types = load_langfuse("krag_eval_langfuse", "langfuse.api")
+    environment = environment_of(client)
+    ingestion = getattr(client.api, "ingestion", None)
+    if ingestion is None:
+        answer = client.api.scores.create(
+            request=[
+                types.CreateScoreRequest(**_fields(score, environment), timestamp=score.timestamp) for score in scores
+            ]
+        )
+        failed = int(getattr(answer, "rejected", 0))
+        errors = getattr(answer, "errors", ())
+    else:  # langfuse 4, whose own score endpoint takes neither lists nor timestamps
+        answer = ingestion.batch(
+            batch=[
+                types.IngestionEvent_ScoreCreate(
+                    id=str(uuid.uuid4()),  # of this request, not of the score
+                    timestamp=score.timestamp.isoformat(),
+                    body=types.ScoreBody(**_fields(score, environment)),
+                )
+                for score in scores
+            ]
+        )
+        failed, errors = len(answer.errors), answer.errors
+    problems = tuple(f"rejected: {getattr(error, 'message', None) or error!s:.200}" for error in errors)
+    if failed and not problems:
+        problems = (f"{failed} of {len(scores)} scores rejected",)
+    return Outcome(len(scores) - failed, failed, problems)
+
+
+def _fields(score: Score, environment: str | None) -> dict[str, Any]:
+    given: dict[str, Any] = {"id": score.id, "name": score.name, "value": score.value, "data_type": "NUMERIC"}
+    given |= score.target.to_dict() | {"metadata": dict(score.metadata)}
+    return given if environment is None else given | {"environment": environment}
+
+
+def describe(error: Exception) -> str:
+    """What an error says in a line; of an answer of the server its status and the beginning of its body."""
+    status = getattr(error, "status_code", None)
+    if status is not None:
+        return f"HTTP {status}: {getattr(error, 'body', '')!s:.200}"
+    return f"{type(error).__name__}: {error!s:.200}"
+
+
+def _flush(client: Any, done: list[bool]) -> None:
+    try:
+        client.flush()
+        done.append(True)
+    except Exception as error:  # noqa: BLE001 - on a thread of its own nobody would catch it
+        _LOG.warning("krag_eval: the Langfuse client cannot flush: %s", describe(error))
+
+
+def _joined(thread: threading.Thread, end: float | None) -> bool:
+    thread.join(None if end is None else max(0.0, end - time.monotonic()))
+    return not thread.is_alive()

@@ -1,0 +1,229 @@
+"""Where the gold documents stand in an expected output, and the retrieved ones in an output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from krag_eval import InvalidInputError, Question
+
+Where = str | Callable[[Any], object] | None
+Fields = dict[str, list[Any]]
+
+GOLD = (
+    "gold",
+    "gold_documents",
+    "relevant_documents",
+    "relevant_docs",
+    "expected_documents",
+    "reference_contexts",
+    "documents",
+    "contexts",
+    "context",
+)
+GOLD_CHUNK_IDS = ("gold_chunk_ids", "gold_ids", "relevant_ids", "expected_ids", "reference_context_ids")
+GOLD_DOC_IDS = ("gold_doc_ids",)
+RETRIEVED = (
+    "retrieved",
+    "retrieved_documents",
+    "documents",
+    "source_documents",
+    "source_nodes",
+    "nodes",
+    "retrieved_contexts",
+    "contexts",
+    "context",
+)
+RETRIEVED_IDS = ("retrieved_ids", "retrieved_context_ids")
+
+
+class NothingFoundError(InvalidInputError):
+    """Where documents were looked for there are none; in other items there may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class BareStrings:
+    """What a string is that stands where a document is expected.
+
+    Attributes:
+        are_ids: Whether it is an id; otherwise it is a text.
+        id_key: The key of the metadata under which ids are read; the id is put there too.
+    """
+
+    are_ids: bool = False
+    id_key: str | None = None
+
+    @classmethod
+    def under(cls, settings: Mapping[str, Any]) -> BareStrings:
+        """Ids where ids are all that these scoring settings compare, else texts."""
+        given = settings.get("match_method", "text")
+        methods = [given] if isinstance(given, str) else given
+        return cls(isinstance(methods, Iterable) and list(methods) == ["id"], settings.get("id_key"))
+
+    def row(self, value: str | int) -> dict[str, Any]:
+        """The document that an id means."""
+        row: dict[str, Any] = {"id": str(value)}
+        return row if self.id_key is None else row | {"metadata": {self.id_key: str(value)}}
+
+
+def find_gold(expected: Any, where: Where, strings: BareStrings) -> Fields | None:
+    """The gold of an item, as the fields `gold`, `gold_chunk_ids` and `gold_doc_ids` of a `Question`.
+
+    Args:
+        expected: The expected output of the item: a list of documents, one document, or a mapping with them under a
+            key of `GOLD`, `GOLD_CHUNK_IDS` or `GOLD_DOC_IDS`.
+        where: The key under which they stand, or a function of the expected output that returns any of these.
+        strings: What a bare string is.
+
+    Returns:
+        None where there is no expected output: what is relevant is then not known.
+
+    Raises:
+        NothingFoundError: There are no documents in it.
+        InvalidInputError: They cannot be read.
+    """
+    if callable(where):
+        expected = where(expected)
+    elif where is not None and expected is not None:
+        expected = {_kind_of(where): _under(expected, where, "gold")}
+    if expected is None:
+        return None
+    if not isinstance(expected, Mapping):
+        return {"gold": _gold(expected, strings)}
+    fields: Fields = {}
+    for name, keys in (("gold", GOLD), ("gold_chunk_ids", GOLD_CHUNK_IDS), ("gold_doc_ids", GOLD_DOC_IDS)):
+        found = next((expected[key] for key in keys if expected.get(key) is not None), None)
+        if found is not None:
+            fields[name] = _gold(found, strings) if name == "gold" else _as_list(found, "gold")
+    if fields:
+        return fields
+    if any(key in expected for key in ("id", "page_content", "node")):
+        return {"gold": _gold([expected], strings)}
+    raise NothingFoundError(
+        f"The expected output has no gold documents: its keys are {_keys(expected)}. They are looked for under "
+        f"{', '.join((*GOLD, *GOLD_CHUNK_IDS, *GOLD_DOC_IDS))}. Name the key, or a function, with `gold=`."
+    )
+
+
+def gold_at(fields: Fields, level: str, doc_key: str) -> list[Any]:
+    """The gold documents of these fields at a level, as `evaluate` takes them.
+
+    Raises:
+        InvalidInputError: One cannot be read, or all of them are at the other level.
+    """
+    gold, chunk_ids, doc_ids = (tuple(fields.get(name, ())) for name in ("gold", "gold_chunk_ids", "gold_doc_ids"))
+    question = Question(id="item", gold=gold, gold_chunk_ids=chunk_ids, gold_doc_ids=doc_ids)
+    documents = question.gold_at(level, doc_key)
+    if not documents and not question.is_negative:
+        raise InvalidInputError(
+            f"The expected output has no gold at the level {level!r}, but has some at the other. "
+            "Scores need both sides at one level. Use level='document' for gold document ids, 'chunk' for the rest."
+        )
+    return list(documents)
+
+
+def find_retrieved(output: Any, where: Where, strings: BareStrings) -> Any:
+    """The ranking in the output of a task, or the exception that it returned in its place.
+
+    Args:
+        output: A list of documents, best first; or a mapping or an object with one under a name of `RETRIEVED` or
+            `RETRIEVED_IDS`; or a mapping with the message of an error under `"error"`.
+        where: The name under which they stand, or a function of the output that returns them.
+        strings: What a bare string is.
+
+    Raises:
+        InvalidInputError: No documents can be found in it.
+    """
+    if callable(where):
+        output = where(output)
+    elif where is not None and not isinstance(output, BaseException):
+        ids = BareStrings(True, strings.id_key) if where in RETRIEVED_IDS else strings
+        return _ranking(_under(output, where, "retrieved"), ids)
+    if isinstance(output, (BaseException, list, tuple)):
+        return _ranking(output, strings)
+    for names, bare in ((RETRIEVED, strings), (RETRIEVED_IDS, BareStrings(True, strings.id_key))):
+        for name in names:
+            found = output.get(name) if isinstance(output, Mapping) else getattr(output, name, None)
+            if found is not None:
+                return _ranking(found, bare)
+    if isinstance(output, Mapping) and output.get("error") is not None:
+        return RuntimeError(f"{output['error']!s:.200}")
+    shown = f"its keys are {_keys(output)}" if isinstance(output, Mapping) else f"it is {_type(output)}"
+    raise InvalidInputError(
+        f"The output has no retrieved documents: {shown}. They are a list, or stand under "
+        f"{', '.join((*RETRIEVED, *RETRIEVED_IDS))}. Let the task return them, or name the key, or a function, with "
+        "`retrieved=`."
+    )
+
+
+def as_row(document: Any, strings: BareStrings) -> Any:
+    """A document, or what JSON made of one: a bare id becomes a row, a LlamaIndex node comes out of its score."""
+    if strings.are_ids and isinstance(document, (str, int)) and not isinstance(document, bool):
+        return strings.row(document)
+    if not isinstance(document, Mapping):
+        return document
+    node = document.get("node")
+    row = {**node, "score": document.get("score")} if isinstance(node, Mapping) else document
+    if "id" in row or not ("id_" in row or "node_id" in row):
+        return row
+    resource = row.get("text_resource")
+    return {
+        "id": row.get("id_") or row.get("node_id"),
+        "text": row.get("text") or (resource.get("text") if isinstance(resource, Mapping) else None),
+        "score": row.get("score"),
+        "metadata": row.get("metadata") or {},
+    }
+
+
+def _gold(found: Any, strings: BareStrings) -> list[Any]:
+    """Gold documents; `{id: grade}` is a list of graded ids."""
+    if isinstance(found, Mapping) and found and all(_is_number(grade) for grade in found.values()):
+        return [strings.row(key) | {"grade": grade} for key, grade in found.items()]
+    return [as_row(document, strings) for document in _as_list(found, "gold")]
+
+
+def _ranking(found: Any, strings: BareStrings) -> Any:
+    if isinstance(found, BaseException):
+        return found
+    return [as_row(document, strings) for document in _as_list(found, "retrieved")]
+
+
+def _as_list(found: Any, what: str) -> list[Any]:
+    if isinstance(found, (list, tuple)) or (what == "gold" and isinstance(found, (set, frozenset))):
+        return list(found)
+    hint = " A string is probably the answer." if isinstance(found, str) else ""
+    raise InvalidInputError(
+        f"`{what}` is {_type(found)}, which is no list of documents.{hint} Give a list, or say with `{what}=` where "
+        "it stands."
+    )
+
+
+def _kind_of(key: str) -> str:
+    """The field of a question that a key stands for."""
+    return "gold_chunk_ids" if key in GOLD_CHUNK_IDS else key if key in GOLD_DOC_IDS else "gold"
+
+
+def _under(holder: Any, name: str, what: str) -> Any:
+    if isinstance(holder, Mapping):
+        if name in holder:
+            return holder[name]
+        raise NothingFoundError(
+            f"There is no key {name!r}, where `{what}=` says that the documents stand: the keys are {_keys(holder)}. "
+            "Name one of these."
+        )
+    if hasattr(holder, name):
+        return getattr(holder, name)
+    raise InvalidInputError(f"`{what}={name!r}` is not to be found: it is {_type(holder)}. Name what it has.")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _keys(holder: Mapping[Any, Any]) -> str:
+    return ", ".join(map(str, list(holder)[:12])) or "none"
+
+
+def _type(value: object) -> str:
+    return "None" if value is None else f"of the type {type(value).__name__}"

@@ -1,0 +1,169 @@
+"""Where in Langfuse a retrieval belongs that runs now: what is known for certain, else nowhere."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import uuid
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from krag_eval import InvalidInputError
+from krag_eval_langfuse.client import records
+from krag_eval_langfuse.scores import Target
+
+_LOG = logging.getLogger("krag_eval.langfuse")
+MOST_OPEN = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A span that Langfuse records, and the one that it lies in."""
+
+    target: Target
+    id: int
+    parent_id: int | None
+
+
+class Locator:
+    """Finds the trace and the observation of a retrieval, asked when it starts and again when it ends.
+
+    Of LangChain: in the callback handlers of Langfuse that it follows, which know the observation of each run. Where
+    it follows none, and of any other framework: the current OpenTelemetry span, if the client exports it. Of the
+    spans that are current at the start and at the end, the inner one is the retrieval's own: whether it is already
+    (or still) there depends on the order of the handlers.
+
+    Args:
+        client: Gives the Langfuse client.
+        followed: Callback handlers of Langfuse for LangChain.
+        fallback: What is taken where nothing is found.
+
+    Raises:
+        InvalidInputError: One of the handlers is none.
+    """
+
+    def __init__(self, client: Callable[[], Any], followed: object = (), fallback: Target | None = None) -> None:
+        self._client = client
+        self._fallback = fallback
+        self._open: OrderedDict[str, _Span | None] = OrderedDict()
+        self._lock = threading.Lock()
+        self._kept = [_checked(handler) for handler in _as_list(followed)]
+        self._followed: dict[int, weakref.ref[Any]] = {}
+        self._follows = False
+        self._told = False
+        for handler in self._kept:
+            self.follow(handler)
+
+    def follow(self, handler: Any) -> None:
+        """Look into this callback handler too, as long as somebody else keeps it alive.
+
+        Raises:
+            InvalidInputError: It is no callback handler.
+        """
+        key = id(_checked(handler))
+        with self._lock:
+            self._follows = True
+            self._followed[key] = weakref.ref(handler, lambda _: self._forget(key))
+
+    def __call__(self, framework: str, run_id: object) -> Target | None:
+        """The target of this retrieval: asked the first time at its start, the second time at its end."""
+        key = f"{framework} {run_id}"
+        with self._lock:
+            at_end = key in self._open
+            earlier = self._open.pop(key, None)
+        follows = framework == "langchain" and self._follows
+        found = self._of_run(run_id) if follows else None
+        if found is not None:
+            return found
+        now = None if follows else self._current()
+        if at_end:
+            return _inner(earlier, now) or self._fallback
+        with self._lock:
+            self._open[key] = now
+            if len(self._open) > MOST_OPEN:  # the oldest one never ended
+                self._open.popitem(last=False)
+        return None
+
+    def _of_run(self, run_id: object) -> Target | None:
+        """The observation of a run, from the private map of Langfuse's handlers: there is no public one."""
+        key = run_id if isinstance(run_id, uuid.UUID) else _as_uuid(run_id)
+        with self._lock:
+            references = list(self._followed.values())
+        for handler in filter(None, (reference() for reference in references)):
+            try:
+                observation = handler._runs.get(key)  # noqa: SLF001 - see above
+                if observation is not None:
+                    recorded = observation._otel_span.is_recording()  # noqa: SLF001 - without, it has another's ids
+                    return _target(observation.trace_id, observation.id) if recorded else None
+            except (AttributeError, TypeError):
+                self._tell_once(handler)
+        return None
+
+    def _current(self) -> _Span | None:
+        """The current span, if the client exports it."""
+        trace: Any = sys.modules.get("opentelemetry.trace")  # who has a span has imported it
+        if trace is None:
+            return None
+        span = trace.get_current_span()
+        if not span.is_recording() or not records(self._client(), span):
+            return None
+        own, parent = span.get_span_context(), getattr(span, "parent", None)
+        target = _target(trace.format_trace_id(own.trace_id), trace.format_span_id(own.span_id))
+        return None if target is None else _Span(target, own.span_id, None if parent is None else parent.span_id)
+
+    def _forget(self, key: int) -> None:
+        # Called by the garbage collector at any moment, so also while this thread holds the lock.
+        self._followed.pop(key, None)
+
+    def _tell_once(self, handler: object) -> None:
+        if not self._told:
+            self._told = True
+            _LOG.warning(
+                "krag_eval: %s of this version of langfuse does not tell the observation of a run; its retrievals are "
+                "counted as `no_target`",
+                type(handler).__name__,
+            )
+
+
+def _inner(start: _Span | None, end: _Span | None) -> Target | None:
+    """Of the spans at the start and at the end of a retrieval, the one that lies in the other."""
+    if start is None or end is None:
+        only = start or end
+        return only.target if only is not None else None
+    if start.id == end.id or start.parent_id == end.id:
+        return start.target
+    return end.target if end.parent_id == start.id else None
+
+
+def _target(trace_id: object, observation_id: object) -> Target | None:
+    """The target, or None for the ids of a span that is not recorded: all zeros."""
+    ids = (trace_id, observation_id)
+    if not all(isinstance(value, str) and value.strip("0") for value in ids):
+        return None
+    return Target(trace_id=str(trace_id), observation_id=str(observation_id))
+
+
+def _as_list(given: object) -> Iterable[Any]:
+    if given is None:
+        return ()
+    return given if isinstance(given, (list, tuple, set, frozenset)) else (given,)
+
+
+def _as_uuid(run_id: object) -> object:
+    try:
+        return uuid.UUID(str(run_id))
+    except ValueError:
+        return run_id
+
+
+def _checked(handler: Any) -> Any:
+    if isinstance(handler, type) or not callable(getattr(handler, "on_retriever_start", None)):
+        raise InvalidInputError(
+            f"{handler!r:.80} is no callback handler of Langfuse for LangChain. "
+            "Give what `langfuse.langchain.CallbackHandler()` made, the one that the chain is called with."
+        )
+    return handler

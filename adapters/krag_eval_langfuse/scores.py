@@ -1,0 +1,144 @@
+"""A score on its way to Langfuse: exactly one target, a finite value, an id that is the same each time."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+
+from krag_eval import InvalidInputError, ScoredRetrieval
+from krag_eval_langfuse.names import ScoreNames
+
+Primitive = str | int | float | bool
+_NAMESPACE = uuid.UUID("6d1f4f0e-6f0b-5d5c-9c5e-0d3a3c1b7f54")
+_SEPARATOR = "\x1f"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What a score belongs to: a trace, an observation in a trace, a session or a dataset run.
+
+    Attributes:
+        trace_id: The trace.
+        observation_id: The observation; it needs its trace.
+        session_id: The session.
+        dataset_run_id: The dataset run, which is the experiment.
+
+    Raises:
+        InvalidInputError: It is none of these or several, or an id is no string.
+
+    >>> Target(trace_id="t1", observation_id="o1").to_dict()
+    {'trace_id': 't1', 'observation_id': 'o1'}
+    """
+
+    trace_id: str | None = None
+    observation_id: str | None = None
+    session_id: str | None = None
+    dataset_run_id: str | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None and not (isinstance(value, str) and value):
+                raise InvalidInputError(f"`{field.name}` is {value!r:.60}. An id in Langfuse is a string. Give that.")
+        if sum(value is not None for value in (self.trace_id, self.session_id, self.dataset_run_id)) != 1:
+            raise InvalidInputError(
+                f"A score needs exactly one target, got {self.to_dict() or 'none'}. "
+                "Give a trace (with or without an observation), a session or a dataset run."
+            )
+        if self.observation_id is not None and self.trace_id is None:
+            raise InvalidInputError(
+                f"The observation {self.observation_id!r} has no trace. Langfuse finds an observation by its trace: "
+                "give both."
+            )
+
+    def to_dict(self) -> dict[str, str]:
+        """What is set, by name."""
+        return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One number for one target.
+
+    Attributes:
+        id: Its id; Langfuse overwrites a score of the same id, name and day.
+        name: Its name.
+        value: Its value, finite.
+        target: What it belongs to.
+        timestamp: Its time, with a time zone.
+        metadata: What else is said about it, in JSON primitives.
+    """
+
+    id: str
+    name: str
+    value: float
+    target: Target
+    timestamp: datetime
+    metadata: Mapping[str, Primitive]
+
+
+def make_scores(
+    values: Mapping[str, float | None],
+    target: Target,
+    *,
+    names: ScoreNames,
+    identity: Iterable[str],
+    timestamp: datetime,
+    metadata: Mapping[str, Primitive],
+) -> list[Score]:
+    """The scores for the values that are defined.
+
+    Args:
+        values: By key such as `recall@5`; None, and whatever is not finite, makes no score.
+        target: What all of them belong to.
+        names: Their names.
+        identity: What makes their ids the same again: the run, and which query it is.
+        timestamp: The time of all of them.
+        metadata: The metadata of all of them.
+    """
+    place = [*identity, *(f"{name}={value}" for name, value in target.to_dict().items())]
+    return [
+        Score(score_id(*place, names[key]), names[key], float(value), target, timestamp, metadata)
+        for key, value in values.items()
+        if value is not None and math.isfinite(value)
+    ]
+
+
+def scores_of_retrieval(
+    retrieval: ScoredRetrieval, target: Target, *, names: ScoreNames, run_id: str | None, include_text: bool
+) -> list[Score]:
+    """The scores of one live retrieval: their ids follow from it, their time is that of its end."""
+    metadata: dict[str, Primitive] = {"seconds": retrieval.seconds}
+    if retrieval.name is not None:
+        metadata["retriever"] = retrieval.name
+    if retrieval.error is not None:
+        metadata["retriever_raised"] = True
+    if retrieval.result is not None:
+        metadata["n_gold"] = retrieval.result.n_gold
+    if include_text:
+        metadata |= texts(retrieval.query_id, retrieval.query)
+    return make_scores(
+        retrieval.scores,
+        target,
+        names=names,
+        identity=(run_id or "", f"retrieval={retrieval.run_id}"),
+        timestamp=retrieval.ended_at,
+        metadata=metadata,
+    )
+
+
+def texts(query_id: str | None, query: str | None) -> dict[str, Primitive]:
+    """What is only said when it was asked for: ids, too, may be texts."""
+    return {name: text for name, text in (("query_id", query_id), ("query", query)) if text is not None}
+
+
+def score_id(*parts: str) -> str:
+    """The same id for the same parts, today and on any other machine.
+
+    >>> score_id("run", "trace_id=t1", "krag.mrr") == score_id("run", "trace_id=t1", "krag.mrr")
+    True
+    """
+    return str(uuid.uuid5(_NAMESPACE, _SEPARATOR.join(parts)))

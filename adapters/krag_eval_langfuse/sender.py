@@ -1,0 +1,173 @@
+"""Sends scores by one way, counts what became of them, and says so as loudly as was asked for."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from krag_eval import InvalidInputError
+from krag_eval_langfuse.client import LangfuseDeliveryError, check_installed, load_langfuse, why_disabled
+from krag_eval_langfuse.delivery import DELIVERIES, Delivery, Outcome
+from krag_eval_langfuse.scores import Score
+from krag_eval_langfuse.warning import warn
+
+_LOG = logging.getLogger("krag_eval.langfuse")
+OnError = Literal["log", "raise"]
+MOST_PROBLEMS = 20
+
+
+@dataclass(slots=True)
+class ScoreCounters:
+    """What became of scores; `sent + skipped + failed` is all of them.
+
+    Attributes:
+        sent: With `delivery="sync"`, those that Langfuse accepted. With `"queue"`, those handed over to the client,
+            which sends them later and tells nobody whether they arrived.
+        skipped: Those that there was nothing to send of or nowhere to send to: `undefined` and `no_target`.
+        failed: Those that could not be handed over or were not accepted.
+        undefined: Values that are undefined, such as the recall of a question without gold documents.
+        no_target: Values of queries and retrievals for which no trace, session or dataset run is known.
+    """
+
+    sent: int = 0
+    failed: int = 0
+    undefined: int = 0
+    no_target: int = 0
+
+    @property
+    def skipped(self) -> int:
+        """Those that there was nothing to send of or nowhere to send to."""
+        return self.undefined + self.no_target
+
+
+class ScoreSender:
+    """Sends scores through a client.
+
+    Args:
+        client: A Langfuse client; None takes `langfuse.get_client()` when the first score is sent.
+        delivery: `"queue"` or `"sync"`.
+        on_error: `"log"` or `"raise"`.
+        needed_by: Who needs langfuse, for the message when it is not installed.
+
+    Attributes:
+        counters: What became of the scores.
+        problems: The first 20 things that went wrong since the last `finish`.
+
+    Raises:
+        InvalidInputError: An argument is not one of those listed, or the client is none.
+        MissingDependencyError: langfuse is not installed.
+        LangfuseDeliveryError: The client sends nothing, and `on_error` is `"raise"`.
+    """
+
+    def __init__(self, client: Any, *, delivery: str, on_error: str, needed_by: str) -> None:
+        if delivery not in DELIVERIES:
+            raise InvalidInputError(
+                f"`delivery` is {delivery!r:.60}. Known ones: {', '.join(DELIVERIES)}. Use 'queue' in an application, "
+                "'sync' where each score must be known to have arrived."
+            )
+        if on_error not in get_args(OnError):
+            raise InvalidInputError(
+                f"`on_error` is {on_error!r:.60}. Known values: 'log' and 'raise'. Use one of them."
+            )
+        if client is not None and not callable(getattr(client, "create_score", None)):
+            raise InvalidInputError(
+                f"`client` is of the type {type(client).__name__}, which is no Langfuse client. Give one, such as "
+                "`langfuse.get_client()` or `Langfuse(...)`, or leave it out."
+            )
+        self.counters = ScoreCounters()
+        self.problems: list[str] = []
+        self._delivery: Delivery = DELIVERIES[delivery]()
+        self._raises = on_error == "raise"
+        self._needed_by = needed_by
+        self._client = client
+        self._disabled: str | None = None
+        self._checked = False
+        self._n_failed = 0
+        self._lock = threading.Lock()
+        if client is None:
+            check_installed(needed_by)
+        else:
+            self.check()
+
+    @property
+    def client(self) -> Any:
+        """The client."""
+        if self._client is None:
+            self._client = load_langfuse(self._needed_by).get_client()
+        return self._client
+
+    def check(self) -> None:
+        """Look once whether the client sends anything at all, and say so loudly where it does not.
+
+        Raises:
+            LangfuseDeliveryError: It does not, and `on_error` is `"raise"`.
+        """
+        with self._lock:
+            if self._checked:
+                return
+            self._checked = True
+            self._disabled = why_disabled(self.client)
+        if self._disabled is not None:
+            message = (
+                f"The Langfuse client sends nothing: {self._disabled}. No score will reach Langfuse; the evaluation "
+                "itself is complete. Give a client that is enabled, or leave the handler out."
+            )
+            if self._raises:
+                raise LangfuseDeliveryError(message, (self._disabled,))
+            _LOG.warning("krag_eval: %s", message)
+            warn(message)
+
+    def send(self, scores: Sequence[Score]) -> None:
+        """Send these scores; of a disabled client's all have failed."""
+        self.check()
+        if self._disabled is not None:
+            self._count(Outcome(failed=len(scores)))
+        elif scores:
+            self._count(self._delivery.send(self.client, scores))
+
+    def skip(self, *, undefined: int = 0, no_target: int = 0) -> None:
+        """Count what is not sent."""
+        with self._lock:
+            self.counters.undefined += undefined
+            self.counters.no_target += no_target
+
+    def finish(self) -> None:
+        """Send what waits for company.
+
+        Raises:
+            LangfuseDeliveryError: Something since the last `finish` did not arrive, and `on_error` is `"raise"`.
+        """
+        if self._disabled is None and self._checked:
+            self._count(self._delivery.finish(self.client))
+        with self._lock:
+            problems, n_failed = tuple(self.problems), self._n_failed
+            self.problems, self._n_failed = [], 0
+        if self._disabled is not None:
+            problems = (self._disabled,)
+        if n_failed and self._raises:
+            raise LangfuseDeliveryError(
+                f"{n_failed} scores did not reach Langfuse: {'; '.join(problems[:3])}. "
+                "Each score has to be accepted by the server. Check the address and the keys and send them again with "
+                "the same `run_id` and `timestamp`: what did arrive is overwritten, not doubled.",
+                problems,
+            )
+
+    def flush(self, timeout: float | None) -> bool:
+        """Wait until all has left; whether that was so within `timeout` seconds."""
+        if self._disabled is not None or not self._checked:
+            return True
+        return self._delivery.flush(self.client, timeout)
+
+    def _count(self, outcome: Outcome) -> None:
+        with self._lock:
+            self.counters.sent += outcome.sent
+            self.counters.failed += outcome.failed
+            self._n_failed += outcome.failed
+            left = MOST_PROBLEMS - len(self.problems)
+            self.problems.extend(outcome.problems[:left])
+        for place, problem in enumerate(outcome.problems):
+            level = logging.WARNING if place < left else logging.DEBUG
+            _LOG.log(level, "krag_eval: scores did not reach Langfuse: %s", problem)
