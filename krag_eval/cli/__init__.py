@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from typing import TextIO
 
-from krag_eval.errors import KragEvalError, MissingDependencyError
+from krag_eval.errors import KragEvalError, KragEvalWarning, MissingDependencyError
 
 __all__ = ["main"]
 
@@ -18,10 +20,31 @@ def main() -> None:
             if error.name not in ("typer", "rich"):
                 raise
             raise MissingDependencyError("krag-eval", error.name, "cli") from error
-        app()
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", KragEvalWarning)
+            warnings.showwarning = _show_warning
+            app()
     except KragEvalError as error:
         print(f"{type(error).__name__}: {in_options(str(error))}", file=sys.stderr)
         sys.exit(2)
+
+
+_show_any_warning = warnings.showwarning
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A warning of krag_eval in one line, without the line of code that Python would add."""
+    if issubclass(category, KragEvalWarning):
+        print(in_options(str(message)), file=sys.stderr)
+    else:
+        _show_any_warning(message, category, filename, lineno, file, line)
 
 
 # What the library calls a thing, and what it is called on the command line.

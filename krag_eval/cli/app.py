@@ -12,8 +12,8 @@ from krag_eval.cli.compare import compare
 from krag_eval.cli.convert import parse_columns, run_convert
 from krag_eval.cli.demo import run_demo
 from krag_eval.cli.doctor import doctor
-from krag_eval.cli.gate import gate
 from krag_eval.cli.evaluate import parse_cut_offs, parse_names, parse_threshold, run_evaluate
+from krag_eval.cli.gate import gate
 from krag_eval.cli.reanchor import reanchor
 from krag_eval.cli.run import run_run
 from krag_eval.cli.validate import validate
@@ -169,7 +169,8 @@ def convert(
         typer.Option(
             "--to",
             metavar="FORMAT",
-            help="jsonl, json, csv, tsv, parquet, trec, beir, llama_index, ragas or squad; by the ending by default.",
+            help="jsonl, json, csv, tsv, parquet, trec, scores, beir, llama_index, ragas or squad; "
+            "the one of the ending by default.",
         ),
     ] = None,
     kind: Annotated[str | None, typer.Option(help="evalset or run, where IN holds both.")] = None,

@@ -40,7 +40,7 @@ def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False) ->
             seen.add(document.id)
         documents.append(document)
     if not documents:
-        raise InvalidInputError(f"{path}: holds no document. Each line must be one as a JSON object.")
+        raise InvalidInputError(f"{path}: holds no document. A corpus needs at least one.")
     return documents
 
 

@@ -132,10 +132,14 @@ class _Check:
                 text = self._chunks.texts[place] if place >= 0 else None
                 message = f"The chunk {chunk_id!r} is now another text, {shorten(text)}.{where}"
                 yield find("changed_text", message, *gold.entries, gold_id=chunk_id, found_in=found_in)
+        elif chunk_id in self.docs and not gold.is_chunk_id:
+            if links and found is None:
+                message = f"The document {chunk_id!r} does not have the text {shorten(gold.passages[0].text)}."
+                yield find("missing_text", message, *gold.entries, gold_id=chunk_id)
         elif found is not None:
             message = f"The corpus has no chunk {chunk_id!r}.{where}"
             yield find("dead_id", message, *gold.entries, gold_id=chunk_id, found_in=found_in)
-        elif gold.is_chunk_id or chunk_id not in self.docs:
+        else:
             also = " Its text is nowhere in it." if gold.passages else ""
             message = f"The corpus has no chunk {chunk_id!r}.{also}{self._hint(chunk_id)}"
             yield find("dangling_id", message, *gold.entries, gold_id=chunk_id)

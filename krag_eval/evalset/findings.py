@@ -64,7 +64,8 @@ class Finding:
     def to_dict(self) -> dict[str, Any]:
         """The finding as JSON takes it, without what it does not have."""
         row = {name: value for name, value in asdict(self).items() if value not in (None, ())}
-        return {"severity": self.severity, **row}
+        listed = {name: list(value) if isinstance(value, tuple) else value for name, value in row.items()}
+        return {"severity": self.severity, **listed}
 
 
 @dataclass(frozen=True, kw_only=True)

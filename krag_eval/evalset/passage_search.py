@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,7 +10,8 @@ import numpy as np
 
 from krag_eval.columns import FloatArray, IntArray, Side
 from krag_eval.evalset.chunks import Chunks
-from krag_eval.evalset.shared_text import SHINGLE, common_letters, find_sharing, least_common, size_of
+from krag_eval.evalset.passage_parts import Ends, Parts, cover, joined
+from krag_eval.evalset.shared_text import SHINGLE, find_sharing, size_of
 from krag_eval.matching import Batch, find_matches
 from krag_eval.settings import Settings
 from krag_eval.text import normalize_all
@@ -107,7 +107,16 @@ class _Search:
             sharing[n] = np.union1d(sharing[n], equal[chunk_groups[equal] == groups[long[n]]])
         whole: list[Query] = list(zip(long[:, None], sharing, strict=True))
         self._find_whole(whole + _by_group(wanted[~is_long], groups, chunk_groups))
-        self._find_together({p: c for p, c in zip(long.tolist(), sharing, strict=True) if self._is_lost(p)})
+        parts = {p: self._parts(p, c) for p, c in zip(long.tolist(), sharing, strict=True) if self._is_lost(p)}
+        self._find_together((passage, some) for passage, some in parts.items() if some)
+        lost = [passage for passage in wanted.tolist() if self._is_lost(passage)]
+        if lost:
+            ends = Ends(self._chunks.forms, chunk_groups.tolist())
+            self._find_together(
+                (passage, some)
+                for passage in lost
+                for some in ends.complete(self._forms[passage], int(groups[passage]), parts.get(passage, ()))
+            )
         wanted = wanted[[self._is_lost(passage) for passage in wanted.tolist()]]
         self._find_similar(_by_group(wanted, groups, chunk_groups))
 
@@ -121,45 +130,27 @@ class _Search:
             others = tuple(chunks[1 : _MOST_ALTERNATIVES + 1].tolist())
             self.links[passage] = Link((int(chunks[0]),), settings.methods[method[0]], 1.0, others)
 
-    def _find_together(self, sharing: Mapping[int, IntArray]) -> None:
-        """The chunks that hold it together."""
-        parts = {passage: self._parts(passage, chunks) for passage, chunks in sharing.items()}
-        parts = {passage: chunks for passage, chunks in parts.items() if chunks}
-        joined = ["\n".join(self._chunks.texts[chunk] for chunk in chunks) for chunks in parts.values()]
+    def _parts(self, passage: int, chunks: IntArray) -> Parts:
+        forms = {chunk: self._chunks.forms[chunk] for chunk in chunks.tolist()}
+        return cover(self._forms[passage], forms, partial(self._preference, passage))
+
+    def _find_together(self, proposed: Iterable[tuple[int, Parts]]) -> None:
+        """The chunks that hold it together; of several proposals for a passage the first that holds enough of it."""
+        pairs = [(passage, parts) for passage, parts in proposed]
+        texts = [text for _, parts in pairs for text in joined(self._chunks.texts[chunk] for chunk in parts)]
+        gold = [self._texts[passage] for passage, _ in pairs]
+        ends = np.arange(len(pairs) + 1)
         settings = self._recall(match_method="rougeL", threshold=0.0)
-        passages, ends = list(parts), np.arange(len(parts) + 1)
-        matches = find_matches(_batch([self._texts[passage] for passage in passages], ends, joined, ends, settings))
-        for n, similarity in zip(matches.actual.tolist(), matches.similarity.tolist(), strict=True):
-            self._keep(passages[n], parts[passages[n]], similarity)
+        matches = find_matches(_batch(gold, ends, texts, 2 * ends, settings))
+        best = np.zeros(len(pairs))
+        np.maximum.at(best, matches.actual, matches.similarity)
+        for (passage, parts), similarity in zip(pairs, best.tolist(), strict=True):
+            if self._is_lost(passage):
+                self._keep(passage, parts, similarity)
 
-    def _parts(self, passage: int, chunks: IntArray) -> tuple[int, ...]:
-        """Again and again the chunk with most of what is missing, while it adds enough; in the order of the passage."""
-        form = self._forms[passage]
-        common = {c: np.flatnonzero(common_letters(form, self._chunks.forms[c])) for c in chunks.tolist()}
-        missing = np.ones(size_of(form), dtype=np.bool_)
-        # What a chunk adds only shrinks, so that one whose number still holds when it comes up is the best.
-        waiting = [(-len(places), *self._preference(passage, chunk)) for chunk, places in common.items()]
-        heapq.heapify(waiting)
-        parts = []
-        while waiting:
-            number, *_, chunk = heapq.heappop(waiting)
-            adds = int(missing[common[chunk]].sum())
-            if adds < least_common(len(missing), size_of(self._chunks.forms[chunk])):
-                continue
-            if adds < -number:
-                heapq.heappush(waiting, (-adds, *self._preference(passage, chunk)))
-                continue
-            parts.append(chunk)
-            missing[common[chunk]] = False
-        return tuple(sorted(parts, key=lambda chunk: int(common[chunk][0])))
-
-    def _preference(self, passage: int, chunk: int) -> tuple[bool, bool, int]:
-        """Of equally good chunks the one with the same id, then one of the same document, then the first."""
-        return (
-            bool(chunk != self._own[passage]),
-            bool(self._docs[passage] != self._chunks.docs[chunk]),
-            chunk,
-        )
+    def _preference(self, passage: int, chunk: int) -> tuple[bool, bool]:
+        """Of equally good chunks the one with the same id comes first, then one of the same document."""
+        return bool(chunk != self._own[passage]), bool(self._docs[passage] != self._chunks.docs[chunk])
 
     def _find_similar(self, queries: Sequence[Query]) -> None:
         """The one chunk with most of its words in their order, among those with enough neighbouring words of it."""

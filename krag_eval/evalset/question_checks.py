@@ -25,9 +25,15 @@ def check_questions(entries: Sequence[Entry], *, id_key: str | None, grade_key: 
         id_key: The key of the metadata under which gold documents have their ids.
         grade_key: The key of the metadata under which gold documents have their grades.
     """
-    for entry in entries:
-        if not normalize(entry.question.question or ""):
+    without_text = [entry for entry in entries if not normalize(entry.question.question or "")]
+    # Formats like TREC's qrels have no place for a text; rows of our own and of lists have.
+    if without_text and len(without_text) == len(entries) and all(e.row is None and e.place for e in entries):
+        message = "Not one question has a text. Runs can be scored, but duplicates were not looked for."
+        yield find("unchecked", message)
+    else:
+        for entry in without_text:
             yield find("missing_question", f"{entry.question.id!r} has no text to ask a retriever with.", entry)
+    for entry in entries:
         yield from _check_documents(entry, id_key, grade_key)
         yield from _check_repeats(entry, id_key)
         yield from _check_mark(entry)

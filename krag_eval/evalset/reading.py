@@ -55,7 +55,7 @@ def read_evalset(
             raise InvalidInputError(f"{place}: the question id {question.id!r} stands twice. Ids must be unique.")
         questions[question.id] = question
     if not questions:
-        raise InvalidInputError(f"{path}: holds no question. Each line must be one question as a JSON object.")
+        raise InvalidInputError(f"{path}: holds no question. An evaluation set needs at least one.")
     name = beir.root_of(os.fspath(path)).name if beir.is_beir(os.fspath(path)) else stem(path)
     evalset = EvalSet(questions.values(), name=name)
     return evalset if queries is None else fill_in(evalset, queries)

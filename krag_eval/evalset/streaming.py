@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeGuard
 
 from krag_eval.checks import one_of
 from krag_eval.documents import as_document
@@ -77,7 +77,10 @@ def stream_pairs(
         elif isinstance(ranking[2], RetrieverError):
             yield _bare_gold(question[0], question[2], id_key, grade_key), ranking[2]
         else:
-            yield _bare_gold(question[0], question[2], id_key, grade_key), _bare(*ranking[::2], "retrieved", id_key)
+            yield (
+                _bare_gold(question[0], question[2], id_key, grade_key),
+                _bare(ranking[0], ranking[2], "retrieved", id_key),
+            )
 
 
 _CURE = (
@@ -164,22 +167,27 @@ def _is_grade(value: object) -> bool:
 
 
 def _bare(place: str, documents: Documents, name: str, id_key: str | None) -> list[str]:
-    if id_key is None and all(type(document) is dict for document in documents):
-        return [document["id"] for document in documents]  # type: ignore[index]  # they were found to be plain
+    if id_key is None and _are_plain(documents):
+        return [document["id"] for document in documents]
     ids = [as_document(document, id_key=id_key).id for document in documents]
     if None in ids:
         raise InvalidInputError(
-            f"{place}: `{name}[{ids.index(None)}]` has no id. For bare ids each document needs one; leave `bare_ids` out."
+            f"{place}: `{name}[{ids.index(None)}]` has no id, and bare ids are asked for. "
+            "Give each document one, or leave `bare_ids` out."
         )
     return [str(one) for one in ids]
 
 
 def _bare_gold(place: str, documents: Documents, id_key: str | None, grade_key: str) -> Gold:
     ids = _bare(place, documents, "gold", id_key)
-    grades = [read_grade(document, grade_key) for document in documents]
-    if all(grade == 1.0 for grade in grades):
+    if _are_plain(documents) and not any("grade" in document for document in documents):
         return ids
     best: dict[str, float] = {}
-    for one, grade in zip(ids, grades, strict=True):
-        best[one] = max(grade, best.get(one, 0.0))
+    for one, document in zip(ids, documents, strict=True):
+        best[one] = max(read_grade(document, grade_key), best.get(one, 0.0))
     return best
+
+
+def _are_plain(documents: Documents) -> TypeGuard[Sequence[dict[str, Any]]]:
+    """Whether they stand as in the file, which is so only where they were found to be plain."""
+    return all(type(document) is dict for document in documents)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from krag_eval.errors import InvalidInputError
-from krag_eval.evalset.formats import beir, hf, llama_index, ragas, squad, trec_lines
+from krag_eval.evalset.formats import beir, hf, llama_index, ragas, scores, squad, trec_lines
 from krag_eval.evalset.formats.journal import RUN_HEADER
 from krag_eval.evalset.formats.source import Source
 from krag_eval.evalset.formats.table import FORMATS
@@ -52,7 +52,10 @@ def kinds_in(source: Source, name: str) -> tuple[Kind, ...]:
         return ("evalset",)
     if not source.is_regular:
         return ()
-    found = _of_lines(source) if name == "trec" else _of_names(source, source.names)
+    if name in ("trec", "scores"):
+        found = _of_lines(source) if name == "trec" else _of_document(source)
+    else:
+        found = _of_names(source, source.names)
     return found[1] if found is not None else ()
 
 
@@ -72,6 +75,8 @@ def _of_document(source: Source) -> tuple[str, tuple[Kind, ...]]:
         return "llama_index", ("evalset",)
     if squad.is_squad(document):
         return "squad", ("evalset",)
+    if scores.is_scores(document):
+        return "scores", ("evalset", "run") if scores.are_whole(document) else ("run",)
     return _of_names(source, source.names)
 
 

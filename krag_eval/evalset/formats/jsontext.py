@@ -29,7 +29,7 @@ def read_document(path: str | os.PathLike[str]) -> object:
     except json.JSONDecodeError as error:
         raise InvalidInputError(
             f"{path}:{error.lineno}: not valid JSON: {error.msg} at column {error.colno}. "
-            "The file must be one JSON value."
+            "The file must be one JSON value; if each line is one of its own, name the format jsonl."
         ) from None
     except ValueError as error:
         raise InvalidInputError(f"{path}: not valid JSON: {error}. The file must be one JSON value.") from None

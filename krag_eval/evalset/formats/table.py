@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from krag_eval.evalset.evalset import EvalSet
-from krag_eval.evalset.formats import beir, hf, llama_index, own, ragas, squad, squad_writing, trec
+from krag_eval.evalset.formats import beir, hf, llama_index, own, ragas, scores, squad, squad_writing, trec
 from krag_eval.evalset.formats.source import CONTAINERS, Source
 from krag_eval.evalset.formats.writing import Writing
 from krag_eval.evalset.question import Question
@@ -72,6 +72,15 @@ FORMATS: Mapping[str, Format] = {
         write_rankings=trec.write_rankings,
         questions_in_order=trec.questions_in_order,
         rankings_in_order=trec.rankings_in_order,
+    ),
+    "scores": Format(
+        about="JSON of pytrec_eval and ranx: {query: {document: grade or score}}",
+        endings=(".scores.json",),
+        container="json",
+        questions=scores.questions,
+        rankings=scores.rankings,
+        write_questions=scores.write_questions,
+        write_rankings=scores.write_rankings,
     ),
     "beir": Format(
         about="a folder with corpus.jsonl, queries.jsonl and qrels/test.tsv, or one of its splits",

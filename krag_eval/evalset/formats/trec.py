@@ -123,12 +123,12 @@ def _question(lines: Sequence[Line]) -> Question:
 
 def _ranking(lines: Sequence[Line]) -> RunRow:
     scores = [number_in(line.columns[3], line.place, "The score") for line in lines]
-    order = _order(scores, [line.columns[1] for line in lines])
+    order = order_of(scores, [line.columns[1] for line in lines])
     retrieved = tuple(Document(id=lines[place].columns[1], score=scores[place]) for place in order)
     return RunRow(query_id=lines[0].query, retrieved=retrieved, further={TAG: lines[0].columns[4]})
 
 
-def _order(scores: Sequence[float], ids: Sequence[str]) -> list[int]:
+def order_of(scores: Sequence[float], ids: Sequence[str]) -> list[int]:
     """The places in the order of trec_eval."""
     single = _single(scores)
     return sorted(range(len(ids)), key=lambda place: (single[place], ids[place]), reverse=True)
@@ -189,17 +189,17 @@ def write_rankings(run: Run, writing: Writing) -> None:
         given = row.further.get(TAG)
         tag = "_".join(str(given or run.name).split()) or "run"
         writing.lost[f"`{TAG}` with white space (replaced)"] += given not in (None, tag)
-        for rank, (doc_id, score) in enumerate(zip(ids, _scores(row, ids, writing), strict=True), 1):
+        for rank, (doc_id, score) in enumerate(zip(ids, scores_to_write(row, ids, writing), strict=True), 1):
             lines.append(joined((row.query_id, "Q0", doc_id, str(rank), score, tag), writing.path))
     writing.refuse_empty(lines)
     write_atomically(writing.path, lines)
 
 
-def _scores(row: RunRow, ids: Sequence[str], writing: Writing) -> list[str]:
+def scores_to_write(row: RunRow, ids: Sequence[str], writing: Writing) -> list[str]:
     """The scores where they say the order of the list, else ones that do."""
     given = [document.score for document in row.retrieved if document.score is not None]
     in_order = list(range(len(ids)))
-    if len(given) == len(ids) and all(map(math.isfinite, given)) and _order(given, ids) == in_order:
+    if len(given) == len(ids) and all(map(math.isfinite, given)) and order_of(given, ids) == in_order:
         return [repr(score) for score in given]
     writing.lost["rankings whose scores do not give their order (replaced)"] += bool(given)
     return [str(len(ids) - place) for place in in_order]

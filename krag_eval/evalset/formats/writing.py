@@ -138,7 +138,7 @@ def made_id(text: str) -> str:
     """An id for a text that has none; the same text always gets the same.
 
     >>> made_id("Open from 9 to 18.")
-    'text-1f1cd61d3bcd'
+    'text-24f68ceeaa4e'
     """
     return "text-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
