@@ -209,7 +209,7 @@ class LangfuseScoreHandler(RetrievalSink):
         self._sender.send(scores)
         self._sender.finish()
 
-    def flush(self, timeout: float | None = None) -> bool:  # type: ignore[override]  # the scorer looks at no answer
+    def flush(self, timeout: float | None = None) -> bool:  # the scorer looks at no answer
         """Wait until the client has sent what it holds, at most `timeout` seconds; whether it was done by then."""
         return self._sender.flush(timeout)
 

@@ -70,5 +70,5 @@ class RetrievalSink(EvaluationCallback):
                 scorer counts it as `no_target`.
         """
 
-    def flush(self, timeout: float | None = None) -> None:
+    def flush(self, timeout: float | None = None) -> object:
         """Called by the scorer's `flush` after the last retrieval was passed on."""
