@@ -35,6 +35,7 @@ if _typing.TYPE_CHECKING:
     from krag_eval.calibration import Calibration, calibrate
     from krag_eval.comparison import Comparison, compare
     from krag_eval.diagnosis import Diagnosis, Miss, diagnose
+    from krag_eval.doctor import DoctorReport, apply_labels, examine, write_queue
     from krag_eval.evalset import (
         EvalSet,
         Latency,
@@ -59,6 +60,7 @@ if _typing.TYPE_CHECKING:
     from krag_eval.run_evaluation import evaluate_run
     from krag_eval.runner import RunProgress, RunStoppedError, arun_retriever, run_retriever
     from krag_eval.threshold_sweep import Sweep, sweep
+    from krag_eval.verification import Verification, verify
 
 __all__ = [
     "FURTHER_METRICS",
@@ -69,6 +71,7 @@ __all__ = [
     "Comparison",
     "Departure",
     "Diagnosis",
+    "DoctorReport",
     "Document",
     "EvalSet",
     "EvaluationCallback",
@@ -105,7 +108,9 @@ __all__ = [
     "Tokenizer",
     "TokenizerType",
     "UnknownMetricError",
+    "Verification",
     "__version__",
+    "apply_labels",
     "arun_retriever",
     "as_document",
     "as_evalset",
@@ -122,6 +127,7 @@ __all__ = [
     "evaluate_retrievers",
     "evaluate_run",
     "evaluate_stream",
+    "examine",
     "intervals_of",
     "normalize",
     "read_corpus",
@@ -133,12 +139,20 @@ __all__ = [
     "sweep",
     "to_deepeval_rows",
     "to_ragas_rows",
+    "verify",
     "write_evalset",
+    "write_queue",
     "write_run",
 ]
 
 # Loaded when they are first asked for: who only scores lists does not pay for files, threads and processes.
 _LAZY = {
+    "verify": "verification",
+    "Verification": "verification",
+    "write_queue": "doctor",
+    "examine": "doctor",
+    "apply_labels": "doctor",
+    "DoctorReport": "doctor",
     "Latency": "evalset",
     "evalset_to_rows": "evalset",
     "evalset_from_rows": "evalset",

@@ -165,3 +165,10 @@ def test_every_value_has_its_interval_where_asked_for() -> None:
     assert evaluate_run(SET, RUN, k=2, intervals=0.5).intervals == intervals_of(plain, 0.5)
     assert json.loads(result.to_json())["intervals"]["recall@2"] == [low, high]
     assert "intervals" not in json.loads(plain.to_json())
+
+
+def test_gold_that_was_judged_not_relevant_answers_nothing() -> None:
+    evalset = EvalSet([{"id": "q1", "gold": [{"id": "c1", "grade": 0}]}, {"id": "q2", "gold_doc_ids": ["d2"]}])
+    assert [question.is_negative for question in evalset] == [True, False]
+    result = evaluate_run(evalset, run_of(q2=[chunk("c7", "d2")]), k=1, level="document")
+    assert (result.no_answer.n_queries, result.n_unjudged) == (1, 0)

@@ -77,8 +77,8 @@ class Question:
 
     @property
     def is_negative(self) -> bool:
-        """Whether nothing answers it: there is no gold document at any level."""
-        return not (self.gold or self.gold_chunk_ids or self.gold_doc_ids)
+        """Whether nothing answers it: there is no gold document at any level, but for those judged not relevant."""
+        return not (any(document.grade != 0 for document in self.gold) or self.gold_chunk_ids or self.gold_doc_ids)
 
     def gold_chunks(self) -> list[Document]:
         """The gold at chunk level: the gold documents, then the gold chunk ids that are none of theirs."""

@@ -36,7 +36,8 @@ def alpha_ndcg(judged: Judgments, k: CutOff = None, *, alpha: float = 0.5, cut_i
           beats it, the value is 1.
 
     Source: Clarke et al. (2008), SIGIR, doi:10.1145/1390334.1390446. Equal to `alpha_nDCG` of ndeval (ir_measures)
-    where every judged document was retrieved; ndeval's ideal also knows judged documents that were not.
+    where every judged document was retrieved, up to ties: of documents that gain the same, the ideal takes the highest
+    rank, ndeval's the last name. ndeval's ideal also knows judged documents that were not retrieved.
     """
     value = np.where(judged.is_defined, 0.0, np.nan)
     first = np.searchsorted(judged.gold_query, np.arange(len(judged)))

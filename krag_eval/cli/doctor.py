@@ -1,0 +1,156 @@
+"""`krag-eval doctor`: what is probably wrong with the gold documents of a question set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from krag_eval import InvalidInputError
+from krag_eval.cli.convert import _noted as noted
+from krag_eval.cli.evaluate import _name as run_name
+from krag_eval.cli.evaluate import parse_names, parse_threshold
+from krag_eval.cli.tables import console, notes
+from krag_eval.doctor import DoctorReport, apply_labels, examine, write_queue
+from krag_eval.evalset import EvalSet, Run, read_evalset, read_run, write_evalset
+from krag_eval.evalset.corpus import read_corpus
+from krag_eval.evalset.formats import jsontext
+from krag_eval.evalset.formats.choosing import format_to_write
+from krag_eval.files import write_atomically
+from krag_eval.text import normalize
+
+MOST_ROWS = 500
+
+
+def doctor(
+    evalset: Annotated[
+        Path, typer.Argument(metavar="EVALSET", help="Questions with their gold documents, as for evaluate.")
+    ],
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RUN...", help="What retrievers returned; several that differ tell the most."),
+    ] = None,
+    queue: Annotated[
+        Path | None, typer.Option(help="Write the documents that are perhaps gold as JSONL, to be labelled.")
+    ] = None,
+    limit: Annotated[str, typer.Option(help="How many rows of the queue, the most useful first; or `all`.")] = str(
+        MOST_ROWS
+    ),
+    apply: Annotated[
+        Path | None, typer.Option(help="A queue with labels (true, false or a grade), to be added to the set.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where --apply writes the new set.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace --queue and --out if they are there.")] = False,
+    k: Annotated[int, typer.Option("--k", "-k", help="The rank down to which systems agree.")] = 10,
+    min_systems: Annotated[
+        int | None, typer.Option(help="How many systems have to agree; all of up to three by default, else three.")
+    ] = None,
+    near: Annotated[float, typer.Option(help="ROUGE-L from which a text is nearly a gold text.")] = 0.6,
+    near_questions: Annotated[float, typer.Option(help="ROUGE-L from which two questions are nearly the same.")] = 0.85,
+    corpus: Annotated[
+        Path | None, typer.Option(help="The documents that were searched, where the set or the runs have ids alone.")
+    ] = None,
+    match: Annotated[
+        str | None,
+        typer.Option(help="By what documents are told apart, as in evaluate; id by default, else text where none is."),
+    ] = None,
+    threshold: Annotated[str, typer.Option(help="For --match by ROUGE, as in evaluate.")] = "0.5",
+    tokenizer: Annotated[str, typer.Option(help="words, rouge_score, characters, whitespace or kiwi.")] = "words",
+    raw_text: Annotated[bool, typer.Option("--raw-text", help="Compare texts as they are, not normalised.")] = False,
+    level: Annotated[
+        str, typer.Option(help="chunk, or document: look at the documents that chunks come from.")
+    ] = "chunk",
+    doc_key: Annotated[str, typer.Option(help="The metadata key of document ids.")] = "doc_id",
+    id_key: Annotated[str | None, typer.Option(help="Read ids from the metadata under this key alone.")] = None,
+    grade_key: Annotated[str, typer.Option(help="Read grades from the metadata under this key.")] = "relevance",
+    json_out: Annotated[
+        Path | None, typer.Option("--json", help="Write the report as JSON; `-` prints it instead of the text.")
+    ] = None,
+) -> None:
+    """Find gold that is probably missing, doubled, out of reach or in conflict, and write what to label."""
+    most = _parse_limit(limit)
+    _check(evalset, runs, apply=apply, out=out, queue=queue, force=force)
+    questions = read_evalset(evalset, id_key=id_key, grade_key=grade_key)
+    if apply is not None and out is not None:
+        questions = _apply(questions, apply, out, id_key=id_key, grade_key=grade_key)
+    if not runs:
+        return
+    read: dict[str, Run] = {}
+    for path in runs:
+        name = run_name(path, read)
+        read[name] = read_run(path, questions, name=name, id_key=id_key)
+    settings: dict[str, Any] = {} if match is None else {"match_method": parse_names(match)}
+    report = noted(
+        lambda: examine(
+            questions,
+            read,
+            k=k,
+            min_systems=min_systems,
+            near=near,
+            near_questions=near_questions,
+            corpus=None if corpus is None else read_corpus(corpus),
+            level=level,
+            doc_key=doc_key,
+            threshold=parse_threshold(threshold),
+            tokenizer=tokenizer,
+            id_key=id_key,
+            grade_key=grade_key,
+            normalize=None if raw_text else normalize,
+            **settings,
+        )
+    )
+    _put_out(report, queue, json_out, most, force=force)
+
+
+def _check(
+    evalset: Path, runs: list[Path] | None, *, apply: Path | None, out: Path | None, queue: Path | None, force: bool
+) -> None:
+    """Refuse before anything is read what could only fail, or lose something, in the end."""
+    if (apply is None) != (out is None):
+        raise InvalidInputError("`--apply` and `--out` belong together: the labels to add, and the new set to write.")
+    if not runs and (apply is None or queue is not None):
+        raise InvalidInputError("There is no run. Give one at least, or labels with --apply and --out.")
+    if out is not None:
+        format_to_write(out, None)
+        if _is(out, evalset):
+            raise InvalidInputError(f"{out}: is the set itself, which is never written over. Choose another name.")
+    for path in (out, queue):
+        if path is not None and any(_is(path, read) for read in (evalset, *(runs or ()), *([apply] if apply else ()))):
+            raise InvalidInputError(f"{path}: is read here, so it is not written over. Choose another name.")
+        if path is not None and path.is_file() and not force:
+            raise InvalidInputError(f"{path}: is there already. Choose another name, or replace it with --force.")
+
+
+def _is(path: Path, other: Path) -> bool:
+    return path.exists() and other.exists() and path.samefile(other)
+
+
+def _apply(questions: EvalSet, labels: Path, out: Path, *, id_key: str | None, grade_key: str) -> EvalSet:
+    labelled = apply_labels(questions, labels, id_key=id_key)
+    changed = sum(new != old for new, old in zip(labelled, questions, strict=True))
+    noted(lambda: write_evalset(labelled, out, id_key=id_key, grade_key=grade_key))
+    notes().print(f"{out}: {changed} of {len(labelled)} questions have new labels.", markup=False)
+    return labelled
+
+
+def _put_out(report: DoctorReport, queue: Path | None, json_out: Path | None, most: int | None, *, force: bool) -> None:
+    if queue is not None:
+        written = write_queue(report, queue, limit=most, force=force)
+        of_all = "" if written == len(report.candidates) else f" of {len(report.candidates)}; --limit all writes them"
+        notes().print(f"{queue}: {written} documents to label{of_all}.", markup=False)
+    if json_out is not None:
+        text = jsontext.dump(report.to_dict(most), "the report", indent=2) + "\n"
+        if str(json_out) == "-":
+            print(text, end="")
+            return
+        write_atomically(json_out, [text])
+    console().print(repr(report), markup=False, soft_wrap=True)
+
+
+def _parse_limit(text: str) -> int | None:
+    if text == "all":
+        return None
+    if not text.isdecimal() or not int(text):
+        raise InvalidInputError(f"`--limit` must be an integer of at least 1, or `all`, got {text!r:.60}.")
+    return int(text)

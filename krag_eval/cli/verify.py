@@ -1,0 +1,82 @@
+"""`krag-eval verify`: the same run by krag_eval and by ir_measures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from krag_eval.cli.convert import _noted as noted
+from krag_eval.cli.evaluate import parse_cut_offs
+from krag_eval.cli.tables import console, print_table
+from krag_eval.evalset import read_evalset, read_run
+from krag_eval.files import write_atomically
+from krag_eval.verification import AGREEMENT, Verification
+from krag_eval.verification import verify as verify_run
+
+
+def verify(
+    evalset: Annotated[
+        Path, typer.Argument(metavar="EVALSET", help="Questions with their gold documents, as for evaluate.")
+    ],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="What a retriever returned.")],
+    k: Annotated[str, typer.Option("--k", "-k", help="Cut-offs, with commas.")] = "1,3,5,10",
+    level: Annotated[
+        str, typer.Option(help="chunk, or document: score by the documents that chunks come from.")
+    ] = "chunk",
+    doc_key: Annotated[str, typer.Option(help="The metadata key of document ids.")] = "doc_id",
+    id_key: Annotated[str | None, typer.Option(help="Read ids from the metadata under this key alone.")] = None,
+    grade_key: Annotated[str, typer.Option(help="Read grades from the metadata under this key.")] = "relevance",
+    json_out: Annotated[
+        Path | None, typer.Option("--json", help="Write the comparison as JSON; `-` prints it instead of the table.")
+    ] = None,
+) -> None:
+    """Score a run by id with ir_measures too; exit code 1 if a query differs by 1e-9 or more."""
+    questions = read_evalset(evalset, id_key=id_key, grade_key=grade_key)
+    cut_offs: Any = parse_cut_offs(k)
+    verification = noted(
+        lambda: verify_run(
+            questions,
+            read_run(run, questions, id_key=id_key),
+            cut_offs,
+            level=level,
+            doc_key=doc_key,
+            id_key=id_key,
+            grade_key=grade_key,
+        )
+    )
+    text = json.dumps(verification.to_dict(), indent=2, ensure_ascii=False) + "\n"
+    if str(json_out) == "-":
+        print(text, end="")
+    else:
+        if json_out is not None:
+            write_atomically(json_out, [text])
+        _print(verification)
+    if not verification.agrees:
+        raise typer.Exit(1)
+
+
+def _print(verification: Verification) -> None:
+    programs = ", ".join(f"{name} {number}" for name, number in verification.versions.items())
+    rows = [
+        [
+            row.key,
+            row.measure,
+            f"{row.ours:.4f}",
+            f"{row.theirs:.4f}",
+            f"{row.difference:.1e}",
+            row.query_id or "" if row.difference >= AGREEMENT else "",
+        ]
+        for row in verification.rows
+    ]
+    has_queries = any(row[-1] for row in rows)
+    columns = ["measure", "ir_measures", "ours", "theirs", "largest difference", *(["query"] if has_queries else [])]
+    print_table(
+        f"{verification.run}: {verification.n_queries} queries, against {programs}",
+        columns,
+        [row[: len(columns)] for row in rows],
+    )
+    for line in [verification.verdict, *verification.notes, verification.signature]:
+        console().print(line, markup=False, soft_wrap=True)
