@@ -1,6 +1,6 @@
 """Score a retriever in a LangSmith experiment: deterministic retrieval metrics for every example and for all of them.
 
-    python examples/langsmith_evaluate.py
+    python -m examples.langsmith_evaluate
 
 Needs LangChain: pip install "krag-eval[langchain]"
 """

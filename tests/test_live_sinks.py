@@ -75,6 +75,22 @@ def test_sinks_are_flushed_with_what_is_left_of_the_time() -> None:
     assert 99 < second <= first <= 100
 
 
+def test_a_flush_is_done_when_no_sink_says_that_it_was_not() -> None:
+    class Answering(RetrievalSink):
+        def __init__(self, answer: object) -> None:
+            self.answer = answer
+            self.calls = 0
+
+        def flush(self, timeout: float | None = None) -> object:
+            self.calls += 1
+            return self.answer
+
+    sinks = [Answering(answer) for answer in (None, False, True)]
+    assert LiveScorer(sinks=sinks).flush() is False
+    assert [sink.calls for sink in sinks] == [1, 1, 1]
+    assert LiveScorer(sinks=[Answering(None), Answering(True), Answering(0)]).flush() is True
+
+
 @pytest.mark.parametrize("wrong", [7, "log", print, Recorder, object(), [None]], ids=lambda wrong: f"{wrong!r:.12}")
 def test_what_is_no_sink_is_refused(wrong: Any) -> None:
     with pytest.raises(InvalidInputError, match=r"`sinks` holds .* on_retrieval_scored, on_query_scored"):

@@ -71,4 +71,4 @@ class RetrievalSink(EvaluationCallback):
         """
 
     def flush(self, timeout: float | None = None) -> object:
-        """Called by the scorer's `flush` after the last retrieval was passed on."""
+        """Called by the scorer's `flush` after the last retrieval was passed on; False says that it was not done."""

@@ -156,9 +156,8 @@ class LiveScorer:
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until all that ended is scored and passed on; whether that was so within `timeout` seconds."""
         end = None if timeout is None else time.monotonic() + timeout
-        done = self._queue.flush(timeout)
-        self._sinks.flush(end)
-        return done
+        scored = self._queue.flush(timeout)
+        return self._sinks.flush(end) and scored
 
     def result(self) -> EvaluationResult:
         """The result over all retrievals with gold that have ended so far.

@@ -57,11 +57,14 @@ class Sinks:
             elif retrieval.result is not None and callable(getattr(sink, "on_query_scored", None)):
                 self._call(sink, "on_query_scored", retrieval.result)
 
-    def flush(self, end: float | None) -> None:
-        """Let each receiver send what it holds, in what is left until `end` on the monotonic clock."""
+    def flush(self, end: float | None) -> bool:
+        """Let each receiver send what it holds until `end` (monotonic clock); whether none says it was not done."""
+        done = True
         for sink in self._sinks:
             if callable(getattr(sink, "on_retrieval_scored", None)) and callable(getattr(sink, "flush", None)):
-                self._call(sink, "flush", None if end is None else max(0.0, end - time.monotonic()))
+                left = None if end is None else max(0.0, end - time.monotonic())
+                done = self._call(sink, "flush", left) is not False and done
+        return done
 
     def _call(self, sink: Any, name: str, *arguments: object) -> Any:
         try:

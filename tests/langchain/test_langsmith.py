@@ -148,18 +148,22 @@ def test_the_asynchronous_runner_takes_them_too(server: LoopbackLangSmith) -> No
     async def target(inputs: dict[str, Any]) -> dict[str, Any]:
         return {"documents": ranking(inputs["question"])}
 
+    client = client_of(server)
+
     async def whole() -> list[Any]:
         experiment = await aevaluate(
             target,
             data=examples_of([{"gold": gold} for gold in GOLD_ROWS]),
             evaluators=[as_langsmith_evaluator(**SETTINGS)],
             summary_evaluators=[as_langsmith_summary_evaluator(**SETTINGS)],
-            client=client_of(server),
+            client=client,
+            upload_results=False,  # it does not wait for what it sends
         )
         return [row async for row in experiment]
 
-    result = expected()
-    assert scores_of(asyncio.run(whole())) == {q: defined(r) for q, r in zip(ASKED, result.per_query, strict=True)}
+    result, rows = expected(), asyncio.run(whole())
+    client.flush()
+    assert scores_of(rows) == {q: defined(r) for q, r in zip(ASKED, result.per_query, strict=True)}
 
 
 def test_nothing_is_uploaded_where_that_is_not_wanted(server: LoopbackLangSmith) -> None:
