@@ -39,13 +39,11 @@ def check_questions(entries: Sequence[Entry], *, id_key: str | None, grade_key: 
         yield from _check_mark(entry)
     negative = [e for e in entries if e.question.is_negative and _mark(e.question)]
     if negative:
-        message = f"Of {len(entries):,} questions {len(negative):,}: they are scored by how little comes back."
+        message = f"Scored by how little comes back: {len(negative):,} of {len(entries):,} questions."
         yield find("negative", message, *negative)
     by_document = [e for e in entries if e.question.gold_doc_ids and not e.question.gold_chunks()]
     if by_document:
-        message = (
-            f"Of {len(entries):,} questions {len(by_document):,}: at chunk level they have no precision and recall."
-        )
+        message = f"Undefined at chunk level: {len(by_document):,} of {len(entries):,} questions."
         yield find("document_level", message, *by_document)
     yield from _check_types(entries)
 

@@ -1,0 +1,132 @@
+"""`krag-eval reanchor`: a question set linked to a corpus that was cut anew."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from krag_eval import InvalidInputError
+from krag_eval.cli.indented import print_indented
+from krag_eval.cli.tables import console, notes, print_table
+from krag_eval.evalset import read_evalset, reanchoring, write_evalset
+from krag_eval.evalset.corpus import read_corpus
+from krag_eval.evalset.entries import shorten
+from krag_eval.evalset.formats.choosing import format_to_write
+from krag_eval.evalset.formats.source import stem
+from krag_eval.evalset.reanchor_report import STATUSES, Anchor, ReanchorReport, Status
+from krag_eval.files import write_atomically
+
+_ABOUT: dict[Status, str] = {
+    "valid": "the chunk of this id still holds it",
+    "moved": "another chunk has the same text, or nearly the same",
+    "merged": "a larger chunk holds it",
+    "split": "several chunks hold it together, all are gold now",
+    "lost": "nothing in the corpus is similar enough, left as it was",
+    "unanchorable": "only the old corpus has its text (--old-corpus)",
+}
+
+
+def reanchor(
+    evalset: Annotated[Path, typer.Argument(metavar="EVALSET", help="Questions with their gold documents.")],
+    corpus: Annotated[Path, typer.Option(help="The chunks of the new corpus, each with an id and a text.")],
+    old_corpus: Annotated[
+        Path | None, typer.Option(help="The chunks that the set was made for, where its gold has ids but no texts.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The file to write; by default EVALSET with .reanchored.jsonl for its ending.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file to write if it is there.")] = False,
+    threshold: Annotated[
+        float, typer.Option(help="From which share of its words on a passage is found, 0 to 1 (recall of ROUGE-L).")
+    ] = 0.8,
+    tokenizer: Annotated[str, typer.Option(help="words, rouge_score, characters, whitespace or kiwi.")] = "words",
+    doc_key: Annotated[str, typer.Option(help="The metadata key of document ids.")] = "doc_id",
+    with_texts: Annotated[
+        bool, typer.Option("--with-texts", help="Write texts from the old corpus too: the next time none is needed.")
+    ] = False,
+    show: Annotated[int, typer.Option(min=0, help="Show so many passages that are lost; 0 shows all.")] = 10,
+    json_out: Annotated[
+        Path | None, typer.Option("--json", help="Write what became of each passage as JSON; `-` prints it instead.")
+    ] = None,
+) -> None:
+    """Link gold passages to the chunks of a new corpus. Exit code 0: all are found, 1: some are not, 2: a mistake."""
+    target = out or evalset.with_name(f"{stem(evalset)}.reanchored.jsonl")
+    format_to_write(target, None)
+    inputs = [path for path in (evalset, corpus, old_corpus) if path is not None]
+    _check_target(target, inputs, force=force)
+    if json_out is not None:
+        _check_target(json_out, inputs, force=True)
+    report = reanchoring.reanchor(
+        read_evalset(evalset),
+        read_corpus(corpus),
+        old_corpus=() if old_corpus is None else read_corpus(old_corpus),
+        threshold=threshold,
+        doc_key=doc_key,
+        tokenizer=tokenizer,
+        with_texts=with_texts,
+    )
+    write_evalset(report.evalset, target)
+    if json_out is not None:
+        named = {"evalset": str(evalset), "corpus": str(corpus), "out": str(target)}
+        text = json.dumps(named | report.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        if str(json_out) == "-":
+            print(text, end="")
+        else:
+            write_atomically(json_out, [text])
+    if str(json_out) != "-":
+        _print(report, evalset, corpus, show)
+    notes().print(f"Written to {target}", markup=False)
+    raise typer.Exit(0 if report.ok else 1)
+
+
+def _check_target(target: Path, inputs: list[Path], *, force: bool) -> None:
+    """A new file, never one that is read, and an existing one only if that is wanted."""
+    if any(target.exists() and path.exists() and target.samefile(path) for path in inputs):
+        raise InvalidInputError(f"{target}: is one of the files that are read. Name another one to write to.")
+    if target.exists() and not force:
+        raise InvalidInputError(
+            f"{target}: is there already. Name another file with --out, or replace it with --force."
+        )
+
+
+def _print(report: ReanchorReport, evalset: Path, corpus: Path, show: int) -> None:
+    out = console()
+    counts = report.counts
+    title = f"{evalset}: {_number(len(report.anchors), 'gold passage')} of {_number(len(report.evalset), 'question')}"
+    rows = [[f"{status}: {_ABOUT[status]}", f"{counts[status]:,}"] for status in STATUSES if counts[status]]
+    print_table(f"{title}, looked for in {corpus}", ["status", "passages"], rows)
+    n_several = sum(bool(anchor.alternatives) for anchor in report.anchors)
+    if n_several:
+        out.print(f"{_number(n_several, 'passage')} of these stand whole in further chunks too; the first was taken.")
+    for anchor in report.lost[: show or None]:
+        _print_lost(anchor)
+    if 0 < show < len(report.lost):
+        out.print(f"  and {len(report.lost) - show:,} more; --show 0 shows all", style="dim")
+    _print_documents(report)
+
+
+def _print_lost(anchor: Anchor) -> None:
+    chunk = "" if anchor.old_id is None else f" {anchor.old_id!r}"
+    print_indented(f"{anchor.status}: {anchor.question_id!r}{chunk}", 2, "dim")
+    if anchor.text is not None:
+        near = " and ".join(map(repr, anchor.nearest))
+        nearest = f": {near} comes nearest, with {anchor.similarity or 0:.0%} of its words." if near else ""
+        print_indented(f"{shorten(anchor.text)}{nearest}", 4)
+
+
+def _print_documents(report: ReanchorReport) -> None:
+    questions: dict[tuple[str, tuple[str, ...]], int] = defaultdict(int)
+    for document in report.documents:
+        questions[document.old_id, document.new_ids] += 1
+    for (old_id, new_ids), count in questions.items():
+        found = f"its passages are now of {' and '.join(map(repr, new_ids))}" if new_ids else "left as it was"
+        text = f"The corpus has no document {old_id!r}, gold of {_number(count, 'question')}: {found}."
+        print_indented(text, 0)
+
+
+def _number(count: int, thing: str) -> str:
+    return f"1 {thing}" if count == 1 else f"{count:,} {thing}s"

@@ -1,0 +1,113 @@
+"""`krag-eval validate`: is a question set fit to score with?"""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from krag_eval.checks import check_threshold
+from krag_eval.cli.evaluate import parse_names
+from krag_eval.cli.indented import print_indented
+from krag_eval.cli.tables import console, print_table
+from krag_eval.evalset import findings, validation
+from krag_eval.evalset.corpus import read_corpus
+from krag_eval.evalset.findings import Finding, ValidationReport
+from krag_eval.files import write_atomically
+
+_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold"}
+_MOST_PLACES = 4
+_LINKED_ANEW = {"dead_id", "changed_text"}
+
+
+def validate(
+    evalset: Annotated[Path, typer.Argument(metavar="EVALSET", help="Questions with their gold documents.")],
+    corpus: Annotated[
+        Path | None, typer.Option(help="The documents or chunks that the gold should be in, to look for its ids.")
+    ] = None,
+    near_duplicates: Annotated[
+        float, typer.Option(help="ROUGE-L from which two questions are nearly the same, above 0 and up to 1.")
+    ] = 0.85,
+    ignore: Annotated[
+        str | None, typer.Option(metavar="KIND,...", help="Kinds of findings to leave out, as the table names them.")
+    ] = None,
+    show: Annotated[int, typer.Option(min=0, help="Show so many findings of each kind; 0 shows all.")] = 10,
+    tokenizer: Annotated[str, typer.Option(help="words, rouge_score, characters, whitespace or kiwi.")] = "words",
+    doc_key: Annotated[str, typer.Option(help="The metadata key of document ids.")] = "doc_id",
+    id_key: Annotated[str | None, typer.Option(help="Read ids from the metadata under this key alone.")] = None,
+    grade_key: Annotated[str, typer.Option(help="Read grades from the metadata under this key.")] = "relevance",
+    from_format: Annotated[
+        str | None, typer.Option("--from", metavar="FORMAT", help="The format of the set; by default what it shows.")
+    ] = None,
+    json_out: Annotated[
+        Path | None, typer.Option("--json", help="Write the findings as JSON; `-` prints them instead of the tables.")
+    ] = None,
+) -> None:
+    """Find what is wrong with a question set. Exit code 0: nothing, 1: errors or warnings, 2: it cannot be opened."""
+    report = validation.validate(
+        evalset,
+        None if corpus is None else read_corpus(corpus),
+        doc_key=doc_key,
+        near_duplicate_threshold=check_threshold(near_duplicates, "--near-duplicates"),
+        tokenizer=tokenizer,
+        ignore=parse_names(ignore) or (),
+        id_key=id_key,
+        grade_key=grade_key,
+        format=from_format,
+    )
+    if json_out is not None:
+        row = {"evalset": str(evalset), "corpus": None if corpus is None else str(corpus), **report.to_dict()}
+        text = json.dumps(row, indent=2, ensure_ascii=False) + "\n"
+        if str(json_out) == "-":
+            print(text, end="")
+        else:
+            write_atomically(json_out, [text])
+    if str(json_out) != "-":
+        _print(report, evalset, corpus, show)
+    raise typer.Exit(0 if report.ok else 1)
+
+
+def _print(report: ValidationReport, evalset: Path, corpus: Path | None, show: int) -> None:
+    out = console()
+    title = f"{evalset}: {_number(report.n_questions, 'question')}"
+    if corpus is not None:
+        title += f", looked for in {corpus}: {_number(report.n_corpus or 0, 'document')}"
+    if not report.findings:
+        out.print(title, markup=False, style="bold", soft_wrap=True)
+        out.print("Nothing is wrong.")
+        return
+    rows = [[kind, findings.KINDS[kind][0], f"{count:,}"] for kind, count in report.counts.items()]
+    print_table(title, ["kind", "severity", "found"], rows)
+    for kind, found in groupby(report.findings, key=lambda finding: finding.kind):
+        severity, about = findings.KINDS[kind]
+        out.print()
+        out.print(Text.assemble((severity, _STYLES[severity]), f" {kind}: {about}"))
+        some = list(found)
+        for finding in some[: show or None]:
+            _print_finding(finding, str(evalset))
+        if 0 < show < len(some):
+            out.print(f"  and {len(some) - show:,} more; --show 0 shows all", style="dim")
+    out.print()
+    counts = ", ".join(_number(len(report.with_severity(severity)), severity) for severity in findings.SEVERITIES)
+    out.print(f"{counts}.", markup=False)
+    if corpus is not None and _LINKED_ANEW & report.counts.keys():
+        command = f"krag-eval reanchor {evalset} --corpus {corpus}"
+        out.print(f"To link gold to where its text stands: {command}", markup=False, soft_wrap=True)
+
+
+def _print_finding(finding: Finding, path: str) -> None:
+    if finding.places:
+        first, *others = finding.places[:_MOST_PLACES]
+        places = [first, *(place.removeprefix(path).removeprefix(": ") for place in others)]
+        if len(finding.places) > _MOST_PLACES:
+            places.append(f"and {len(finding.places) - _MOST_PLACES:,} more")
+        print_indented(", ".join(places), 2, "dim")
+    print_indented(finding.message, 4)
+
+
+def _number(count: int, thing: str) -> str:
+    return f"1 {thing}" if count == 1 else f"{count:,} {thing}s"
