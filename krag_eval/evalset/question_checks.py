@@ -60,7 +60,8 @@ def _check_mark(entry: Entry) -> Iterator[Finding]:
     question, mark = entry.question, _mark(entry.question)
     if question.is_negative and mark is None:
         type_ = "" if question.type is None else f", and its type is {question.type!r}"
-        message = f'{question.id!r} has no gold{type_}. If it has no answer, say so with "type": "negative".'
+        gold = "gold of grade 0 alone, which is not relevant" if question.gold else "no gold"
+        message = f'{question.id!r} has {gold}{type_}. If it has no answer, say so with "type": "negative".'
         yield find("empty_gold", message, entry)
     if mark is not None and not question.is_negative:
         yield find("contradicting_type", f"{question.id!r} has gold, while {mark}. One of the two is wrong.", entry)
@@ -77,8 +78,9 @@ def _check_documents(entry: Entry, id_key: str | None, grade_key: str) -> Iterat
             grades.append(read_grade(document, grade_key))
         except InvalidInputError as error:
             yield find("unreadable", f"`gold[{number}]` of {question.id!r}: {error}", entry)
-    if question.gold and grades == [0] * len(question.gold) and not question.gold_chunk_ids:
-        message = f"{question.id!r} has gold of grade 0 alone, which means not relevant: nothing can be found for it."
+    is_empty = bool(question.gold) and not any(grades) and not (question.gold_chunk_ids or question.gold_doc_ids)
+    if is_empty and not question.is_negative:  # its grades stand in the metadata
+        message = f"{question.id!r} has gold whose {grade_key!r} is 0 alone, which is not relevant."
         yield find("empty_gold", message, entry)
 
 
