@@ -1,6 +1,6 @@
 """Do the intervals hold what they promise, and how often is nothing called something? Simulated queries, known truth.
 
-`python -m benchmarks.simulate_statistics` takes about ten minutes and writes the tables into docs/statistics.md;
+`python -m benchmarks.simulate_statistics` takes half an hour or more and writes the tables into docs/statistics.md;
 `--smoke` does everything once at a tiny size and writes nothing.
 """
 

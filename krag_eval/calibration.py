@@ -10,11 +10,12 @@ import numpy as np
 
 from krag_eval.checks import check_threshold, one_of
 from krag_eval.columns import BoolArray, FloatArray
-from krag_eval.errors import InvalidInputError, MissingDependencyError
+from krag_eval.errors import InvalidInputError
 from krag_eval.matching.rouge import pairs_above
 from krag_eval.pipeline import read_batch
 from krag_eval.settings import ROUGE_METHODS, FurtherSettings, make_settings
 from krag_eval.shapes import describe_type
+from krag_eval.statistics import binomial_interval, need_scipy
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ def calibrate(
     >>> calibrate(pairs, precision=1.0).threshold
     0.75
     """
+    need_scipy("calibrate")
     one_of("method", method, ROUGE_METHODS)
     target = check_threshold(precision, "precision")
     if not target:
@@ -105,7 +107,7 @@ def calibrate(
     return Calibration(
         threshold=float(thresholds[place]) if len(reached) else None,
         precision=float(shares[place]),
-        interval=_exact_interval(int(right[place]), int(matched[place]), confidence),
+        interval=binomial_interval(int(right[place]), int(matched[place]), confidence),
         recall=float(right[place] / labels.sum()),
         n_matched=int(matched[place]),
         n_pairs=len(labels),
@@ -145,14 +147,3 @@ def _curve(similarity: FloatArray, labels: BoolArray) -> tuple[FloatArray, Float
     first = np.searchsorted(similarity[order], thresholds)
     right_above = np.append(np.cumsum(labels[order][::-1])[::-1], 0)
     return thresholds, (len(labels) - first).astype(np.float64), right_above[first].astype(np.float64)
-
-
-def _exact_interval(right: int, matched: int, confidence: float) -> tuple[float, float]:
-    try:
-        from scipy.stats import binomtest
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] != "scipy":
-            raise
-        raise MissingDependencyError("calibrate()", "scipy", "stats") from error
-    interval = binomtest(right, matched).proportion_ci(confidence, method="exact")
-    return float(interval.low), float(interval.high)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from examples.compare_on_question_sets import main as compare_main
 from examples.score_question_set import (
     COLUMNS,
     chunk,
@@ -179,3 +180,21 @@ def test_a_path_without_a_question_set_says_what_is_missing_and_how_to_get_it(
     assert str(bad) in printed.err
     assert says in printed.err
     assert "https://korquad.github.io" in printed.err
+
+
+def test_the_comparison_example_names_the_slice_that_was_crippled(
+    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = json.loads((shared_data / "xquad" / "xquad.zh.json").read_text(encoding="utf-8"))
+    path, page = write(tmp_path / "part.json", {"data": real["data"][:20]}), tmp_path / "page.md"
+    assert compare_main([str(path), "--questions", "0", "--markdown", str(page)]) == 0
+    printed = capsys.readouterr().out
+    broken = printed[printed.index("broken against words") :]
+    assert "  worse: recall@10, mrr@10, ndcg@10\n" in broken
+    assert "  worst slice: type = number" in broken
+    assert page.read_text(encoding="utf-8").startswith("## part.json: ")
+
+
+def test_the_comparison_example_says_which_file_it_cannot_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare_main(["none.json"]) == 2
+    assert "none.json" in capsys.readouterr().err

@@ -57,6 +57,7 @@ _WORDS = {
     "document of `actual`": "gold document of the evaluation set",
     "document of `predicted`": "document of the run",
     "which match_method=": "which --match ",
+    "missing='empty'": "--missing empty",
 }
 
 

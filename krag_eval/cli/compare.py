@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 
 from krag_eval import InvalidInputError
-from krag_eval.cli.evaluate import _name as run_name
-from krag_eval.cli.evaluate import parse_cut_offs, parse_names, parse_threshold
+from krag_eval.cli.evaluate import parse_cut_offs, parse_names, parse_threshold, run_name
 from krag_eval.cli.tables import console, notes
 from krag_eval.comparison import compare as compare_runs
 from krag_eval.errors import KragEvalWarning, did_you_mean

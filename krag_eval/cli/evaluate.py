@@ -69,7 +69,7 @@ def run_evaluate(
     read: dict[str, Run] = {}
     missing: dict[str, list[str]] = {}
     for path in runs:
-        name = _name(path, read)
+        name = run_name(path, read)
         read[name] = read_run(path, questions, name=name, id_key=id_key)
         missing[name] = read[name].missing(questions)
         with warnings.catch_warnings(record=True) as caught:
@@ -103,7 +103,7 @@ def run_evaluate(
             _print(name, result)
 
 
-def _name(path: Path, taken: dict[str, Run]) -> str:
+def run_name(path: Path, taken: dict[str, Run]) -> str:
     """The file's name; its whole path where two files share one."""
     candidates = itertools.chain([path.stem, str(path)], (f"{path}#{n}" for n in itertools.count(2)))
     return next(name for name in candidates if name not in taken)

@@ -78,8 +78,8 @@ def _check_documents(entry: Entry, id_key: str | None, grade_key: str) -> Iterat
             grades.append(read_grade(document, grade_key))
         except InvalidInputError as error:
             yield find("unreadable", f"`gold[{number}]` of {question.id!r}: {error}", entry)
-    is_empty = bool(question.gold) and not any(grades) and not (question.gold_chunk_ids or question.gold_doc_ids)
-    if is_empty and not question.is_negative:  # its grades stand in the metadata
+    by_id = question.gold_chunk_ids or question.gold_doc_ids
+    if grades and grades == [0] * len(question.gold) and not by_id and not question.is_negative:
         message = f"{question.id!r} has gold whose {grade_key!r} is 0 alone, which is not relevant."
         yield find("empty_gold", message, entry)
 
