@@ -9,8 +9,7 @@ import typer
 
 from krag_eval import InvalidInputError
 from krag_eval.cli.convert import _noted as noted
-from krag_eval.cli.evaluate import _name as run_name
-from krag_eval.cli.evaluate import parse_names, parse_threshold
+from krag_eval.cli.evaluate import parse_names, parse_threshold, run_name
 from krag_eval.cli.tables import console, notes
 from krag_eval.doctor import DoctorReport, apply_labels, examine, write_queue
 from krag_eval.evalset import EvalSet, Run, read_evalset, read_run, write_evalset
