@@ -49,17 +49,17 @@ def run_convert(
         raise InvalidInputError(f"{target}: is there already. Choose another name, or replace it with --force.")
     read, kinds = _look_at(source, from_format, has_columns=bool(columns))
     if (_only(kinds, source) if kind is None else one_of("--kind", kind, KINDS)) == "evalset":
-        questions = _noted(
+        questions = noted(
             lambda: read_evalset(
                 source, format=read, id_key=id_key, grade_key=grade_key, columns=columns or None, queries=queries
             )
         )
-        _noted(lambda: write_evalset(questions, target, format=written, id_key=id_key, grade_key=grade_key))
+        noted(lambda: write_evalset(questions, target, format=written, id_key=id_key, grade_key=grade_key))
         count = _count(questions, "question")
     else:
-        known = None if evalset is None else _noted(lambda: read_evalset(evalset, id_key=id_key, grade_key=grade_key))
-        run = _noted(lambda: read_run(source, known, format=read, id_key=id_key))
-        _noted(lambda: write_run(run, target, format=written, evalset=known, id_key=id_key))
+        known = None if evalset is None else noted(lambda: read_evalset(evalset, id_key=id_key, grade_key=grade_key))
+        run = noted(lambda: read_run(source, known, format=read, id_key=id_key))
+        noted(lambda: write_run(run, target, format=written, evalset=known, id_key=id_key))
         count = _count(run, "ranking")
     print(f"{count} from {source} ({read}) to {target} ({written})")
 
@@ -83,7 +83,7 @@ def _only(kinds: Sequence[str], path: Path) -> str:
     return kinds[0] if kinds else "evalset"
 
 
-def _noted(work: Callable[[], T]) -> T:
+def noted(work: Callable[[], T]) -> T:
     """What the work gives; its warnings go to stderr, a line each."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", KragEvalWarning)

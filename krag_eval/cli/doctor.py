@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from krag_eval import InvalidInputError
-from krag_eval.cli.convert import _noted as noted
+from krag_eval.cli.convert import noted
 from krag_eval.cli.evaluate import parse_names, parse_threshold, run_name
 from krag_eval.cli.tables import console, notes
 from krag_eval.doctor import DoctorReport, apply_labels, examine, write_queue

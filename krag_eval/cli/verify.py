@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from krag_eval.cli.convert import _noted as noted
+from krag_eval.cli.convert import noted
 from krag_eval.cli.evaluate import parse_cut_offs
 from krag_eval.cli.tables import console, print_table
 from krag_eval.evalset import read_evalset, read_run
