@@ -55,6 +55,7 @@ if _typing.TYPE_CHECKING:
     from krag_eval.gate import GateReport, Policy, assert_retrieval, check_gate, read_policy
     from krag_eval.intervals import intervals_of
     from krag_eval.live import Departure, LiveCounters, LiveScorer, RetrievalSink, ScoredRetrieval
+    from krag_eval.no_answer import NoAnswerCurve, no_answer_curve
     from krag_eval.retrievers import RetrieverScores, evaluate_retrievers
     from krag_eval.rows import to_deepeval_rows, to_ragas_rows
     from krag_eval.run_evaluation import evaluate_run
@@ -90,6 +91,7 @@ __all__ = [
     "MatchingCriteria",
     "Miss",
     "MissingDependencyError",
+    "NoAnswerCurve",
     "OfflineRetrievalEvaluators",
     "Policy",
     "QueryResult",
@@ -129,6 +131,7 @@ __all__ = [
     "evaluate_stream",
     "examine",
     "intervals_of",
+    "no_answer_curve",
     "normalize",
     "read_corpus",
     "read_evalset",
@@ -147,6 +150,8 @@ __all__ = [
 
 # Loaded when they are first asked for: who only scores lists does not pay for files, threads and processes.
 _LAZY = {
+    "no_answer_curve": "no_answer",
+    "NoAnswerCurve": "no_answer",
     "verify": "verification",
     "Verification": "verification",
     "write_queue": "doctor",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from krag_eval import __version__, evaluate, evaluate_run, read_evalset, read_run
+from krag_eval import __version__, evaluate, evaluate_run, read_evalset, read_run, run_retriever, write_evalset
 from krag_eval.cli import main
 
 SCRIPT = Path(sys.executable).with_name("krag-eval")
@@ -286,3 +286,18 @@ def test_a_warning_is_one_line_on_stderr_for_each_run_that_it_is_about(run: Runn
         Path(name).write_bytes(jsonl([{"query_id": q["id"], "retrieved": [{"id": "z"}]} for q in QUESTIONS]))
     lines = in_a_process(SCRIPT, "evaluate", "set.jsonl", "one.jsonl", "two.jsonl").err.splitlines()
     assert [line.partition(". ")[0] for line in lines] == ["one: Not one id matches", "two: Not one id matches"]
+
+
+def test_what_the_runner_wrote_down_stands_beside_the_scores(run: Runner) -> None:
+    evalset = read_evalset("set.jsonl")
+    answers = {q["question"]: row["retrieved"] for q, row in zip(QUESTIONS, ROWS, strict=True) if "question" in q}
+    asked = evalset.where(lambda question: bool(question.question))
+    write_evalset(asked, "asked.jsonl")
+    run_retriever(answers.__getitem__, asked, k=3, name="r", parameters={"chunk": 9}, journal="r.jsonl", progress=False)
+    outcome = run("evaluate asked.jsonl r.jsonl --json out.json")
+    assert outcome.code == 0
+    assert outcome.err.startswith("r: chunk=9, p50 ")
+    written = json.loads(Path("out.json").read_text(encoding="utf-8"))["runs"]["r"]
+    assert written["parameters"] == {"chunk": 9}
+    assert written["recorded"]["k"] == 3
+    assert written["latency"]["n"] == 2

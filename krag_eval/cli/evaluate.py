@@ -88,7 +88,10 @@ def run_evaluate(
         for warning in caught:
             notes().print(f"{name}: {warning.message}", markup=False)
     if json_out is not None:
-        document = {name: json.loads(result.to_json()) | {"missing": missing[name]} for name, result in results.items()}
+        document = {
+            name: json.loads(result.to_json()) | {"missing": missing[name]} | _recorded(read[name])
+            for name, result in results.items()
+        }
         text = json.dumps({"evalset": str(evalset), "runs": document}, indent=2, ensure_ascii=False) + "\n"
         if str(json_out) == "-":
             print(text, end="")
@@ -97,6 +100,7 @@ def run_evaluate(
     if per_query_out is not None:
         write_atomically(per_query_out, _per_query_lines(results))
     for name, result in results.items():
+        _report_run(read[name])
         _report_gaps(name, missing[name], result)
     if str(json_out) != "-":
         for name, result in results.items():
@@ -109,10 +113,26 @@ def run_name(path: Path, taken: dict[str, Run]) -> str:
     return next(name for name in candidates if name not in taken)
 
 
+def _recorded(run: Run) -> dict[str, object]:
+    """What the runner wrote down about the retriever, and how long it took."""
+    latency = run.latency
+    known = {"parameters": run.parameters, "recorded": run.recorded, "latency": latency.to_dict() if latency else None}
+    return {name: dict(value) for name, value in known.items() if value}
+
+
 def _per_query_lines(results: dict[str, EvaluationResult]) -> Iterator[str]:
     for name, result in results.items():
         for row in result.per_query:
             yield json.dumps({"run": name, **row.to_dict()}, ensure_ascii=False) + "\n"
+
+
+def _report_run(run: Run) -> None:
+    """What is known of how the run was made, where anything is."""
+    parts = [f"{name}={value}" for name, value in run.parameters.items()]
+    if run.latency is not None:
+        parts.append(str(run.latency))
+    if parts:
+        notes().print(f"{run.name}: {', '.join(parts)}", markup=False)
 
 
 def _report_gaps(name: str, missing: Sequence[str], result: EvaluationResult) -> None:

@@ -1,0 +1,69 @@
+"""Questions without an answer over a threshold on the score."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from krag_eval import InvalidInputError, evaluate, no_answer_curve
+
+GOLD: list[list[Any]] = [["a", "b"], ["c"], [], []]
+RETRIEVED: list[Any] = [
+    [("a", 0.9), ("x", 0.7), ("b", 0.5)],
+    [("y", 0.8), ("c", 0.2)],
+    [("z", 0.6), ("w", 0.1)],
+    [("v", 0.3)],
+]
+
+
+def test_what_is_below_the_threshold_does_not_come_back() -> None:
+    curve = no_answer_curve(GOLD, RETRIEVED, [0.95, 0.0, 0.4, 0.6], k=3)
+    assert [point.threshold for point in curve.points] == [0.0, 0.4, 0.6, 0.95]
+    assert [point.empty_share for point in curve.points] == [0, 1 / 2, 1 / 2, 1]
+    assert [point.mean_retrieved for point in curve.points] == [3 / 2, 1 / 2, 1 / 2, 0]
+    assert [point.recall for point in curve.points] == [1, 1 / 2, 1 / 4, 0]
+    assert [point.answered_empty_share for point in curve.points] == [0, 0, 0, 1]
+    assert curve.n_without_answer == 2
+
+
+def test_at_the_lowest_threshold_the_numbers_are_those_of_evaluate() -> None:
+    first = no_answer_curve(GOLD, RETRIEVED, k=2).points[0]
+    result = evaluate(GOLD, [row[:2] for row in RETRIEVED], k=2)
+    assert (first.recall, first.empty_share) == (result["recall@2"], result.no_answer.empty_share)
+    assert first.threshold == 0.1
+    assert len(no_answer_curve(GOLD, RETRIEVED).points) <= 11
+
+
+def test_scores_may_stand_in_the_documents_and_a_failed_retrieval_is_empty() -> None:
+    rows: list[Any] = [[{"id": "a", "score": 2.5}], TimeoutError("late")]
+    (point,) = no_answer_curve([[{"id": "a"}], []], rows, [2.5], k=None, match_method="id").points
+    assert (point.recall, point.empty_share) == (1, 1)
+
+
+def test_it_prints_and_serialises() -> None:
+    curve = no_answer_curve(GOLD, RETRIEVED, [0.0, 0.6], k=3)
+    assert repr(curve).splitlines() == [
+        "2 questions without an answer",
+        "  score >=  empty, no answer   recall@3  empty, answer",
+        "         0            0.0000     1.0000         0.0000",
+        "       0.6            0.5000     0.2500         0.0000",
+    ]
+    assert json.loads(json.dumps(curve.to_dict()))["points"][1]["empty_share"] == 1 / 2
+
+
+@pytest.mark.parametrize(
+    ("retrieved", "thresholds", "message"),
+    [
+        ([[("a", 1.0), "b"]], None, r"`predicted[0][1]` (query 0, rank 2) has no score"),
+        ([[{"id": "a", "text": "a", "score": float("nan")}]], None, "has no score"),
+        ([[("a", 1.0)]], [], "`thresholds` must be a list of scores"),
+        ([[("a", 1.0)]], ["high"], "`thresholds` must hold finite numbers"),
+        ([[("a", 1.0)]], [float("inf")], "`thresholds` must hold finite numbers"),
+    ],
+)
+def test_what_cannot_be_used_is_named(retrieved: Any, thresholds: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        no_answer_curve([["a"]], retrieved, thresholds)
+    assert message in str(caught.value)
