@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -16,13 +16,13 @@ _SHORTEST_END, _LONGEST_END, _KEY = 8, 200, 4
 Parts = tuple[int, ...]
 
 
-def cover(form: str, chunks: Mapping[int, str], preference: Callable[[int], tuple[bool, ...]]) -> Parts:
+def cover(form: str, chunks: Mapping[int, str], *, first: int) -> Parts:
     """Again and again the chunk that holds most of what is missing of a passage, while it adds enough.
 
     Args:
         form: The passage, normalised.
         chunks: The normalised texts of chunks that share with it.
-        preference: What decides between chunks that add as much; the smaller comes first.
+        first: Of chunks that add as much, this one is taken, else the one with the smallest number.
 
     Returns:
         The chunks, in the order of the passage.
@@ -30,16 +30,16 @@ def cover(form: str, chunks: Mapping[int, str], preference: Callable[[int], tupl
     common = {chunk: np.flatnonzero(common_letters(form, text)) for chunk, text in chunks.items()}
     missing = np.ones(size_of(form), dtype=np.bool_)
     # What a chunk adds only shrinks, so that one whose number still holds when it comes up is the best.
-    waiting = [(-len(places), preference(chunk), chunk) for chunk, places in common.items()]
+    waiting = [(-len(places), chunk != first, chunk) for chunk, places in common.items()]
     heapq.heapify(waiting)
     parts = []
     while waiting:
-        number, preferred, chunk = heapq.heappop(waiting)
+        number, is_other, chunk = heapq.heappop(waiting)
         adds = int(missing[common[chunk]].sum())
         if adds < least_common(len(missing), size_of(chunks[chunk])):
             continue
         if adds < -number:
-            heapq.heappush(waiting, (-adds, preferred, chunk))
+            heapq.heappush(waiting, (-adds, is_other, chunk))
             continue
         parts.append(chunk)
         missing[common[chunk]] = False

@@ -64,8 +64,7 @@ def find_links(
     """Where each passage stands in a corpus; it is looked for in its own document first, then anywhere.
 
     A chunk with the same text is best, then one that contains it, then the chunks that hold it together, then the one
-    chunk with most of its words in their order. Of equally good chunks the one with the same id is taken, then one of
-    the same document, then the first.
+    chunk with most of its words in their order. Of equally good ones that with the same id is taken, then the first.
 
     Args:
         passages: The passages.
@@ -89,7 +88,6 @@ class _Search:
     def __init__(self, passages: Sequence[Passage], chunks: Chunks, threshold: float, tokenizer: object) -> None:
         self.links = [Link()] * len(passages)
         self._chunks = chunks
-        self._docs = chunks.doc_numbers([passage.doc_id for passage in passages])
         self._own = np.array([chunks.place_of(passage.id) for passage in passages], dtype=np.int64)
         self._texts = [passage.text for passage in passages]
         self._forms = normalize_all(self._texts)
@@ -132,7 +130,7 @@ class _Search:
 
     def _parts(self, passage: int, chunks: IntArray) -> Parts:
         forms = {chunk: self._chunks.forms[chunk] for chunk in chunks.tolist()}
-        return cover(self._forms[passage], forms, partial(self._preference, passage))
+        return cover(self._forms[passage], forms, first=int(self._own[passage]))
 
     def _find_together(self, proposed: Iterable[tuple[int, Parts]]) -> None:
         """The chunks that hold it together; of several proposals for a passage the first that holds enough of it."""
@@ -147,10 +145,6 @@ class _Search:
         for (passage, parts), similarity in zip(pairs, best.tolist(), strict=True):
             if self._is_lost(passage):
                 self._keep(passage, parts, similarity)
-
-    def _preference(self, passage: int, chunk: int) -> tuple[bool, bool]:
-        """Of equally good chunks the one with the same id comes first, then one of the same document."""
-        return bool(chunk != self._own[passage]), bool(self._docs[passage] != self._chunks.docs[chunk])
 
     def _find_similar(self, queries: Sequence[Query]) -> None:
         """The one chunk with most of its words in their order, among those with enough neighbouring words of it."""
@@ -177,8 +171,8 @@ class _Search:
         others = [self._chunks.texts[chunk] for chunk in chunks.tolist()]
         matches = find_matches(_batch(texts, _offsets(gold), others, _offsets(retrieved), settings))
         passage, chunk = passages[matches.actual], chunks[matches.predicted]
-        is_other, is_elsewhere = chunk != self._own[passage], self._chunks.docs[chunk] != self._docs[passage]
-        order = np.lexsort((chunk, is_elsewhere, is_other, -matches.similarity, matches.method, passage))
+        is_other = chunk != self._own[passage]
+        order = np.lexsort((chunk, is_other, -matches.similarity, matches.method, passage))
         for some in np.split(order, np.flatnonzero(np.diff(passage[order])) + 1):
             if len(some):
                 yield int(passage[some[0]]), chunk[some], matches.similarity[some], matches.method[some]

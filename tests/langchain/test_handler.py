@@ -215,3 +215,9 @@ def test_a_handler_on_the_retriever_and_in_the_call_scores_once() -> None:
     Shop().with_config(callbacks=[handler]).invoke(QUESTIONS[0], {"callbacks": [handler]})
     handler.flush(10)
     assert (handler.scored, handler.counters.seen) == (1, 1)
+
+
+def test_it_is_called_in_the_context_of_the_application_and_its_errors_are_never_raised() -> None:
+    handler = RetrievalScoringHandler(GOLD, match_method="id")
+    assert (handler.run_inline, handler.raise_error, handler.ignore_retriever) == (True, False, False)
+    assert (handler.ignore_llm, handler.ignore_chat_model, handler.ignore_retry) == (True, True, True)
