@@ -107,7 +107,7 @@ def test_every_call_is_told_its_question_and_goes_through_the_callbacks(evaluate
 @both
 def test_two_questions_with_one_text_are_asked_without_an_id(evaluate_it: Evaluate) -> None:
     evalset = EvalSet([{"id": i, "question": "How long?", "gold": [{"id": f"a{i}"}]} for i in range(2)])
-    live = RetrievalScoringHandler({"0": [{"id": "a0"}]}, match_method="id")
+    live = RetrievalScoringHandler({"0": [{"id": "a0"}], "1": [{"id": "a1"}]}, match_method="id")
     result = evaluate_it(Shop(), evalset, None, config={"callbacks": [live]}, **QUIET)
     live.flush(10)
     assert (result.n_queries, live.scored, live.no_gold) == (2, 0, 2)
@@ -165,3 +165,20 @@ def test_the_hit_rate_of_documents_stands_beside_that_of_chunks(evaluate_it: Eva
     assert evaluate_it(Shop(), rows, 1, **QUIET)["doc_hit@1"] == 1.0
     assert evaluate_it(Shop(), rows, 1, metrics=["doc_hit"], **QUIET).to_dict() == {"doc_hit@1": 1.0}
     assert evaluate_it(Shop(), rows, 1, metrics="doc_hit", **QUIET).to_dict() == {"doc_hit@1": 1.0}
+
+
+def test_the_plain_method_is_called_in_threads_and_the_async_one_on_the_loop_that_runs() -> None:
+    called: list[str] = []
+
+    class Both(Shop):
+        def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+            called.append("plain")
+            return ranking(query)
+
+        async def _aget_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+            called.append("async")
+            return ranking(query)
+
+    evaluate_retriever(Both(), EVALSET[:2], **QUIET)
+    _async(Both(), EVALSET[:2], **QUIET)
+    assert called == ["plain", "plain", "async", "async"]
