@@ -85,6 +85,7 @@ def test_a_thread_that_ended_is_started_again(monkeypatch: pytest.MonkeyPatch) -
     thread = scorer._queue._thread
     assert thread is not None
     thread.join(10)
+    assert scorer._queue._thread is None
     retrieve(scorer, "q1", [])
     assert scorer.flush(10)
     assert scorer.counters.scored == 4
