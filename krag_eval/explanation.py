@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from krag_eval.columns import IntArray
 from krag_eval.documents import Document, as_document
 from krag_eval.judgments import Judgments
 from krag_eval.matching import Batch, Matches
-from krag_eval.nearness import nearest_of, one_query
+from krag_eval.nearness import Nearest, nearest_of, one_query
 from krag_eval.settings import Settings
 
 
@@ -111,8 +112,10 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(batch: Batch, matches: Matches, judged: Judgments, index: int, query: str | None) -> Explanation:
-    """Explain query `index` of a batch."""
+def explain(
+    batch: Batch, matches: Matches, judged: Judgments, index: int, query: str | None, nearest: Nearest | None = None
+) -> Explanation:
+    """Explain query `index` of a batch; `nearest` is the nearest text of every gold document, where it is known."""
     settings = batch.settings
     gold_start, gold_stop = batch.actual.offsets[index : index + 2].tolist()
     start, stop = batch.predicted.offsets[index : index + 2].tolist()
@@ -129,8 +132,8 @@ def explain(batch: Batch, matches: Matches, judged: Judgments, index: int, query
     ]
     retrieved = [as_document(document, id_key=settings.id_key) for document in batch.predicted.documents[start:stop]]
     repeat_of = _earlier_equal(retrieved, settings)
-    relevant = set(judged.relevant_rank[judged.relevant_query == index].tolist())
-    credited = set(judged.credited_rank[judged.credited_query == index].tolist())
+    relevant = _ranks_of(index, judged.relevant_query, judged.relevant_rank)
+    credited = _ranks_of(index, judged.credited_query, judged.credited_rank)
     ranks = tuple(
         RankOutcome(
             rank=rank,
@@ -144,14 +147,14 @@ def explain(batch: Batch, matches: Matches, judged: Judgments, index: int, query
     )
     # Gold documents that are the same have one number; those that are not counted have none.
     numbers = judged.gold_number[gold_start:gold_stop].tolist()
-    nearest = _nearest(batch, judged, index)
+    near = _nearest(batch, judged, index, nearest)
     gold = tuple(
         GoldOutcome(
             document=as_document(document, id_key=settings.id_key, grade_key=settings.grade_key, is_gold=True),
             is_counted=number >= 0,
             repeat_of=numbers.index(number) if number >= 0 and numbers.index(number) < place else None,
             match=next((m for m in found if number >= 0 and numbers[m.gold] == number and m.rank in relevant), None),
-            nearest=nearest.get(number),
+            nearest=near.get(number),
         )
         for place, (document, number) in enumerate(
             zip(batch.actual.documents[gold_start:gold_stop], numbers, strict=True)
@@ -160,18 +163,28 @@ def explain(batch: Batch, matches: Matches, judged: Judgments, index: int, query
     return Explanation(index, query, gold, ranks, batch.predicted.errors.get(index))
 
 
-def _nearest(batch: Batch, judged: Judgments, index: int) -> dict[int, Match]:
+def _ranks_of(index: int, query: IntArray, rank: IntArray) -> set[int]:
+    """The ranks of one query, in columns that are sorted by query."""
+    first, last = np.searchsorted(query, [index, index + 1]).tolist()
+    return set(rank[first:last].tolist())
+
+
+def _nearest(batch: Batch, judged: Judgments, index: int, known: Nearest | None) -> dict[int, Match]:
     """For each gold document of the query that no rank matches, by its number, the text that comes near."""
     start, stop = batch.actual.offsets[index : index + 2].tolist()
     numbers = judged.gold_number[start:stop]
-    missed = np.where(np.append(judged.gold_rank == 0, False)[numbers], numbers, -1)
+    missed = np.where((numbers >= 0) & (judged.gold_rank[numbers] == 0), numbers, -1) if len(numbers) else numbers
     if (missed < 0).all():
         return {}
-    alone = one_query(batch, index)
-    found = nearest_of(alone, missed, len(judged.gold_rank))
+    found = nearest_of(one_query(batch, index), missed, len(judged.gold_rank)) if known is None else known
     places = {int(number): place for place, number in reversed(list(enumerate(missed.tolist()))) if number >= 0}
     return {
-        number: Match(place, int(found.rank[number]), alone.settings.methods[-1], float(found.similarity[number]))
+        number: Match(
+            place,
+            int(found.rank[number]),
+            batch.settings.methods[int(found.method[number])],
+            float(found.similarity[number]),
+        )
         for number, place in places.items()
         if found.rank[number]
     }

@@ -12,7 +12,8 @@ from krag_eval.columns import BoolArray, FloatArray
 from krag_eval.errors import InvalidInputError
 from krag_eval.metrics.f1 import harmonic_mean
 from krag_eval.metrics.precision import precision_counts
-from krag_eval.results import Detail, EvaluationResult
+from krag_eval.query_results import Detail
+from krag_eval.results import EvaluationResult
 from krag_eval.statistics import (
     Units,
     binomial_interval,

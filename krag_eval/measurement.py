@@ -17,7 +17,8 @@ from krag_eval.id_rows import with_documents
 from krag_eval.judgments import CutOff, Judgments
 from krag_eval.metrics import FURTHER_METRICS, METRICS, BoundMetric, find_metric
 from krag_eval.pipeline import Judged
-from krag_eval.results import Detail, EvaluationResult
+from krag_eval.query_results import Detail
+from krag_eval.results import EvaluationResult
 from krag_eval.settings import MatchingCriteria, Settings
 from krag_eval.shapes import describe_type
 from krag_eval.token_budgets import Ranks, ranks_within

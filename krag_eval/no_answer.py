@@ -14,7 +14,7 @@ from krag_eval.columns import Side
 from krag_eval.documents import read_leniently
 from krag_eval.errors import InvalidInputError
 from krag_eval.evaluation import evaluate
-from krag_eval.results import format_value
+from krag_eval.numerals import format_value
 from krag_eval.settings import ScoringSettings
 from krag_eval.shapes import as_number
 

@@ -1,11 +1,38 @@
-"""The rows of a result: one query's values, and all of them as a sequence that is made when it is looked at."""
+"""The rows of a result: what is kept of every query, one query's values, and all of them as a sequence that is made when it is looked at."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
+
+from krag_eval.columns import FloatArray
+
+if TYPE_CHECKING:
+    from krag_eval.judgments import Judgments
+    from krag_eval.matching import Batch, Matches
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What a result keeps of every query.
+
+    Attributes:
+        batch: The input, as columns.
+        matches: Who matches whom.
+        judged: Who earned what.
+        values: Key to the values of all queries, NaN where undefined; shape (n_queries,).
+        queries: The texts of the queries, where given.
+        query_ids: The ids of the queries, where given.
+    """
+
+    batch: Batch
+    matches: Matches
+    judged: Judgments
+    values: Mapping[str, FloatArray]
+    queries: Sequence[str] | None
+    query_ids: Sequence[str] | None
 
 
 @dataclass(frozen=True, slots=True)

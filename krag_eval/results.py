@@ -5,46 +5,29 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+import numpy as np
+
 from krag_eval.aggregate import NoAnswerState, Tally
 from krag_eval.checks import one_of
-from krag_eval.columns import FloatArray
 from krag_eval.errors import InvalidInputError, MissingDependencyError, UnknownMetricError, did_you_mean
 from krag_eval.explanation import Explanation, explain
-from krag_eval.query_results import PerQuery, QueryResult
+from krag_eval.id_rows import with_documents
+from krag_eval.nearness import Nearest, nearest_of
+from krag_eval.numerals import format_value
+from krag_eval.query_results import Detail, PerQuery, QueryResult
+from krag_eval.result_text import as_json, describe
 
 if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
     import pandas as pd
 
-    from krag_eval.judgments import Judgments
-    from krag_eval.matching import Batch, Matches
-
 MICRO = ("recall", "precision", "f1")
-_OF_NO_ANSWER = ("n_queries", "empty_share", "mean_retrieved")
-
-
-@dataclass(frozen=True, slots=True)
-class Detail:
-    """What a result keeps of every query.
-
-    Attributes:
-        batch: The input, as columns.
-        matches: Who matches whom.
-        judged: Who earned what.
-        values: Key to the values of all queries, NaN where undefined; shape (n_queries,).
-        queries: The texts of the queries, where given.
-        query_ids: The ids of the queries, where given.
-    """
-
-    batch: Batch
-    matches: Matches
-    judged: Judgments
-    values: Mapping[str, FloatArray]
-    queries: Sequence[str] | None
-    query_ids: Sequence[str] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,14 +126,30 @@ class EvaluationResult:
         Raises:
             InvalidInputError: There is no such query, or the result was streamed and kept no documents.
         """
-        kept = self._kept("explain")
+        self._kept("explain")
         if not hasattr(index, "__index__") or not -self.n_queries <= operator.index(index) < self.n_queries:
             raise InvalidInputError(
                 f"There is no query {index!r}: this result has queries 0 to {self.n_queries - 1}. Give such a number."
             )
-        index = operator.index(index) % self.n_queries
+        return self._explain(operator.index(index) % self.n_queries)
+
+    def explanations(self) -> Iterator[Explanation]:
+        """`explain` for every query in turn; near texts are looked for in one pass over all.
+
+        Raises:
+            InvalidInputError: The result was streamed and kept no documents.
+        """
+        kept = self._kept("explanations")
+        missed = np.append(kept.judged.gold_rank == 0, False)
+        numbers = np.where(missed[kept.judged.gold_number], kept.judged.gold_number, -1)
+        nearest = nearest_of(with_documents(kept.batch), numbers, len(kept.judged.gold_rank))
+        return (self._explain(index, nearest) for index in range(self.n_queries))
+
+    def _explain(self, index: int, nearest: Nearest | None = None) -> Explanation:
+        kept = self._kept("explain")
         name = kept.queries if kept.queries is not None else kept.query_ids
-        return explain(kept.batch, kept.matches, kept.judged, index, name[index] if name is not None else None)
+        query = name[index] if name is not None else None
+        return explain(kept.batch, kept.matches, kept.judged, index, query, nearest)
 
     @overload
     def to_dict(self) -> dict[str, float | None]: ...
@@ -165,25 +164,7 @@ class EvaluationResult:
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """All values, what they leave out, and the signature, as JSON."""
-        import json
-
-        text = json.dumps(
-            {
-                "signature": self.signature,
-                "n_queries": self.n_queries,
-                "metrics": self.to_dict(),
-                "undefined": self.undefined,
-                "no_answer": {name: getattr(self.no_answer, name) for name in _OF_NO_ANSWER},
-                "unjudged": self.n_unjudged,
-                "unmatchable": dict(self.unmatchable),
-                "errors": {str(index): message for index, message in self.errors.items()},
-                **({} if self.intervals is None else {"intervals": dict(self.intervals)}),
-            },
-            indent=indent,
-            ensure_ascii=False,
-        )
-        # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
-        return text.encode("utf-8", "backslashreplace").decode("utf-8")
+        return as_json(self, indent)
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a query, one column a key; NaN where a value is undefined. Needs pandas."""
@@ -197,25 +178,42 @@ class EvaluationResult:
         return frame.astype(dict.fromkeys(self.tally.means, "float64"))
 
     def __repr__(self) -> str:
-        lines = [f"EvaluationResult of {self.n_queries} queries", *self._table()]
-        if self.no_answer.n_queries:
-            lines.append(f"  {self.no_answer.n_queries} queries have no gold document: left out of every value above")
-        if self.n_unjudged:
-            lines.append(f"  {self.n_unjudged} queries have gold at the other level only: undefined, but for doc_hit")
-        if self.errors:
-            lines.append(f"  {len(self.errors)} retrievals raised: counted as nothing retrieved")
-        for side, count in self.unmatchable.items():
-            if count:
-                lines.append(f"  {count} documents of `{side}` lack what the method reads: they never match")
-        return "\n".join([*lines, f"  {self.signature}"])
+        return describe(self)
 
-    def _table(self) -> Iterator[str]:
-        """One row a metric, one column a cut-off."""
-        rows = self.cells()
-        width = max(map(len, rows))
-        yield " ".join([" " * (width + 2), *(f"{k or 'all':>8}" for k in self.tally.counts)])
-        for name, cells in rows.items():
-            yield " ".join([f"  {name:<{width}}", *(f"{cell:>8}" for cell in cells)]).rstrip()
+    def _repr_html_(self) -> str:
+        """The result as a table, for notebooks."""
+        from krag_eval.report import result_html
+
+        return result_html(self)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002 - the word that users of such methods know
+        title: str | None = None,
+        evalset: object = None,
+        force: bool = False,
+    ) -> Path:
+        """Write a report: tables, pictures, causes of misses, and a browser of the queries. Needs extra `report`.
+
+        Args:
+            path: The file to write; an HTML file needs no other file, no server and no network.
+            format: `"html"`, `"md"`, `"json"` or `"csv"`; by default what the path ends with.
+            title: The title; by default it says how many queries were scored.
+            evalset: The evaluation set, for slices by type and for answers.
+            force: Replace a file that is there.
+
+        Returns:
+            The path.
+
+        Raises:
+            InvalidInputError: The result was streamed and kept no documents, the file is there, or cannot be written.
+            MissingDependencyError: A package is not installed.
+        """
+        from krag_eval.report import build_report, write_report
+
+        return write_report(build_report({"result": self}, evalset, title=title), path, format=format, force=force)
 
     def cells(self) -> dict[str, list[str]]:
         """For each metric its values for people, one a cut-off; what has no cut-off stands in the first place."""
@@ -241,8 +239,3 @@ def _micro_name(mean: str) -> str | None:
     """The metric of a mean's key, if it also has a micro value."""
     name = mean.partition("@")[0]
     return name if name in MICRO else None
-
-
-def format_value(value: float | None, digits: int = 4) -> str:
-    """A value for people: fixed digits, a dash where it is undefined."""
-    return "-" if value is None else f"{value:.{digits}f}"

@@ -9,7 +9,8 @@ from typing import Any
 from krag_eval.columns import Side
 from krag_eval.documents import Document, as_document
 from krag_eval.errors import InvalidInputError
-from krag_eval.results import Detail, EvaluationResult
+from krag_eval.query_results import Detail
+from krag_eval.results import EvaluationResult
 from krag_eval.shapes import describe_type
 
 Texts = Sequence[str | None]

@@ -10,8 +10,8 @@ from krag_eval.checks import check_cut_offs
 from krag_eval.errors import InvalidInputError
 from krag_eval.measurement import MetricFunction, choose_metrics, keys_of, signature_of, values_of
 from krag_eval.pipeline import judge_batch
-from krag_eval.query_results import QueryResult
-from krag_eval.results import Detail, EvaluationResult
+from krag_eval.query_results import Detail, QueryResult
+from krag_eval.results import EvaluationResult
 from krag_eval.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.supply import Supply
 from krag_eval.token_budgets import ranks_within

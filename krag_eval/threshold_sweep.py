@@ -15,10 +15,12 @@ from krag_eval.matching import MATCHERS
 from krag_eval.matching.found import Found
 from krag_eval.matching.matches import merge
 from krag_eval.measurement import MetricFunction, MetricTable, choose_metrics, keys_of, signature_of, values_of
+from krag_eval.numerals import format_value
 from krag_eval.pipeline import Judged, read_batch
-from krag_eval.results import EvaluationResult, format_value
-from krag_eval.settings import DEFAULT_THRESHOLD, ROUGE_METHODS, MatchingCriteria, ScoringSettings, make_settings
+from krag_eval.results import EvaluationResult
+from krag_eval.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.supply import Supply
+from krag_eval.thresholds import THRESHOLD_METHODS, default_threshold
 from krag_eval.token_budgets import ranks_within
 
 if TYPE_CHECKING:
@@ -102,7 +104,7 @@ def sweep(
     thresholds: Sequence[float] = DEFAULT_THRESHOLDS,
     k: int | str | Sequence[int | str | None] | None = 10,
     *,
-    in_use: float = DEFAULT_THRESHOLD,
+    in_use: float | None = None,
     metrics: str | Sequence[str | MetricFunction] | None = None,
     **settings: Unpack[ScoringSettings],
 ) -> Sweep:
@@ -113,10 +115,11 @@ def sweep(
         predicted: The retrieved documents of each query, best first.
         thresholds: Thresholds from 0 to 1, in any order; the one in use and those 0.05 around it are added.
         k: One cut-off or several, each at least 1, or a budget such as `"2000tok"`; None scores all ranks.
-        in_use: The threshold whose neighbourhood decides what is fragile.
+        in_use: The threshold whose neighbourhood decides what is fragile; by default that of the first method which
+            has one: 0.5 for ROUGE, 0.7 for embeddings.
         metrics: Names of `METRICS`, or functions; all by default.
         **settings: The scoring settings that `evaluate` takes, without `threshold`; `match_method` is `"rougeL"` by
-            default and must have a ROUGE method in it. Of several, all share the threshold.
+            default and must have a ROUGE method or `"embedding"` in it. Of several, all share the threshold.
 
     Raises:
         InvalidInputError: No method has a threshold, or something given cannot be used.
@@ -126,22 +129,24 @@ def sweep(
     ((0.7, 0.75, 0.8), (1.0, 1.0, 0.0), 1.0)
     """
     cut_offs = check_cut_offs(k)
-    chosen = _check_thresholds(thresholds, check_threshold(in_use, "in_use"))
     if "threshold" in settings:
         raise InvalidInputError("`sweep` sets the threshold itself. Give `thresholds`, and `in_use` for your own.")
     given: Any = {"match_method": "rougeL", **settings}
-    lowest = make_settings(threshold=chosen[0], **given)
-    if not lowest.uses_rouge:
+    swept = [method for method in make_settings(**given).methods if method in THRESHOLD_METHODS]
+    if not swept:
         raise InvalidInputError(
             f"match_method={given['match_method']!r:.60} has no threshold to sweep. "
-            f"Use one of {', '.join(ROUGE_METHODS)}, alone or in a list."
+            f"Use one of {', '.join(THRESHOLD_METHODS)}, alone or in a list."
         )
+    in_use = check_threshold(default_threshold(swept[0]) if in_use is None else in_use, "in_use")
+    chosen = _check_thresholds(thresholds, in_use)
+    lowest = make_settings(threshold=chosen[0], **given)
     table = choose_metrics(metrics, lowest)
     batch = read_batch(actual, predicted, lowest)
     found = {method: MATCHERS[method](batch) for method in lowest.methods}
     columns: dict[str, list[float | None]] = {}
     for threshold in chosen:
-        kept = [_at_least(f, threshold) if method in ROUGE_METHODS else f for method, f in found.items()]
+        kept = [_at_least(f, threshold) if method in THRESHOLD_METHODS else f for method, f in found.items()]
         matches = merge(kept, lowest.methods, int(batch.actual.offsets[-1]))
         judged = Judged(batch, matches, judge(batch, matches), Supply.empty())
         if threshold == chosen[0]:

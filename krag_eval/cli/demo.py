@@ -12,7 +12,7 @@ from krag_eval.cli.tables import console, print_table
 from krag_eval.demo import load_collection
 from krag_eval.demo.chunks import chunk
 from krag_eval.demo.retrievers import build_retrievers
-from krag_eval.results import format_value
+from krag_eval.numerals import format_value
 
 LANGUAGES = ("ko", "en", "ru", "zh")
 WAYS: Mapping[str, dict[str, Any]] = {

@@ -8,6 +8,7 @@ from typing import Unpack
 
 import numpy as np
 
+from krag_eval.checks import one_of
 from krag_eval.comparison.numbers import Options, corrected, tested
 from krag_eval.comparison.records import Transition
 from krag_eval.comparison.result import Comparison
@@ -32,6 +33,7 @@ def compare(
     baseline: str | None = None,
     k: int | str | Sequence[int | str | None] | None = 10,
     metrics: str | Sequence[str | MetricFunction] | None = DECISIVE_METRICS,
+    keys: Sequence[str] | None = None,
     by: str | Sequence[str] | None = None,
     margin: float = 0.02,
     confidence: float = 0.95,
@@ -60,6 +62,7 @@ def compare(
         k: One cut-off or several at which runs are scored, as `evaluate_run` takes them; None scores all ranks.
         metrics: What runs are scored by: names of `METRICS`, `"doc_hit"`, or functions; None for all. By default
             recall, MRR and nDCG.
+        keys: Which of their values are compared, such as `["recall@10"]`; all that they share by default.
         by: A field of the questions, or a key of their metadata, or several: a slice for each value. By default
             `"type"`, where questions have one; `()` for none.
         margin: The smallest difference of means that matters: an interval within it says `no difference larger than`.
@@ -106,7 +109,7 @@ def compare(
     scoring = {"k": k, "metrics": metrics, "level": level, "doc_key": doc_key, "proxy": proxy, "n_jobs": n_jobs}
     scored = score(given, questions, missing, scoring | settings)
     check_comparable(scored, questions)
-    keys = _shared_keys(scored)
+    chosen = _choose_keys(_shared_keys(scored), keys)
     against = next(system for system in scored if system.name == first)
     others = [system for system in scored if system.name != first]
     everything = Slice(None, None, np.arange(against.result.n_queries))
@@ -115,23 +118,25 @@ def compare(
         signature=against.result.signature,
         baseline=first,
         systems=tuple(system.name for system in others),
-        keys=tuple(keys),
+        keys=tuple(chosen),
         n_queries=against.result.n_queries,
         n_bootstrap=options.n_bootstrap,
         n_randomisation=options.n_randomisation,
         confidence=options.confidence,
         margin=options.margin,
         seed=options.seed,
-        rows=corrected(tested(against, others, keys, everything, options)),
+        rows=corrected(tested(against, others, chosen, everything, options)),
         slices=tuple(
             row
             for field in fields
             for row in corrected(
-                [row for part in parts if part.field == field for row in tested(against, others, keys, part, options)]
+                [row for part in parts if part.field == field for row in tested(against, others, chosen, part, options)]
             )
         ),
         transitions=_transitions(against, others, doc_key),
         errors={system.name: len(system.result.errors) for system in scored},
+        results={system.name: system.result for system in (against, *others)},
+        evalset=questions,
     )
 
 
@@ -158,6 +163,15 @@ def _shared_keys(systems: Sequence[System]) -> list[str]:
             + ". Score them by the same ones."
         )
     return keys
+
+
+def _choose_keys(shared: Sequence[str], keys: Sequence[str] | None) -> list[str]:
+    """The values to compare, each once."""
+    if keys is None:
+        return list(shared)
+    if isinstance(keys, str) or not keys:
+        raise InvalidInputError(f"`keys` must be a list of values such as 'recall@10', got {keys!r:.60}.")
+    return list(dict.fromkeys(one_of("keys", key, shared) for key in keys))
 
 
 def _transitions(baseline: System, others: Sequence[System], doc_key: str) -> tuple[Transition, ...]:

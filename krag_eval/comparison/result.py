@@ -12,7 +12,16 @@ from krag_eval.comparison.table import describe
 from krag_eval.errors import MissingDependencyError, UnknownMetricError, did_you_mean
 
 if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
     import pandas as pd
+
+    from krag_eval.evalset import EvalSet
+    from krag_eval.results import EvaluationResult
+
+# Not part of the outcome, but what a report shows beside it.
+_KEPT = ("results", "evalset")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -34,6 +43,8 @@ class Comparison:
         slices: One a field, value, system and key.
         transitions: Gold documents by what they were and what they are, for each system.
         errors: For each system, the baseline among them, how many retrievals raised; they count as nothing retrieved.
+        results: The scores of each system by name, the baseline first.
+        evalset: The questions, where they were given.
     """
 
     signature: str
@@ -50,6 +61,8 @@ class Comparison:
     slices: tuple[ComparisonRow, ...]
     transitions: tuple[Transition, ...]
     errors: Mapping[str, int]
+    results: Mapping[str, EvaluationResult]
+    evalset: EvalSet | None
 
     def __getitem__(self, system_and_key: tuple[str, str] | str) -> ComparisonRow:
         """The row of a system and a key such as `recall@5`, over all queries; of two systems the key is enough.
@@ -95,7 +108,7 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         return {
-            **{field.name: getattr(self, field.name) for field in dataclasses.fields(self)},
+            **{field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name not in _KEPT},
             "systems": list(self.systems),
             "keys": list(self.keys),
             "rows": [row.to_dict() for row in self.rows],
@@ -123,5 +136,40 @@ class Comparison:
             raise MissingDependencyError("comparison.to_pandas()", "pandas", "pandas") from error
         return pd.DataFrame([row.to_dict() for row in (*self.rows, *self.slices)])
 
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002 - the word that users of such methods know
+        title: str | None = None,
+        force: bool = False,
+    ) -> Path:
+        """Write a report: this comparison, tables, pictures, causes, and both rankings of every query.
+
+        Args:
+            path: The file to write; an HTML file needs no other file, no server and no network.
+            format: `"html"`, `"md"`, `"json"` or `"csv"`; by default what the path ends with.
+            title: The title; by default it names the systems.
+            force: Replace a file that is there.
+
+        Returns:
+            The path.
+
+        Raises:
+            InvalidInputError: The file is there, or cannot be written.
+            MissingDependencyError: A package of the extra `report` is not installed.
+        """
+        from krag_eval.report import build_report, write_report
+
+        by = list(dict.fromkeys(row.field for row in self.slices if row.field is not None))
+        report = build_report(self.results, self.evalset, title=title, by=by, comparison=self)
+        return write_report(report, path, format=format, force=force)
+
     def __repr__(self) -> str:
         return describe(self)
+
+    def _repr_html_(self) -> str:
+        """The comparison as tables, for notebooks."""
+        from krag_eval.report import comparison_html
+
+        return comparison_html(self)

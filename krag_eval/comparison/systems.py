@@ -12,7 +12,8 @@ import numpy as np
 from krag_eval.checks import one_of
 from krag_eval.errors import InvalidInputError, KragEvalWarning, did_you_mean, warn
 from krag_eval.evalset import EvalSet, Run
-from krag_eval.results import Detail, EvaluationResult
+from krag_eval.query_results import Detail
+from krag_eval.results import EvaluationResult
 from krag_eval.run_evaluation import evaluate_run
 from krag_eval.shapes import describe_type
 
@@ -34,24 +35,31 @@ class System:
     detail: Detail
 
 
-def check_systems(systems: object, baseline: object) -> tuple[Mapping[str, Run | EvaluationResult], str]:
+def check_systems(
+    systems: object, baseline: object, fewest: int = 2
+) -> tuple[Mapping[str, Run | EvaluationResult], str]:
     """The systems by name, and the name of the baseline: the first unless one is named.
 
     Raises:
-        InvalidInputError: They are no mapping from names to runs or results, fewer than two, or the baseline is none.
+        InvalidInputError: They are no mapping from names to runs or results, fewer than `fewest`, or the baseline is
+            none of them.
     """
     if not isinstance(systems, Mapping) or not all(isinstance(name, str) and name for name in systems):
         raise InvalidInputError(
             f"The systems must be a mapping from names to runs or results, got {describe_type(systems)}. "
-            'Write compare({"bm25": run1, "hybrid": run2}, evalset).'
+            'Write {"bm25": run1, "hybrid": run2}.'
         )
     for name, system in systems.items():
         if not isinstance(system, (Run, EvaluationResult)):
             raise InvalidInputError(
                 f"The system {name!r} is {describe_type(system)}. It must be a Run, or the result of an evaluation."
             )
-    if len(systems) < 2:
-        raise InvalidInputError(f"A comparison needs at least two systems, got {len(systems)}. Add the baseline.")
+    if len(systems) < fewest:
+        raise InvalidInputError(
+            f"A comparison needs at least two systems, got {len(systems)}. Add the baseline."
+            if fewest > 1
+            else "There is no system to report. Give at least one run or result."
+        )
     if baseline is None:
         return systems, next(iter(systems))
     if not isinstance(baseline, str) or baseline not in systems:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from krag_eval.comparison.records import ComparisonRow, Outcome
+from krag_eval.numerals import format_difference, format_mean, format_p
 
 if TYPE_CHECKING:
     from krag_eval.comparison.result import Comparison
@@ -63,11 +64,11 @@ def _table(labels: Sequence[str], rows: Sequence[ComparisonRow]) -> Iterator[str
 
 def _cells(row: ComparisonRow) -> tuple[str, ...]:
     return (
-        _number(row.baseline_mean),
-        _number(row.mean),
-        _number(row.difference, "+"),
-        "-" if row.low is None else f"{_number(row.low, '+')} to {_number(row.high, '+')}",
-        "-" if row.p_holm is None else "<.001" if row.p_holm < 0.001 else f"{row.p_holm:.3f}",
+        format_mean(row.baseline_mean),
+        format_mean(row.mean),
+        format_difference(row.difference),
+        "-" if row.low is None else f"{format_difference(row.low)} to {format_difference(row.high)}",
+        format_p(row.p_holm),
         f"{row.wins}/{row.ties}/{row.losses}",
     )
 
@@ -100,7 +101,8 @@ def _slices(comparison: Comparison, system: str) -> Iterator[str]:
     surely = "" if (worst.gain_at_most or 0) < 0 else ", not surely a loss"
     yield from _wrap(
         f"worst slice: {_label(worst, with_field=True)} ({_queries(worst.n)}): {worst.key} "
-        f"{_number(worst.difference, '+')} ({_number(worst.low, '+')} to {_number(worst.high, '+')}){surely}",
+        f"{format_difference(worst.difference)} "
+        f"({format_difference(worst.low)} to {format_difference(worst.high)}){surely}",
         _GAP,
     )
     for field in dict.fromkeys(row.field for row in comparison.slices):
@@ -130,12 +132,6 @@ def _queries(n: int) -> str:
 
 def _one_line(name: str) -> str:
     return " ".join(name.split())
-
-
-def _number(value: float | None, sign: str = "") -> str:
-    if value is None:
-        return "-"
-    return format(value, f"{sign}.3f") if abs(value) < 100 else format(value, f"{sign}.4g")
 
 
 def _percent(share: float) -> str:

@@ -11,8 +11,8 @@ from krag_eval.id_rows import with_documents
 from krag_eval.judgments import Judgments, identity_keys
 from krag_eval.matching import Batch
 from krag_eval.nearness import nearest_of
+from krag_eval.query_results import Detail
 from krag_eval.repeats import earlier_equal
-from krag_eval.results import Detail
 from krag_eval.shapes import as_id, shape_of, split_pair
 
 FOUND = "found"

@@ -16,7 +16,8 @@ from krag_eval.id_rows import with_documents
 from krag_eval.judgments import Judgments
 from krag_eval.matching import Batch
 from krag_eval.nearness import NEAR
-from krag_eval.results import Detail, EvaluationResult
+from krag_eval.query_results import Detail
+from krag_eval.results import EvaluationResult
 
 
 def diagnose(

@@ -11,7 +11,8 @@ from krag_eval.errors import InvalidInputError
 from krag_eval.evalset import EvalSet, Run
 from krag_eval.gate.policy import Demands, Policy
 from krag_eval.gate.requirements import Check, Status, check_result
-from krag_eval.results import EvaluationResult, format_value
+from krag_eval.numerals import format_value
+from krag_eval.results import EvaluationResult
 from krag_eval.run_evaluation import evaluate_run
 
 

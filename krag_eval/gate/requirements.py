@@ -9,7 +9,8 @@ from enum import StrEnum
 
 from krag_eval.errors import InvalidInputError
 from krag_eval.intervals import intervals_of
-from krag_eval.results import EvaluationResult, format_value
+from krag_eval.numerals import format_value
+from krag_eval.results import EvaluationResult
 
 
 class Status(StrEnum):

@@ -1,0 +1,78 @@
+"""Numbers for people: every table, picture and page writes a number in the same digits."""
+
+from __future__ import annotations
+
+UNDEFINED = "-"
+
+
+def format_value(value: float | None, digits: int = 4) -> str:
+    """A value of a metric: fixed digits, a dash where it is undefined.
+
+    >>> format_value(0.5), format_value(None)
+    ('0.5000', '-')
+    """
+    return UNDEFINED if value is None else f"{value:.{digits}f}"
+
+
+def format_interval(interval: tuple[float, float] | None, digits: int = 4) -> str:
+    """Both ends of the interval of a value; empty where there is none.
+
+    >>> format_interval((0.25, 0.75))
+    '0.2500 to 0.7500'
+    """
+    return "" if interval is None else f"{interval[0]:.{digits}f} to {interval[1]:.{digits}f}"
+
+
+def format_mean(value: float | None) -> str:
+    """A mean that is compared with another one: three digits, fewer where it is large.
+
+    >>> format_mean(0.5), format_mean(1234.5)
+    ('0.500', '1234')
+    """
+    return _three_digits(value, "")
+
+
+def format_difference(value: float | None) -> str:
+    """A difference of two means, with its sign.
+
+    >>> format_difference(0.25)
+    '+0.250'
+    """
+    return _three_digits(value, "+")
+
+
+def format_p(p: float | None) -> str:
+    """A p-value.
+
+    >>> format_p(0.25), format_p(0.0001)
+    ('0.250', '<.001')
+    """
+    return UNDEFINED if p is None else "<.001" if p < 0.001 else f"{p:.3f}"
+
+
+def format_percent(share: float | None, digits: int = 1) -> str:
+    """A share, as a percentage.
+
+    >>> format_percent(0.256)
+    '25.6 %'
+    """
+    return UNDEFINED if share is None else f"{100 * share:.{digits}f} %"
+
+
+def format_seconds(seconds: float | None) -> str:
+    """A duration, in the unit that fits it.
+
+    >>> format_seconds(0.00123), format_seconds(0.25), format_seconds(75)
+    ('1.2 ms', '250 ms', '75.0 s')
+    """
+    if seconds is None:
+        return UNDEFINED
+    if seconds < 1:
+        return f"{1000 * seconds:.{1 if seconds < 0.1 else 0}f} ms"
+    return f"{seconds:.1f} s"
+
+
+def _three_digits(value: float | None, sign: str) -> str:
+    if value is None:
+        return UNDEFINED
+    return format(value, f"{sign}.3f") if abs(value) < 100 else format(value, f"{sign}.4g")
