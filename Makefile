@@ -9,6 +9,9 @@ MATRIX := langfuse4 oldest
 ADAPTER_TESTS := tests/langchain tests/langfuse tests/llama_index
 PYTEST_ARGS ?=
 RUN_ARGS ?=
+# How many tests run at a time: one for each core, eight at most. WORKERS=0 runs them in one process, one by one.
+WORKERS ?= logical
+PYTEST := -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -90,6 +93,9 @@ setup: $(READY) ## Set up .venv from the lock, with the package itself editable.
 .PHONY: setup-peers
 setup-peers: $(PEERS_READY) ## Set up .venv-peers: other people's tools, to compare with.
 
+.PHONY: setup-matrix
+setup-matrix: $(MATRIX_READY) ## Set up .venv-matrix-*: other versions of the frameworks.
+
 # The demonstration alone needs a fifth of the packages; an environment that has them all serves too.
 $(VENV)/.demo: requirements/demo.txt pyproject.toml
 	@if [ ! -f $(READY) ]; then \
@@ -104,8 +110,8 @@ demo: $(VENV)/.demo ## Set up what the demonstration needs, and run it.
 	@$(RUN)/krag-eval demo
 
 .PHONY: test
-test: $(READY) ## Run the tests (PYTEST_ARGS="-k name" for some of them).
-	@$(RUN)/python -m pytest $(PYTEST_ARGS)
+test: $(READY) ## Run the tests (PYTEST_ARGS="-k name" for some, WORKERS=0 for one by one).
+	@$(RUN)/python $(PYTEST) $(PYTEST_ARGS)
 
 .PHONY: format
 format: $(READY) ## Format the code and fix what ruff can fix.
@@ -128,7 +134,7 @@ check: $(READY) ## What CI runs: formatting, lint, imports, types, tests.
 	@$(RUN)/ruff check .
 	@$(RUN)/lint-imports
 	@$(RUN)/mypy $(TYPED)
-	@$(RUN)/python -m pytest $(PYTEST_ARGS)
+	@$(RUN)/python $(PYTEST) $(PYTEST_ARGS)
 
 .PHONY: test-all
 test-all: ## Run the tests on every supported Python found (on PATH or under pyenv).
@@ -152,7 +158,7 @@ test-matrix: $(MATRIX_READY) ## Run the adapters' tests with the other versions 
 	@failed=; passed=; \
 	for name in $(MATRIX); do \
 		echo "== $$name:" $$(sed -nE 's/^((lang(chain-core|fuse|smith)|llama-index-core)==[^ ]*).*/\1/p' requirements/matrix-$$name.txt); \
-		if env -u KRAG_EVAL_REQUIRE_ALL .venv-matrix-$$name/bin/python -m pytest $(ADAPTER_TESTS) -p no:cacheprovider $(PYTEST_ARGS); \
+		if env -u KRAG_EVAL_REQUIRE_ALL .venv-matrix-$$name/bin/python $(PYTEST) $(ADAPTER_TESTS) -p no:cacheprovider $(PYTEST_ARGS); \
 		then passed="$$passed $$name"; else failed="$$failed $$name"; fi; \
 	done; \
 	echo "Passed with:$${passed:- none}. Failed with:$${failed:- none}."; \

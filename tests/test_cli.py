@@ -1,110 +1,29 @@
-"""`krag-eval evaluate`: results on stdout, everything else on stderr, and every mistake told in one line."""
+"""`krag-eval evaluate`: results on stdout, everything else on stderr."""
 
 from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
-from krag_eval import __version__, evaluate, evaluate_run, read_evalset, read_run, run_retriever, write_evalset
-from krag_eval.cli import main
+from krag_eval import evaluate, read_evalset, run_retriever, write_evalset
+from tests.cli_evaluate_cases import GOLDEN, QUESTIONS, ROWS, Outcome, Runner, jsonl, prepare, scores, unpadded
 
 SCRIPT = Path(sys.executable).with_name("krag-eval")
-# Of the four questions the first two have an answer. q1: b (grade 2) at rank 2, a missed. q2: c at rank 1.
-QUESTIONS: list[dict[str, Any]] = [
-    {
-        "id": "q1",
-        "question": "Wie?",
-        "gold": [{"id": "a", "text": "Fees.", "metadata": {"doc": "A"}}, {"id": "b", "text": "Pay", "grade": 2}],
-    },
-    {"id": "q2", "question": "왜?", "gold": [{"id": "c", "text": "It takes three days", "metadata": {"worth": 0}}]},
-    {"id": "q3", "gold": []},
-    {"id": "q4", "gold": []},
-]
-ROWS: list[dict[str, Any]] = [
-    {"query_id": "q1", "retrieved": [{"id": "x", "text": "fees.", "metadata": {"doc": "A"}}, {"id": "b"}]},
-    {
-        "query_id": "q2",
-        "retrieved": [{"id": "c", "text": "So it takes three long day"}, {"id": "y", "text": "three days", "score": 7}],
-    },
-    {"query_id": "q3", "retrieved": [{"id": "c"}]},
-    {"query_id": "q4", "retrieved": []},
-]
-# MRR@3 = (1/2 + 1) / 2; micro recall@3 = 2 of 3 gold, micro precision@3 = 2 of 4 retrieved; F1@3 = (1/2 + 2/3) / 2;
-# MAP@3 = (1/2 / 2 + 1) / 2; nDCG@3 = ((3 / log2(3)) / (3 + 1 / log2(3)) + 1) / 2.
-GOLDEN = f"""\
-run: 4 queries
-metric               @1      @3  undefined
-hit_rate         0.5000  1.0000          2
-hit_rate_all     0.5000  0.5000          2
-mrr              0.5000  0.7500          2
-recall           0.5000  0.7500          2
-micro_recall     0.3333  0.6667
-precision        0.5000  0.5000          2
-micro_precision  0.5000  0.5000
-f1               0.5000  0.5833          2
-micro_f1         0.4000  0.5714
-map              0.5000  0.6250          2
-ndcg             0.5000  0.7606          2
-2 questions without gold documents, undefined above: 50% came back empty, 0.5
-documents on average.
-match:id|repeat:once|pden:retrieved|gain:exp|hit:partial|k:1,3|v:{__version__}
-"""
-
-
-class Outcome(NamedTuple):
-    code: int | str | None
-    out: str
-    err: str
-
-
-Runner = Callable[[str], Outcome]
-
-
-def jsonl(rows: list[Any]) -> bytes:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
-    """Calls `krag-eval` in a folder that holds `set.jsonl` and `run.jsonl`."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "PYTHONIOENCODING"):
-        monkeypatch.delenv(name, raising=False)
-    Path("set.jsonl").write_bytes(jsonl(QUESTIONS))
-    Path("run.jsonl").write_bytes(jsonl(ROWS))
-
-    def call(line: str) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["krag-eval", *shlex.split(line)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        return Outcome(exit_.value.code, *capsys.readouterr())
-
-    return call
+    return prepare(tmp_path, monkeypatch, capsys)
 
 
 def in_a_process(*command: str | Path, **environment: str) -> Outcome:
     done = subprocess.run(command, capture_output=True, env={**os.environ, **environment}, check=False)
     return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
-def scores(run: Runner, line: str) -> dict[str, Any]:
-    outcome = run(f"evaluate {line} --json -")
-    assert outcome.code == 0
-    runs: dict[str, Any] = json.loads(outcome.out)["runs"]
-    return runs
-
-
-def unpadded(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.rstrip().split("\n")) + "\n"
 
 
 @pytest.mark.parametrize("columns", ["30", "300"])
@@ -118,82 +37,6 @@ def test_a_signature_of_more_than_80_characters_is_not_broken(run: Runner) -> No
     signature = scores(run, line)["run"]["signature"]
     assert len(signature) > 80
     assert run(f"evaluate {line}").out.rstrip().splitlines()[-1] == signature
-
-
-# What is there without the option, the option, and the settings of both together.
-OPTIONS: list[tuple[str, str, dict[str, Any]]] = [
-    ("", "--match text", {"match_method": "text"}),
-    ("", "--match 'id, containment'", {"match_method": ["id", "containment"]}),
-    ("", "--k 2,all", {"k": (2, None)}),
-    ("", "-k 1", {"k": 1}),
-    ("", "--metrics mrr,ndcg", {"metrics": ["mrr", "ndcg"]}),
-    ("", "--id-key doc", {"id_key": "doc"}),
-    ("", "--grade-key worth", {"grade_key": "worth"}),
-    ("", "--precision-denominator k", {"precision_denominator": "k"}),
-    ("", "--gain linear", {"gain": "linear"}),
-    ("--match text", "--raw-text", {"match_method": "text", "normalize": None}),
-    ("--match containment", "--containment gold_in_retrieved", {"containment": "gold_in_retrieved"}),
-    ("--match rouge1", "--threshold 0.7", {"threshold": 0.7}),
-    ("--match id,rougeL", "--threshold rougeL=1", {"match_method": ["id", "rougeL"], "threshold": {"rougeL": 1.0}}),
-    ("--match rouge1 --threshold 0.7", "--rouge-measure recall", {"threshold": 0.7, "rouge_measure": "recall"}),
-    ("--match rouge1 --threshold 0.7", "--tokenizer characters", {"threshold": 0.7, "tokenizer": "characters"}),
-    ("--match rouge1 --threshold 0.7", "--use-stemmer", {"threshold": 0.7, "use_stemmer": True}),
-]
-
-
-@pytest.mark.parametrize(("base", "option", "settings"), OPTIONS, ids=[option for _, option, _ in OPTIONS])
-def test_an_option_is_the_setting_of_evaluate(run: Runner, base: str, option: str, settings: dict[str, Any]) -> None:
-    method = {"match_method": base.split()[1] if base else "id"}
-    gold, retrieved = [q["gold"] for q in QUESTIONS], [row["retrieved"] for row in ROWS]
-    expected = evaluate(gold, retrieved, **{"k": (1, 3, 5, 10)} | method | settings)
-    actual = scores(run, f"set.jsonl run.jsonl {base} {option}")
-    assert actual == {"run": {**json.loads(expected.to_json()), "missing": []}}
-    assert actual["run"]["metrics"] != scores(run, f"set.jsonl run.jsonl {base}")["run"]["metrics"]
-
-
-def test_every_option_of_the_command_is_compared_above() -> None:
-    from typer.main import get_command
-
-    from krag_eval.cli.app import app
-
-    command: Any = get_command(app)
-    named = {option.split()[0] for _, option, _ in OPTIONS}
-    known = {name for parameter in command.commands["evaluate"].params for name in parameter.opts if name[0] == "-"}
-    of_levels = {option.split()[0] for option, _ in LEVELS}
-    assert known - {"--json", "--per-query", "--intervals"} == named | of_levels
-
-
-# The option, and the settings of `evaluate_run` with it.
-LEVELS: list[tuple[str, dict[str, Any]]] = [
-    ("--level document", {"level": "document"}),
-    ("--doc-key source", {"doc_key": "source"}),
-    ("--proxy", {"proxy": True}),
-]
-
-
-@pytest.mark.parametrize(("option", "settings"), LEVELS, ids=[option for option, _ in LEVELS])
-def test_a_level_is_that_of_evaluate_run(run: Runner, option: str, settings: dict[str, Any]) -> None:
-    questions = [
-        {"id": 1, "gold": [{"id": "a", "metadata": {"doc_id": "A", "source": "S"}}]},
-        {"id": 2, "gold_doc_ids": ["B"]},
-    ]
-    rows = [
-        {
-            "query_id": 1,
-            "retrieved": [
-                {"id": "a", "metadata": {"doc_id": "C", "source": "S"}},
-                {"id": "z", "metadata": {"doc_id": "A"}},
-            ],
-        },
-        {"query_id": 2, "retrieved": [{"id": "a", "metadata": {"doc_id": "C"}}]},
-    ]
-    Path("levels.jsonl").write_bytes(jsonl(questions))
-    Path("rows.jsonl").write_bytes(jsonl(rows))
-    evalset = read_evalset("levels.jsonl")
-    expected = evaluate_run(evalset, read_run("rows.jsonl", evalset), **settings)
-    actual = scores(run, f"levels.jsonl rows.jsonl {option}")["rows"]
-    assert actual == {**json.loads(expected.to_json()), "missing": []}
-    assert actual["metrics"] != scores(run, "levels.jsonl rows.jsonl")["rows"]["metrics"]
 
 
 def test_intervals_stand_below_the_values(run: Runner) -> None:

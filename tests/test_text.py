@@ -208,7 +208,9 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("tokenizer", ["words", "rouge_score", "whitespace", lambda text: [text[:-2]]], ids=str)
+@pytest.mark.parametrize(
+    "tokenizer", ["words", "rouge_score", "whitespace", pytest.param(lambda text: [text[:-2]], id="a function")]
+)
 def test_tokens_that_resemble_each_other_are_told_apart(tokenizer: Any) -> None:
     tokens = LONG_WORDS if isinstance(tokenizer, str) else LONG_WORDS + ODD
     gold, retrieved = [f"{token} \t" for token in tokens], [f"{token}\t " for token in tokens]

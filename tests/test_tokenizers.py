@@ -183,7 +183,11 @@ class BulkLines(Lines):
         return [text.split("\n") for text in texts]
 
 
-@pytest.mark.parametrize("own", [Lines(), BulkLines(), str.splitlines, lambda text: tuple(text.split("\n"))], ids=str)
+@pytest.mark.parametrize(
+    "own",
+    [Lines(), BulkLines(), str.splitlines, lambda text: tuple(text.split("\n"))],
+    ids=["an object", "in bulk", "a method", "a function"],
+)
 def test_a_tokenizer_of_ones_own_is_asked(own: object) -> None:
     result = evaluate([["a b\nc"]], [["c\nx"]], 1, match_method="rouge1", tokenizer=own)
     assert [match.similarity for match in result.explain(0).ranks[0].matches] == [0.5]

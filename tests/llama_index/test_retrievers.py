@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.instrumentation.dispatcher import instrument_tags  # type: ignore[attr-defined]
@@ -20,7 +17,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.retrievers import BaseRetriever, QueryFusionRetriever
 from llama_index.core.schema import Document, NodeWithScore, QueryBundle
 
-from krag_eval import EvalSet, EvaluationResult, InvalidInputError, KragEvalWarning, evaluate, evaluate_run, read_run
+from krag_eval import EvalSet, evaluate, evaluate_run, read_run
 from krag_eval_llama_index import (
     aevaluate_retriever,
     evaluate_retriever,
@@ -28,23 +25,8 @@ from krag_eval_llama_index import (
     score_response,
     score_responses,
 )
+from tests.llama_index.evaluating import EVALSET, Evaluate, awaited, plain, sync_and_async
 from tests.llama_index.world import GOLD, QUESTIONS, TEXTS, Scripted, TrigramEmbedding, index
-
-EVALSET = EvalSet(
-    {"id": f"q{i}", "question": query, "gold_chunk_ids": ids} for i, (query, ids) in enumerate(QUESTIONS.items())
-)
-Evaluate = Callable[..., EvaluationResult]
-
-
-def plain(*arguments: Any, **settings: Any) -> EvaluationResult:
-    return evaluate_retriever(*arguments, progress=False, **settings)
-
-
-def awaited(*arguments: Any, **settings: Any) -> EvaluationResult:
-    return asyncio.run(aevaluate_retriever(*arguments, progress=False, **settings))
-
-
-sync_and_async = pytest.mark.parametrize("run", [plain, awaited], ids=["sync", "async"])
 
 
 class Backwards(BaseNodePostprocessor):
@@ -215,37 +197,6 @@ def test_a_retriever_without_an_async_method_of_its_own_does_not_block_the_loop(
     evalset = [{"id": 1, "question": "anything", "gold_chunk_ids": ["a"]}]
     assert awaited(Plain(), evalset, k=1)["recall@1"] == 1.0
     assert threads != [threading.get_ident()]
-
-
-@sync_and_async
-def test_a_retriever_that_returns_fewer_than_k_is_told_about(run: Evaluate) -> None:
-    with pytest.warns(KragEvalWarning, match="at most 2 nodes .its `similarity_top_k`., and `k` goes up to 10"):
-        run(index().as_retriever(), EVALSET)
-
-
-@sync_and_async
-@pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        pytest.param({"match_methods": "id"}, "There is no setting 'match_methods'", id="setting"),
-        pytest.param({"metrics": ["recal"]}, "Did you mean 'recall'", id="metric"),
-        pytest.param({"level": "page"}, "`level` must be one of", id="level"),
-        pytest.param({"k": 0}, "`k` must be an integer of at least 1", id="k"),
-    ],
-)
-def test_a_setting_that_cannot_be_used_is_told_before_anything_is_asked(
-    run: Evaluate, settings: dict[str, Any], says: str
-) -> None:
-    asked = Scripted({})  # would raise for every question
-    with pytest.raises(InvalidInputError, match=says):
-        run(asked, EVALSET, max_error_rate=0.0, **settings)
-
-
-@sync_and_async
-@pytest.mark.parametrize("retriever", [lambda question: [], "text", Scripted, None])
-def test_what_is_no_retriever_of_llama_index_is_told(run: Evaluate, retriever: Any) -> None:
-    with pytest.raises(InvalidInputError, match="no retriever and no query engine of LlamaIndex"):
-        run(retriever, EVALSET)
 
 
 def test_both_take_the_same_arguments() -> None:
