@@ -11,11 +11,12 @@ import numpy as np
 from krag_eval.checks import check_threshold, one_of
 from krag_eval.columns import BoolArray, FloatArray
 from krag_eval.errors import InvalidInputError
-from krag_eval.matching.rouge import pairs_above
+from krag_eval.matching.similar import similar_pairs
 from krag_eval.pipeline import read_batch
-from krag_eval.settings import ROUGE_METHODS, FurtherSettings, make_settings
+from krag_eval.settings import FurtherSettings, make_settings
 from krag_eval.shapes import describe_type
 from krag_eval.statistics import binomial_interval, need_scipy
+from krag_eval.thresholds import THRESHOLD_METHODS
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Calibration:
         n_pairs: How many pairs were given.
         target: The precision that was asked for.
         confidence: The confidence of the interval.
-        method: The ROUGE method.
+        method: The method whose threshold it is.
     """
 
     threshold: float | None
@@ -69,7 +70,7 @@ def calibrate(
     Args:
         labelled_pairs: Triples (gold document, retrieved document, whether they match).
         precision: The share of matching pairs that have to be right, above 0 and at most 1.
-        method: `"rouge1"`, `"rouge2"` or `"rougeL"`.
+        method: `"rouge1"`, `"rouge2"`, `"rougeL"`, or `"embedding"` with a model as `embeddings`.
         confidence: The confidence of the interval, between 0 and 1.
         tokenizer: As for `evaluate`.
         **settings: The further scoring settings of `evaluate`, such as `rouge_measure`.
@@ -85,7 +86,7 @@ def calibrate(
     0.75
     """
     need_scipy("calibrate")
-    one_of("method", method, ROUGE_METHODS)
+    one_of("method", method, THRESHOLD_METHODS)
     target = check_threshold(precision, "precision")
     if not target:
         raise InvalidInputError("`precision` must be above 0 and at most 1, got 0. Give a share such as 0.95.")
@@ -96,7 +97,7 @@ def calibrate(
     gold, retrieved, labels = _columns(labelled_pairs)
     given: Any = settings
     batch = read_batch(gold, retrieved, make_settings(match_method=method, threshold=0.0, tokenizer=tokenizer, **given))
-    found = pairs_above(batch, method, 0.0)
+    found = similar_pairs(batch, method, 0.0)
     similarity = np.zeros(len(labels))
     similarity[found.actual] = found.similarity
     thresholds, matched, right = _curve(similarity, labels)
@@ -142,7 +143,10 @@ def _curve(similarity: FloatArray, labels: BoolArray) -> tuple[FloatArray, Float
     """For each different similarity above 0, ascending: how many pairs reach it, and how many of these are matches."""
     thresholds = np.unique(similarity[similarity > 0])
     if not len(thresholds):
-        raise InvalidInputError("No pair has a token in common. Calibrate on pairs that are similar to some degree.")
+        raise InvalidInputError(
+            "No pair has a token in common (or, by embeddings, a cosine above 0). "
+            "Calibrate on pairs that are similar to some degree."
+        )
     order = np.argsort(similarity, kind="stable")
     first = np.searchsorted(similarity[order], thresholds)
     right_above = np.append(np.cumsum(labels[order][::-1])[::-1], 0)

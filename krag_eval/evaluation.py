@@ -13,6 +13,7 @@ from krag_eval.pipeline import match_and_judge
 from krag_eval.results import EvaluationResult
 from krag_eval.settings import AveragingMethod, MatchingCriteria, ScoringSettings, Settings, make_settings
 from krag_eval.text import Normalizer, normalize
+from krag_eval.thresholds import USUAL_THRESHOLDS
 
 DEFAULT_CUT_OFFS = (1, 3, 5, 10)
 
@@ -24,7 +25,7 @@ def evaluate(
     *,
     metrics: str | Sequence[str | MetricFunction] | None = None,
     match_method: str | Sequence[str] = "text",
-    threshold: float | Mapping[str, float] = 0.5,
+    threshold: float | Mapping[str, float] = USUAL_THRESHOLDS,
     rouge_measure: str = "fmeasure",
     containment: str = "either",
     tokenizer: Any = "words",
@@ -35,6 +36,9 @@ def evaluate(
     precision_denominator: str = "retrieved",
     gain: str = "exponential",
     count_tokens: Any = None,
+    embeddings: Any = None,
+    embedding_prefix: str = "",
+    similarity_threshold: float | None = None,
     queries: Sequence[str] | None = None,
     query_ids: Sequence[str] | None = None,
     callbacks: Sequence[EvaluationCallback] = (),
@@ -53,9 +57,10 @@ def evaluate(
             fit into 2,000 tokens together.
         metrics: Names of `METRICS` (all by default) or `FURTHER_METRICS`, such as `"rbp(p=0.5)"`, or functions
             `(judgments, k) -> array of shape (n_queries,)`.
-        match_method: `"id"`, `"text"`, `"containment"`, `"rouge1"`, `"rouge2"`, `"rougeL"`, or a list of these of
-            which the first that holds wins.
-        threshold: The ROUGE from which two texts match, 0 to 1; a mapping gives one a method.
+        match_method: `"id"`, `"text"`, `"containment"`, `"rouge1"`, `"rouge2"`, `"rougeL"`, `"embedding"`, or a list of
+            these of which the first that holds wins.
+        threshold: The similarity from which two texts match, 0 to 1; a mapping gives one a method. By default 0.5 for
+            ROUGE and 0.7 for embeddings.
         rouge_measure: `"fmeasure"`, `"recall"` (of the gold text) or `"precision"`.
         containment: `"either"`, `"gold_in_retrieved"` or `"retrieved_in_gold"`.
         tokenizer: `"words"`, `"rouge_score"`, `"characters"`, `"whitespace"`, `"kiwi"`, an object with
@@ -68,12 +73,17 @@ def evaluate(
         gain: `"exponential"` (2^grade - 1) or `"linear"` (the grade).
         count_tokens: What counts the tokens of a text for such budgets: a function, or an object with `encode(text)`
             such as tiktoken's encodings; words by default.
+        embeddings: The model of `"embedding"`: a LangChain `Embeddings`, a LlamaIndex embedding model, an object with
+            `encode(texts)`, or a function from a list of texts to vectors. Each different text is embedded once, and
+            cosines are rounded to six decimals before they are compared with the threshold.
+        embedding_prefix: What is put before each text that is embedded, such as `"passage: "`.
+        similarity_threshold: Pairs that ROUGE matches must have this cosine under the model besides.
         queries: The texts of the queries, for `per_query` and `explain`.
         query_ids: The ids of the queries.
         callbacks: Receivers of scores.
         raise_errors: Let an error of a callback through.
         n_jobs: How many processes may match texts. They are started only where some seconds of matching are ahead;
-            no number depends on it.
+            no number depends on it. Where texts are embedded it is one.
         intervals: Give every value its 95 % interval, in `result.intervals`, or one of another confidence such as 0.9.
             Needs scipy (extra `stats`).
 
@@ -104,6 +114,9 @@ def evaluate(
         precision_denominator=precision_denominator,
         gain=gain,
         count_tokens=count_tokens,
+        embeddings=embeddings,
+        embedding_prefix=embedding_prefix,
+        similarity_threshold=similarity_threshold,
     )
     check_callbacks(callbacks)
     cut_offs, table = check_cut_offs(k), choose_metrics(metrics, settings)

@@ -6,19 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from krag_eval.callbacks import EvaluationCallback, check_callbacks
-from krag_eval.checks import check_cut_offs, one_of
+from krag_eval.checks import check_cut_offs, check_threshold, one_of
 from krag_eval.familiar import FAMILIAR_METRICS, Familiar, check_one_cut_off
 from krag_eval.measurement import choose_metrics, measure
 from krag_eval.pipeline import Judged, match_and_judge
 from krag_eval.results import EvaluationResult
-from krag_eval.settings import (
-    DEFAULT_THRESHOLD,
-    ROUGE_METHODS,
-    AveragingMethod,
-    FurtherSettings,
-    MatchingCriteria,
-    make_settings,
-)
+from krag_eval.settings import AveragingMethod, CommonSettings, FurtherSettings, MatchingCriteria, make_settings
+from krag_eval.thresholds import DEFAULT_SIMILARITY_THRESHOLD, DEFAULT_THRESHOLD, ROUGE_METHODS, USUAL_THRESHOLDS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,7 +29,8 @@ class OfflineRetrievalEvaluators:
         match_method: A method or a list of methods of which the first that holds wins.
         averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
         matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
-        threshold: The ROUGE from which two texts match, 0 to 1; a mapping gives one a method.
+        threshold: The similarity from which two texts match, 0 to 1; a mapping gives one a method. By default 0.5 for
+            ROUGE and 0.7 for embeddings.
         tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
         callbacks: Receivers of scores; each call below is an evaluation of its own to them.
         raise_errors: Let an error of a callback through.
@@ -60,7 +55,7 @@ class OfflineRetrievalEvaluators:
         averaging_method: str = AveragingMethod.BOTH,
         matching_criteria: str = MatchingCriteria.ALL,
         *,
-        threshold: float | Mapping[str, float] = DEFAULT_THRESHOLD,
+        threshold: float | Mapping[str, float] = USUAL_THRESHOLDS,
         tokenizer: Any = "words",
         callbacks: Sequence[EvaluationCallback] = (),
         raise_errors: bool = False,
@@ -174,5 +169,65 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
             tokenizer=tokenizer,
             callbacks=callbacks,
             raise_errors=raise_errors,
+            **settings,
+        )
+
+
+class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
+    """`OfflineRetrievalEvaluators` that match by embeddings and ROUGE: both conditions must hold.
+
+    Args:
+        actual_docs: The gold documents of each query: a list of lists.
+        predicted_docs: The retrieved documents of each query, best first.
+        match_method: `"rouge1"`, `"rouge2"` or `"rougeL"`.
+        averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
+        matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
+        rouge_threshold: The ROUGE from which two texts match, 0 to 1.
+        similarity_threshold: The cosine that their embeddings must have besides, 0 to 1.
+        tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
+        embeddings: The model: a LangChain `Embeddings`, a LlamaIndex embedding model, an object with `encode(texts)`,
+            or a function from a list of texts to vectors. Texts that ROUGE tells apart are not embedded.
+        callbacks: Receivers of scores.
+        raise_errors: Let an error of a callback through.
+        **settings: Further scoring settings that `evaluate` takes, such as `embedding_prefix` or `use_stemmer`.
+
+    >>> def embed(texts):  # a model of your own
+    ...     return [[1.0, 0.0] if "Monday" in text else [0.0, 1.0] for text in texts]
+    >>> gold = [["we open at nine on Monday"]]
+    >>> retrieved = [["we open at nine on Sunday", "we open at nine on Monday morning"]]
+    >>> EmbeddingRougeOfflineRetrievalEvaluators(gold, retrieved, embeddings=embed).calculate_mrr()
+    {'mrr': 0.5}
+    >>> RougeOfflineRetrievalEvaluators(gold, retrieved, threshold=0.7).calculate_mrr()
+    {'mrr': 1.0}
+    """
+
+    def __init__(
+        self,
+        actual_docs: object,
+        predicted_docs: object,
+        match_method: str = "rouge1",
+        averaging_method: str = AveragingMethod.BOTH,
+        matching_criteria: str = MatchingCriteria.ALL,
+        rouge_threshold: float = 0.7,
+        similarity_threshold: float = DEFAULT_SIMILARITY_THRESHOLD,
+        tokenizer: Any = "words",
+        *,
+        embeddings: Any,
+        callbacks: Sequence[EvaluationCallback] = (),
+        raise_errors: bool = False,
+        **settings: Unpack[CommonSettings],
+    ) -> None:
+        super().__init__(
+            actual_docs,
+            predicted_docs,
+            match_method,
+            averaging_method,
+            matching_criteria,
+            check_threshold(rouge_threshold, "rouge_threshold"),
+            tokenizer,
+            callbacks=callbacks,
+            raise_errors=raise_errors,
+            embeddings=embeddings,
+            similarity_threshold=check_threshold(similarity_threshold, "similarity_threshold"),
             **settings,
         )

@@ -11,7 +11,9 @@ from krag_eval.id_rows import with_documents
 from krag_eval.matching import Batch
 from krag_eval.matching.found import Found
 from krag_eval.matching.rouge import pairs_above
-from krag_eval.settings import ROUGE_METHODS, Settings
+from krag_eval.matching.similar import similar_pairs
+from krag_eval.settings import Settings
+from krag_eval.thresholds import THRESHOLD_METHODS
 
 NEAR = 0.6
 
@@ -23,10 +25,12 @@ class Nearest:
     Attributes:
         rank: Its rank, 0 where no text is near.
         similarity: Its similarity, NaN where no text is near.
+        method: The place of the method that measured it among those of the settings; the last where none does.
     """
 
     rank: IntArray
     similarity: FloatArray
+    method: IntArray
 
 
 def one_query(batch: Batch, index: int) -> Batch:
@@ -46,8 +50,9 @@ def _keys(settings: Settings) -> tuple[str | None, str]:
 def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float = NEAR) -> Nearest:
     """The nearest retrieved text of each gold document, at any rank.
 
-    Similarity is the ROUGE of the settings' own method. Methods that know only yes and no are measured by ROUGE-1
-    against a threshold of 1: its F-measure for equal texts and ids, the share of the contained text for containment.
+    Similarity is that of the settings' own methods: ROUGE, or the cosine of embeddings. Methods that know only yes and
+    no are measured by ROUGE-1 against a threshold of 1: its F-measure for equal texts and ids, the share of the
+    contained text for containment.
 
     Args:
         batch: The input.
@@ -56,7 +61,8 @@ def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float = N
         near: The share of the threshold from which a similarity is near.
     """
     rank, similarity = np.zeros(n_gold, dtype=np.int64), np.full(n_gold, np.nan)
-    found = _near_pairs(batch, near)
+    method = np.zeros(n_gold, dtype=np.int64)
+    found, found_by = _near_pairs(batch, near)
     number = gold_number[found.actual]
     query = batch.predicted.query_of(found.predicted)
     ranks = found.predicted - batch.predicted.offsets[query] + 1
@@ -65,17 +71,23 @@ def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float = N
     best = counts[np.lexsort((ranks[counts], -found.similarity[counts]))][::-1]
     rank[number[best]] = ranks[best]
     similarity[number[best]] = found.similarity[best]
-    return Nearest(rank, similarity)
+    method[number[best]] = found_by[best]
+    return Nearest(rank, similarity, method)
 
 
-def _near_pairs(batch: Batch, near: float) -> Found:
+def _near_pairs(batch: Batch, near: float) -> tuple[Found, IntArray]:
+    """The pairs that are near, and the place of the method that measured each."""
     settings = batch.settings
-    rouge = [method for method in settings.methods if method in ROUGE_METHODS]
-    found = [pairs_above(batch, method, near * settings.thresholds[method]) for method in rouge]
-    if not rouge and any(batch.actual.texts) and any(batch.predicted.texts):
+    places = [place for place, method in enumerate(settings.methods) if method in THRESHOLD_METHODS]
+    measured = [settings.methods[place] for place in places]
+    found = [similar_pairs(batch, method, near * settings.thresholds[method], near) for method in measured]
+    if not measured and any(batch.actual.texts) and any(batch.predicted.texts):
         by_words = Batch(batch.actual, batch.predicted, _by_words(settings))
         found.append(pairs_above(by_words, "rouge1", near))
-    return Found.of([f.actual for f in found], [f.predicted for f in found], [f.similarity for f in found])
+        places = [len(settings.methods) - 1]
+    found_by = np.repeat(np.array(places[: len(found)], dtype=np.int64), [len(f.actual) for f in found])
+    joined = Found.of([f.actual for f in found], [f.predicted for f in found], [f.similarity for f in found])
+    return joined, found_by
 
 
 def _by_words(settings: Settings) -> Settings:

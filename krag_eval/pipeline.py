@@ -41,7 +41,7 @@ def match_and_judge(
         predicted: The retrieved documents of each query.
         settings: The scoring settings.
         bare_ids: The documents are nothing but ids.
-        n_jobs: How many processes may match, where it pays.
+        n_jobs: How many processes may match, where it pays; one where texts are embedded.
 
     Raises:
         InvalidInputError: The input cannot be read, the sides differ in length, there is no query, or the documents
@@ -63,7 +63,7 @@ def judge_batch(
 ) -> Judged:
     """Match and judge one part of the input, whose queries are counted from `first_query` in messages."""
     batch = read_batch(actual, predicted, settings, bare_ids=bare_ids, first_query=first_query)
-    if n_jobs > 1 and settings.uses_texts:
+    if n_jobs > 1 and settings.uses_texts and not settings.uses_embeddings:  # a model stays in its process
         from krag_eval.parallel import find_matches_in_parallel  # multiprocessing is slow to import
 
         matches = find_matches_in_parallel(batch, n_jobs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from krag_eval.callbacks import EvaluationCallback, check_callbacks
@@ -11,13 +11,13 @@ from krag_eval.errors import InvalidInputError
 from krag_eval.evaluators import OfflineRetrievalEvaluators, Values
 from krag_eval.familiar import Familiar
 from krag_eval.settings import (
-    DEFAULT_THRESHOLD,
     AveragingMethod,
     FurtherSettings,
     MatchingCriteria,
     TokenizerType,
     make_settings,
 )
+from krag_eval.thresholds import USUAL_THRESHOLDS
 
 
 class RAGEvaluator:
@@ -27,7 +27,7 @@ class RAGEvaluator:
         match_method: A method or a list of methods of which the first that holds wins.
         averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
         matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
-        rouge_threshold: The ROUGE from which two texts match, 0 to 1.
+        rouge_threshold: The similarity from which two texts match, 0 to 1; by default 0.5 of ROUGE, 0.7 of embeddings.
         tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
         callbacks: Receivers of scores.
         raise_errors: Let an error of a callback through.
@@ -43,7 +43,7 @@ class RAGEvaluator:
         match_method: str | Sequence[str] = "text",
         averaging_method: str = AveragingMethod.BOTH,
         matching_criteria: str = MatchingCriteria.ALL,
-        rouge_threshold: float = DEFAULT_THRESHOLD,
+        rouge_threshold: float | Mapping[str, float] = USUAL_THRESHOLDS,
         tokenizer: str | TokenizerType | Any = "words",
         *,
         callbacks: Sequence[EvaluationCallback] = (),

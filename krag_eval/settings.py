@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
 from krag_eval.checks import check_threshold, one_of
+from krag_eval.embedded_texts import EmbeddedTexts, embedded_texts
+from krag_eval.embeddings import describe_embeddings
 from krag_eval.errors import InvalidInputError, did_you_mean
+from krag_eval.naming import normalizer_name, qualified_name, shortest, tokenizer_name
 from krag_eval.text import Normalizer, normalize
-from krag_eval.tokenizers import TOKENIZERS, Tokenizer
+from krag_eval.thresholds import ROUGE_METHODS, THRESHOLD_METHODS, USUAL_THRESHOLDS, check_thresholds
+from krag_eval.tokenizers import Tokenizer
 from krag_eval.tokenizing import StemmingTokenizer, as_tokenizer
 
-MatchMethod = Literal["id", "text", "containment", "rouge1", "rouge2", "rougeL"]
+MatchMethod = Literal["id", "text", "containment", "rouge1", "rouge2", "rougeL", "embedding"]
 RougeMeasure = Literal["fmeasure", "recall", "precision"]
 Containment = Literal["either", "gold_in_retrieved", "retrieved_in_gold"]
 PrecisionDenominator = Literal["retrieved", "k"]
 Gain = Literal["exponential", "linear"]
 
 MATCH_METHODS: tuple[str, ...] = get_args(MatchMethod)
-ROUGE_METHODS = ("rouge1", "rouge2", "rougeL")
-DEFAULT_THRESHOLD = 0.5
 
 
 class AveragingMethod(StrEnum):
@@ -52,7 +54,8 @@ class Settings:
 
     Attributes:
         match_method: One method or several; of several, the first that holds wins.
-        threshold: The similarity from which a ROUGE method matches: one number, or one a method.
+        threshold: The similarity from which ROUGE and embeddings match: one number, or one a method. A method that
+            is not named has 0.5 if it is of ROUGE, and 0.7 if it is of embeddings.
         rouge_measure: Which of ROUGE's numbers is compared with the threshold.
         containment: Which text has to be contained in the other.
         tokenizer: A name of `TOKENIZERS`, an object with `tokenize(text)`, or a function.
@@ -64,13 +67,20 @@ class Settings:
         gain: The gain of a grade in nDCG: 2^grade - 1, or the grade.
         count_tokens: What counts the tokens of a text for cut-offs such as `"2000tok"`: a function, or an object with
             `encode(text)`; None counts words.
+        embeddings: The embedding model: a LangChain `Embeddings`, a LlamaIndex embedding model, an object with
+            `encode(texts)`, or a function from a list of texts to vectors.
+        embedding_prefix: What is put before each text that is embedded, such as `"passage: "`.
+        similarity_threshold: Pairs that ROUGE matches must have this cosine besides; None asks for ROUGE alone.
+        methods: The methods by name, without repeats.
+        thresholds: The threshold of each method.
+        embedded: What the model said of texts; None where no method asks it.
 
     Raises:
         InvalidInputError: A value is not one of those listed.
     """
 
     match_method: str | Sequence[str] = "text"
-    threshold: float | Mapping[str, float] = DEFAULT_THRESHOLD
+    threshold: float | Mapping[str, float] = field(default_factory=lambda: USUAL_THRESHOLDS)
     rouge_measure: str = "fmeasure"
     containment: str = "either"
     tokenizer: Any = "words"
@@ -81,8 +91,12 @@ class Settings:
     precision_denominator: str = "retrieved"
     gain: str = "exponential"
     count_tokens: Any = None
+    embeddings: Any = None
+    embedding_prefix: str = ""
+    similarity_threshold: float | None = None
     methods: tuple[str, ...] = field(init=False)
     thresholds: Mapping[str, float] = field(init=False)
+    embedded: EmbeddedTexts | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         given: object = (self.match_method,) if isinstance(self.match_method, str) else self.match_method
@@ -92,18 +106,15 @@ class Settings:
                 f"Known methods: {', '.join(MATCH_METHODS)}."
             )
         methods = tuple(dict.fromkeys(one_of("match_method", method, MATCH_METHODS) for method in given))
-        per_method = self.threshold if isinstance(self.threshold, Mapping) else dict.fromkeys(methods, self.threshold)
-        for name in per_method:
-            one_of("threshold", name, methods)
-        thresholds = {m: check_threshold(per_method.get(m, DEFAULT_THRESHOLD)) for m in methods}
         object.__setattr__(self, "methods", methods)
-        object.__setattr__(self, "thresholds", thresholds)
+        object.__setattr__(self, "thresholds", check_thresholds(self.threshold, methods))
         one_of("rouge_measure", self.rouge_measure, get_args(RougeMeasure))
         one_of("containment", self.containment, get_args(Containment))
         one_of("precision_denominator", self.precision_denominator, get_args(PrecisionDenominator))
         one_of("gain", self.gain, get_args(Gain))
         if self.uses_rouge:
             as_tokenizer(self.tokenizer)
+        object.__setattr__(self, "embedded", self._check_embeddings())
         if self.normalize is not None and not callable(self.normalize):
             raise InvalidInputError(
                 f"`normalize` must be a function from text to text, or None for raw texts, got {self.normalize!r:.60}."
@@ -121,10 +132,28 @@ class Settings:
             if not (isinstance(value, str) and value) and not (name == "id_key" and value is None):
                 raise InvalidInputError(f"`{name}` must be a metadata key, got {value!r:.60}. Give a string.")
 
+    def _check_embeddings(self) -> EmbeddedTexts | None:
+        if self.similarity_threshold is not None:
+            check_threshold(self.similarity_threshold, "similarity_threshold")
+            if "embedding" in self.methods and not self.uses_rouge:
+                raise InvalidInputError(
+                    "`similarity_threshold` is a condition beside ROUGE, and match_method='embedding' uses none. "
+                    "Give the cosine from which texts match as `threshold`."
+                )
+        if not self.uses_embeddings:
+            return None
+        needed_by = "match_method='embedding'" if "embedding" in self.methods else "`similarity_threshold`"
+        return embedded_texts(self.embeddings, self.embedding_prefix, needed_by)
+
     @property
     def uses_rouge(self) -> bool:
         """Whether texts are tokenized."""
         return any(method in ROUGE_METHODS for method in self.methods)
+
+    @property
+    def uses_embeddings(self) -> bool:
+        """Whether texts are embedded."""
+        return "embedding" in self.methods or (self.similarity_threshold is not None and self.uses_rouge)
 
     @property
     def uses_texts(self) -> bool:
@@ -143,24 +172,19 @@ class Settings:
 
     def describe_counting(self) -> str:
         """The part of the signature that says how tokens are counted, where a budget of them is a cut-off."""
-        return f"count:{'words' if self.count_tokens is None else _qualified_name(self.count_tokens)}"
+        return f"count:{'words' if self.count_tokens is None else qualified_name(self.count_tokens)}"
 
     def describe(self) -> list[str]:
         """The parts of the signature that the settings decide, in their fixed order."""
-        match = [
-            f"{m}>={_shortest(self.thresholds[m])}"
-            if m in ROUGE_METHODS
-            else f"{m}({self.containment})"
-            if m == "containment"
-            else m
-            for m in self.methods
-        ]
-        parts = [f"match:{'+'.join(match)}"]
+        parts = [f"match:{'+'.join(map(self._describe_method, self.methods))}"]
         if self.uses_rouge:
-            parts += [f"measure:{self.rouge_measure}", f"tok:{_tokenizer_name(self.tokenizer)}"]
+            parts += [f"measure:{self.rouge_measure}", f"tok:{tokenizer_name(self.tokenizer)}"]
             parts += [f"stem:{'yes' if self.use_stemmer else 'no'}"]
+        if self.uses_embeddings:
+            parts += [f"emb:{describe_embeddings(self.embeddings)}"]
+            parts += [f"embprefix:{self.embedding_prefix!r}"] if self.embedding_prefix else []
         if self.uses_texts:
-            parts += [f"norm:{_normalizer_name(self.normalize)}"]
+            parts += [f"norm:{normalizer_name(self.normalize)}"]
         if self.uses_ids and self.id_key is not None:
             parts += [f"idkey:{self.id_key}"]
         if self.grade_key != "relevance":
@@ -168,33 +192,19 @@ class Settings:
         gain = "exp" if self.gain == "exponential" else "lin"
         return [*parts, "repeat:once", f"pden:{self.precision_denominator}", f"gain:{gain}"]
 
-
-def _tokenizer_name(tokenizer: object) -> str:
-    if isinstance(tokenizer, str):
-        return str(tokenizer)
-    by_class: dict[type, str] = {type(known): name for name, known in TOKENIZERS.items()}
-    return by_class.get(type(tokenizer)) or _qualified_name(tokenizer)
-
-
-def _normalizer_name(normalizer: Callable[[str], str] | None) -> str:
-    if normalizer is None:
-        return "none"
-    return "nfkc-casefold" if normalizer is normalize else _qualified_name(normalizer)
+    def _describe_method(self, method: str) -> str:
+        if method == "containment":
+            return f"{method}({self.containment})"
+        if method not in THRESHOLD_METHODS:
+            return method
+        text = f"{method}>={shortest(self.thresholds[method])}"
+        if method == "embedding" or self.similarity_threshold is None:
+            return text
+        return f"{text}&embedding>={shortest(self.similarity_threshold)}"
 
 
-def _qualified_name(thing: object) -> str:
-    owner: Any = thing if hasattr(thing, "__qualname__") else type(thing)
-    module = getattr(owner, "__module__", None)  # a method of a built-in type has none
-    return f"{module}.{owner.__qualname__}" if module else str(owner.__qualname__)
-
-
-def _shortest(number: float) -> str:
-    """The number in as few digits as tell it from every other."""
-    return str(int(number)) if number == int(number) else repr(number)
-
-
-class FurtherSettings(TypedDict, total=False):
-    """The scoring settings that the evaluators take as keywords; what they mean stands at `Settings`."""
+class CommonSettings(TypedDict, total=False):
+    """The scoring settings that every evaluator takes as keywords; what they mean stands at `Settings`."""
 
     rouge_measure: str
     containment: str
@@ -205,6 +215,14 @@ class FurtherSettings(TypedDict, total=False):
     precision_denominator: str
     gain: str
     count_tokens: Any
+    embedding_prefix: str
+
+
+class FurtherSettings(CommonSettings, total=False):
+    """Those that the evaluators of one condition take."""
+
+    embeddings: Any
+    similarity_threshold: float | None
 
 
 class ScoringSettings(FurtherSettings, total=False):

@@ -38,7 +38,8 @@ def evaluate_stream(
         batch_size: How many queries are matched at once; it changes speed and memory, never a number.
         callbacks: Receivers of scores, one query after the other; there is no other way to see single queries.
         raise_errors: Let an error of a callback through.
-        **settings: The scoring settings that `evaluate` takes.
+        **settings: The scoring settings that `evaluate` takes. An embedding model has to say the same of a text in
+            every batch; what it changes below the sixth decimal of a cosine is rounded away.
 
     Returns:
         A result without `per_query` and `explain`.

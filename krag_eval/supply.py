@@ -6,12 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+import numpy as np
+
 from krag_eval.columns import Side, SideName
 from krag_eval.errors import InvalidInputError, warn
 from krag_eval.id_rows import IdSide
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.sketches import UNIT_OF
-from krag_eval.settings import ROUGE_METHODS, Settings
+from krag_eval.settings import Settings
+from krag_eval.thresholds import ROUGE_METHODS
 
 
 @dataclass(slots=True)
@@ -23,6 +26,7 @@ class SideSupply:
         with_id: Those with an id.
         with_text: Those with a text.
         with_tokens: Those whose text has a token.
+        without_direction: Those whose text the embedding model turned into zeros.
         without_any: Those that lack everything that the methods read; they never match.
         ids: A few ids, for messages.
         wordy_text: A text with a letter or digit, for messages.
@@ -32,6 +36,7 @@ class SideSupply:
     with_id: int = 0
     with_text: int = 0
     with_tokens: int = 0
+    without_direction: int = 0
     without_any: int = 0
     ids: list[str] = field(default_factory=list)
     wordy_text: str | None = None
@@ -62,6 +67,10 @@ class SideSupply:
             supply.with_tokens = int(sketches.has_tokens[codes].sum())
             if not supply.with_tokens:
                 supply.wordy_text = next((t for t in side.texts if t and any(map(str.isalnum, t))), None)
+        if settings.embedded is not None:
+            codes = batch.texts.actual if side.name == "actual" else batch.texts.predicted
+            has_none = np.append(settings.embedded.have_no_direction(batch.unique_texts), False)
+            supply.without_direction = int(has_none[codes].sum())  # a missing text has the code -1: the last place
         return supply
 
     def merge(self, other: SideSupply) -> None:
@@ -70,6 +79,7 @@ class SideSupply:
         self.with_id += other.with_id
         self.with_text += other.with_text
         self.with_tokens += other.with_tokens
+        self.without_direction += other.without_direction
         self.without_any += other.without_any
         self.ids = self.ids or other.ids
         self.wordy_text = self.wordy_text or other.wordy_text
@@ -138,6 +148,11 @@ class Supply:
                 warn(
                     f"Not one text of `{name}` has a token that ROUGE could count; one is {side.wordy_text[:40]!r}. "
                     'The tokenizer does not know this script. Use tokenizer="words".'
+                )
+            if side.without_direction:
+                warn(
+                    f"The embedding model returned a vector of zeros for {side.without_direction} of {side.documents} "
+                    f"documents of `{name}`. They are similar to nothing. See whether it knows their language."
                 )
 
 

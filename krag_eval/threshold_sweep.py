@@ -20,7 +20,7 @@ from krag_eval.pipeline import Judged, read_batch
 from krag_eval.results import EvaluationResult
 from krag_eval.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.supply import Supply
-from krag_eval.thresholds import THRESHOLD_METHODS, default_threshold
+from krag_eval.thresholds import THRESHOLD_METHODS, USUAL_THRESHOLDS
 from krag_eval.token_budgets import ranks_within
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def sweep(
             f"match_method={given['match_method']!r:.60} has no threshold to sweep. "
             f"Use one of {', '.join(THRESHOLD_METHODS)}, alone or in a list."
         )
-    in_use = check_threshold(default_threshold(swept[0]) if in_use is None else in_use, "in_use")
+    in_use = check_threshold(USUAL_THRESHOLDS[swept[0]] if in_use is None else in_use, "in_use")
     chosen = _check_thresholds(thresholds, in_use)
     lowest = make_settings(threshold=chosen[0], **given)
     table = choose_metrics(metrics, lowest)

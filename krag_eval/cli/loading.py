@@ -1,4 +1,4 @@
-"""A retriever named on the command line as `module:object`."""
+"""What is named on the command line as `module:object`: a retriever, an embedding model."""
 
 from __future__ import annotations
 
@@ -15,49 +15,63 @@ from krag_eval.errors import did_you_mean
 
 
 def load_retriever(path: str) -> Any:
+    """The retriever that `--retriever module:object` names.
+
+    Raises:
+        InvalidInputError: It cannot be imported, or not be made.
+    """
+    return load_object(path, "--retriever", "a retriever")
+
+
+def load_object(path: str, option: str, thing: str) -> Any:
     """The object that `module:object` names, modules of the current directory included.
 
-    A class, and a function without parameters, is called to make the retriever; everything else is one.
+    A class, and a function without parameters, is called to make the thing; everything else is one.
+
+    Args:
+        path: What was written after the option.
+        option: The option, for messages.
+        thing: What it has to name, with its article.
 
     Raises:
         InvalidInputError: It cannot be imported, or not be made.
     """
     module_name, colon, name = path.partition(":")
     if not (colon and module_name and name):
-        raise InvalidInputError(f"`--retriever` must be module:object, such as search:bm25, got {path!r:.80}.")
+        raise InvalidInputError(f"`{option}` must be module:object, such as search:bm25, got {path!r:.80}.")
     if module_name.endswith(".py") or "/" in module_name:
         written = module_name.removesuffix(".py").strip("./").replace("/", ".")
         raise InvalidInputError(
-            f"`--retriever` names a file, {module_name!r:.80}. Name the module, as seen from the current directory: "
+            f"`{option}` names a file, {module_name!r:.80}. Name the module, as seen from the current directory: "
             f"{written}:{name}"
         )
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
-    found = _guarded(f"`--retriever` {path}", lambda: _import(module_name))
+    found = _guarded(f"`{option}` {path}", lambda: _import(module_name, option))
     for part in name.split("."):
         if not hasattr(found, part):
             known = [known for known in dir(found) if not known.startswith("_")]
             raise InvalidInputError(
-                f"`--retriever` {path}: {module_name!r} has no {part!r}.{did_you_mean(part, known)} "
-                "Name a function, a retriever, or a class."
+                f"`{option}` {path}: {module_name!r} has no {part!r}.{did_you_mean(part, known)} "
+                f"Name a function, {thing}, or a class."
             )
         found = getattr(found, part)
-    return _guarded(f"`--retriever` {path}", found) if _makes_a_retriever(found) else found
+    return _guarded(f"`{option}` {path}", found) if _makes_one(found) else found
 
 
-def _import(module_name: str) -> Any:
+def _import(module_name: str, option: str) -> Any:
     try:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise
         raise InvalidInputError(
-            f"`--retriever`: there is no module {error.name!r}, neither in the current directory nor installed. "
+            f"`{option}`: there is no module {error.name!r}, neither in the current directory nor installed. "
             "Check its name, and from where you call."
         ) from None
 
 
-def _makes_a_retriever(found: object) -> bool:
+def _makes_one(found: object) -> bool:
     if isinstance(found, type):
         return True
     return inspect.isroutine(found) and not inspect.signature(found).parameters

@@ -4,9 +4,10 @@ from functools import partial
 
 from krag_eval.matching.batch import Batch
 from krag_eval.matching.containment import match_containment
+from krag_eval.matching.embedding import match_embedding
 from krag_eval.matching.equality import match_ids, match_texts
 from krag_eval.matching.matches import Matcher, Matches, merge
-from krag_eval.matching.rouge import match_rouge
+from krag_eval.matching.similar import match_rouge
 
 __all__ = ["MATCHERS", "Batch", "Matcher", "Matches", "find_matches"]
 
@@ -17,6 +18,7 @@ MATCHERS: dict[str, Matcher] = {
     "rouge1": partial(match_rouge, kind="rouge1"),
     "rouge2": partial(match_rouge, kind="rouge2"),
     "rougeL": partial(match_rouge, kind="rougeL"),
+    "embedding": match_embedding,
 }
 
 

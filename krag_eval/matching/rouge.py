@@ -44,11 +44,6 @@ def score(shared: IntArray, n_gold: IntArray, n_retrieved: IntArray, measure: st
     return np.divide(product, total, out=np.zeros_like(total), where=total > 0)
 
 
-def match_rouge(batch: Batch, kind: str) -> Found:
-    """Pairs whose ROUGE is at least the threshold of the settings."""
-    return pairs_above(batch, kind, batch.settings.thresholds[kind])
-
-
 def pairs_above(batch: Batch, kind: str, threshold: float) -> Found:
     """Pairs whose ROUGE is at least `threshold`; a text without tokens has no similarity to anything."""
     sketches = batch.sketches[UNIT_OF[kind]]

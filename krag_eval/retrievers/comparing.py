@@ -11,12 +11,12 @@ from krag_eval.checks import check_cut_offs, one_of
 from krag_eval.errors import InvalidInputError, MissingDependencyError, warn
 from krag_eval.evalset import DOC_KEY, LEVELS, Run, as_evalset
 from krag_eval.measurement import MetricFunction, choose_metrics
+from krag_eval.progress import ProgressHook
 from krag_eval.results import EvaluationResult
 from krag_eval.retrievers.krag_frames import is_krag_frame, read_krag_frame
 from krag_eval.run_evaluation import DOC_HIT, evaluate_run
 from krag_eval.runner import run_retriever
 from krag_eval.runner.asking import RetryOn
-from krag_eval.runner.progress import ProgressHook
 from krag_eval.settings import ScoringSettings, make_settings
 from krag_eval.shapes import describe_type
 

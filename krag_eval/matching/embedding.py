@@ -1,0 +1,78 @@
+"""Matching by embeddings: the cosine of two texts under the model of the settings.
+
+Each unique text is embedded once. A similarity is the cosine, rounded to six decimals and 0 where it is negative;
+equal normalised texts have 1. Of a pair's two vectors it follows without rounding on the way (see
+`krag_eval.embeddings.cosines`), so it does not depend on the other pairs. Six decimals are more than a model's last
+bits are worth, which may change with the texts that it was given together.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from krag_eval.columns import MISSING, FloatArray, IntArray
+from krag_eval.embedded_texts import EmbeddedTexts
+from krag_eval.errors import InvalidInputError
+from krag_eval.matching.batch import Batch
+from krag_eval.matching.found import Found
+
+_DECIMALS = 6
+_NO_SIMILARITY = -1.0
+
+
+def match_embedding(batch: Batch) -> Found:
+    """Pairs whose cosine is at least the threshold of the settings."""
+    return alike_pairs(batch, batch.settings.thresholds["embedding"])
+
+
+def alike_pairs(batch: Batch, threshold: float) -> Found:
+    """Pairs whose cosine is at least `threshold`; a text without a vector is similar to nothing."""
+    embedded = _model_of(batch)
+    rows = _rows(batch, embedded, np.arange(len(batch.unique_texts)))
+    found: list[Found] = []
+    for pairs in batch.pair_blocks():
+        similarity = _similarity(batch, embedded, rows, pairs.actual, pairs.predicted)
+        keep = similarity >= threshold
+        found.append(Found(pairs.actual[keep], pairs.predicted[keep], similarity[keep]))
+    return Found.of([f.actual for f in found], [f.predicted for f in found], [f.similarity for f in found])
+
+
+def only_alike(batch: Batch, found: Found, threshold: float) -> Found:
+    """Those of the pairs that another method found whose cosine is at least `threshold`, with their own similarity.
+
+    Only the texts of these pairs are embedded.
+    """
+    embedded = _model_of(batch)
+    texts = np.unique(np.concatenate([batch.texts.actual[found.actual], batch.texts.predicted[found.predicted]]))
+    rows = _rows(batch, embedded, texts)
+    keep = _similarity(batch, embedded, rows, found.actual, found.predicted) >= threshold
+    return Found(found.actual[keep], found.predicted[keep], found.similarity[keep])
+
+
+def _model_of(batch: Batch) -> EmbeddedTexts:
+    embedded = batch.settings.embedded
+    if embedded is None:
+        raise InvalidInputError("No embedding model was given. Give `embeddings`, or match by another method.")
+    return embedded
+
+
+def _rows(batch: Batch, embedded: EmbeddedTexts, texts: IntArray) -> IntArray:
+    """The row of each unique text among the vectors; `MISSING` for those that were not asked for or are empty."""
+    asked = [number for number in texts.tolist() if batch.normal_forms[number]]
+    rows = np.full(len(batch.unique_texts) + 1, MISSING)  # a missing text has the code -1: the last place
+    rows[asked] = embedded.rows_of([batch.unique_texts[number] for number in asked])
+    return rows
+
+
+def _similarity(
+    batch: Batch, embedded: EmbeddedTexts, rows: IntArray, actual: IntArray, predicted: IntArray
+) -> FloatArray:
+    """The similarity of each pair, from 0 to 1; below 0 where one of the two has no vector."""
+    left, right = rows[batch.texts.actual[actual]], rows[batch.texts.predicted[predicted]]
+    known = np.flatnonzero((left != MISSING) & (right != MISSING))
+    cosine = np.clip(np.round(embedded.cosines(left[known], right[known]), _DECIMALS), 0, 1)
+    forms = batch.normal_texts
+    cosine[forms.actual[actual[known]] == forms.predicted[predicted[known]]] = 1
+    similarity = np.full(len(actual), _NO_SIMILARITY)
+    similarity[known] = cosine
+    return similarity
