@@ -10,8 +10,9 @@ from typing import TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Before any test imports a framework: nothing that runs here reports home.
+# Before any test imports numpy or a framework: tests share the cores, and nothing that runs here reports home.
 os.environ.update(
+    OPENBLAS_NUM_THREADS="1",
     DO_NOT_TRACK="1",
     HAYSTACK_TELEMETRY_ENABLED="False",
     LANGSMITH_TRACING="false",
