@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from krag_eval import InvalidInputError
-from krag_eval.runner.syncing import SYNC_ROWS, Syncing
+from krag_eval.journal.syncing import SYNC_ROWS, Syncing
 from tests.journal_cases import Search, documents, query_ids, run
 
 

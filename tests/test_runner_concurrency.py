@@ -15,8 +15,8 @@ import pytest
 from krag_eval import read_run
 from krag_eval.evalset import Run
 from krag_eval.evalset.latency import Latency
+from krag_eval.progress import TerminalLine
 from krag_eval.runner import RunProgress, arun_retriever, run_retriever
-from krag_eval.runner.progress import TerminalLine
 from tests.runner_cases import EVALSET, FOUND, Unlucky, ids, many, search, search_later
 
 
@@ -128,13 +128,13 @@ def test_latency_is_measured_around_the_call_alone() -> None:
         time.sleep(0.02)
         return search(question)
 
-    run = run_retriever(slow, many(10), k=1, concurrency=2)
+    run = run_retriever(slow, many(100), k=1, concurrency=2)
     seconds = [row.seconds or 0.0 for row in run.rows.values()]
     assert min(seconds) >= 0.02
-    assert max(seconds) < 0.1  # the last one waited that long for a slot
+    assert max(seconds) < 1  # the last one waited that long for a slot
     assert run.latency == Latency.of(seconds)
     assert run.latency is not None
-    assert run.latency.n == 10
+    assert run.latency.n == 100
     assert run.latency.p50 <= run.latency.p95 <= run.latency.p99 <= run.latency.max
 
 

@@ -1,30 +1,21 @@
-"""The journal of a run while it is written: each row by one write, whatever happens to the process."""
+"""The journal of a run while it is written."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import stat
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset import RunRow
-from krag_eval.evalset.formats.journal import RUN_HEADER, is_torn_start, read_lines, seal
+from krag_eval.evalset.formats.journal import RUN_JOURNAL
+from krag_eval.journal import Journal as AppendOnly
 from krag_eval.runner.header import check_same
-from krag_eval.runner.locking import lock
-from krag_eval.runner.syncing import Syncing
-
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Journal:
-    """An append-only JSONL file with one row a question, open for writing by nobody else.
-
-    A row is handed to the system by a single `write`, so that killing the process loses nothing that was recorded; it
-    is on the disk after 64 rows or a second, so that a power cut loses no more than that.
+    """A journal with one row a question.
 
     Args:
         path: The file; its folder is created.
@@ -32,9 +23,6 @@ class Journal:
         resume: Go on with a file that is there; otherwise it is refused.
         retry_errors: Take rows that are errors out of the file, so that their questions are asked again.
         found: Called with each row that is already there.
-
-    Attributes:
-        header: The first row, which a resumed run keeps.
 
     Raises:
         InvalidInputError: The file cannot be written, is in use, damaged, of another run, or not to be resumed.
@@ -49,19 +37,36 @@ class Journal:
         retry_errors: bool = False,
         found: Callable[[RunRow], None],
     ) -> None:
-        self.path = Path(path)
-        self.header = dict(header)
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._handle = self._open()
-        except OSError as error:
-            raise self._unwritable(error) from error
-        try:
-            self._begin(resume, retry_errors, found)
-        except BaseException:
-            os.close(self._handle)
-            raise
-        self._syncing = Syncing(self._handle)
+        seen = set[str]()
+
+        def take(place: str, given: Mapping[str, Any]) -> bool:
+            row = _row_at(place, given)
+            if row.query_id in seen:
+                raise InvalidInputError(f"{place}: the query {row.query_id!r} stands twice.")
+            seen.add(row.query_id)
+            if row.error is not None and retry_errors:
+                return False
+            found(row)
+            return True
+
+        self._journal = AppendOnly(
+            path,
+            header,
+            RUN_JOURNAL,
+            resume=resume,
+            check=lambda where, there: check_same(where, there, header),
+            take=take,
+        )
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._journal.path
+
+    @property
+    def header(self) -> Mapping[str, Any]:
+        """The first row, which a resumed run keeps."""
+        return self._journal.header
 
     def append(self, row: RunRow) -> None:
         """Write a row.
@@ -69,10 +74,7 @@ class Journal:
         Raises:
             InvalidInputError: It cannot be written, for example because the disk is full; the rows before it stand.
         """
-        self._write(seal(row.to_dict()))
-        error = self._syncing.row_written()
-        if error is not None:
-            raise self._unwritable(error) from error
+        self._journal.append(row.to_dict())
 
     def close(self) -> None:
         """Put everything on the disk, and unlock the file.
@@ -80,116 +82,7 @@ class Journal:
         Raises:
             InvalidInputError: The disk does not take it.
         """
-        error = self._syncing.stop()
-        os.close(self._handle)
-        if error is not None:
-            raise self._unwritable(error) from error
-
-    def _open(self) -> int:
-        while True:
-            handle = os.open(self.path, _FLAGS, 0o666)
-            try:
-                self._check_regular(handle)
-                if not lock(handle):
-                    raise InvalidInputError(
-                        f"{self.path}: another run is writing to it. Wait for that one, or give another path."
-                    )
-                if os.path.samestat(os.fstat(handle), self.path.stat()):
-                    return handle
-                os.close(handle)  # somebody put another file in its place meanwhile
-            except BaseException:
-                os.close(handle)
-                raise
-
-    def _check_regular(self, handle: int) -> None:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise InvalidInputError(f"{self.path}: is no file that can be resumed. A journal must be a regular file.")
-
-    def _begin(self, resume: bool, retry_errors: bool, found: Callable[[RunRow], None]) -> None:
-        self._end = os.fstat(self._handle).st_size
-        if self._end and not resume:
-            raise InvalidInputError(
-                f"{self.path}: exists already, and is not to be resumed. Give another path, or remove the file; it is "
-                "never written over."
-            )
-        if self._end < 4096 and is_torn_start(self.path.read_bytes()):
-            self._cut(0)
-        if not self._end:
-            self._write(seal(self.header))
-            os.fsync(self._handle)
-            _sync_folder(self.path)
-            return
-        n_errors = self._read(found, retry_errors)
-        if n_errors:
-            self._leave_errors_out()
-
-    def _read(self, found: Callable[[RunRow], None], retry_errors: bool) -> int:
-        """Check every row and cut a torn end off; the number of errors to leave out."""
-        n_errors, seen, end, is_ended = 0, set[str](), 0, True
-        with self.path.open("rb") as file:
-            for line in read_lines(file, self.path):
-                end, is_ended = line.end, line.is_ended
-                if RUN_HEADER in line.row:
-                    if not seen:
-                        check_same(self.path, line.row, self.header)
-                        self.header = line.row
-                    continue
-                row = _row_at(line.place, line.row)
-                if row.query_id in seen:
-                    raise InvalidInputError(f"{line.place}: the query {row.query_id!r} stands twice.")
-                seen.add(row.query_id)
-                if row.error is not None and retry_errors:
-                    n_errors += 1
-                else:
-                    found(row)
-        self._cut(end)
-        if not is_ended:
-            self._write(b"\n")
-        return n_errors
-
-    def _leave_errors_out(self) -> None:
-        """Put a file without its errors in the place of the journal, whole or not at all."""
-        target = self.path.resolve()  # a link stays one
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with self.path.open("rb") as file, os.fdopen(handle, "wb") as kept:
-                for line in read_lines(file, self.path):
-                    if line.row.get("error") is None:
-                        kept.write(line.raw + b"\n")
-                kept.flush()
-                os.fsync(kept.fileno())
-            Path(temporary).chmod(stat.S_IMODE(os.fstat(self._handle).st_mode))
-            new = os.open(temporary, _FLAGS)
-            lock(new)
-            Path(temporary).replace(target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-        os.close(self._handle)
-        self._handle, self._end = new, os.fstat(new).st_size
-        _sync_folder(self.path)
-
-    def _write(self, data: bytes) -> None:
-        try:
-            written = os.write(self._handle, data)
-            while written < len(data):  # hardly ever: a disk that is about to be full
-                written += os.write(self._handle, data[written:])
-        except OSError as error:
-            with contextlib.suppress(OSError):  # then the part of a row that was written is cut off on resuming
-                self._cut(self._end)
-            raise self._unwritable(error) from error
-        self._end += len(data)
-
-    def _cut(self, end: int) -> None:
-        if os.fstat(self._handle).st_size != end:
-            os.ftruncate(self._handle, end)
-        self._end = end
-
-    def _unwritable(self, error: OSError) -> InvalidInputError:
-        return InvalidInputError(
-            f"{self.path}: cannot be written ({error.strerror or error}). The rows written so far stand: make room, "
-            "or check the folder, and run again to go on."
-        )
+        self._journal.close()
 
 
 def _row_at(place: str, row: Mapping[str, Any]) -> RunRow:
@@ -197,12 +90,3 @@ def _row_at(place: str, row: Mapping[str, Any]) -> RunRow:
         return RunRow.from_dict(row)
     except InvalidInputError as error:
         raise InvalidInputError(f"{place}: {error}") from None
-
-
-def _sync_folder(path: Path) -> None:
-    """Have the name of a new file on the disk too, where the system can do that."""
-    if os.name == "posix":
-        handle = os.open(path.resolve().parent, os.O_RDONLY)
-        with contextlib.suppress(OSError):  # not every file system takes it
-            os.fsync(handle)
-        os.close(handle)

@@ -12,11 +12,11 @@ from typing import Any
 
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset import EvalSet
+from krag_eval.progress import ProgressHook
 from krag_eval.runner.asking import Manner, ask_all
 from krag_eval.runner.calling import Caller, caller_of
 from krag_eval.runner.header import make_header
 from krag_eval.runner.plain import as_json
-from krag_eval.runner.progress import ProgressHook
 from krag_eval.runner.recording import Recorder
 from krag_eval.runner.threads import run_in_own_loop
 from krag_eval.shapes import describe_type

@@ -11,9 +11,9 @@ from krag_eval.errors import InvalidInputError
 from krag_eval.evalset import EvalSet, Run, RunRow
 from krag_eval.evalset.formats.journal import split_header
 from krag_eval.evalset.latency import Latency
+from krag_eval.progress import ProgressHook, RunProgress
 from krag_eval.runner.failures import RunStoppedError
 from krag_eval.runner.journal import Journal
-from krag_eval.runner.progress import ProgressHook, RunProgress
 from krag_eval.shapes import as_number
 
 # A share of fewer answers says little.

@@ -1,0 +1,7 @@
+"""Append-only files of what cost time or money to find out: one row a line, nothing lost, resumed at any time."""
+
+from krag_eval.journal.keyed import KeyedJournal
+from krag_eval.journal.lines import JournalKind, JournalLine, read_journal, read_lines, seal
+from krag_eval.journal.writing import Journal
+
+__all__ = ["Journal", "JournalKind", "JournalLine", "KeyedJournal", "read_journal", "read_lines", "seal"]

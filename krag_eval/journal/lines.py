@@ -1,0 +1,154 @@
+"""The lines of a journal: JSONL whose first row says how it was made, and whose rows each carry a checksum.
+
+A row is written whole or, if the process or the machine dies, is the torn end of the file: such an end is passed over.
+Damage with sound rows after it, and a row that was changed after it was written, are refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from krag_eval.errors import InvalidInputError
+
+_SEAL = re.compile(rb', "crc": "([0-9a-f]{8})"\}$')
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+@dataclass(frozen=True, slots=True)
+class JournalKind:
+    """What a journal is of.
+
+    Attributes:
+        header: The first key of the first row; its value is the version of the kind.
+        what: The thing that the journal is of, for messages: `"run"`.
+        version: The version that can be read and is written.
+    """
+
+    header: str
+    what: str
+    version: int = 1
+
+    @property
+    def start(self) -> bytes:
+        """What every journal of this kind begins with."""
+        return f'{{"{self.header}":'.encode()
+
+    def is_torn_start(self, content: bytes) -> bool:
+        """Whether this is the beginning of a journal whose first row was never finished."""
+        return b"\n" not in content and (content.startswith(self.start) or self.start.startswith(content))
+
+
+@dataclass(frozen=True, slots=True)
+class JournalLine:
+    """One sound row of a journal.
+
+    Attributes:
+        place: Where it stands, as `path:line`.
+        row: What it says, without its checksum.
+        raw: Its bytes, without the end of the line.
+        end: The number of bytes up to its end, with the end of the line where it has one.
+        is_ended: Whether the end of the line was written too.
+    """
+
+    place: str
+    row: dict[str, Any]
+    raw: bytes
+    end: int
+    is_ended: bool
+
+
+def seal(row: Mapping[str, Any]) -> bytes:
+    r"""The line to write, with its checksum; `row` is not empty.
+
+    >>> seal({"query_id": "q1", "retrieved": []})
+    b'{"query_id": "q1", "retrieved": [], "crc": "d6862753"}\n'
+    """
+    # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
+    body = _encode(row).encode("utf-8", "backslashreplace")
+    return b'%b, "crc": "%08x"}\n' % (body[:-1], zlib.crc32(body))
+
+
+def read_lines(lines: Iterable[bytes], path: str | os.PathLike[str], kind: JournalKind) -> Iterator[JournalLine]:
+    """The sound rows of a journal; what follows the last of them was torn and is passed over.
+
+    Raises:
+        InvalidInputError: A row is damaged or was changed, or the first one is no header.
+    """
+    end, torn, is_first = 0, None, True
+    for number, line in enumerate(lines, 1):
+        place, start, end = f"{path}:{number}", end, end + len(line)
+        raw = line.rstrip(b"\r\n")
+        if not raw.strip():
+            continue
+        row = _row_of(raw)
+        if row is None:
+            torn = torn or place
+            continue
+        if torn is not None:
+            raise InvalidInputError(
+                f"{torn}: the row is damaged, and sound rows follow it, so that the {kind.what} is not just cut short. "
+                "Restore the file, or take this line out if its question may be asked again."
+            )
+        if is_first:
+            _check_header(row, place, kind)
+        is_first = False
+        yield JournalLine(place, _unsealed(raw, row, place), raw, start + len(line), line.endswith(b"\n"))
+    if is_first:
+        raise InvalidInputError(
+            f"{path}:1: is no journal of a {kind.what}. Its first row must say how the {kind.what} was made."
+        )
+
+
+def read_journal(path: str | os.PathLike[str], kind: JournalKind) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of a journal, its header first, each with its place as `path:line` and without its checksum.
+
+    Raises:
+        InvalidInputError: The file cannot be opened, or a row is damaged or was changed.
+    """
+    try:
+        file = Path(path).open("rb")  # noqa: SIM115 - the generator below closes it
+    except OSError as error:
+        raise InvalidInputError(f"{path}: cannot be read ({error.strerror or error}). Check the path.") from error
+    with file:
+        for line in read_lines(file, path, kind):
+            yield line.place, line.row
+
+
+def _row_of(raw: bytes) -> dict[str, Any] | None:
+    """The row, or None where the line is no JSON object: torn, or overwritten."""
+    try:
+        row = json.loads(raw.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _check_header(row: Mapping[str, Any], place: str, kind: JournalKind) -> None:
+    if kind.header not in row:
+        raise InvalidInputError(
+            f"{place}: is no journal of a {kind.what}, whose first row says how the {kind.what} was made. "
+            "Give another path."
+        )
+    if row[kind.header] != kind.version:
+        raise InvalidInputError(
+            f"{place}: the journal has version {row[kind.header]!r:.20}, and only version {kind.version} can be "
+            "read here. Use the version of krag-eval that wrote it."
+        )
+
+
+def _unsealed(raw: bytes, row: dict[str, Any], place: str) -> dict[str, Any]:
+    seal_ = _SEAL.search(raw)
+    if seal_ is None or int(seal_[1], 16) != zlib.crc32(raw[: seal_.start()] + b"}"):
+        raise InvalidInputError(
+            f"{place}: the checksum of the row is {'wrong' if seal_ else 'missing'}: it was changed after it was "
+            "written. Restore the file, or take this line out if its question may be asked again."
+        )
+    del row["crc"]
+    return row
