@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from krag_eval.columns import FloatArray
+from krag_eval.columns import FloatArray, IntArray
 
 # Each purpose has a stream of its own, so that none depends on what was drawn for another.
 _RESAMPLES, _SIGNS = 0, 1
@@ -28,15 +28,16 @@ def resampled_sums(whole: FloatArray, rounds: int, seed: int, *, draws_at_once: 
     """
     n = len(whole)
     bits = _stream(seed, _RESAMPLES)
+    different, number = _different_rows(whole)
     sums = np.empty((rounds, whole.shape[1]))
     for start, stop in _blocks(rounds, n, draws_at_once):
         # The upper 53 bits as a number from 0 to 1, times n: below n, and each row equally likely to 1 in 2^53 / n.
         uniform = (bits.random_raw((stop - start) * n) >> np.uint64(11)).astype(np.float64)
-        rows = (uniform * (n * 2.0**-53)).astype(np.int64).reshape(-1, n)
-        times = np.empty((stop - start, n))
-        for place, drawn in enumerate(rows):
-            times[place] = np.bincount(drawn, minlength=n)
-        sums[start:stop] = times @ whole
+        drawn = number[(uniform * (n * 2.0**-53)).astype(np.int64)].reshape(-1, n)
+        times = np.empty((stop - start, len(different)))
+        for place, row_numbers in enumerate(drawn):
+            times[place] = np.bincount(row_numbers, minlength=len(different))
+        sums[start:stop] = times @ different
     return sums
 
 
@@ -56,12 +57,26 @@ def signed_sums(whole: FloatArray, rounds: int, seed: int, *, draws_at_once: int
     bits = _stream(seed, _SIGNS)
     words = -(-n // 64)
     total = whole.sum(axis=0)
+    different, number = _different_rows(whole)
+    together = np.argsort(number, kind="stable")
+    first = np.searchsorted(number[together], np.arange(len(different)))
     sums = np.empty((rounds, whole.shape[1]))
     for start, stop in _blocks(rounds, n, draws_at_once):
         drawn = bits.random_raw((stop - start) * words).astype("<u8").view(np.uint8).reshape(stop - start, -1)
-        plus = np.unpackbits(drawn, axis=1, count=n, bitorder="little").astype(np.float64)
-        sums[start:stop] = 2 * (plus @ whole) - total
+        plus = np.unpackbits(drawn, axis=1, count=n, bitorder="little")[:, together]
+        times = np.add.reduceat(plus, first, axis=1, dtype=np.float64)
+        sums[start:stop] = 2 * (times @ different) - total
     return sums
+
+
+def _different_rows(whole: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Each different row once, and for every row which of them it is.
+
+    Many queries have the same values. Exact sums do not care whether equal rows are added or counted, and products of
+    small matrices do not start threads, which cost more than they bring on a busy machine.
+    """
+    different, number = np.unique(whole, axis=0, return_inverse=True)
+    return different, number.reshape(-1).astype(np.int64)
 
 
 def _stream(seed: int, purpose: int) -> np.random.PCG64:
