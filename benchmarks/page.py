@@ -59,6 +59,11 @@ In long runs of one letter no filter can tell texts apart; what is left is what 
     "sweep": """\
 `evaluate` with a threshold of 0.3 finds every similarity from there on: all that a sweep from 0.3 to 0.9 needs.
 """,
+    "answers": """\
+From two lists of strings to the dict of means, with refusals and empty answers told apart. What is "together" is one
+call; rouge_score scores a sample, in proportion, each pair by itself. Its values of the sample are ours to the last
+bit, or the run stops.
+""",
     "growth": """\
 Ours against ourselves. "Pairs": 100 ranks instead of 10 from the same corpus, the added ones matching hardly
 anything; "pairs and matches": ten times the matches with them. "Queries": the corpus grows along. "Unique text": as
@@ -79,6 +84,10 @@ in-memory retriever returns ten documents of 150 letters each with a score and m
 Each in a process of its own. From results: statistics and what became of the misses. From runs: scoring too. With
 slices: the same over again for five types of questions. How well the statistics hold is in
 [statistics.md](statistics.md).
+""",
+    "report": """\
+The page of two runs whose texts of about 300 characters are nearly all different. "Opened": from the address to the
+list drawn, best of three, where Chromium and playwright are installed.
 """,
     "import": "`python -X importtime`, the best of five.\n",
 }

@@ -11,7 +11,21 @@ import sys
 import time
 from dataclasses import replace
 
-from benchmarks import comparing, containment, growth, ids, imports, korean, memory, page, rouge, runner, sweep
+from benchmarks import (
+    answers,
+    comparing,
+    containment,
+    growth,
+    ids,
+    imports,
+    korean,
+    memory,
+    page,
+    report_load,
+    rouge,
+    runner,
+    sweep,
+)
 from benchmarks.harness import HEADINGS, CheckError, Row, Topic
 
 TOPICS: dict[str, Topic] = {
@@ -20,11 +34,13 @@ TOPICS: dict[str, Topic] = {
     "ids": ids.run,
     "containment": containment.run,
     "sweep": sweep.run,
+    "answers": answers.run,
     "growth": growth.run,
     "memory": memory.run,
     "long": memory.run_long,
     "runner": runner.run,
     "compare": comparing.run,
+    "report": report_load.run,
     "import": imports.run,
 }
 _WIDTHS = (72, 42, 10, 10, 10, 15, 7)

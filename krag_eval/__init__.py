@@ -18,7 +18,11 @@ from krag_eval.errors import (
     UnknownMetricError,
 )
 from krag_eval.evaluation import evaluate, evaluate_all, evaluate_ids
-from krag_eval.evaluators import OfflineRetrievalEvaluators, RougeOfflineRetrievalEvaluators
+from krag_eval.evaluators import (
+    EmbeddingRougeOfflineRetrievalEvaluators,
+    OfflineRetrievalEvaluators,
+    RougeOfflineRetrievalEvaluators,
+)
 from krag_eval.explanation import Explanation
 from krag_eval.judgments import Judgments
 from krag_eval.metrics import FURTHER_METRICS, METRICS
@@ -32,8 +36,11 @@ from krag_eval.text import normalize
 from krag_eval.tokenizers import TOKENIZERS, Tokenizer
 
 if _typing.TYPE_CHECKING:
+    from krag_eval.answers import ANSWER_METRICS, AnswerPairs, AnswerResult, AnswerRow, evaluate_answers
+    from krag_eval.bench import Bench, run_bench
     from krag_eval.calibration import Calibration, calibrate
     from krag_eval.comparison import Comparison, compare
+    from krag_eval.context_judge import ContextResult, ContextRow, judge_contexts
     from krag_eval.diagnosis import Diagnosis, Miss, diagnose
     from krag_eval.doctor import DoctorReport, apply_labels, examine, write_queue
     from krag_eval.evalset import (
@@ -58,9 +65,12 @@ if _typing.TYPE_CHECKING:
         write_run,
     )
     from krag_eval.gate import GateReport, Policy, assert_retrieval, check_gate, read_policy
+    from krag_eval.generation import GeneratedEvalSet, GenerationReport, generate_evalset
     from krag_eval.intervals import intervals_of
+    from krag_eval.language_model import LanguageModel, ModelSetupError, NoAnswerError, as_language_model
     from krag_eval.live import Departure, LiveCounters, LiveScorer, RetrievalSink, ScoredRetrieval
     from krag_eval.no_answer import NoAnswerCurve, no_answer_curve
+    from krag_eval.report import Report, build_report, write_report
     from krag_eval.retrievers import RetrieverScores, evaluate_retrievers
     from krag_eval.rows import to_deepeval_rows, to_ragas_rows
     from krag_eval.run_evaluation import evaluate_run
@@ -69,16 +79,24 @@ if _typing.TYPE_CHECKING:
     from krag_eval.verification import Verification, verify
 
 __all__ = [
+    "ANSWER_METRICS",
     "FURTHER_METRICS",
     "METRICS",
     "TOKENIZERS",
+    "AnswerPairs",
+    "AnswerResult",
+    "AnswerRow",
     "AveragingMethod",
+    "Bench",
     "Calibration",
     "Comparison",
+    "ContextResult",
+    "ContextRow",
     "Departure",
     "Diagnosis",
     "DoctorReport",
     "Document",
+    "EmbeddingRougeOfflineRetrievalEvaluators",
     "EvalSet",
     "EvaluationCallback",
     "EvaluationResult",
@@ -86,24 +104,30 @@ __all__ = [
     "Explanation",
     "Finding",
     "GateReport",
+    "GeneratedEvalSet",
+    "GenerationReport",
     "InvalidInputError",
     "Judgments",
     "KragDocument",
     "KragEvalError",
     "KragEvalWarning",
+    "LanguageModel",
     "Latency",
     "LiveCounters",
     "LiveScorer",
     "MatchingCriteria",
     "Miss",
     "MissingDependencyError",
+    "ModelSetupError",
     "NoAnswerCurve",
+    "NoAnswerError",
     "OfflineRetrievalEvaluators",
     "Policy",
     "QueryResult",
     "Question",
     "RAGEvaluator",
     "ReanchorReport",
+    "Report",
     "RetrievalSink",
     "RetrieverScores",
     "RougeOfflineRetrievalEvaluators",
@@ -124,7 +148,9 @@ __all__ = [
     "arun_retriever",
     "as_document",
     "as_evalset",
+    "as_language_model",
     "assert_retrieval",
+    "build_report",
     "calibrate",
     "check_gate",
     "compare",
@@ -133,12 +159,15 @@ __all__ = [
     "evalset_to_rows",
     "evaluate",
     "evaluate_all",
+    "evaluate_answers",
     "evaluate_ids",
     "evaluate_retrievers",
     "evaluate_run",
     "evaluate_stream",
     "examine",
+    "generate_evalset",
     "intervals_of",
+    "judge_contexts",
     "no_answer_curve",
     "normalize",
     "read_corpus",
@@ -146,6 +175,7 @@ __all__ = [
     "read_policy",
     "read_run",
     "reanchor",
+    "run_bench",
     "run_retriever",
     "stream_pairs",
     "sweep",
@@ -155,11 +185,29 @@ __all__ = [
     "verify",
     "write_evalset",
     "write_queue",
+    "write_report",
     "write_run",
 ]
 
 # Loaded when they are first asked for: who only scores lists does not pay for files, threads and processes.
 _LAZY = {
+    "Bench": "bench",
+    "run_bench": "bench",
+    "judge_contexts": "context_judge",
+    "ContextRow": "context_judge",
+    "ContextResult": "context_judge",
+    "GeneratedEvalSet": "generation",
+    "GenerationReport": "generation",
+    "generate_evalset": "generation",
+    "LanguageModel": "language_model",
+    "ModelSetupError": "language_model",
+    "NoAnswerError": "language_model",
+    "as_language_model": "language_model",
+    "evaluate_answers": "answers",
+    "AnswerRow": "answers",
+    "AnswerResult": "answers",
+    "AnswerPairs": "answers",
+    "ANSWER_METRICS": "answers",
     "validate": "evalset",
     "reanchor": "evalset",
     "ReanchorReport": "evalset",
@@ -203,6 +251,9 @@ _LAZY = {
     "Miss": "diagnosis",
     "Diagnosis": "diagnosis",
     "evaluate_run": "run_evaluation",
+    "Report": "report",
+    "build_report": "report",
+    "write_report": "report",
     "Departure": "live",
     "LiveCounters": "live",
     "LiveScorer": "live",

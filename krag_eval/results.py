@@ -211,8 +211,9 @@ class EvaluationResult:
             InvalidInputError: The result was streamed and kept no documents, the file is there, or cannot be written.
             MissingDependencyError: A package is not installed.
         """
-        from krag_eval.report import build_report, write_report
+        from krag_eval.report import build_report, check_target, write_report
 
+        check_target(path, format, force)  # before the work
         return write_report(build_report({"result": self}, evalset, title=title), path, format=format, force=force)
 
     def cells(self) -> dict[str, list[str]]:

@@ -58,6 +58,10 @@ _WORDS = {
     "document of `predicted`": "document of the run",
     "which match_method=": "which --match ",
     "missing='empty'": "--missing empty",
+    "with force=True": "with --force",
+    "Give a model as `llm`, or questions as `evalset`.": "Name a model with --llm, or give questions with --evalset.",
+    "Give `corpus`, or an `evalset`.": "Give them with --corpus, or questions with --evalset.",
+    "or give a `format` of": "or give a `--format` of",
 }
 
 

@@ -8,14 +8,37 @@ from typing import Annotated
 import typer
 
 from krag_eval import __version__
+from krag_eval.cli.bench import bench
 from krag_eval.cli.compare import compare
 from krag_eval.cli.convert import parse_columns, run_convert
 from krag_eval.cli.demo import run_demo
 from krag_eval.cli.doctor import doctor
-from krag_eval.cli.evaluate import parse_cut_offs, parse_names, parse_threshold, run_evaluate
+from krag_eval.cli.evaluate import parse_cut_offs, parse_names, run_evaluate
 from krag_eval.cli.gate import gate
+from krag_eval.cli.generate import generate
 from krag_eval.cli.reanchor import reanchor
+from krag_eval.cli.report import report
 from krag_eval.cli.run import run_run
+from krag_eval.cli.scoring_options import (
+    Containment,
+    DocKey,
+    EmbeddingPrefix,
+    Embeddings,
+    Gain,
+    GradeKey,
+    IdKey,
+    Level,
+    Match,
+    PrecisionDenominator,
+    Proxy,
+    RawText,
+    RougeMeasure,
+    SimilarityThreshold,
+    Threshold,
+    Tokenizer,
+    UseStemmer,
+    scoring_settings,
+)
 from krag_eval.cli.validate import validate
 from krag_eval.cli.verify import verify
 
@@ -47,33 +70,25 @@ def krag_eval(
 def evaluate(
     evalset: Annotated[Path, typer.Argument(metavar="EVALSET", help="Questions with their gold documents, JSONL.")],
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="What retrievers returned, JSONL.")],
-    match: Annotated[
-        str,
-        typer.Option(
-            help="id, text, containment, rouge1, rouge2, rougeL; several with commas: the first that holds wins."
-        ),
-    ] = "id",
+    match: Match = "id",
     k: Annotated[str, typer.Option("--k", "-k", help="Cut-offs, with commas; `all` for every rank.")] = "1,3,5,10",
     metrics: Annotated[str | None, typer.Option(help="Names with commas; all by default.")] = None,
-    threshold: Annotated[
-        str, typer.Option(help="ROUGE from which two texts match, 0 to 1; or one a method, as rouge1=0.6,rougeL=0.5.")
-    ] = "0.5",
-    rouge_measure: Annotated[str, typer.Option(help="fmeasure, recall (of the gold text) or precision.")] = "fmeasure",
-    containment: Annotated[str, typer.Option(help="either, gold_in_retrieved or retrieved_in_gold.")] = "either",
-    tokenizer: Annotated[str, typer.Option(help="words, rouge_score, characters, whitespace or kiwi.")] = "words",
-    use_stemmer: Annotated[bool, typer.Option("--use-stemmer", help="Porter's stemmer on ASCII tokens.")] = False,
-    raw_text: Annotated[bool, typer.Option("--raw-text", help="Compare texts as they are, not normalised.")] = False,
-    level: Annotated[
-        str, typer.Option(help="chunk, or document: score by the documents that chunks come from.")
-    ] = "chunk",
-    doc_key: Annotated[str, typer.Option(help="The metadata key of document ids.")] = "doc_id",
-    proxy: Annotated[
-        bool, typer.Option("--proxy", help="Let doc_hit stand in for recall where gold chunks are not known.")
-    ] = False,
-    id_key: Annotated[str | None, typer.Option(help="Read ids from the metadata under this key alone.")] = None,
-    grade_key: Annotated[str, typer.Option(help="Read grades from the metadata under this key.")] = "relevance",
-    precision_denominator: Annotated[str, typer.Option(help="retrieved, or k as TREC does.")] = "retrieved",
-    gain: Annotated[str, typer.Option(help="exponential (2^grade - 1) or linear.")] = "exponential",
+    threshold: Threshold = None,
+    rouge_measure: RougeMeasure = "fmeasure",
+    containment: Containment = "either",
+    tokenizer: Tokenizer = "words",
+    use_stemmer: UseStemmer = False,
+    raw_text: RawText = False,
+    embeddings: Embeddings = None,
+    embedding_prefix: EmbeddingPrefix = "",
+    similarity_threshold: SimilarityThreshold = None,
+    level: Level = "chunk",
+    doc_key: DocKey = "doc_id",
+    proxy: Proxy = False,
+    id_key: IdKey = None,
+    grade_key: GradeKey = "relevance",
+    precision_denominator: PrecisionDenominator = "retrieved",
+    gain: Gain = "exponential",
     intervals: Annotated[
         bool, typer.Option("--intervals", help="Show the 95 % interval of every value. Needs scipy (extra stats).")
     ] = False,
@@ -94,17 +109,22 @@ def evaluate(
         doc_key=doc_key,
         proxy=proxy,
         intervals=intervals,
-        match_method=parse_names(match) or [],
-        threshold=parse_threshold(threshold),
-        rouge_measure=rouge_measure,
-        containment=containment,
-        tokenizer=tokenizer,
-        use_stemmer=use_stemmer,
-        id_key=id_key,
-        grade_key=grade_key,
-        precision_denominator=precision_denominator,
-        gain=gain,
-        **({"normalize": None} if raw_text else {}),
+        **scoring_settings(
+            match=match,
+            threshold=threshold,
+            rouge_measure=rouge_measure,
+            containment=containment,
+            tokenizer=tokenizer,
+            use_stemmer=use_stemmer,
+            raw_text=raw_text,
+            embeddings=embeddings,
+            embedding_prefix=embedding_prefix,
+            similarity_threshold=similarity_threshold,
+            id_key=id_key,
+            grade_key=grade_key,
+            precision_denominator=precision_denominator,
+            gain=gain,
+        ),
     )
 
 
@@ -200,11 +220,14 @@ def convert(
 
 
 app.command()(compare)
+app.command()(report)
 app.command()(gate)
 app.command()(validate)
 app.command()(reanchor)
 app.command()(doctor)
 app.command()(verify)
+app.command()(generate)
+app.command()(bench)
 
 
 @app.command()

@@ -10,13 +10,32 @@ from typing import Annotated
 import typer
 
 from krag_eval import InvalidInputError
-from krag_eval.cli.evaluate import parse_cut_offs, parse_names, parse_threshold, run_name
+from krag_eval.cli.evaluate import parse_cut_offs, parse_names, run_name
+from krag_eval.cli.scoring_options import (
+    Containment,
+    DocKey,
+    EmbeddingPrefix,
+    Embeddings,
+    Gain,
+    GradeKey,
+    IdKey,
+    Level,
+    Match,
+    PrecisionDenominator,
+    Proxy,
+    RawText,
+    RougeMeasure,
+    SimilarityThreshold,
+    Threshold,
+    Tokenizer,
+    UseStemmer,
+    scoring_settings,
+)
 from krag_eval.cli.tables import console, notes
 from krag_eval.comparison import compare as compare_runs
 from krag_eval.errors import KragEvalWarning, did_you_mean
-from krag_eval.evalset import Run, read_evalset, read_run
+from krag_eval.evalset import EvalSet, Run, read_evalset, read_run
 from krag_eval.files import write_atomically
-from krag_eval.text import normalize
 
 
 def compare(
@@ -45,47 +64,36 @@ def compare(
     missing: Annotated[
         str, typer.Option(help="refuse runs that lack rows which others have, or take these as empty.")
     ] = "refuse",
-    match: Annotated[
-        str,
-        typer.Option(
-            help="id, text, containment, rouge1, rouge2, rougeL; several with commas: the first that holds wins."
-        ),
-    ] = "id",
-    threshold: Annotated[
-        str, typer.Option(help="ROUGE from which two texts match, 0 to 1; or one a method, as rouge1=0.6,rougeL=0.5.")
-    ] = "0.5",
-    rouge_measure: Annotated[str, typer.Option(help="fmeasure, recall (of the gold text) or precision.")] = "fmeasure",
-    containment: Annotated[str, typer.Option(help="either, gold_in_retrieved or retrieved_in_gold.")] = "either",
-    tokenizer: Annotated[str, typer.Option(help="words, rouge_score, characters, whitespace or kiwi.")] = "words",
-    use_stemmer: Annotated[bool, typer.Option("--use-stemmer", help="Porter's stemmer on ASCII tokens.")] = False,
-    raw_text: Annotated[bool, typer.Option("--raw-text", help="Compare texts as they are, not normalised.")] = False,
-    level: Annotated[
-        str, typer.Option(help="chunk, or document: score by the documents that chunks come from.")
-    ] = "chunk",
-    doc_key: Annotated[str, typer.Option(help="The metadata key of document ids.")] = "doc_id",
-    proxy: Annotated[
-        bool, typer.Option("--proxy", help="Let doc_hit stand in for recall where gold chunks are not known.")
-    ] = False,
-    id_key: Annotated[str | None, typer.Option(help="Read ids from the metadata under this key alone.")] = None,
-    grade_key: Annotated[str, typer.Option(help="Read grades from the metadata under this key.")] = "relevance",
-    precision_denominator: Annotated[str, typer.Option(help="retrieved, or k as TREC does.")] = "retrieved",
-    gain: Annotated[str, typer.Option(help="exponential (2^grade - 1) or linear.")] = "exponential",
+    match: Match = "id",
+    threshold: Threshold = None,
+    rouge_measure: RougeMeasure = "fmeasure",
+    containment: Containment = "either",
+    tokenizer: Tokenizer = "words",
+    use_stemmer: UseStemmer = False,
+    raw_text: RawText = False,
+    embeddings: Embeddings = None,
+    embedding_prefix: EmbeddingPrefix = "",
+    similarity_threshold: SimilarityThreshold = None,
+    level: Level = "chunk",
+    doc_key: DocKey = "doc_id",
+    proxy: Proxy = False,
+    id_key: IdKey = None,
+    grade_key: GradeKey = "relevance",
+    precision_denominator: PrecisionDenominator = "retrieved",
+    gain: Gain = "exponential",
     json_out: Annotated[
         Path | None, typer.Option("--json", help="Write the comparison as JSON; `-` prints it instead of the tables.")
     ] = None,
 ) -> None:
     """Is one run better than another, and where not? Differences with intervals, tests, slices and causes."""
     questions = read_evalset(evalset, id_key=id_key, grade_key=grade_key)
-    read: dict[str, Run] = {}
-    for path in runs:
-        name = run_name(path, read)
-        read[name] = read_run(path, questions, name=name, id_key=id_key)
+    read = read_runs(runs, questions, id_key)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", KragEvalWarning)
         comparison = compare_runs(
             read,
             questions,
-            baseline=None if baseline is None else _named(baseline, list(read), runs),
+            baseline=None if baseline is None else named_run(baseline, list(read), runs),
             k=parse_cut_offs(k),
             metrics=None if metrics == "all" else parse_names(metrics),
             by=parse_names(by),
@@ -98,17 +106,22 @@ def compare(
             level=level,
             doc_key=doc_key,
             proxy=proxy,
-            match_method=parse_names(match) or [],
-            threshold=parse_threshold(threshold),
-            rouge_measure=rouge_measure,
-            containment=containment,
-            tokenizer=tokenizer,
-            use_stemmer=use_stemmer,
-            id_key=id_key,
-            grade_key=grade_key,
-            precision_denominator=precision_denominator,
-            gain=gain,
-            normalize=None if raw_text else normalize,
+            **scoring_settings(
+                match=match,
+                threshold=threshold,
+                rouge_measure=rouge_measure,
+                containment=containment,
+                tokenizer=tokenizer,
+                use_stemmer=use_stemmer,
+                raw_text=raw_text,
+                embeddings=embeddings,
+                embedding_prefix=embedding_prefix,
+                similarity_threshold=similarity_threshold,
+                id_key=id_key,
+                grade_key=grade_key,
+                precision_denominator=precision_denominator,
+                gain=gain,
+            ),
         )
     for message in dict.fromkeys(str(warning.message) for warning in caught):
         notes().print(message, markup=False)
@@ -121,7 +134,16 @@ def compare(
     console().print(repr(comparison), markup=False, soft_wrap=True)
 
 
-def _named(baseline: str, names: Sequence[str], paths: Sequence[Path]) -> str:
+def read_runs(paths: Sequence[Path], questions: EvalSet, id_key: str | None) -> dict[str, Run]:
+    """The runs of these files, each under a name of its own."""
+    read: dict[str, Run] = {}
+    for path in paths:
+        name = run_name(path, read)
+        read[name] = read_run(path, questions, name=name, id_key=id_key)
+    return read
+
+
+def named_run(baseline: str, names: Sequence[str], paths: Sequence[Path]) -> str:
     """The name of the run that is meant by its name or by its file."""
     for name, path in zip(names, paths, strict=True):
         if baseline in (name, str(path), path.name):

@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
 
@@ -16,6 +16,7 @@ from krag_eval.errors import KragEvalWarning
 from krag_eval.evalset import Run, read_evalset, read_run
 from krag_eval.files import write_atomically
 from krag_eval.settings import ScoringSettings
+from krag_eval.thresholds import USUAL_THRESHOLDS
 
 _OUTER_COMMA = re.compile(r",(?![^()]*\))")  # not those between parentheses, as in rbp(p=0.5)
 
@@ -34,8 +35,10 @@ def parse_cut_offs(text: str) -> list[int | str | None]:
         raise InvalidInputError(f"`--k` must be integers with commas, such as 1,5,10, got {text!r}.") from None
 
 
-def parse_threshold(text: str) -> float | dict[str, float]:
-    """`0.5` as a number, `rouge1=0.6,rougeL=0.5` as one a method."""
+def parse_threshold(text: str | None) -> float | Mapping[str, float]:
+    """`0.5` as a number, `rouge1=0.6,rougeL=0.5` as one a method; None is the default of each."""
+    if text is None:
+        return USUAL_THRESHOLDS
     try:
         if "=" not in text:
             return float(text)

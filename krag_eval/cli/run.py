@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NoReturn
 
-import rich.progress as bars
 import typer
 
 from krag_eval import InvalidInputError, read_evalset
+from krag_eval.cli.bars import Bars
 from krag_eval.cli.loading import load_retriever
 from krag_eval.cli.tables import console, notes
 from krag_eval.files import write_atomically
-from krag_eval.runner import RunProgress
 from krag_eval.runner.recording import Recorder
 from krag_eval.runner.running import plan_run
 
@@ -37,7 +34,7 @@ def run_run(
     try:
         questions = read_evalset(evalset)
         found = load_retriever(retriever)
-        with _Bar() as bar:
+        with Bars() as bars:
             plan = plan_run(
                 found,
                 questions,
@@ -45,7 +42,7 @@ def run_run(
                 name=name or retriever.partition(":")[2],
                 parameters=parse_parameters(parameters),
                 journal=out,
-                progress=bar.show,
+                progress=bars.show,
                 **options,
             )
             # The rows are in the file: they need not be in memory too.
@@ -111,39 +108,3 @@ def _print(summary: Mapping[str, Any], recorder: Recorder) -> None:
         lines.insert(1, f"First error: {recorder.first_error}")
     for line in [*lines, f"Score it with: {summary['score']}"]:
         console().print(line, markup=False, soft_wrap=True)
-
-
-class _Bar:
-    """A progress bar on stderr with rate, errors and time left; nothing where that is no terminal."""
-
-    def __init__(self) -> None:
-        self._bar = bars.Progress(
-            bars.TextColumn("{task.description}", markup=False),
-            bars.BarColumn(),
-            bars.MofNCompleteColumn(),
-            bars.TextColumn("{task.fields[rate]}"),
-            bars.TextColumn("{task.fields[errors]}"),
-            bars.TimeRemainingColumn(),
-            console=notes(),
-            # Also where FORCE_COLOR makes rich take a pipe for a terminal.
-            disable=not sys.stderr.isatty(),
-        )
-        self._task: bars.TaskID | None = None
-
-    def __enter__(self) -> _Bar:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
-
-    def show(self, progress: RunProgress) -> None:
-        if self._bar.disable:
-            return
-        if self._task is None:
-            self._task = self._bar.add_task(progress.name, total=progress.total, rate="", errors="")
-        rate = "" if progress.rate is None else f"{progress.rate:,.1f}/s"
-        errors = f"{progress.errors:,} error{'' if progress.errors == 1 else 's'}"
-        self._bar.update(self._task, completed=progress.done, rate=rate, errors=errors)

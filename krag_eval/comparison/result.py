@@ -159,8 +159,9 @@ class Comparison:
             InvalidInputError: The file is there, or cannot be written.
             MissingDependencyError: A package of the extra `report` is not installed.
         """
-        from krag_eval.report import build_report, write_report
+        from krag_eval.report import build_report, check_target, write_report
 
+        check_target(path, format, force)  # before the work
         by = list(dict.fromkeys(row.field for row in self.slices if row.field is not None))
         report = build_report(self.results, self.evalset, title=title, by=by, comparison=self)
         return write_report(report, path, format=format, force=force)

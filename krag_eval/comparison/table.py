@@ -24,14 +24,18 @@ def describe(comparison: Comparison) -> str:
     lines = []
     for system in comparison.systems:
         lines += [*_system(comparison, system), ""]
-    level = 1 - comparison.confidence
-    lines += _wrap(
+    lines += _wrap(how_tested(comparison))
+    return "\n".join([*lines, comparison.signature])
+
+
+def how_tested(comparison: Comparison) -> str:
+    """What the intervals and p-values are, in words."""
+    return (
         f"{_percent(comparison.confidence)} intervals from {comparison.n_bootstrap} resamples. p: two-sided "
         f"randomisation test ({comparison.n_randomisation} rounds unless exact), adjusted by Holm (number of "
-        f"tests: {comparison.rows[0].n_tests}; in slices: all by the field), significant up to {level:.4g}. "
-        f"+/=/-: queries won, tied and lost. Seed {comparison.seed}."
+        f"tests: {comparison.rows[0].n_tests}; in slices: all by the field), significant up to "
+        f"{1 - comparison.confidence:.4g}. +/=/-: queries won, tied and lost. Seed {comparison.seed}."
     )
-    return "\n".join([*lines, comparison.signature])
 
 
 def _system(comparison: Comparison, system: str) -> Iterator[str]:
@@ -78,12 +82,13 @@ def _verdicts(rows: Sequence[ComparisonRow]) -> Iterator[str]:
     for outcome in Outcome:
         for row in rows:
             if row.outcome is outcome:
-                said.setdefault(row.verdict, []).append(row.key + _remark(row))
+                said.setdefault(row.verdict, []).append(row.key + remark(row))
     for verdict, keys in said.items():
         yield from _wrap(f"{verdict}: {', '.join(keys)}", _GAP)
 
 
-def _remark(row: ComparisonRow) -> str:
+def remark(row: ComparisonRow) -> str:
+    """What the verdict alone does not say, in parentheses; empty where there is nothing."""
     if row.outcome is Outcome.UNRESOLVED and row.p is not None and row.p <= 1 - row.confidence:
         return f" (p {row.p:.3f} as the only test)"
     if row.outcome is Outcome.UNRESOLVED and row.resolvable is not None:
@@ -98,17 +103,21 @@ def _slices(comparison: Comparison, system: str) -> Iterator[str]:
     worst = comparison.worst_slices.get(system)
     if worst is None:
         return
-    surely = "" if (worst.gain_at_most or 0) < 0 else ", not surely a loss"
-    yield from _wrap(
-        f"worst slice: {_label(worst, with_field=True)} ({_queries(worst.n)}): {worst.key} "
-        f"{format_difference(worst.difference)} "
-        f"({format_difference(worst.low)} to {format_difference(worst.high)}){surely}",
-        _GAP,
-    )
+    yield from _wrap(describe_worst(worst), _GAP)
     for field in dict.fromkeys(row.field for row in comparison.slices):
         rows = [r for r in comparison.slices if (r.system, r.key, r.field) == (system, worst.key, field)]
         yield from _wrap(f"{worst.key} by {field}:", _GAP)
         yield from _table([_label(row) for row in rows], rows)
+
+
+def describe_worst(worst: ComparisonRow) -> str:
+    """The worst slice of a system, in words."""
+    surely = "" if (worst.gain_at_most or 0) < 0 else ", not surely a loss"
+    return (
+        f"worst slice: {_label(worst, with_field=True)} ({_queries(worst.n)}): {worst.key} "
+        f"{format_difference(worst.difference)} "
+        f"({format_difference(worst.low)} to {format_difference(worst.high)}){surely}"
+    )
 
 
 def _label(row: ComparisonRow, *, with_field: bool = False) -> str:
@@ -117,13 +126,19 @@ def _label(row: ComparisonRow, *, with_field: bool = False) -> str:
 
 
 def _transitions(comparison: Comparison, system: str) -> Iterator[str]:
+    for sentence in describe_transitions(comparison, system):
+        yield from _wrap(sentence, _GAP)
+
+
+def describe_transitions(comparison: Comparison, system: str) -> Iterator[str]:
+    """How many gold documents were found or missed now, but not before, and why."""
     changes = [t for t in comparison.transitions if t.system == system]
     for title, parts in (
         ("found now, missed before", [t for t in changes if t.after == _FOUND != t.before]),
         ("missed now, found before", [t for t in changes if t.before == _FOUND != t.after]),
     ):
         why = ", ".join(f"{t.count} {t.before if t.after == _FOUND else t.after}" for t in parts)
-        yield from _wrap(f"gold documents {title}: {sum(t.count for t in parts)}{f' ({why})' if why else ''}", _GAP)
+        yield f"gold documents {title}: {sum(t.count for t in parts)}{f' ({why})' if why else ''}"
 
 
 def _queries(n: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Unpack
 
-from krag_eval.comparison import DECISIVE_METRICS, Comparison, compare
+from krag_eval.comparison import Comparison, compare
 from krag_eval.comparison.slicing import slices_of
 from krag_eval.comparison.systems import System, check_comparable, check_systems, score
 from krag_eval.diagnosis import diagnose
@@ -15,6 +15,7 @@ from krag_eval.errors import KragEvalWarning, MissingDependencyError, warn
 from krag_eval.evalset import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.intervals import intervals_of
 from krag_eval.measurement import MetricFunction
+from krag_eval.report.decisive import decisive_keys
 from krag_eval.report.records import Report, ReportedSystem
 from krag_eval.results import EvaluationResult
 from krag_eval.settings import ScoringSettings
@@ -111,12 +112,7 @@ def _compare(
     seed: int,
 ) -> Comparison:
     """The decisive metrics at the largest cut-off: every one more would be a test that the others pay for."""
-    keys = [
-        key for key in next(iter(results.values())).tally.means if all(key in result for result in results.values())
-    ]
-    decisive = [key for key in keys if key.partition("@")[0] in DECISIVE_METRICS] or keys
-    last = decisive[-1].partition("@")[2]
-    chosen = [key for key in decisive if key.partition("@")[2] == last]
+    chosen = decisive_keys(list(results.values()))
     return compare(results, questions, by=by, keys=chosen, doc_key=doc_key, seed=seed)
 
 

@@ -67,12 +67,14 @@ class Column:
         title: Its heading.
         is_number: Whether it is aligned to the right.
         help: A sentence on what it says, or None.
+        group: The system that it belongs to, or None; columns of one group stand together.
     """
 
     key: str
     title: str
     is_number: bool = True
     help: str | None = None
+    group: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,133 @@
+"""Take the pictures of the report in docs/img: `make screenshots`. Needs Chromium and playwright.
+
+Each main view of a report of the bundled collection, light and dark, and the states that a small report has.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from krag_eval import EvalSet, Run, RunRow, evaluate_ids
+from krag_eval.demo import load_collection
+from krag_eval.demo.retrievers import build_retrievers
+from krag_eval.report import build_report, write_report
+
+IMAGES = Path(__file__).resolve().parent / "img"
+DEPTH = 10
+WIDE, NARROW = (1200, 800), (400, 800)
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+_SWITCHES = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
+
+
+@dataclass(frozen=True)
+class View:
+    """One picture.
+
+    Attributes:
+        name: What it shows.
+        report: The file.
+        fragment: The place in it.
+        size: Of the window.
+        act: What is done before the picture is taken.
+    """
+
+    name: str
+    report: str
+    fragment: str = ""
+    size: tuple[int, int] = WIDE
+    act: Callable[[Page], object] | None = None
+
+
+VIEWS = (
+    View("overview", "pair"),
+    View("pictures", "pair", "#figure-hits"),
+    View("comparison", "pair", "#comparison"),
+    View("slices", "pair", "#slices"),
+    View("causes", "pair", "#causes"),
+    View("queries", "pair", "#queries"),
+    View("filtered", "pair", "#queries", act=lambda page: page.select_option("#krag-change", "better")),
+    View("query-two-runs", "pair", "#q=ko-q12"),
+    View("query", "one", "#q=ru-q11"),
+    View("missed", "one", "#q=ko-q13"),
+    View("ids-only", "ids", "#queries"),
+    View("no-gold", "no-gold", "#queries"),
+    View("no-match", "one", "#queries", act=lambda page: page.fill("#krag-text", "nothing is called this")),
+    View("narrow-overview", "pair", size=NARROW),
+    View("narrow-queries", "pair", "#queries", size=NARROW),
+    View("narrow-query", "pair", "#q=zh-q10", size=NARROW),
+)
+
+
+def main(folder: Path) -> None:
+    """Take every picture."""
+    browser_path = next((found for name in _BROWSERS if (found := shutil.which(name))), None)
+    if browser_path is None:
+        sys.exit(f"No browser: none of {', '.join(_BROWSERS)} is on PATH. Install chromium.")
+    folder.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as reports, sync_playwright() as playwright:
+        _write_reports(Path(reports))
+        browser = playwright.chromium.launch(executable_path=browser_path, args=_SWITCHES)
+        for view in VIEWS:
+            for scheme in ("light", "dark"):
+                with _opened(browser, view, scheme, Path(reports)) as page:
+                    _save(page.screenshot(), folder / f"report-{view.name}-{scheme}.png")
+        browser.close()
+
+
+def _save(picture: bytes, path: Path) -> None:
+    """Write a picture with as few colours as it needs: a third of the size."""
+    with Image.open(io.BytesIO(picture)) as image:
+        image.convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+@contextmanager
+def _opened(browser: Browser, view: View, scheme: str, reports: Path) -> Iterator[Page]:
+    width, height = view.size
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if scheme == "dark" else "light",
+        offline=True,
+    )
+    page = context.new_page()
+    page.goto((reports / f"{view.report}.html").as_uri() + view.fragment)
+    page.wait_for_timeout(100)
+    if view.act is not None:
+        view.act(page)
+    page.wait_for_timeout(300)
+    yield page
+    context.close()
+
+
+def _write_reports(folder: Path) -> None:
+    documents, questions = load_collection()
+    evalset = EvalSet(questions, name="Onbori")
+    runs = {}
+    for name, retrieve in build_retrievers(documents).items():
+        rankings = retrieve(evalset.texts, DEPTH)
+        rows = [
+            RunRow.from_dict({"query_id": question.id, "retrieved": ranking})
+            for question, ranking in zip(evalset, rankings, strict=True)
+        ]
+        runs[name] = Run.of(name, rows, parameters={"collection": "Onbori", "depth": DEPTH})
+    first, *_, last = runs
+    pair = {first: runs[first], last: runs[last]}
+    write_report(build_report(pair, evalset, by=["type", "language"]), folder / "pair.html")
+    write_report(build_report({first: runs[first]}, evalset, by=["type", "language"]), folder / "one.html")
+    ids = evaluate_ids([["a", "b"], ["c"]], [["b", "x", "a"], ["y"]], k=3, query_ids=["q1", "q2"])
+    write_report(build_report({"ids only": ids}), folder / "ids.html")
+    nothing = evaluate_ids([[], []], [["a"], []], k=3, query_ids=["q1", "q2"])
+    write_report(build_report({"no gold": nothing}), folder / "no-gold.html")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES)

@@ -1,0 +1,141 @@
+"""`krag-eval bench`: questions from chunks, retrieval, answers, and one report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from krag_eval import read_corpus, read_evalset
+from krag_eval.bench import Bench, run_bench
+from krag_eval.cli.bars import Bars
+from krag_eval.cli.embedding_options import load_embeddings
+from krag_eval.cli.evaluate import parse_cut_offs, parse_names, parse_threshold
+from krag_eval.cli.loading import load_object, load_retriever
+from krag_eval.cli.report_tables import print_report
+from krag_eval.cli.run import parse_parameters
+from krag_eval.cli.scoring_options import Level, Match, Threshold, Tokenizer
+from krag_eval.cli.tables import console, notes
+from krag_eval.report import check_target
+
+_OBJECT = "MODULE:OBJECT"
+# What is printed where the whole report goes to a file.
+_IN_SHORT = ("slices", "questions", "answers", "context", "left_out")
+
+
+def bench(
+    retriever: Annotated[str, typer.Option(metavar=_OBJECT, help="The retriever, as for run.")],
+    corpus: Annotated[
+        Path | None, typer.Option(help="The chunks that questions are made from; not needed with --evalset.")
+    ] = None,
+    llm: Annotated[
+        str | None,
+        typer.Option(
+            metavar=_OBJECT,
+            help="A LangChain chat model, a LlamaIndex LLM, or a function from a prompt to a string. It writes the "
+            "questions, answers them where there is no --answer, and judges what was retrieved.",
+        ),
+    ] = None,
+    answer: Annotated[
+        str | None,
+        typer.Option(
+            metavar=_OBJECT,
+            help="The system that answers: a function of a question and its documents, or of the question alone, a "
+            "LangChain runnable, or a LlamaIndex query engine.",
+        ),
+    ] = None,
+    evalset: Annotated[Path | None, typer.Option(help="Questions to ask in place of generated ones.")] = None,
+    samples: Annotated[int, typer.Option(help="How many questions to generate.")] = 30,
+    e2e_limit: Annotated[int, typer.Option(help="How many questions are answered and judged at most.")] = 20,
+    eval_mode: Annotated[str, typer.Option(help="all, literal, or semantic for paraphrases and scenarios.")] = "all",
+    skip_e2e: Annotated[bool, typer.Option("--skip-e2e", help="Score retrieval alone.")] = False,
+    k: Annotated[str, typer.Option("--k", "-k", help="Cut-offs, with commas.")] = "1,3,5,10,20",
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="The report: .json (with a page of the same name beside it), .html, .md or .csv; repeatable. Without "
+            "it tables are printed."
+        ),
+    ] = None,
+    journals: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Where every stage writes what it finds out; by default named after the first --output."
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace reports that are there.")] = False,
+    name: Annotated[str | None, typer.Option(help="What the retriever is called in the report.")] = None,
+    title: Annotated[str | None, typer.Option(help="The title of the report.")] = None,
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Something to record of the retriever; repeatable.")
+    ] = None,
+    language: Annotated[
+        str, typer.Option(help="Of the questions: auto for that of each chunk, or such as ko.")
+    ] = "auto",
+    seed: Annotated[int, typer.Option(help="Of the choice of chunks, and of intervals.")] = 0,
+    concurrency: Annotated[int, typer.Option(help="How many questions are asked at a time.")] = 8,
+    timeout: Annotated[float | None, typer.Option(help="Seconds for one call of the retriever or the model.")] = None,
+    match: Match = "id",
+    threshold: Threshold = None,
+    tokenizer: Tokenizer = "words",
+    embeddings: Annotated[
+        str | None,
+        typer.Option(
+            metavar=_OBJECT, help="An embedding model, for the semantic similarity of answers and --match embedding."
+        ),
+    ] = None,
+    level: Level = "chunk",
+) -> None:
+    """Make questions from chunks, retrieve, answer, score both, and report; stopped, it goes on where it was."""
+    targets = _targets(output or [], force)
+    try:
+        with Bars() as bars:
+            outcome = run_bench(
+                None if corpus is None else read_corpus(corpus),
+                load_retriever(retriever),
+                llm=None if llm is None else load_object(llm, "--llm", "a language model"),
+                answer=None if answer is None else load_object(answer, "--answer", "a system that answers"),
+                evalset=None if evalset is None else read_evalset(evalset),
+                samples=samples,
+                eval_mode=eval_mode,
+                e2e_limit=e2e_limit,
+                skip_e2e=skip_e2e,
+                k=parse_cut_offs(k),
+                journals=journals or (targets[0].with_suffix(".journals") if targets else None),
+                name=name or retriever.partition(":")[2],
+                parameters=parse_parameters(param or []),
+                language=language,
+                seed=seed,
+                concurrency=concurrency,
+                timeout=timeout,
+                level=level,
+                title=title,
+                progress=bars.show,
+                match_method=parse_names(match) or [],
+                threshold=parse_threshold(threshold),
+                tokenizer=tokenizer,
+                embeddings=load_embeddings(embeddings, match, None),
+            )
+    except KeyboardInterrupt as interruption:
+        notes().print(str(interruption) or "Stopped. Run the same again to go on.", markup=False)
+        raise typer.Exit(130) from None
+    _tell(outcome, targets, force)
+
+
+def _targets(output: Sequence[Path], force: bool) -> list[Path]:
+    """The files to write, checked before anything is asked; beside a report in JSON stands one to look at."""
+    targets = list(output)
+    targets += [path.with_suffix(".html") for path in output if path.suffix.lower() == ".json"]
+    targets = list(dict.fromkeys(targets))
+    for path in targets:
+        check_target(path, None, force)
+    return targets
+
+
+def _tell(outcome: Bench, targets: Sequence[Path], force: bool) -> None:
+    print_report(outcome.report, only=_IN_SHORT if targets else None)
+    for path in targets:
+        written = outcome.write(path, force=force)
+        console().print(f"Wrote {written} ({written.stat().st_size:,} bytes)", markup=False, soft_wrap=True)

@@ -1,0 +1,95 @@
+// The controls above the list.
+
+const sliceSelects = [];
+
+function startControls() {
+  const form = byId("controls");
+  const isPair = overview.systems.length > 1;
+  const systems = overview.systems.map((name, place) => [String(place), name]);
+  byId("slices").replaceChildren(...overview.slices.map(sliceSelect));
+  options(byId("cause"), [["", "all"], [ANY_MISS, "any miss"], [NO_MISS, "no miss"], ...overview.causes.map(({ key }) => [key, inWords(key)])]);
+  options(byId("metric"), overview.metrics.map(({ key }) => [key, key]));
+  options(byId("change"), [["", "all"], ["differs", "differs"], ["better", "got better"], ["worse", "got worse"]]);
+  options(byId("one"), systems);
+  options(byId("other"), [["", "nothing"], ...systems]);
+  byId("keys").replaceChildren(...overview.metrics.map(({ key }) => keyBox(key)));
+  for (const label of form.querySelectorAll(".two")) label.hidden = !isPair;
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("input", later(readControls, 120));
+  form.addEventListener("reset", () => setTimeout(resetControls));
+  byId("empty-reset").addEventListener("click", () => form.reset());
+  resetControls();
+}
+
+function sliceSelect({ field, values }) {
+  const select = make("select", {});
+  options(select, [["", "all"], ...values.map(({ value }, place) => [String(place), value ?? "(none)"])]);
+  sliceSelects.push([field, select]);
+  return make("label", { "data-field": field }, isolated(field), select);
+}
+
+function keyBox(key) {
+  const box = make("input", { type: "checkbox", value: key });
+  return make("label", { class: "check" }, box, isolated(key));
+}
+
+const keyBoxes = () => byId("keys").querySelectorAll("input");
+
+// What the page shows at first.
+function resetControls() {
+  byId("one").value = "0";
+  byId("other").value = overview.systems.length > 1 ? "1" : "";
+  if (overview.metrics.length) byId("metric").value = overview.shown[0];
+  for (const box of keyBoxes()) box.checked = overview.shown.includes(box.value);
+  state.sort = { column: "place", isDescending: false };
+  readControls();
+}
+
+function readControls() {
+  const number = (id) => (byId(id).value.trim() === "" || Number.isNaN(Number(byId(id).value)) ? null : Number(byId(id).value));
+  const one = Number(byId("one").value);
+  const other = byId("other").value === "" || Number(byId("other").value) === one ? null : Number(byId("other").value);
+  Object.assign(state, {
+    text: byId("text").value,
+    inDocuments: byId("in-documents").checked,
+    slices: new Map(sliceSelects.filter(([, { value }]) => value !== "").map(([field, { value }]) => [field, Number(value)])),
+    cause: byId("cause").value,
+    metric: byId("metric").value || null,
+    least: number("least"),
+    most: number("most"),
+    one,
+    other,
+    keys: Array.from(keyBoxes()).filter((box) => box.checked).map((box) => box.value),
+  });
+  offerSides();
+  state.change = other === null ? "" : byId("change").value;
+  byId("change").disabled = other === null;
+  if (sortedColumnIsGone()) state.sort = { column: "place", isDescending: false };
+  update();
+}
+
+// Whose values the range is about.
+function offerSides() {
+  const select = byId("of");
+  const sides = [["one", overview.systems[state.one]]];
+  if (state.other !== null) sides.push(["other", overview.systems[state.other]], ["difference", "difference"]);
+  const value = sides.some(([side]) => side === select.value) ? select.value : "one";
+  options(select, sides);
+  select.value = value;
+  select.closest("label").hidden = sides.length < 2;
+  state.of = value;
+}
+
+function sortedColumnIsGone() {
+  const { column } = state.sort;
+  return column.includes(":") && !columns().some((shownColumn) => shownColumn.column === column);
+}
+
+// Of calls that follow each other quickly only the last one counts.
+function later(action, milliseconds) {
+  let timer = 0;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(action, milliseconds);
+  };
+}

@@ -1,0 +1,61 @@
+// A document's text: the words that it shares marked, and a long one shortened.
+
+const SHORT = 2000;
+const PIECE = 20_000;
+
+function textBlock(text, known) {
+  if (text === null) return make("p", { class: "quiet" }, "No text.");
+  if (text.length <= SHORT) return prose("div", { class: "text" }, marked(text, known));
+  const start = marked(text.slice(0, wholeCharacters(text, SHORT)), known);
+  const block = prose("div", { class: "text" }, start, make("span", { class: "quiet" }, " \u2026"));
+  const more = button(`Show all ${counted(text.length)} characters`, () => {
+    more.remove();
+    showAll(block, text, known);
+  }, { class: "more" });
+  return make("div", {}, block, more);
+}
+
+// Pieces of a long text follow each other frame by frame; the browser lays out those that are seen.
+function showAll(block, text, known) {
+  block.replaceChildren();
+  block.classList.add("long");
+  let start = 0;
+  const next = () => {
+    for (let i = 0; i < 5 && start < text.length; i += 1) {
+      const end = pieceEnd(text, start);
+      block.append(prose("div", { class: "piece" }, marked(text.slice(start, end), known)));
+      start = end;
+    }
+    const isBusy = start < text.length && block.isConnected;
+    block.setAttribute("aria-busy", String(isBusy));
+    if (isBusy) requestAnimationFrame(next);
+  };
+  next();
+}
+
+// Cut between lines or words where there are any.
+function pieceEnd(text, start) {
+  const end = start + PIECE;
+  if (end >= text.length) return text.length;
+  const piece = text.slice(start, end);
+  const cut = Math.max(piece.lastIndexOf("\n"), PIECE / 2 < piece.lastIndexOf(" ") ? piece.lastIndexOf(" ") : -1);
+  return cut > 0 ? start + cut + 1 : wholeCharacters(text, end);
+}
+
+// The offset, or the one before where it would cut a character in two.
+function wholeCharacters(text, offset) {
+  const code = text.charCodeAt(offset);
+  return code >= 0xdc00 && code <= 0xdfff ? offset - 1 : offset;
+}
+
+function documentOf(number) {
+  const { id, text } = details().documents;
+  return {
+    id: id[number] === NONE ? null : details().ids[id[number]],
+    text: textOf(text[number]),
+    // The same document in two rankings: by its id, else by its text.
+    key: id[number] === NONE ? `text ${text[number]}` : `id ${id[number]}`,
+  };
+}
+
+const documentId = ({ id }) => (id === null ? null : isolated(id, { class: "id" }));

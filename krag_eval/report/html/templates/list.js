@@ -1,0 +1,147 @@
+// The list of queries: as many rows in the page as fit on the screen, however many there are.
+
+const ROW_HEIGHT = 34;
+const SPARE_ROWS = 6;
+
+const list = byId("list");
+const rows = byId("rows");
+let shown = []; // the queries that pass the filters, in order
+let active = 0; // the place in `shown` at which the keyboard is
+
+// A column: what it sorts by, its heading, how many rem it takes at least, how much of what is left, and its cells.
+function columns() {
+  const made = [{ column: "id", title: overview.ids === null ? "No." : "Id", least: 7, fill: (q) => isolated(idOf(q)) }];
+  if (overview.questions !== null) {
+    made.push({ column: "question", title: "Question", least: 15, share: 3, fill: (q) => isolated(questionOf(q), { lang: "" }) });
+  }
+  made.push({ column: "nGold", title: "Gold", least: 4, isNumber: true, fill: (q) => String(overview.nGold[q]) });
+  made.push(...state.keys.flatMap(valueColumns));
+  made.push({ column: "causes", title: "Misses", least: 14, share: 1, fill: missesCell });
+  return made;
+}
+
+// The values of a metric: of each system that is shown, and their difference.
+function valueColumns(key) {
+  const made = (state.other === null ? ["one"] : ["one", "other"]).map((which) => ({
+    column: `${which}:${key}`,
+    title: key,
+    of: overview.systems.length > 1 ? overview.systems[state[which]] : null,
+    fill: (q) => printedValue(key, state[which], q),
+  }));
+  if (state.other !== null) {
+    const fill = (q) => differenceCell(differenceOf(key, state.one, state.other, q));
+    made.push({ column: `difference:${key}`, title: key, of: "difference", fill });
+  }
+  return made.map((value) => ({ ...value, least: 7, isNumber: true }));
+}
+
+function differenceCell(difference) {
+  const tone = difference > 0 ? "good" : difference < 0 ? "bad" : "quiet";
+  return make("span", { class: tone }, printedDifference(difference));
+}
+
+function missesCell(query) {
+  const [before, after] = shownSystems().map((system) => causesOf(system, query).map(inWords).join(", ") || "none");
+  const text = after === undefined || after === before ? before : `${before} \u2192 ${after}`;
+  return make("span", { class: text === "none" ? "quiet" : null, title: text }, text === "none" ? "\u2013" : text);
+}
+
+let shownColumns = [];
+
+function drawHead() {
+  shownColumns = columns();
+  const widths = shownColumns.map(({ least, share }) => (share ? `minmax(${least}rem, ${share}fr)` : `${least}rem`));
+  list.style.setProperty("--columns", widths.join(" "));
+  list.style.setProperty("--least", `${shownColumns.reduce((sum, { least }) => sum + least, 0)}rem`);
+  list.setAttribute("aria-colcount", shownColumns.length);
+  byId("head").replaceChildren(
+    make("div", { role: "row", "aria-rowindex": 1, class: "row" }, ...shownColumns.map(headCell)),
+  );
+}
+
+function headCell({ column, title, of, isNumber }) {
+  const { sort } = state;
+  const isSorted = sort.column === column;
+  const direction = !isSorted ? "none" : sort.isDescending ? "descending" : "ascending";
+  const label = of ? `${title} ${of}` : title;
+  const arrow = make("span", { class: "arrow", "aria-hidden": "true" }, { none: "", ascending: "\u25b2", descending: "\u25bc" }[direction]);
+  const inside = button("", () => sortBy(column, Boolean(isNumber) || column === "causes"), { title: `Sort by ${label}` });
+  inside.append(make("span", { class: "name" }, isolated(title)), arrow);
+  if (of) inside.append(isolated(of, { class: "of" }));
+  return make("div", { role: "columnheader", "aria-sort": direction, "data-column": column, class: isNumber ? "number" : null }, inside);
+}
+
+function sortBy(column, fallsFirst) {
+  const { sort } = state;
+  if (sort.column !== column) state.sort = { column, isDescending: fallsFirst };
+  else if (sort.isDescending === fallsFirst) state.sort = { column, isDescending: !fallsFirst };
+  else state.sort = { column: "place", isDescending: false };
+  update();
+  headOf(column)?.querySelector("button").focus(); // the one that was pressed was drawn anew
+}
+
+const headOf = (column) => Array.from(byId("head").firstChild.children).find((head) => head.dataset.column === column);
+
+// Filter, sort and draw anew.
+function update() {
+  const query = shown[active];
+  shown = chosenQueries();
+  active = Math.max(0, shown.indexOf(query));
+  drawHead();
+  rows.style.height = `${shown.length * ROW_HEIGHT}px`;
+  list.setAttribute("aria-rowcount", shown.length + 1);
+  byId("empty").hidden = shown.length > 0;
+  byId("count").textContent =
+    shown.length === overview.n ? plural(overview.n, "query", "queries") : `${counted(shown.length)} of ${plural(overview.n, "query", "queries")}`;
+  list.scrollTop = Math.min(list.scrollTop, Math.max(0, active * ROW_HEIGHT));
+  drawRows();
+}
+
+function drawRows() {
+  const first = Math.max(0, Math.floor(list.scrollTop / ROW_HEIGHT) - SPARE_ROWS);
+  const last = Math.min(shown.length, Math.ceil((list.scrollTop + list.clientHeight) / ROW_HEIGHT) + SPARE_ROWS);
+  rows.replaceChildren(...shown.slice(first, last).map((query, i) => rowOf(query, first + i)));
+  list.setAttribute("aria-activedescendant", active >= first && active < last ? `krag-row-${active}` : "");
+}
+
+function rowOf(query, place) {
+  const row = make(
+    "div",
+    { role: "row", id: `krag-row-${place}`, class: "row", "aria-rowindex": place + 2, "aria-selected": String(place === active), "data-query": query },
+    ...shownColumns.map(({ isNumber, fill }) => make("div", { role: "gridcell", class: isNumber ? "number" : null }, fill(query))),
+  );
+  row.style.top = `${place * ROW_HEIGHT}px`;
+  return row;
+}
+
+function moveTo(place) {
+  if (!shown.length) return;
+  active = Math.min(shown.length - 1, Math.max(0, place));
+  const top = active * ROW_HEIGHT;
+  const room = list.clientHeight - byId("head").offsetHeight - ROW_HEIGHT;
+  if (top < list.scrollTop) list.scrollTop = top;
+  else if (top > list.scrollTop + room) list.scrollTop = top - room;
+  drawRows();
+}
+
+function onKey(event) {
+  const page = Math.max(1, Math.floor(list.clientHeight / ROW_HEIGHT) - 2);
+  const moves = { ArrowDown: active + 1, ArrowUp: active - 1, PageDown: active + page, PageUp: active - page, Home: 0, End: shown.length - 1 };
+  if (event.target !== list || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key in moves) moveTo(moves[event.key]);
+  else if (event.key === "Enter" && shown.length) openQuery(shown[active]);
+  else return;
+  event.preventDefault();
+}
+
+function startList() {
+  list.addEventListener("scroll", () => requestAnimationFrame(drawRows), { passive: true });
+  list.addEventListener("keydown", onKey);
+  rows.addEventListener("click", (event) => {
+    const row = event.target.closest("[role=row]");
+    if (row === null || String(getSelection())) return;
+    moveTo(shown.indexOf(Number(row.dataset.query)));
+    openQuery(shown[active]);
+  });
+  new ResizeObserver(drawRows).observe(list);
+}

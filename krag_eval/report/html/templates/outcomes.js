@@ -1,0 +1,109 @@
+// The cards of one query: what became of each gold document, and what each rank earned.
+
+const FOUND = overview.causes.length;
+const SPEAKS_FOR_ITSELF = new Set(["retriever_error", "nothing_retrieved", "never_retrieved"]);
+
+const badge = (tone, sign, text) => make("span", { class: `badge ${tone}` }, make("span", { "aria-hidden": "true" }, `${sign} `), text);
+
+function placesOf(columns, query) {
+  return Array.from({ length: columns.start[query + 1] - columns.start[query] }, (_, i) => columns.start[query] + i);
+}
+
+const goldOf = (query) => placesOf(details().gold, query).map((place) => documentOf(details().gold.document[place]));
+
+function rankingOf(system, query) {
+  const { ranks } = details().systems[system];
+  return placesOf(ranks, query).map((place, i) => ({ ...documentOf(ranks.document[place]), place, rank: i + 1 }));
+}
+
+// One gold document, and what became of it in each system that is shown.
+function goldCard(query, index, gold, rankings) {
+  const columns = details().gold;
+  const place = columns.start[query] + index;
+  const grade = columns.grade[place];
+  const repeat = columns.repeat[place];
+  const fates = shownSystems().map((system) => {
+    const fate = fateOf(system, place);
+    return make("li", {}, state.other === null ? null : isolated(overview.systems[system], { class: "system" }), " ", ...fateLine(fate, repeat));
+  });
+  const nearest = shownSystems().flatMap((system, i) => nearestTexts(system, place, rankings[i], gold));
+  const title = make("h4", {}, `Gold ${index + 1}`, documentId(gold), grade === null || grade === 1 ? null : make("span", { class: "quiet" }, `grade ${grade}`));
+  return make("li", { class: "card", "data-gold": index }, title, make("ul", { class: "fates" }, ...fates), textBlock(gold.text, vocabulary(sharing(place, rankings))), ...nearest);
+}
+
+function fateOf(system, place) {
+  const { cause, rank, method, similarity } = details().systems[system].gold;
+  return {
+    cause: cause[place],
+    rank: rank[place],
+    method: method[place] === NONE ? null : details().methods[method[place]] ?? null,
+    similarity: similarity[place] === NONE ? null : details().similarities[similarity[place]],
+  };
+}
+
+function fateLine({ cause, rank, method, similarity }, repeat) {
+  if (repeat !== NONE) return [badge("quiet", "=", `the same as gold ${repeat + 1}`)];
+  if (cause === NONE) return [badge("quiet", "\u2013", "not counted, its grade is 0")];
+  const how = method === null ? "" : ` by ${inWords(method)} (${similarity})`;
+  if (cause === FOUND) return [badge("good", "\u2713", `found at rank ${rank}`), make("span", { class: "quiet" }, how)];
+  const { key, text } = overview.causes[cause];
+  if (key === "ranked_below_k") return [badge("bad", "\u2715", inWords(key)), ` found at rank ${rank}, below ${overview.k}`, make("span", { class: "quiet" }, how)];
+  return [badge("bad", "\u2715", inWords(key)), SPEAKS_FOR_ITSELF.has(key) ? "" : ` ${text}`];
+}
+
+// The text that comes nearest to a gold document that was missed.
+function nearestTexts(system, place, ranking, gold) {
+  const { cause, rank, similarity } = fateOf(system, place);
+  const near = ranking[rank - 1];
+  if (cause === NONE || cause === FOUND || !near || overview.causes[cause].key === "ranked_below_k") return [];
+  const of = state.other === null ? "" : ` of ${overview.systems[system]}`;
+  const summary = make("summary", {}, isolated(`Nearest text: rank ${rank}${of}`), make("span", { class: "quiet" }, ` similarity ${similarity}`));
+  return [make("details", { class: "nearest", open: true }, summary, textBlock(near.text, vocabulary(gold.text === null ? [] : [gold.text])))];
+}
+
+// The retrieved texts whose words are marked in a gold text: what found it, else what comes nearest, else all.
+function sharing(place, rankings) {
+  return shownSystems()
+    .flatMap((system, i) => {
+      const near = rankings[i][fateOf(system, place).rank - 1];
+      return near ? [near] : rankings[i];
+    })
+    .map(({ text }) => text)
+    .filter((text) => text !== null);
+}
+
+// One retrieved document. `moved` is what became of its rank in the other ranking, or null where there is none.
+function rankCard(system, retrieved, known, moved) {
+  const { credit, repeat, score } = details().systems[system].ranks;
+  const matches = matchesAt(system, retrieved.place);
+  const scored = score[retrieved.place] === NONE ? null : make("span", { class: "quiet" }, `score ${details().scores[score[retrieved.place]]}`);
+  const title = make("h4", {}, make("span", { class: "rank" }, String(retrieved.rank)), documentId(retrieved), scored, moved);
+  const line = make("p", { class: "earned" }, earned(credit[retrieved.place], repeat[retrieved.place]), " ", ...matched(matches));
+  return make("li", { class: credit[retrieved.place] ? "card hit" : "card", "data-rank": retrieved.rank }, title, line, textBlock(retrieved.text, known));
+}
+
+function earned(credit, repeat) {
+  if (repeat) return badge("quiet", "=", `repeats rank ${repeat}`);
+  return [badge("quiet", "\u2013", "no match"), badge("good", "\u25cb", "relevant, no credit"), badge("good", "\u2713", "credited")][credit];
+}
+
+function matched(matches) {
+  return matches.map(({ gold, method, similarity }) =>
+    make("span", { class: "match" }, `gold ${gold + 1} by ${inWords(method)} (${similarity}) `),
+  );
+}
+
+// For each document of a ranking the rank at which it stands first.
+function firstRanks(ranking) {
+  const ranks = new Map();
+  for (const { key, rank } of ranking) if (!ranks.has(key)) ranks.set(key, rank);
+  return ranks;
+}
+
+function movedTo(rank, before) {
+  if (before === undefined) return badge("moved", "\u2726", "new");
+  if (before === rank) return badge("moved", "=", "stays");
+  return before > rank ? badge("moved up", "\u2191", `up ${before - rank}`) : badge("moved down", "\u2193", `down ${rank - before}`);
+}
+
+const leftOut = (after) => (after === undefined ? badge("moved", "\u2717", "gone") : badge("moved", "\u2192", `rank ${after}`));

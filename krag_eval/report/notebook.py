@@ -1,0 +1,110 @@
+"""Results and comparisons as small tables for notebooks; nothing but the core is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from html import escape
+from typing import TYPE_CHECKING
+
+from krag_eval.numerals import format_interval
+from krag_eval.report.sections import comparison_section, summary_section
+from krag_eval.report.sections.summary import no_value_reason
+from krag_eval.report.words import one_line
+
+if TYPE_CHECKING:
+    from krag_eval.comparison import Comparison
+    from krag_eval.report.records import Cell, Table
+    from krag_eval.results import EvaluationResult
+
+# Colours of the notebook itself are kept, so that dark ones stay dark.
+_LEFT = "text-align:left;vertical-align:top;unicode-bidi:plaintext"
+_RIGHT = "text-align:right;vertical-align:top;font-variant-numeric:tabular-nums"
+_QUIET = "opacity:0.7"
+_TONES = {"good": "font-weight:bold", "bad": "font-weight:bold;text-decoration:underline", "quiet": _QUIET}
+
+
+def result_html(result: EvaluationResult) -> str:
+    """A result as HTML: one row a metric, one column a cut-off, intervals below, then what the means leave out.
+
+    Results of a streamed evaluation are shown as well. There is no script, and every text is escaped.
+    """
+    summary = summary_section({"result": result})
+    queries = "query" if result.n_queries == 1 else "queries"
+    counts = summary.tables[1]
+    return _wrapped(
+        [
+            f"<p><b>EvaluationResult</b> of {result.n_queries} {queries}</p>",
+            *(f"<p>{_text(reason)}</p>" for reason in [no_value_reason(result)] if reason),
+            *_values(result),
+            *(
+                f'<p style="{_QUIET}">{_text(column.help or column.title)}: {_text(cell.text)}</p>'
+                for column, cell in zip(counts.columns[2:], counts.rows[0][2:], strict=True)
+                if cell.value
+            ),
+            f'<p style="{_QUIET}"><code>{_text(result.signature)}</code></p>',
+        ]
+    )
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """A comparison as HTML: one table a system with differences and verdicts, and how they were tested."""
+    section = comparison_section(comparison)
+    return _wrapped(
+        [
+            f"<p><b>Comparison</b> on {comparison.n_queries} queries</p>",
+            *(line for table in section.tables for line in _table(table)),
+            *(f'<p style="{_QUIET}">{_text(paragraph)}</p>' for paragraph in section.paragraphs),
+            f'<p style="{_QUIET}"><code>{_text(comparison.signature)}</code></p>',
+        ]
+    )
+
+
+def _wrapped(parts: Iterable[str]) -> str:
+    return "\n".join(['<div class="krag-eval">', *parts, "</div>"])
+
+
+def _values(result: EvaluationResult) -> Iterator[str]:
+    cut_offs = list(result.tally.counts)
+    undefined = result.undefined
+    yield "<table><thead><tr>"
+    yield _head("metric", _LEFT)
+    for title in [k or "all" for k in cut_offs] + ["undefined"]:
+        yield _head(title, _RIGHT)
+    yield "</tr></thead><tbody>"
+    for name, cells in result.cells().items():
+        keys = [name + k for k in cut_offs] if name + cut_offs[0] in result else [name]
+        yield f'<tr><th scope="row" style="{_LEFT}">{_text(name)}</th>'
+        for key, text in zip([*keys, *[None] * (len(cells) - len(keys))], cells, strict=True):
+            ends = (result.intervals or {}).get(key) if key is not None else None
+            interval = f'<br><small style="{_QUIET}">{format_interval(ends)}</small>' if ends is not None else ""
+            yield f'<td style="{_RIGHT}">{text}{interval}</td>'
+        yield f'<td style="{_RIGHT}">{undefined.get(keys[0], "")}</td></tr>'
+    yield "</tbody></table>"
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield f'<table><caption style="{_LEFT}">{_text(table.title or "")}</caption><thead><tr>'
+    for column in table.columns:
+        yield _head(column.title, _RIGHT if column.is_number else _LEFT, column.help)
+    yield "</tr></thead><tbody>"
+    for row in table.rows:
+        yield "<tr>"
+        for column, cell in zip(table.columns, row, strict=True):
+            yield f'<td style="{_style(cell, column.is_number)}">{_text(cell.text)}</td>'
+        yield "</tr>"
+    yield "</tbody></table>"
+    if table.note:
+        yield f"<p>{_text(table.note)}</p>"
+
+
+def _head(title: str, style: str, meaning: str | None = None) -> str:
+    hint = f' title="{_text(meaning)}"' if meaning else ""
+    return f'<th scope="col" style="{style}"{hint}>{_text(title)}</th>'
+
+
+def _style(cell: Cell, is_number: bool) -> str:
+    return ";".join([_RIGHT if is_number else _LEFT, *([_TONES[cell.tone]] if cell.tone else [])])
+
+
+def _text(text: str) -> str:
+    return escape(one_line(text))

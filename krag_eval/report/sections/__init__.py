@@ -1,0 +1,44 @@
+"""The parts of a report, one file each. Every number is written for people here, once for all formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from krag_eval.report.records import Report, Section
+from krag_eval.report.sections.causes import causes_section
+from krag_eval.report.sections.compared import comparison_section
+from krag_eval.report.sections.negatives import negatives_section
+from krag_eval.report.sections.parameters import parameters_section
+from krag_eval.report.sections.signatures import signatures_section
+from krag_eval.report.sections.sliced import slices_section
+from krag_eval.report.sections.summary import no_value_reason, summary_section
+
+__all__ = ["comparison_section", "sections_of", "summary_section"]
+
+
+def sections_of(report: Report) -> tuple[Section, ...]:
+    """What a report says, in the order in which every format shows it.
+
+    The keys are `summary`, `comparison`, `slices`, `causes`, `negatives`, `parameters` and `signatures`, each only
+    where there is something to say, then those of `report.further`.
+
+    Raises:
+        InvalidInputError: A result was streamed and kept no queries.
+    """
+    return (*_own(report), *report.further)
+
+
+def _own(report: Report) -> Iterator[Section]:
+    yield summary_section({system.name: system.result for system in report.systems})
+    if report.comparison is not None:
+        yield comparison_section(report.comparison)
+    if report.slices and not all(no_value_reason(system.result) for system in report.systems):
+        yield slices_section(report)
+    if any(system.diagnosis.n_gold for system in report.systems):
+        yield causes_section(report)
+    if any(system.result.no_answer.n_queries for system in report.systems):
+        yield negatives_section(report)
+    parameters = parameters_section(report)
+    if parameters is not None:
+        yield parameters
+    yield signatures_section(report)

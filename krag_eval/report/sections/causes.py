@@ -1,0 +1,103 @@
+"""Why gold documents were missed, and what recall could be at most."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from krag_eval.comparison.slicing import Slice
+from krag_eval.diagnosis import CAUSES, Ceilings
+from krag_eval.diagnosis.causes import FOUND
+from krag_eval.report.cells import count_cell, share_cell, text_cell, value_cell
+from krag_eval.report.records import Cell, Column, Report, ReportedSystem, Section, Table
+from krag_eval.report.sections.sliced import by_field, name_of
+
+_MEANINGS = {FOUND: "a retrieved document matches it within the cut-off"} | CAUSES
+_CEILINGS = {
+    "recall": "as it is",
+    "with_perfect_reranking": "at most, with the same documents in the best order",
+    "without_repeats": "with documents that repeat an earlier one taken out",
+}
+
+
+def causes_section(report: Report) -> Section:
+    """Causes by system, the ceilings of recall, and causes by slices."""
+    systems = report.systems
+    k = systems[0].diagnosis.k
+    within = "at any rank" if k is None else f"within rank {k}"
+    by_slice = [
+        _by_slice(system, f"causes-{number}-{place}", field, parts, len(systems) > 1)
+        for number, (field, parts) in enumerate(by_field(report).items(), 1)
+        for place, system in enumerate(systems, 1)
+    ]
+    return Section(
+        "causes",
+        "Causes of misses",
+        (f"Every gold document that was not found {within} has one cause, the first of these that holds.",),
+        (_causes(systems), _ceilings(systems, "recall" if k is None else f"recall@{k}"), *by_slice),
+    )
+
+
+def _seen(systems: Sequence[ReportedSystem]) -> list[str]:
+    """Found, and the causes that occur anywhere, in the order in which they are looked for."""
+    seen = {cause for system in systems for cause in system.diagnosis.causes}
+    return [cause for cause in _MEANINGS if cause == FOUND or cause in seen]
+
+
+def _causes(systems: Sequence[ReportedSystem]) -> Table:
+    columns = [Column("cause", "gold document", is_number=False)]
+    for system in systems:
+        columns.append(Column(f"count:{system.name}", system.name, help="Gold documents", group=system.name))
+        columns.append(Column(f"share:{system.name}", "share", help="Of all gold documents", group=system.name))
+    columns.append(Column("meaning", "meaning", is_number=False))
+    rows = []
+    for cause in _seen(systems):
+        row = [text_cell(cause)]
+        for system in systems:
+            count = system.diagnosis.causes.count(cause)
+            row += [count_cell(count), _share(count, system.diagnosis.n_gold)]
+        rows.append((*row, text_cell(_MEANINGS[cause])))
+    return Table("causes", None, tuple(columns), tuple(rows))
+
+
+def _share(count: int, of: int) -> Cell:
+    return share_cell(count / of if of else None)
+
+
+def _ceilings(systems: Sequence[ReportedSystem], key: str) -> Table:
+    def value(ceilings: Ceilings, name: str) -> float | None:
+        number: float | None = getattr(ceilings, name)
+        return number
+
+    return Table(
+        "ceilings",
+        f"What {key} could be",
+        (
+            Column("ceiling", key, is_number=False),
+            *(Column(f"value:{system.name}", system.name, group=system.name) for system in systems),
+        ),
+        tuple(
+            (text_cell(meaning), *(value_cell(value(system.diagnosis.ceilings, name)) for system in systems))
+            for name, meaning in _CEILINGS.items()
+        ),
+    )
+
+
+def _by_slice(system: ReportedSystem, table: str, field: str, parts: Sequence[Slice], is_named: bool) -> Table:
+    causes = np.array(system.diagnosis.causes, dtype=object)
+    seen = _seen([system])
+    rows = []
+    for part in parts:
+        counts = Counter(causes[np.isin(system.diagnosis.gold_queries, part.chosen)].tolist())
+        rows.append((name_of(part), *(count_cell(counts[cause]) for cause in seen)))
+    return Table(
+        table,
+        f"Causes by {field}" + (f": {system.name}" if is_named else ""),
+        (
+            Column("slice", field, is_number=False),
+            *(Column(cause, cause, help=f"Gold documents: {_MEANINGS[cause]}") for cause in seen),
+        ),
+        tuple(rows),
+    )

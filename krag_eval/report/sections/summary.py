@@ -1,0 +1,149 @@
+"""The scores of all systems side by side, and what the means leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from krag_eval.columns import Side
+from krag_eval.documents import read_leniently
+from krag_eval.id_rows import with_documents
+from krag_eval.report.cells import EMPTY, count_cell, interval_cell, text_cell, value_cell
+from krag_eval.report.records import Cell, Column, Section, Table
+from krag_eval.report.words import number_of
+from krag_eval.results import EvaluationResult
+
+Results = Mapping[str, EvaluationResult]
+
+
+def summary_section(results: Results) -> Section:
+    """One row a metric and cut-off, with every system's value and interval; then one row a system with its counts.
+
+    Args:
+        results: The scores of each system by name; those of a streamed evaluation are enough.
+    """
+    return Section(
+        "summary", "Scores", tuple(_paragraphs(results)), (_scores(results), _counts(results)) if results else ()
+    )
+
+
+def ordered_keys(results: Results) -> list[str]:
+    """Every key that any result has, metric by metric, each at all its cut-offs."""
+    keys = list(dict.fromkeys(key for result in results.values() for key in result))
+    metrics = list(dict.fromkeys(key.partition("@")[0] for key in keys))
+    return sorted(keys, key=lambda key: metrics.index(key.partition("@")[0]))
+
+
+def no_value_reason(result: EvaluationResult) -> str | None:
+    """Why no value of a result is defined, in a sentence; None where any is."""
+    if any(state.n_defined for state in result.tally.means.values()):
+        return None
+    if not result.n_queries:
+        return "There is no query, so no value is defined."
+    if result.n_unjudged:
+        return "No query has a gold document at this level, so no value is defined: a dash stands in its place."
+    return "No query has a gold document, so no value is defined: a dash stands in its place."
+
+
+def _paragraphs(results: Results) -> Iterator[str]:
+    reasons = {name: no_value_reason(result) for name, result in results.items()}
+    for reason in dict.fromkeys(reasons.values()):
+        names = [name for name, why in reasons.items() if why == reason]
+        if reason is not None:
+            yield reason if len(names) == len(results) else f"{', '.join(names)}: {reason}"
+    left_out = max((count for result in results.values() for count in result.undefined.values()), default=0)
+    if left_out and not all(reasons.values()):
+        yield f"A mean leaves out the queries for which it is undefined, such as those without an answer: {left_out}."
+    for side, documents in (("predicted", "retrieved"), ("actual", "gold")):
+        if results and all(_has_no_texts(result, side) for result in results.values()):
+            yield f"No {documents} document has a text, only an id: texts are missing wherever they would be shown."
+    if any(map(_has_intervals, results.values())):
+        yield "The interval of a value is where the mean over all such questions lies, with 95 % confidence."
+
+
+def _has_intervals(result: EvaluationResult) -> bool:
+    return result.intervals is not None and any(ends is not None for ends in result.intervals.values())
+
+
+def _has_no_texts(result: EvaluationResult, name: str) -> bool:
+    """Whether a side has documents, and none of them a text."""
+    if result.detail is None:
+        return False
+    side: Side = getattr(with_documents(result.detail.batch), name)
+    return bool(side.documents) and not any(read_leniently(document).text for document in side.documents)
+
+
+def _scores(results: Results) -> Table:
+    keys = ordered_keys(results)
+    with_intervals = [name for name, result in results.items() if _has_intervals(result)]
+    undefined = {name: result.undefined for name, result in results.items()}
+    differ = any(len({counts[key] for counts in undefined.values() if key in counts}) > 1 for key in keys)
+    columns = [Column("metric", "metric", is_number=False)]
+    for name in results:
+        columns.append(Column(f"value:{name}", name, help=f"The value of {name}", group=name))
+        if name in with_intervals:
+            columns.append(Column(f"interval:{name}", "95 % interval", help=f"Of the value of {name}", group=name))
+        if differ:
+            columns.append(_undefined_column(f"undefined:{name}", name))
+    if not differ:
+        columns.append(_undefined_column("undefined", None))
+    rows = []
+    for key in keys:
+        row = [text_cell(key)]
+        for name, result in results.items():
+            row.append(value_cell(result[key]) if key in result else EMPTY)
+            if name in with_intervals:
+                row.append(interval_cell((result.intervals or {}).get(key)))
+            if differ:
+                row.append(_undefined(key, [undefined[name]]))
+        rows.append(tuple(row if differ else [*row, _undefined(key, list(undefined.values()))]))
+    return Table("scores", None, tuple(columns), tuple(rows))
+
+
+def _undefined_column(key: str, group: str | None) -> Column:
+    return Column(key, "undefined", help="Queries that the mean leaves out", group=group)
+
+
+def _undefined(key: str, counts: Sequence[Mapping[str, int]]) -> Cell:
+    known = [of_system[key] for of_system in counts if key in of_system]
+    return count_cell(known[0]) if known else EMPTY
+
+
+# What may be counted, each with what it means; those after the first two only where any system has one.
+_COUNTS: dict[str, tuple[str, Callable[[EvaluationResult], int]]] = {
+    "queries": ("Queries that were scored", lambda result: result.n_queries),
+    "failed": ("Retrievals that raised; they count as nothing retrieved", lambda result: len(result.errors)),
+    "without an answer": ("Queries without gold documents", lambda result: result.no_answer.n_queries),
+    "other level": (
+        "Queries whose gold is known at the other level only (chunk or document): undefined, but for doc_hit",
+        lambda result: result.n_unjudged,
+    ),
+    "unmatchable gold": (
+        "Gold documents that lack what the method reads; they never match",
+        lambda result: result.unmatchable.get("actual", 0),
+    ),
+    "unmatchable retrieved": (
+        "Retrieved documents that lack what the method reads; they never match",
+        lambda result: result.unmatchable.get("predicted", 0),
+    ),
+}
+
+
+def _counts(results: Results) -> Table:
+    shown = {
+        name: (meaning, count)
+        for place, (name, (meaning, count)) in enumerate(_COUNTS.items())
+        if place < 2 or any(count(result) for result in results.values())
+    }
+    first = next(iter(results.values()))
+    return Table(
+        "counts",
+        f"What was scored: {number_of(first.n_queries, 'query')}",
+        (
+            Column("system", "system", is_number=False),
+            *(Column(name.replace(" ", "_"), name, help=meaning) for name, (meaning, _) in shown.items()),
+        ),
+        tuple(
+            (text_cell(name), *(count_cell(count(result)) for _, count in shown.values()))
+            for name, result in results.items()
+        ),
+    )

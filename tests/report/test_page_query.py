@@ -1,0 +1,206 @@
+"""One query, opened in a real browser: gold beside retrieved, the words that they share, what moved, its address."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from krag_eval import EvalSet, Run, RunRow
+from krag_eval.report import build_report
+from tests.report.cases import (
+    ARABIC,
+    CHINESE,
+    KOREAN,
+    RUSSIAN,
+    TEXTS,
+    from_lists,
+    run_of,
+    shop,
+    write_page,
+)
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_page(tmp_path_factory.mktemp("two"), shop())
+
+
+@pytest.fixture(scope="module")
+def one_run(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_page(tmp_path_factory.mktemp("one"), shop(1))
+
+
+def column(page: Page, name: str) -> Locator:
+    return page.locator("#krag-query .column", has=page.locator("h3 bdi", has_text=name))
+
+
+def card(page: Page, of: str, number: int) -> Locator:
+    return column(page, of).locator(".card").nth(number - 1)
+
+
+def marks(card: Locator) -> list[str]:
+    return card.locator(".text mark").all_inner_texts()
+
+
+def lines(card: Locator) -> list[str]:
+    return [" ".join(text.split()) for text in card.locator(".fates li, .earned").all_inner_texts()]
+
+
+def test_an_opened_query_says_everything_about_it(page: Page, two_runs: str) -> None:
+    page.goto(two_runs)
+    page.click(f"#krag-rows >> text={KOREAN}")
+    opened = page.locator("#krag-query")
+    assert opened.locator(".question").inner_text() == "배송은 얼마나 걸리나요?"
+    assert "이틀 걸립니다." in opened.locator(".answer").inner_text()
+    assert opened.locator(".chips li").all_inner_texts() == ["type fact", "language ko"]
+    rows = opened.locator(".values tr").all_inner_texts()
+    assert [row.split() for row in rows] == [
+        ["recall@5"],
+        ["first", "1.0000"],
+        ["second", "1.0000"],
+        ["difference", "0.0000"],
+    ]
+    assert lines(card(page, "Gold", 1)) == [
+        "first ✓ found at rank 2 by id (1.000)",
+        "second ✓ found at rank 1 by id (1.000)",
+    ]
+    assert card(page, "first", 2).locator(".id").inner_text() == "ko-1"
+    assert "score 0.5" in card(page, "first", 2).inner_text()
+    assert lines(card(page, "first", 2)) == ["✓ credited gold 1 by id (1.000)"]
+    assert lines(card(page, "first", 1)) == ["– no match"]
+    assert lines(card(page, "second", 2)) == ["= repeats rank 1 gold 1 by id (1.000)"]
+
+
+def test_all_values_of_a_query_can_be_seen(page: Page, two_runs: str) -> None:
+    page.goto(two_runs + f"#q={KOREAN}")
+    page.click("#krag-query .values button")
+    rows = {row.split()[0]: row.split()[1:] for row in page.locator("#krag-query .values tbody tr").all_inner_texts()}
+    result = {system.name: system.result.query_result(0) for system in shop().systems}
+    assert list(rows) == list(result["first"].values)
+    assert rows["mrr@5"] == ["0.5000", "1.0000", "+0.5000"]
+    assert {key: values[:2] for key, values in rows.items()} == {
+        key: [f"{result[name].values[key]:.4f}" for name in ("first", "second")] for key in rows
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "rank", "expected"),
+    [
+        pytest.param(KOREAN, 1, ["배송"], id="Korean: 배송이 and 배송은 begin with the same syllables"),
+        pytest.param(KOREAN, 2, ["배송이", "보통", "이틀", "걸립니다"], id="Korean: the same words"),
+        pytest.param(ARABIC, 1, ["الطلب", "يصل"], id="Arabic: with vowel signs in the other text"),
+        pytest.param(ARABIC, 2, ["يصل", "الطَّلَب", "خلال", "يومين"], id="Arabic: with vowel signs in both"),
+        pytest.param(CHINESE, 1, ["退货"], id="Chinese: two characters in a row, 天 alone says nothing"),
+        pytest.param(RUSSIAN, 1, ["ДОСТАВКА"], id="Russian: in capital letters"),
+    ],
+)
+def test_the_words_that_a_retrieved_text_shares_with_the_gold_are_marked(
+    page: Page, one_run: str, query: str, rank: int, expected: list[str]
+) -> None:
+    page.goto(one_run + f"#q={query}")
+    assert marks(card(page, "first", rank)) == expected
+
+
+def test_the_words_of_a_gold_text_that_its_match_has_are_marked(page: Page, one_run: str) -> None:
+    page.goto(one_run + f"#q={RUSSIAN}")
+    assert marks(card(page, "Gold", 1)) == ["Доставка", "стоит", "300", "рублей"]
+    page.goto(one_run + f"#q={CHINESE}")
+    assert marks(card(page, "Gold", 1)) == ["退货"]
+
+
+def test_texts_from_right_to_left_run_from_right_to_left(page: Page, one_run: str) -> None:
+    page.goto(one_run + f"#q={ARABIC}")
+    for place in (".question", ".card .text"):
+        assert page.locator(f"#krag-query {place}").first.evaluate("e => getComputedStyle(e).direction") == "rtl", place
+    page.goto(one_run + f"#q={RUSSIAN}")
+    assert page.locator("#krag-query .question").evaluate("e => getComputedStyle(e).direction") == "ltr"
+
+
+def test_both_rankings_say_what_moved(page: Page, two_runs: str) -> None:
+    page.goto(two_runs + f"#q={KOREAN}")
+    moved = {
+        name: [" ".join(text.split()) for text in column(page, name).locator(".moved").all_inner_texts()]
+        for name in ("first", "second")
+    }
+    assert moved == {"first": ["→ rank 4", "→ rank 1", "✗ gone"], "second": ["↑ up 1", "✦ new", "↓ down 3"]}
+    page.goto(two_runs + f"#q={CHINESE}")
+    assert column(page, "second").locator(".moved").inner_text().split() == ["=", "stays"]
+
+
+def test_documents_without_ids_are_the_same_where_their_texts_are(page: Page, tmp_path: Path) -> None:
+    evalset = EvalSet([{"id": "q", "question": "?", "gold": [{"text": "a b"}]}])
+    runs = {
+        name: Run.of(name, [RunRow.from_dict({"query_id": "q", "retrieved": [{"text": text} for text in texts]})])
+        for name, texts in (("first", ["x", "a b"]), ("second", ["a b", "y"]))
+    }
+    page.goto(write_page(tmp_path, build_report(runs, evalset, match_method="text")) + "#q=q")
+    moved = [" ".join(text.split()) for text in page.locator("#krag-query .moved").all_inner_texts()]
+    assert moved == ["✗ gone", "→ rank 1", "↑ up 1", "✦ new"]
+
+
+def test_a_miss_says_its_cause_and_shows_the_nearest_text(page: Page, tmp_path: Path) -> None:
+    gold, near = "the parcel arrives within two working days", "the parcel arrives within seven working days"
+    report = from_lists([[gold], ["b"]], [["nothing", near], ["c"]], match_method="text", k=5)
+    page.goto(write_page(tmp_path, report) + "#n=1")
+    assert lines(card(page, "Gold", 1)) == ["✕ near miss a retrieved text is similar, but under the threshold"]
+    nearest = card(page, "Gold", 1).locator(".nearest")
+    assert " ".join(nearest.locator("summary").inner_text().split()) == "Nearest text: rank 2 similarity 0.857"
+    assert nearest.locator(".text").inner_text() == near
+    assert "seven" not in nearest.locator("mark").all_inner_texts()
+    page.goto("about:blank")
+    page.goto((tmp_path / "report.html").as_uri() + "#n=2")
+    assert lines(card(page, "Gold", 1)) == ["✕ never retrieved"]
+
+
+def test_a_gold_document_below_the_cut_off_says_where_it_is(page: Page, tmp_path: Path) -> None:
+    page.goto(write_page(tmp_path, from_lists([["a"]], [["x", "y", "a"]], k=2)) + "#n=1")
+    assert lines(card(page, "Gold", 1)) == ["✕ ranked below k found at rank 3, below 2 by text (1.000)"]
+
+
+def test_what_the_retriever_raised_is_shown(page: Page, two_runs: str) -> None:
+    page.goto(two_runs + "#q=q-error")
+    notice = page.locator("#krag-query .notice").inner_text()
+    assert notice == "first: the retriever raised TimeoutError: no answer in 10 s"
+    assert column(page, "first").locator(".empty").inner_text() == "Nothing was retrieved."
+
+
+def test_the_address_opens_a_query_and_the_way_back_closes_it(page: Page, two_runs: str) -> None:
+    page.goto(two_runs)
+    page.click(f"#krag-rows >> text={RUSSIAN}")
+    assert page.url.endswith(f"#q={RUSSIAN}")
+    page.click("[aria-label='Previous query']")
+    assert page.url.endswith(f"#q={CHINESE}")
+    page.go_back()
+    page.locator("#krag-query").wait_for(state="hidden")
+    page.go_forward()
+    assert page.inner_text("#krag-query-id") == f"Query {CHINESE}"
+    page.click("#krag-close")
+    page.locator("#krag-query").wait_for(state="hidden")
+    page.goto(two_runs + "#q=q-none")
+    page.reload()
+    assert page.inner_text("#krag-query-id") == "Query q-none"
+    page.keyboard.press("Escape")
+    page.locator("#krag-query").wait_for(state="hidden")
+    assert page.url.endswith("#queries")
+    for unknown in ("#q=unknown", "#q=%E0%A4%A", "#n=0", "#n=7", "#n=x"):
+        page.goto(two_runs + unknown)
+        assert page.locator("#krag-query").is_hidden(), unknown
+
+
+def test_of_several_systems_any_two_stand_side_by_side(page: Page, tmp_path: Path) -> None:
+    rankings = {"a": ["ru-1"], "b": ["ru-3"], "c": ["ru-3", "ru-1"]}
+    evalset = EvalSet([{"id": "q", "gold": [{"id": "ru-1", "text": TEXTS["ru-1"]}]}])
+    report = build_report({name: run_of(name, {"q": ids}) for name, ids in rankings.items()}, evalset, k=5)
+    page.goto(write_page(tmp_path, report))
+    page.select_option("#krag-one", label="b")
+    page.select_option("#krag-other", label="c")
+    page.wait_for_timeout(200)
+    page.click("#krag-rows [role=row]")
+    heads = page.locator("#krag-query .column > h3").all_inner_texts()
+    assert [head.split() for head in heads] == [["Gold", "1"], ["b", "1"], ["c", "2"]]
+    assert column(page, "c").locator(".moved").all_inner_texts() == ["= stays", "✦ new"]

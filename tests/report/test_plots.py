@@ -1,0 +1,177 @@
+"""The pictures of a report show its numbers: read back from what was drawn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.patches import PathPatch
+
+from krag_eval import InvalidInputError, evaluate
+from krag_eval.diagnosis import CAUSES
+from krag_eval.report import Report
+from krag_eval.report.plots import (
+    PLOTS,
+    figures_of,
+    plot_causes,
+    plot_hits,
+    plot_over_k,
+    plot_spread,
+    plot_sweep,
+)
+from krag_eval.report.plots.causes import COLOURS as COLOURS_OF_CAUSES
+from krag_eval.report.plots.figures import drawings_of
+from tests.report.plot_artists import axes_of, bars, lines, plots_of, ticks, whiskers
+from tests.report.plot_cases import (
+    gold,
+    hostile,
+    nothing_defined,
+    random_run,
+    report_of,
+    rouge,
+    two_systems,
+    with_documents,
+)
+
+
+def test_bars_and_whiskers_are_the_hit_rates_and_their_intervals() -> None:
+    report = two_systems()
+    (axes,) = plots_of(two_systems)["hits"].axes
+    keys = ["hit_rate@1", "hit_rate@3", "hit_rate", "hit_rate@2tok", "hit_rate@12tok"]
+    assert ticks(axes, "x") == ["1", "3", "all", "2 tok", "12 tok"]
+    assert bars(axes) == {system.name: [system.result[key] for key in keys] for system in report.systems}
+    expected = [(system.result.intervals or {})[key] for system in report.systems for key in keys]
+    np.testing.assert_allclose(whiskers(axes), np.array(expected, dtype=float), atol=1e-12)
+    assert any(high - low > 0.1 for low, high in whiskers(axes))
+
+
+def test_without_intervals_there_are_no_whiskers() -> None:
+    report = two_systems()
+    bare = [replace(system, result=replace(system.result, intervals=None)) for system in report.systems]
+    (axes,) = plot_hits(replace(report, systems=tuple(bare))).axes
+    assert whiskers(axes) == []
+    assert len(bars(axes)) == 2
+
+
+def test_doc_hit_has_its_own_bars_and_who_lacks_it_has_a_dash() -> None:
+    report = with_documents()
+    figure = plots_of(with_documents)["hits"]
+    chunks, documents = figure.axes
+    assert [axes.get_title(loc="left").partition(":")[0] for axes in figure.axes] == ["hit_rate@k", "doc_hit@k"]
+    by_name = {system.name: system.result for system in report.systems}
+    assert bars(documents)["with"] == [by_name["with"]["doc_hit@1"], by_name["with"]["doc_hit@2"]]
+    assert bars(documents)["bare"] == [0, 0]
+    assert [text.get_text() for text in documents.texts] == ["-", "-"]
+    assert [text.get_text() for text in chunks.texts] == []
+    assert len(whiskers(documents)) == 2
+
+
+def test_lines_are_the_means_and_budgets_of_tokens_have_a_line_of_their_own() -> None:
+    report = two_systems()
+    figure = plots_of(two_systems)["over_k"]
+    for metric in ("recall", "mrr"):
+        axes = axes_of(figure, metric)
+        values = [[s.result[metric + at] for at in ("@1", "@3", "", "@2tok", "@12tok")] for s in report.systems]
+        assert lines(axes) == {s.name: list(enumerate(v)) for s, v in zip(report.systems, values, strict=True)}
+        assert [len(np.asarray(line.get_xdata())) for line in axes.get_lines()] == [3, 2, 3, 2]
+    assert ticks(axes_of(figure, "recall"), "x") == ["1", "3", "all", "2 tok", "12 tok"]
+
+
+def test_of_very_many_cut_offs_some_are_named_and_all_are_drawn() -> None:
+    report = report_of({"x": evaluate(gold(), random_run(1), range(1, 41), metrics=["recall", "hit_rate"])})
+    axes = axes_of(plot_over_k(report), "recall")
+    assert len(lines(axes)["x"]) == 40
+    named = ticks(axes, "x")
+    assert (named[0], named[-1], len(named) < 25) == ("1", "40", True)
+    (bar_axes,) = plot_hits(report).axes
+    shown = ticks(bar_axes, "x")
+    assert bars(bar_axes)["x"] == [report.systems[0].result[f"hit_rate@{k}"] for k in shown]
+    assert (shown[0], shown[-1], len(shown)) == ("1", "40", 14)
+
+
+def test_boxes_are_the_quartiles_of_defined_values_and_undefined_ones_are_counted() -> None:
+    report = two_systems()
+    figure = plots_of(two_systems)["spread"]
+    axes = axes_of(figure, "recall")
+    assert ticks(figure.axes[0], "y") == ["bm25", "dense"]
+    assert axes.get_xlabel() == "35 values, 5 undefined"
+    boxes = [patch.get_path().vertices for patch in axes.patches if isinstance(patch, PathPatch)]
+    for system, box in zip(report.systems, boxes, strict=True):
+        values = system.detail.values["recall"]
+        defined = values[~np.isnan(values)]
+        x = np.asarray(box)[:, 0]
+        assert [x.min(), x.max()] == np.quantile(defined, [0.25, 0.75]).tolist()
+        means = [line.get_xdata() for line in axes.get_lines() if line.get_marker() == "D"]
+        assert any(np.isclose(float(np.asarray(mean)[0]), defined.mean()) for mean in means)
+
+
+def test_metrics_that_are_yes_or_no_have_no_box() -> None:
+    titles = {axes.get_title(loc="left") for axes in plots_of(two_systems)["spread"].axes}
+    assert titles == {"mrr", "recall"}
+
+
+def test_ten_thousand_equal_outliers_are_one_dot() -> None:
+    found = [["a", "b"]] * 9_000 + [["b", "a"]] * 999 + [["x"]]
+    (axes,) = plot_spread(report_of({"x": evaluate([["a"]] * 10_000, found, 2, metrics="mrr")})).axes
+    dots = next(line for line in axes.get_lines() if line.get_marker() == ".")
+    assert np.asarray(dots.get_xdata()).tolist() == [0, 0.5]
+
+
+def test_stacked_bars_are_the_counts_of_the_diagnosis_in_words() -> None:
+    report = rouge()
+    figure = plots_of(rouge)["causes"]
+    (axes,) = figure.axes
+    drawn: list[dict[str, float]] = [{}, {}]
+    for container in axes.containers:
+        for row, bar in enumerate(container.patches):  # type: ignore[attr-defined]
+            assert bar.get_x() == sum(drawn[row].values())  # it begins where the one before it ends
+            drawn[row][str(container.get_label())] = bar.get_width()
+    for system, widths in zip(report.systems, drawn, strict=True):
+        counts = {CAUSES[cause]: count for cause, count in system.diagnosis.counts.items()}
+        expected = {"found within rank 2": system.diagnosis.n_found, **counts}
+        assert {word: width for word, width in widths.items() if width} == {w: n for w, n in expected.items() if n}
+        assert sum(widths.values()) == system.diagnosis.n_gold
+    written = [int(text.get_text()) for text in axes.texts]
+    assert sorted(written) == sorted(int(width) for widths in drawn for width in widths.values() if width)
+    assert figure.legends[0].get_texts()[0].get_text() == "found within rank 2"
+
+
+def test_every_cause_has_a_colour() -> None:
+    assert list(COLOURS_OF_CAUSES) == ["found", *CAUSES]
+    assert len(set(COLOURS_OF_CAUSES.values())) == len(COLOURS_OF_CAUSES)
+
+
+@pytest.mark.parametrize("plot", [plot_hits, plot_over_k, plot_spread, plot_causes, plot_sweep])
+def test_where_nothing_is_defined_a_plot_says_so_and_a_report_has_no_pictures(plot: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"^There is nothing to draw: .*\. \w.*\.$"):
+        plot(nothing_defined())
+    assert figures_of(nothing_defined()) == []
+
+
+def test_the_pictures_of_a_report_come_in_the_order_of_the_table() -> None:
+    assert list(plots_of(rouge)) == list(PLOTS) == ["hits", "over_k", "spread", "sweep", "causes"]
+    assert list(plots_of(two_systems)) == ["hits", "over_k", "spread", "causes"]
+
+
+def test_descriptions_say_the_numbers() -> None:
+    drawn = {key: drawing.description for key, _, drawing in drawings_of(two_systems())}
+    first = two_systems().systems[0].result
+    low, high = (first.intervals or {})["hit_rate@3"] or (0, 0)
+    assert f"hit_rate@3 {first['hit_rate@3']:.4f} ({low:.4f} to {high:.4f})" in drawn["hits"]
+    assert f"recall from {first['recall@1']:.4f} at k = 1" in drawn["over_k"]
+    assert "of 35 questions" in drawn["spread"]
+    assert f"found: {two_systems().systems[0].diagnosis.n_found}" in drawn["causes"]
+
+
+def test_ten_retrievers_with_hostile_names_have_ten_labels() -> None:
+    report: Report = hostile()
+    figures = plots_of(hostile)
+    labels = ticks(figures["causes"].axes[0], "y")
+    legend = [text.get_text() for text in figures["hits"].legends[0].get_texts()]
+    for shown in (labels, legend):
+        assert len(set(shown)) == len(report.systems) == 10
+        assert not any(c in label for label in shown for c in "\n\t\x00\x07\ud800\u202e")
+    assert legend[4] == r"$\frac{a}{b}$ and $x_1$ and $"
+    assert legend[8] == "(no name)"
