@@ -1,0 +1,162 @@
+"""`run_bench`: questions, retrieval, answers and their scores, one stage after the other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Unpack
+
+from krag_eval.answers import AnswerResult, evaluate_answers
+from krag_eval.bench.choosing import of_mode, spread
+from krag_eval.bench.records import EVAL_MODES, Bench
+from krag_eval.bench.sections import bench_sections
+from krag_eval.bench.stages import Stages
+from krag_eval.checks import check_count, check_cut_offs, one_of
+from krag_eval.context_judge import ContextResult
+from krag_eval.errors import InvalidInputError
+from krag_eval.evalset import EvalSet, as_evalset
+from krag_eval.generation import GenerationReport
+from krag_eval.language_model import as_language_model
+from krag_eval.progress import ProgressHook, hook_for
+from krag_eval.report import build_report
+from krag_eval.settings import ScoringSettings
+
+CUT_OFFS = (1, 3, 5, 10, 20)
+
+
+def run_bench(
+    corpus: object,
+    retriever: object,
+    *,
+    llm: object = None,
+    answer: object = None,
+    evalset: object = None,
+    samples: int = 30,
+    eval_mode: str = "all",
+    e2e_limit: int = 20,
+    skip_e2e: bool = False,
+    k: int | str | Sequence[int | str | None] | None = CUT_OFFS,
+    journals: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    language: str = "auto",
+    seed: int = 0,
+    concurrency: int = 8,
+    timeout: float | None = None,
+    level: str = "chunk",
+    title: str | None = None,
+    progress: bool | ProgressHook | None = True,
+    **settings: Unpack[ScoringSettings],
+) -> Bench:
+    """Make questions from chunks, retrieve, answer, score both, and report.
+
+    Every stage writes down what it finds out: the same call with the same `journals` goes on where it was stopped, and
+    asks nothing twice but what failed.
+
+    Args:
+        corpus: The chunks that the retriever searches, as a list of documents; not read where `evalset` is given.
+        retriever: As for `run_retriever`.
+        llm: A LangChain chat model, a LlamaIndex LLM, or a function `prompt -> str`. It writes the questions, answers
+            them where there is no `answer`, and judges what was retrieved.
+        answer: The system that answers: a function of a question and its documents, or of the question alone, a
+            LangChain runnable, or a LlamaIndex query engine.
+        evalset: Questions to ask in place of generated ones.
+        samples: How many questions to generate.
+        eval_mode: `"all"`, `"literal"`, or `"semantic"` for paraphrases and scenarios.
+        e2e_limit: How many questions are answered and judged at most, spread over the types.
+        skip_e2e: Score retrieval alone.
+        k: The cut-offs; as many documents are kept as the largest asks for.
+        journals: A folder for the journals of the stages; None keeps none.
+        name: What the retriever is called; its own name by default.
+        parameters: What to record of it: chunk size, overlap, model.
+        language: Of the questions, as for `generate_evalset`.
+        seed: Of the choice of chunks, and of intervals.
+        concurrency: How many questions are asked at a time, at every stage.
+        timeout: Seconds for one call of the retriever or the model.
+        level: `"chunk"` or `"document"`, as for `evaluate_run`.
+        title: Of the report; by default it names the retriever and the questions.
+        progress: True shows a line a stage on a terminal; a function is called with a `RunProgress`.
+        **settings: The scoring settings that `evaluate_run` takes; `embeddings` are for the semantic similarity of
+            answers too.
+
+    Raises:
+        InvalidInputError: Something given cannot be used, or a journal belongs to another bench.
+        ModelSetupError: The model cannot be asked at all, as with a wrong key.
+        MissingDependencyError: A package is not installed.
+    """
+    one_of("eval_mode", eval_mode, list(EVAL_MODES))
+    limit, cut_offs = check_count("e2e_limit", e2e_limit), _check_ranks(k)
+    model = None if llm is None else as_language_model(llm, timeout=timeout)
+    stages = Stages(
+        None if journals is None else Path(journals),
+        check_count("concurrency", concurrency),
+        timeout,
+        hook_for(progress),
+    )
+    generation: GenerationReport | None = None
+    if evalset is not None:
+        questions = of_mode(as_evalset(evalset), eval_mode)
+    elif model is not None:
+        if corpus is None:
+            raise InvalidInputError("There are no chunks to make questions from. Give `corpus`, or an `evalset`.")
+        made = stages.generate(corpus, model, samples=samples, mode=eval_mode, language=language, seed=seed)
+        questions, generation = made.evalset, made.report
+    else:
+        raise InvalidInputError(
+            "There are no questions, and no language model to write them. Give a model as `llm`, or questions as "
+            "`evalset`."
+        )
+    if not len(questions):
+        raise InvalidInputError("Not one question could be made, so there is nothing to score. See the warning above.")
+    run = stages.retrieve(retriever, questions, k=max(cut_offs), name=name, parameters=parameters)
+    report = build_report({run.name: run}, questions, k=cut_offs, level=level, seed=seed, title=title, **settings)
+    asked = EvalSet(spread(questions, limit), name=questions.name)
+    embeddings = settings.get("embeddings")
+    answers: dict[str, str | Exception] | None = None
+    scores: AnswerResult | None = None
+    context: ContextResult | None = None
+    if not skip_e2e:
+        answers = stages.answer(asked, run, answer, model)
+        if answers is not None:
+            scores = evaluate_answers(asked, answers, embeddings=embeddings, intervals=True)
+        if model is not None:
+            context = stages.judge(asked, run, model, k=max(cut_offs))
+    left_out = _left_out(skip_e2e, answers is None, scores is not None and embeddings is None, context is None)
+    return Bench(
+        evalset=questions,
+        generation=generation,
+        run=run,
+        retrieval=report.systems[0].result,
+        answers=answers,
+        answer_scores=scores,
+        context=context,
+        left_out=left_out,
+        report=replace(report, further=bench_sections(questions, asked, generation, scores, context, left_out)),
+    )
+
+
+def _check_ranks(k: object) -> list[int]:
+    cut_offs = [one for one in check_cut_offs(k) if isinstance(one, int)]
+    if len(cut_offs) != len(check_cut_offs(k)):
+        raise InvalidInputError(
+            f"`k` must be numbers of ranks for a bench, got {k!r:.60}. Give some such as [1, 5, 10]."
+        )
+    return cut_offs
+
+
+def _left_out(skipped: bool, no_answers: bool, no_similarity: bool, no_context: bool) -> tuple[str, ...]:
+    """What is not in the report, and why."""
+    if skipped:
+        return ("No question was answered and nothing was judged by a model, as was asked for.",)
+    no_model = "there is no language model (`llm`)"
+    return tuple(
+        text
+        for text, holds in (
+            (f"No question was answered: {no_model} and no system that answers (`answer`).", no_answers),
+            ("Answers have no semantic similarity: there is no embedding model (`embeddings`).", no_similarity),
+            (f"Context precision and context recall were left out: {no_model}.", no_context),
+        )
+        if holds
+    )
