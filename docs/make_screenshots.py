@@ -87,7 +87,9 @@ def main(folder: Path) -> None:
 def _save(picture: bytes, path: Path) -> None:
     """Write a picture with as few colours as it needs: a third of the size."""
     with Image.open(io.BytesIO(picture)) as image:
-        image.convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
+        image.convert("RGB").quantize(128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+            path, optimize=True
+        )
 
 
 @contextmanager

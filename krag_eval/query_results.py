@@ -1,4 +1,4 @@
-"""The rows of a result: what is kept of every query, one query's values, and all of them as a sequence that is made when it is looked at."""
+"""The rows of a result: what is kept of every query, and one query's values, made when they are looked at."""
 
 from __future__ import annotations
 

@@ -8,16 +8,17 @@ from typing import Any, Unpack
 import numpy as np
 
 from krag_eval.callbacks import EvaluationCallback, check_callbacks
-from krag_eval.checks import check_cut_offs, one_of
+from krag_eval.checks import check_cut_offs
 from krag_eval.columns import BoolArray, FloatArray
 from krag_eval.errors import InvalidInputError
-from krag_eval.evalset import DOC_KEY, LEVELS, EvalSet, Run, as_evalset
+from krag_eval.evalset import DOC_KEY, EvalSet, Run, as_evalset
+from krag_eval.evalset.levels import settings_at
 from krag_eval.judgments import CutOff, Judgments
 from krag_eval.measurement import MetricFunction, choose_metrics, measure
 from krag_eval.metrics import hit_rate, recall
 from krag_eval.pipeline import judge_batch, match_and_judge
 from krag_eval.results import EvaluationResult
-from krag_eval.settings import ScoringSettings, Settings, make_settings
+from krag_eval.settings import ScoringSettings, make_settings
 from krag_eval.shapes import as_id
 
 DOC_HIT = "doc_hit"
@@ -71,7 +72,7 @@ def evaluate_run(
     {'recall@2': 0.25, 'micro_recall@2': 0.3333333333333333}
     """
     questions = as_evalset(evalset)
-    checked = _settings_at(one_of("level", level, LEVELS), doc_key, settings)
+    checked = make_settings(**settings_at(level, doc_key, settings))
     check_callbacks(callbacks)
     cut_offs, rankings = check_cut_offs(k), run.rankings(questions)
     names, wants_doc_hit = _split_off_doc_hit(metrics)
@@ -109,19 +110,6 @@ def evaluate_run(
         signature_parts=parts,
         intervals=intervals,
     )
-
-
-def _settings_at(level: str, doc_key: str, settings: ScoringSettings) -> Settings:
-    given = {"match_method": "id", **settings}
-    if level == "document":
-        if given["match_method"] not in ("id", ["id"], ("id",)):
-            raise InvalidInputError(
-                f"At level='document' documents are matched by id, got match_method={given['match_method']!r:.60}. "
-                "Leave `match_method` out, or score at level='chunk'."
-            )
-        given["id_key"] = given.get("id_key") or doc_key
-    checked: Any = given
-    return make_settings(**checked)
 
 
 def _split_off_doc_hit(metrics: object) -> tuple[Any, bool | None]:

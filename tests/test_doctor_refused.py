@@ -20,7 +20,7 @@ from tests.doctor_cases import one_question, run, runs_of
         ({"near": 0}, "`near` must be above 0 and at most 1, got 0."),
         ({"near_questions": 2}, "`near_questions` must be a number from 0 to 1, got 2."),
         ({"level": "page"}, "`level` must be one of 'chunk', 'document', got 'page'."),
-        ({"level": "document", "match_method": "text"}, "At level='document' documents are told apart by id"),
+        ({"level": "document", "match_method": "text"}, "At level='document' documents are matched by id"),
         ({"match_metod": "id"}, "There is no setting 'match_metod'. Did you mean 'match_method'?"),
     ],
 )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
-from krag_eval.checks import check_count, check_threshold, one_of
+from krag_eval.checks import check_count, check_threshold
 from krag_eval.columns import Side
 from krag_eval.doctor.candidates import make_candidates
 from krag_eval.doctor.evidence import weigh
@@ -17,10 +17,11 @@ from krag_eval.doctor.identity import choose_methods
 from krag_eval.doctor.pool import fill_texts, pool_documents, read_sides
 from krag_eval.doctor.report import DoctorReport
 from krag_eval.errors import InvalidInputError
-from krag_eval.evalset import DOC_KEY, LEVELS, Run, as_evalset
+from krag_eval.evalset import DOC_KEY, Run, as_evalset
+from krag_eval.evalset.levels import settings_at
 from krag_eval.evalset.near_duplicates import NEAR as NEAR_QUESTIONS
 from krag_eval.matching import Batch, find_matches
-from krag_eval.settings import ScoringSettings, Settings, make_settings
+from krag_eval.settings import ScoringSettings, make_settings
 from krag_eval.shapes import describe_type
 from krag_eval.supply import Supply
 
@@ -79,7 +80,7 @@ def examine(
     for name, value in (("near", near), ("near_questions", near_questions)):
         if not check_threshold(value, name):
             raise InvalidInputError(f"`{name}` must be above 0 and at most 1, got {value!r}. Give one such as 0.6.")
-    checked = _settings_at(one_of("level", level, LEVELS), doc_key, settings)
+    checked = make_settings(**settings_at(level, doc_key, settings))
     keys = checked.id_key, checked.grade_key
     gold_rows = questions.gold(level, doc_key)
     sides = read_sides(questions, systems, *keys)
@@ -146,15 +147,3 @@ def _check_min_systems(given: int | None, n_systems: int) -> int:
             f"`min_systems` is {least}, and there are {n_systems} runs. Give a number up to that, or more runs."
         )
     return least
-
-
-def _settings_at(level: str, doc_key: str, settings: ScoringSettings) -> Settings:
-    given: Any = {"match_method": "id", **settings}
-    if level == "document":
-        if given["match_method"] not in ("id", ["id"], ("id",)):
-            raise InvalidInputError(
-                f"At level='document' documents are told apart by id, got match_method={given['match_method']!r:.60}. "
-                "Leave `match_method` out, or use level='chunk'."
-            )
-        given["id_key"] = given.get("id_key") or doc_key
-    return make_settings(**given)

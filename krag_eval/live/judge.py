@@ -10,6 +10,7 @@ from typing import Any
 from krag_eval.checks import check_cut_offs, one_of
 from krag_eval.errors import InvalidInputError, warn
 from krag_eval.evalset import LEVELS
+from krag_eval.evalset.levels import settings_at
 from krag_eval.judgments import count_repeats
 from krag_eval.live.gold_lookup import Gold, GoldLookup, is_evalset
 from krag_eval.live.records import ScoredRetrieval
@@ -46,7 +47,9 @@ class RetrievalJudge:
     def __init__(
         self, gold: object, *, k: Any, metrics: Any, level: str, doc_key: str, keep: bool, settings: ScoringSettings
     ) -> None:
-        settings = _at_level(one_of("level", level, LEVELS), doc_key, is_evalset(gold), settings)
+        # The defaults of their offline twins: of `evaluate_run` for evaluation sets, else of `evaluate`.
+        if is_evalset(gold) or one_of("level", level, LEVELS) == "document":
+            settings = settings_at(level, doc_key, settings)
         self._settings = make_settings(**settings)
         self._parts = ["level:document"] if level == "document" else []
         self._gold = None if gold is None else GoldLookup(gold, self._settings, level=level, doc_key=doc_key)
@@ -136,21 +139,6 @@ class RetrievalJudge:
         return {
             i: _scored(retrievals[i], retrievals[i].query_id, None, n) for i, n in zip(chosen, repeats, strict=True)
         }
-
-
-def _at_level(level: str, doc_key: str, of_evalset: bool, settings: ScoringSettings) -> ScoringSettings:
-    """The settings with the defaults of their offline twins: `evaluate_run` for evaluation sets, else `evaluate`."""
-    given: ScoringSettings = {**settings}
-    if of_evalset or level == "document":
-        given.setdefault("match_method", "id")
-    if level == "document":
-        if given["match_method"] not in ("id", ["id"], ("id",)):
-            raise InvalidInputError(
-                f"At level='document' documents are matched by id, got match_method={given['match_method']!r:.60}. "
-                "Leave `match_method` out, or score at level='chunk'."
-            )
-        given["id_key"] = given.get("id_key") or doc_key
-    return given
 
 
 def _scored(retrieval: Retrieval, query_id: str | None, result: QueryResult | None, n_repeats: int) -> ScoredRetrieval:

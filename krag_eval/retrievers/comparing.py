@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
-from krag_eval.checks import check_cut_offs, one_of
+from krag_eval.checks import check_cut_offs
 from krag_eval.errors import InvalidInputError, MissingDependencyError, warn
-from krag_eval.evalset import DOC_KEY, LEVELS, Run, as_evalset
+from krag_eval.evalset import DOC_KEY, Run, as_evalset
+from krag_eval.evalset.levels import settings_at
 from krag_eval.measurement import MetricFunction, choose_metrics
 from krag_eval.progress import ProgressHook
 from krag_eval.results import EvaluationResult
@@ -123,7 +124,7 @@ def evaluate_retrievers(
         settings.setdefault("match_method", "text")
     else:
         questions = as_evalset(evalset)
-    _check_scoring(level, metrics, settings)
+    _check_scoring(level, doc_key, metrics, settings)
     runs = run_retriever(
         retrievers,
         questions,
@@ -154,10 +155,9 @@ def evaluate_retrievers(
     return RetrieverScores(means.rename_axis("retriever"), per_query, results, runs)
 
 
-def _check_scoring(level: str, metrics: Any, settings: ScoringSettings) -> None:
+def _check_scoring(level: str, doc_key: str, metrics: Any, settings: ScoringSettings) -> None:
     """Refuse before hours of retrieving what scoring would refuse after them."""
-    one_of("level", level, LEVELS)
-    checked = make_settings(**settings)
+    checked = make_settings(**settings_at(level, doc_key, settings))
     names = [metrics] if isinstance(metrics, str) or callable(metrics) else metrics
     if isinstance(names, Sequence) and DOC_HIT in names:
         names = [name for name in names if name != DOC_HIT] or None

@@ -84,7 +84,8 @@ class Details:
         self._gold["start"].append(len(self._gold["document"]))
         for outcome in explanation.gold:
             self._gold["document"].append(self._documents.number(outcome.document))
-            self._gold["grade"].append(outcome.document.grade)
+            grade = outcome.document.grade
+            self._gold["grade"].append(None if grade is None else f"{grade:g}")
             self._gold["repeat"].append(NONE if outcome.repeat_of is None else outcome.repeat_of)
 
     def _add_outcomes(

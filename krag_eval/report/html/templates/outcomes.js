@@ -27,7 +27,7 @@ function goldCard(query, index, gold, rankings) {
     return make("li", {}, state.other === null ? null : isolated(overview.systems[system], { class: "system" }), " ", ...fateLine(fate, repeat));
   });
   const nearest = shownSystems().flatMap((system, i) => nearestTexts(system, place, rankings[i], gold));
-  const title = make("h4", {}, `Gold ${index + 1}`, documentId(gold), grade === null || grade === 1 ? null : make("span", { class: "quiet" }, `grade ${grade}`));
+  const title = make("h4", {}, `Gold ${index + 1}`, documentId(gold), grade === null || grade === "1" ? null : make("span", { class: "quiet" }, `grade ${grade}`));
   return make("li", { class: "card", "data-gold": index }, title, make("ul", { class: "fates" }, ...fates), textBlock(gold.text, vocabulary(sharing(place, rankings))), ...nearest);
 }
 

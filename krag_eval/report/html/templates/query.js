@@ -53,7 +53,8 @@ function followAddress() {
   if (query === undefined) {
     opened = null;
     cameFromList = false;
-    if (dialog.open) dialog.close();
+    if (!dialog.open) return;
+    dialog.close();
     list.focus({ preventScroll: true });
     return;
   }
