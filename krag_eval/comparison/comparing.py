@@ -14,7 +14,7 @@ from krag_eval.comparison.records import Transition
 from krag_eval.comparison.result import Comparison
 from krag_eval.comparison.slicing import Slice, slices_of
 from krag_eval.comparison.systems import System, check_comparable, check_systems, score
-from krag_eval.diagnosis import diagnose
+from krag_eval.diagnosis import Diagnosis, diagnose
 from krag_eval.errors import InvalidInputError, warn
 from krag_eval.evalset import DOC_KEY, Run, as_evalset
 from krag_eval.measurement import MetricFunction
@@ -114,6 +114,7 @@ def compare(
     others = [system for system in scored if system.name != first]
     everything = Slice(None, None, np.arange(against.result.n_queries))
     fields = dict.fromkeys(part.field for part in parts)
+    diagnoses = {system.name: diagnose(system.result, doc_key=doc_key) for system in (against, *others)}
     return Comparison(
         signature=against.result.signature,
         baseline=first,
@@ -133,9 +134,10 @@ def compare(
                 [row for part in parts if part.field == field for row in tested(against, others, chosen, part, options)]
             )
         ),
-        transitions=_transitions(against, others, doc_key),
+        transitions=_transitions(against, others, diagnoses),
         errors={system.name: len(system.result.errors) for system in scored},
         results={system.name: system.result for system in (against, *others)},
+        diagnoses=diagnoses,
         evalset=questions,
     )
 
@@ -174,13 +176,15 @@ def _choose_keys(shared: Sequence[str], keys: Sequence[str] | None) -> list[str]
     return list(dict.fromkeys(one_of("keys", key, shared) for key in keys))
 
 
-def _transitions(baseline: System, others: Sequence[System], doc_key: str) -> tuple[Transition, ...]:
+def _transitions(
+    baseline: System, others: Sequence[System], diagnoses: Mapping[str, Diagnosis]
+) -> tuple[Transition, ...]:
     """What became of each gold document, by how many, the largest first."""
-    before = diagnose(baseline.result, doc_key=doc_key)
+    before = diagnoses[baseline.name]
     query_ids = baseline.detail.query_ids
     transitions = []
     for other in others:
-        after = diagnose(other.result, doc_key=doc_key)
+        after = diagnoses[other.name]
         changes = list(zip(before.causes, after.causes, strict=True))
         queries: dict[tuple[str, str], dict[int, None]] = {}
         for query, (was, is_now) in zip(before.gold_queries.tolist(), changes, strict=True):

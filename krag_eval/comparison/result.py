@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from krag_eval.diagnosis import Diagnosis
     from krag_eval.evalset import EvalSet
     from krag_eval.results import EvaluationResult
 
 # Not part of the outcome, but what a report shows beside it.
-_KEPT = ("results", "evalset")
+_KEPT = ("results", "diagnoses", "evalset")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -44,6 +45,7 @@ class Comparison:
         transitions: Gold documents by what they were and what they are, for each system.
         errors: For each system, the baseline among them, how many retrievals raised; they count as nothing retrieved.
         results: The scores of each system by name, the baseline first.
+        diagnoses: The causes of the misses of each system by name.
         evalset: The questions, where they were given.
     """
 
@@ -62,6 +64,7 @@ class Comparison:
     transitions: tuple[Transition, ...]
     errors: Mapping[str, int]
     results: Mapping[str, EvaluationResult]
+    diagnoses: Mapping[str, Diagnosis]
     evalset: EvalSet | None
 
     def __getitem__(self, system_and_key: tuple[str, str] | str) -> ComparisonRow:

@@ -11,7 +11,7 @@ from krag_eval.comparison import Comparison, compare
 from krag_eval.comparison.slicing import slices_of
 from krag_eval.comparison.systems import System, check_comparable, check_systems, score
 from krag_eval.diagnosis import diagnose
-from krag_eval.errors import KragEvalWarning, MissingDependencyError, warn
+from krag_eval.errors import InvalidInputError, KragEvalWarning, MissingDependencyError, warn
 from krag_eval.evalset import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.intervals import intervals_of
 from krag_eval.measurement import MetricFunction
@@ -77,7 +77,9 @@ def build_report(
         check_comparable(scored, questions)
         try:
             results = {system.name: _with_intervals(system.result, seed) for system in scored}
-            if comparison is None and len(results) > 1:
+            if comparison is not None:
+                _check_is_of(comparison, results)
+            elif len(results) > 1:
                 comparison = _compare(results, questions, by, doc_key, seed)
         except MissingDependencyError as error:
             results = {system.name: system.result for system in scored}
@@ -88,7 +90,7 @@ def build_report(
             ReportedSystem(
                 name=name,
                 result=result,
-                diagnosis=diagnose(result, doc_key=doc_key),
+                diagnosis=diagnose(result, doc_key=doc_key) if comparison is None else comparison.diagnoses[name],
                 run=system if isinstance(system := given[name], Run) else None,
             )
             for name, result in results.items()
@@ -98,6 +100,17 @@ def build_report(
         slices=tuple(slices),
         notes=tuple(dict.fromkeys(str(warning.message) for warning in caught)),
     )
+
+
+def _check_is_of(comparison: Comparison, results: Mapping[str, EvaluationResult]) -> None:
+    compared = {name: result.detail for name, result in comparison.results.items()}
+    if compared.keys() != results.keys() or any(
+        results[name].detail is not detail for name, detail in compared.items()
+    ):
+        raise InvalidInputError(
+            f"`comparison` is of other systems, {', '.join(compared)}, or of other results. Give the results that were "
+            "compared, or leave it out."
+        )
 
 
 def _with_intervals(result: EvaluationResult, seed: int) -> EvaluationResult:

@@ -73,6 +73,20 @@ def test_a_comparison_reports_itself_with_its_own_keys_and_slices() -> None:
     assert [system.name for system in report.systems] == ["a", "b"]
 
 
+def test_the_causes_of_a_comparison_are_not_looked_for_again() -> None:
+    made = compare({"a": run("a", 1), "b": run("b", 2)}, SET, k=1, metrics="recall")
+    report = build_report(made.results, made.evalset, comparison=made)
+    assert [system.diagnosis for system in report.systems] == [made.diagnoses["a"], made.diagnoses["b"]]
+    assert made.diagnoses["b"].counts == {"ranked_below_k": 11}
+
+
+def test_the_comparison_of_other_systems_is_refused() -> None:
+    made = compare({"a": run("a", 1), "b": run("b", 2)}, SET)
+    for systems in ({"a": run("a", 1), "c": run("c", 2)}, {"a": run("a", 1), "b": run("b", 2)}):
+        with pytest.raises(InvalidInputError, match="`comparison` is of other systems"):
+            build_report(systems, SET, comparison=made)
+
+
 def test_a_result_alone_needs_no_set() -> None:
     report = build_report({"result": evaluate([["a"]], [["a"]])})
     assert (report.evalset, report.comparison, report.slices, report.n_queries) == (None, None, (), 1)
