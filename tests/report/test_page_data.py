@@ -7,7 +7,6 @@ import json
 import re
 from typing import Any
 
-import numpy as np
 import pytest
 
 from krag_eval import EvalSet, MissingDependencyError
@@ -61,16 +60,6 @@ def test_values_are_printed_in_python_and_undefined_is_no_number() -> None:
     column = data["overview"]["metrics"][0]["systems"][0]
     assert [column["texts"][place] for place in column["of"]] == ["0.0312", "-"]
     assert [column["values"][place] for place in column["of"]] == [0.03125, None]
-
-
-def test_a_metric_of_a_user_may_be_infinite() -> None:
-    def lift(judged: Any, k: int | None = None) -> Any:
-        return np.array([np.inf, 1.0])
-
-    data = data_of(page_of(from_lists([["a"], ["b"]], [["a"], ["b"]], k=1, metrics=[lift])))
-    column = data["overview"]["metrics"][0]["systems"][0]
-    assert [column["texts"][place] for place in column["of"]] == ["inf", "1.0000"]
-    assert [column["values"][place] for place in column["of"]] == [None, 1.0]
 
 
 def test_what_became_of_a_query_is_what_its_explanation_says() -> None:

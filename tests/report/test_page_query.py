@@ -136,11 +136,11 @@ def test_documents_without_ids_are_the_same_where_their_texts_are(page: Page, tm
     evalset = EvalSet([{"id": "q", "question": "?", "gold": [{"text": "a b"}]}])
     runs = {
         name: Run.of(name, [RunRow.from_dict({"query_id": "q", "retrieved": [{"text": text} for text in texts]})])
-        for name, texts in (("first", ["x", "a b"]), ("second", ["a b", "y"]))
+        for name, texts in (("first", ["x", "z", "a b"]), ("second", ["a b", "y"]))
     }
     page.goto(write_page(tmp_path, build_report(runs, evalset, match_method="text")) + "#q=q")
     moved = [" ".join(text.split()) for text in page.locator("#krag-query .moved").all_inner_texts()]
-    assert moved == ["✗ gone", "→ rank 1", "↑ up 1", "✦ new"]
+    assert moved == ["✗ gone", "✗ gone", "→ rank 1", "↑ up 2", "✦ new"]
 
 
 def test_a_miss_says_its_cause_and_shows_the_nearest_text(page: Page, tmp_path: Path) -> None:
@@ -177,10 +177,18 @@ def test_the_address_opens_a_query_and_the_way_back_closes_it(page: Page, two_ru
     assert page.url.endswith(f"#q={CHINESE}")
     page.go_back()
     page.locator("#krag-query").wait_for(state="hidden")
+    assert page.url == two_runs
     page.go_forward()
     assert page.inner_text("#krag-query-id") == f"Query {CHINESE}"
     page.click("#krag-close")
     page.locator("#krag-query").wait_for(state="hidden")
+    assert page.url == two_runs + "#queries"
+    page.click(f"#krag-rows >> text={RUSSIAN}")
+    page.keyboard.press("Escape")
+    page.locator("#krag-query").wait_for(state="hidden")
+    assert page.url == two_runs + "#queries"
+    page.click("nav a >> nth=0")
+    assert page.evaluate("document.activeElement.id") != "krag-list"
     page.goto(two_runs + "#q=q-none")
     page.reload()
     assert page.inner_text("#krag-query-id") == "Query q-none"

@@ -73,12 +73,8 @@ def _values(column: FloatArray) -> dict[str, list[Any]]:
     They are printed here, because JavaScript rounds ties in another direction than Python.
     """
     different, of = np.unique(column, return_inverse=True)
-    values = different.tolist()
-    return {
-        "of": of.reshape(-1).tolist(),
-        "values": [value if math.isfinite(value) else None for value in values],  # JSON knows no infinity
-        "texts": [format_value(None if math.isnan(value) else value) for value in values],
-    }
+    values = [None if math.isnan(value) else value for value in different.tolist()]
+    return {"of": of.reshape(-1).tolist(), "values": values, "texts": [format_value(value) for value in values]}
 
 
 def _shown_first(keys: list[str], report: Report) -> list[str]:

@@ -60,7 +60,7 @@ function printedDifference(difference) {
   if (difference === null) return UNDEFINED;
   const text = Math.abs(difference).toFixed(4);
   if (Number(text) === 0) return text;
-  return (difference > 0 ? "+" : "\u2212") + text;
+  return (difference > 0 ? "+" : "-") + text;
 }
 
 const questionOf = (query) =>
