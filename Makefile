@@ -57,7 +57,7 @@ endef
 
 .PHONY: help
 help: ## List the targets.
-	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '  make %-14s %s\n' "$$target" "$$text"; done
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '  make %-14s %s\n' "$$target" "$$text"; done
 
 $(VENV)/.locked: requirements/dev.txt
 	@$(call new-venv,$(VENV))

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 GUIDES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 PAGES = [*GUIDES, *sorted((ROOT / "docs").glob("*.md"))]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-TARGETS = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+TARGETS = re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 COMMAND: Any = get_command(app)
 NOT_EXECUTED = re.compile(r"<!-- not executed: \S.* -->\s*\Z")
 
@@ -57,7 +57,7 @@ def shell_lines(page: Path) -> list[str]:
         line.removeprefix("$ ").partition("  #")[0].strip()
         for block in blocks(page)
         if block.language == "console"
-        for line in block.text.splitlines()
+        for line in block.text.replace("\\\n", "").splitlines()
         if line.startswith("$ ")
     ]
     return typed + re.findall(r"`([^`\n]+)`", prose(page))

@@ -10,7 +10,7 @@ from krag_eval.report.sections import sections_of
 from krag_eval.report.words import one_line
 
 # What begins code, emphasis, links, cells or mathematics; `_` inside a word begins nothing.
-_SPECIAL = re.compile(r"[\\`*\[\]|~$]|(?<!\w)_|_(?!\w)")
+_SPECIAL = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 # What makes a heading, an item of a list or a rule of a line that begins with it.
 _AT_START = re.compile(r"[-+=#]|\d+(?=[.)])")

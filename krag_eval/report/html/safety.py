@@ -35,7 +35,7 @@ def json_in_script(value: Any) -> str:
         ValueError: The value holds NaN or an infinite number, which JSON does not know.
 
     >>> print(json_in_script(["</script>", 1.5]))
-    ["\\u003c/script\\u003e",1.5]
+    ["\u003c/script\u003e",1.5]
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character, escape in _ESCAPED.items():
