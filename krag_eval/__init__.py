@@ -7,6 +7,7 @@
 
 import typing as _typing
 
+from krag_eval._lazy_names import LAZY_NAMES as _LAZY_NAMES
 from krag_eval._version import __version__
 from krag_eval.callbacks import EvaluationCallback, EvaluationStart
 from krag_eval.documents import Document, KragDocument, as_document
@@ -71,7 +72,7 @@ if _typing.TYPE_CHECKING:
     from krag_eval.live import Departure, LiveCounters, LiveScorer, RetrievalSink, ScoredRetrieval
     from krag_eval.no_answer import NoAnswerCurve, no_answer_curve
     from krag_eval.report import Report, build_report, write_report
-    from krag_eval.retrievers import RetrieverScores, evaluate_retrievers
+    from krag_eval.retrievers import RetrieverScores, aevaluate_retriever, evaluate_retriever, evaluate_retrievers
     from krag_eval.rows import to_deepeval_rows, to_ragas_rows
     from krag_eval.run_evaluation import evaluate_run
     from krag_eval.runner import RunProgress, RunStoppedError, arun_retriever, run_retriever
@@ -144,6 +145,7 @@ __all__ = [
     "ValidationReport",
     "Verification",
     "__version__",
+    "aevaluate_retriever",
     "apply_labels",
     "arun_retriever",
     "as_document",
@@ -161,6 +163,7 @@ __all__ = [
     "evaluate_all",
     "evaluate_answers",
     "evaluate_ids",
+    "evaluate_retriever",
     "evaluate_retrievers",
     "evaluate_run",
     "evaluate_stream",
@@ -189,95 +192,16 @@ __all__ = [
     "write_run",
 ]
 
-# Loaded when they are first asked for: who only scores lists does not pay for files, threads and processes.
-_LAZY = {
-    "Bench": "bench",
-    "run_bench": "bench",
-    "judge_contexts": "context_judge",
-    "ContextRow": "context_judge",
-    "ContextResult": "context_judge",
-    "GeneratedEvalSet": "generation",
-    "GenerationReport": "generation",
-    "generate_evalset": "generation",
-    "LanguageModel": "language_model",
-    "ModelSetupError": "language_model",
-    "NoAnswerError": "language_model",
-    "as_language_model": "language_model",
-    "evaluate_answers": "answers",
-    "AnswerRow": "answers",
-    "AnswerResult": "answers",
-    "AnswerPairs": "answers",
-    "ANSWER_METRICS": "answers",
-    "validate": "evalset",
-    "reanchor": "evalset",
-    "ReanchorReport": "evalset",
-    "ValidationReport": "evalset",
-    "Finding": "evalset",
-    "no_answer_curve": "no_answer",
-    "NoAnswerCurve": "no_answer",
-    "verify": "verification",
-    "Verification": "verification",
-    "write_queue": "doctor",
-    "examine": "doctor",
-    "apply_labels": "doctor",
-    "DoctorReport": "doctor",
-    "Latency": "evalset",
-    "evalset_to_rows": "evalset",
-    "evalset_from_rows": "evalset",
-    "stream_pairs": "evalset",
-    "read_corpus": "evalset",
-    "intervals_of": "intervals",
-    "to_deepeval_rows": "rows",
-    "to_ragas_rows": "rows",
-    "RetrieverScores": "retrievers",
-    "evaluate_retrievers": "retrievers",
-    "Comparison": "comparison",
-    "compare": "comparison",
-    "as_evalset": "evalset",
-    "RunProgress": "runner",
-    "RunStoppedError": "runner",
-    "run_retriever": "runner",
-    "arun_retriever": "runner",
-    "read_policy": "gate",
-    "check_gate": "gate",
-    "assert_retrieval": "gate",
-    "Policy": "gate",
-    "GateReport": "gate",
-    "sweep": "threshold_sweep",
-    "Sweep": "threshold_sweep",
-    "calibrate": "calibration",
-    "Calibration": "calibration",
-    "diagnose": "diagnosis",
-    "Miss": "diagnosis",
-    "Diagnosis": "diagnosis",
-    "evaluate_run": "run_evaluation",
-    "Report": "report",
-    "build_report": "report",
-    "write_report": "report",
-    "Departure": "live",
-    "LiveCounters": "live",
-    "LiveScorer": "live",
-    "RetrievalSink": "live",
-    "ScoredRetrieval": "live",
-    "EvalSet": "evalset",
-    "Question": "evalset",
-    "Run": "evalset",
-    "RunRow": "evalset",
-    "read_evalset": "evalset",
-    "read_run": "evalset",
-    "write_evalset": "evalset",
-    "write_run": "evalset",
-}
-
 
 def __getattr__(name: str) -> object:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'krag_eval' has no attribute {name!r}")
     from importlib import import_module
 
-    value: object = getattr(import_module(f"krag_eval.{_LAZY[name]}"), name)
-    globals()[name] = value
-    return value
+    for module, names in _LAZY_NAMES.items():
+        if name in names:
+            value: object = getattr(import_module(f"krag_eval.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'krag_eval' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

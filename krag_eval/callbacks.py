@@ -108,4 +108,6 @@ class CallbackRunner:
             except Exception as error:
                 if self._raise_errors:
                     raise
-                self.errors.append(f"{type(callback).__name__}.{name}: {type(error).__name__}: {error!s:.200}")
+                from krag_eval.redaction import describe_error  # only an error needs it
+
+                self.errors.append(f"{type(callback).__name__}.{name}: {describe_error(error, longest=200)}")

@@ -138,7 +138,7 @@ class Side:
             return row
         where = f"`{self.name}[{query + self.first_query}]`"
         if isinstance(row, BaseException) and self.name == "predicted":
-            self.errors[query] = str(row) if isinstance(row, RetrieverError) else f"{type(row).__name__}: {row}"
+            self.errors[query] = str(row) if isinstance(row, RetrieverError) else _describe(row)
             return []
         if row is None:
             raise InvalidInputError(f"{where} is None, not a list of documents. Use [] where there is no document.")
@@ -193,7 +193,7 @@ class Side:
     def _unreadable(self, position: int, error: Exception) -> InvalidInputError:
         return InvalidInputError(
             f"{self._place(position)}: reading {describe_type(self._unpaired[position])} failed "
-            f"({type(error).__name__}: {error!s:.200}). Convert it to a mapping with 'id' and 'text' first."
+            f"({_describe(error)}). Convert it to a mapping with 'id' and 'text' first."
         )
 
     def _require(self, column: list[Any], has_other: Callable[[Any, Shape], object]) -> None:
@@ -226,3 +226,9 @@ def _odd_pair(document: object) -> str:
     if type(document) is tuple and len(document) == 2 and shape_of(document[0]) is not None:
         return f" In a (document, number) pair the second must be a number, got {document[1]!r:.40}."
     return ""
+
+
+def _describe(error: BaseException) -> str:
+    from krag_eval.redaction import describe_error  # only an error needs it
+
+    return describe_error(error)

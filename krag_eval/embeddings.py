@@ -150,11 +150,12 @@ def _ask(ask: Callable[[list[str]], object], texts: list[str], name: str, where:
         returned: Any = ask(texts)
         if isinstance(returned, Iterator):
             returned = list(returned)
-    except Exception as error:  # a model may raise anything
+    except Exception as error:  # noqa: BLE001 - a model may raise anything
+        message, cause = _without_credentials(error, ask)
         raise InvalidInputError(
-            f"The embedding model {name} raised {type(error).__name__} for {where}: {error!s:.300}. "
-            "It must return one vector a text. See the error above for what it says."
-        ) from error
+            f"The embedding model {name} raised {type(error).__name__} for {where}: {message}. "
+            "It must return one vector a text. Call it with these texts to see more."
+        ) from cause
     if inspect.iscoroutine(returned):
         returned.close()
         raise InvalidInputError(
@@ -163,11 +164,12 @@ def _ask(ask: Callable[[list[str]], object], texts: list[str], name: str, where:
         )
     try:
         rows = np.asarray(returned)
-    except Exception as error:  # ragged lists, tensors on another device
+    except Exception as error:  # noqa: BLE001 - ragged lists, tensors on another device
+        message, cause = _without_credentials(error, ask)
         raise InvalidInputError(
-            f"What the embedding model {name} returned for {where} cannot be read as an array: {error!s:.200}. "
+            f"What the embedding model {name} returned for {where} cannot be read as an array: {message}. "
             "It must return one list of numbers a text, all equally long. Check what it returns for these texts."
-        ) from error
+        ) from cause
     if rows.dtype.kind not in "fiu" or rows.ndim != 2 or not rows.shape[1]:
         raise InvalidInputError(
             f"The embedding model {name} returned {_told(returned)} of shape {rows.shape} and type {rows.dtype} for "
@@ -187,6 +189,14 @@ def _ask(ask: Callable[[list[str]], object], texts: list[str], name: str, where:
             f"them: {odd!r:.60}. All numbers of a vector must be finite. Leave such texts out, or use another model."
         )
     return rows
+
+
+def _without_credentials(error: Exception, model: object) -> tuple[str, BaseException | None]:
+    """The message of a model's error, and what to raise from: nothing where that would show a credential."""
+    from krag_eval.redaction import Redactor, as_cause, message_of  # only an error needs it
+
+    redact = Redactor(model)
+    return message_of(error, redact, longest=300), as_cause(error, redact)
 
 
 def _normalised(rows: FloatArray) -> FloatArray:

@@ -13,10 +13,11 @@ A message has three parts: what is wrong with the value given, what would be rig
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 
 class KragEvalError(Exception):
@@ -54,6 +55,27 @@ class MissingDependencyError(KragEvalError, ImportError):
 
     def __reduce__(self) -> tuple[type[MissingDependencyError], tuple[str, str, str]]:
         return type(self), (self.needed_by, self.package, self.extra)
+
+
+@contextlib.contextmanager
+def needing(needed_by: str, package: str, extra: str, *, module: str | None = None) -> Iterator[None]:
+    """Goes around the import of an optional package.
+
+    Args:
+        needed_by: What needs it, as the user wrote it.
+        package: The name of the package.
+        extra: The extra of krag-eval that brings it.
+        module: The name it is imported by, where that is another.
+
+    Raises:
+        MissingDependencyError: It is not installed. What is missing inside of one that is comes through as it is.
+    """
+    try:
+        yield
+    except ImportError as error:
+        if error.name != (module or package):
+            raise
+        raise MissingDependencyError(needed_by, package, extra) from error
 
 
 class RetrieverError(Exception):

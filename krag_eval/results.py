@@ -13,7 +13,7 @@ import numpy as np
 
 from krag_eval.aggregate import NoAnswerState, Tally
 from krag_eval.checks import one_of
-from krag_eval.errors import InvalidInputError, MissingDependencyError, UnknownMetricError, did_you_mean
+from krag_eval.errors import InvalidInputError, UnknownMetricError, did_you_mean, needing
 from krag_eval.explanation import Explanation, explain
 from krag_eval.id_rows import with_documents
 from krag_eval.nearness import Nearest, nearest_of
@@ -168,12 +168,8 @@ class EvaluationResult:
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a query, one column a key; NaN where a value is undefined. Needs pandas."""
-        try:
+        with needing("result.to_pandas()", "pandas", "pandas"):
             import pandas as pd
-        except ImportError as error:
-            if error.name != "pandas":
-                raise
-            raise MissingDependencyError("result.to_pandas()", "pandas", "pandas") from error
         frame = pd.DataFrame([row.to_dict() for row in self.per_query]).set_index("index")
         return frame.astype(dict.fromkeys(self.tally.means, "float64"))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from krag_eval.aggregate import Tally
 from krag_eval.checks import GivenCutOff, check_cut_offs, check_threshold
-from krag_eval.errors import InvalidInputError, MissingDependencyError
+from krag_eval.errors import InvalidInputError, needing
 from krag_eval.judgments import judge
 from krag_eval.matching import MATCHERS
 from krag_eval.matching.found import Found
@@ -74,12 +74,8 @@ class Sweep:
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a threshold, one column a key; NaN where a value is undefined. Needs pandas."""
-        try:
+        with needing("sweep.to_pandas()", "pandas", "pandas"):
             import pandas as pd
-        except ImportError as error:
-            if error.name != "pandas":
-                raise
-            raise MissingDependencyError("sweep.to_pandas()", "pandas", "pandas") from error
         index = pd.Index(self.thresholds, name="threshold")
         return pd.DataFrame({key: list(column) for key, column in self.values.items()}, index=index, dtype="float64")
 

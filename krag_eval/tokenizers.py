@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from krag_eval.errors import MissingDependencyError
+from krag_eval.errors import needing
 from krag_eval.text import nfkc
 
 
@@ -153,12 +153,8 @@ def _rouge_score_tokenizer() -> Any:
 
 @functools.cache
 def _kiwi() -> Any:
-    try:
+    with needing('tokenizer="kiwi"', "kiwipiepy", "ko"):
         from kiwipiepy import Kiwi
-    except ImportError as error:
-        if error.name != "kiwipiepy":
-            raise
-        raise MissingDependencyError('tokenizer="kiwi"', "kiwipiepy", "ko") from error
     return Kiwi()
 
 

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import pytest
+from typing import Any
 
 from krag_eval import __version__
-from krag_eval.cli import main
+from tests.command_line import Runner
 
 # Of the four questions the first two have an answer. q1: b (grade 2) at rank 2, a missed. q2: c at rank 1.
 QUESTIONS: list[dict[str, Any]] = [
@@ -56,35 +51,14 @@ match:id|repeat:once|pden:retrieved|gain:exp|hit:partial|k:1,3|v:{__version__}
 """
 
 
-class Outcome(NamedTuple):
-    code: int | str | None
-    out: str
-    err: str
-
-
-Runner = Callable[[str], Outcome]
-
-
 def jsonl(rows: list[Any]) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
-def prepare(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
-    """Writes `set.jsonl` and `run.jsonl` into the folder, goes there, and gives what calls `krag-eval` there."""
-    monkeypatch.chdir(folder)
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "PYTHONIOENCODING"):
-        monkeypatch.delenv(name, raising=False)
-    Path("set.jsonl").write_bytes(jsonl(QUESTIONS))
-    Path("run.jsonl").write_bytes(jsonl(ROWS))
-
-    def call(line: str) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["krag-eval", *shlex.split(line)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        return Outcome(exit_.value.code, *capsys.readouterr())
-
-    return call
+def prepare(folder: Path) -> None:
+    """The files `set.jsonl` and `run.jsonl`."""
+    (folder / "set.jsonl").write_bytes(jsonl(QUESTIONS))
+    (folder / "run.jsonl").write_bytes(jsonl(ROWS))
 
 
 def scores(run: Runner, line: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from krag_eval import InvalidInputError, UnknownMetricError
@@ -69,6 +70,13 @@ def test_what_cannot_be_read_is_named(references: object, answers: object, messa
 def test_settings_that_cannot_be_used_are_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         evaluate_answers(["a"], ["a"], **options)
+
+
+def test_a_frame_is_not_taken_for_the_names_of_its_columns() -> None:
+    frame = pd.DataFrame({"answer": ["a", "b"]})
+    with pytest.raises(InvalidInputError, match="`references` is a DataFrame, a table"):
+        evaluate_answers(frame, ["a"])
+    assert evaluate_answers(frame["answer"], ["a", "b"])["exact_match"] == 1
 
 
 def test_a_function_is_a_metric() -> None:

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import CustomQueryEngine
 
@@ -48,8 +48,33 @@ def test_a_langchain_chain_is_given_question_and_context() -> None:
 
 
 def test_a_retrieval_chain_of_langchain_answers_under_its_own_key() -> None:
-    chain = RunnableLambda(lambda given: {"input": given["input"], "context": [], "answer": "Seoul"})
+    chain: Any = RunnableLambda(lambda given: {"input": given["input"], "context": [], "answer": "Seoul"})
     assert as_answerer(chain)("Capital?", DOCUMENTS) == "Seoul"
+
+
+def test_a_chain_of_langchain_that_begins_with_its_own_retriever_is_given_the_question() -> None:
+    search = RunnableLambda(str.upper).with_types(input_type=str)
+    prompt = ChatPromptTemplate.from_template("{context} {question}")
+    text = RunnableLambda(lambda value: value.to_string())
+    chain: Any = {"context": search, "question": RunnablePassthrough()} | prompt | text
+    assert as_answerer(chain)("Capital?", DOCUMENTS) == "Human: CAPITAL? Capital?"
+
+
+def test_an_async_function_answers() -> None:
+    async def answer(question: str, documents: Any) -> str:
+        return f"{question}{len(documents)}"
+
+    assert as_answerer(answer)("q", DOCUMENTS) == "q3"
+
+
+def test_a_model_itself_is_asked_from_the_passages() -> None:
+    assert as_answerer(FakeListChatModel(responses=["Seoul"]))("Capital?", DOCUMENTS) == "Seoul"
+    assert "Seoul is the capital." in as_answerer(MockLLM())("Capital?", DOCUMENTS)
+
+
+def test_a_class_is_no_system_that_answers() -> None:
+    with pytest.raises(InvalidInputError, match="`answer` is"):
+        as_answerer(FakeListChatModel)
 
 
 def test_a_llama_index_query_engine_is_asked_the_question() -> None:

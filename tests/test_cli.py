@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 
 from krag_eval import evaluate, read_evalset, run_retriever, write_evalset
-from tests.cli_evaluate_cases import GOLDEN, QUESTIONS, ROWS, Outcome, Runner, jsonl, prepare, scores, unpadded
+from tests.cli_evaluate_cases import GOLDEN, QUESTIONS, ROWS, jsonl, prepare, scores, unpadded
+from tests.command_line import Outcome, Runner
 
 SCRIPT = Path(sys.executable).with_name("krag-eval")
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
-    return prepare(tmp_path, monkeypatch, capsys)
+def run(command: Runner) -> Runner:
+    prepare(Path())
+    return command
 
 
 def in_a_process(*command: str | Path, **environment: str) -> Outcome:

@@ -6,40 +6,25 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from krag_eval.cli import main
+from tests.command_line import Outcome, Runner
 
 SCRIPT = Path(sys.executable).with_name("krag-eval")
 SET = b'{"id": "q1", "gold": [{"id": "a"}]}\n{"id": 2, "question": "\xec\x99\x9c\xe2\x80\xa8?", "gold": ["c"]}\n'
 RUN = b'{"query_id": "q1", "retrieved": [{"id": "b"}, {"id": "a"}]}\n{"query_id": "2", "retrieved": []}\n'
 
 
-class Outcome(NamedTuple):
-    code: int | str | None
-    out: str
-    err: str
-
-
-Runner = Callable[..., Outcome]
-
-
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
+def run(command: Runner) -> Runner:
     """Calls `krag-eval evaluate set.jsonl run.jsonl` with what these files shall hold and further arguments."""
-    monkeypatch.chdir(tmp_path)
 
     def call(*arguments: str, questions: bytes = SET, rows: bytes = RUN) -> Outcome:
         Path("set.jsonl").write_bytes(questions)
         Path("run.jsonl").write_bytes(rows)
-        monkeypatch.setattr(sys, "argv", ["krag-eval", "evaluate", "set.jsonl", "run.jsonl", *arguments])
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        return Outcome(exit_.value.code, *capsys.readouterr())
+        return command("evaluate set.jsonl run.jsonl", *arguments)
 
     return call
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from krag_eval.cli import main
 from tests.bench_cases import CORPUS, EVALSET
+from tests.command_line import Runner
 
 MODULE = """
 from tests.bench_cases import answer, retrieve, writer
@@ -26,35 +26,17 @@ def search(question):
 """
 
 
-class Outcome(NamedTuple):
-    code: int | str | None
-    out: str
-    err: str
-
-
-Runner = Callable[..., Outcome]
-
-
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+def folder(tmp_path: Path) -> Path:
     (tmp_path / "shop.py").write_text(MODULE)
     (tmp_path / "chunks.jsonl").write_text("".join(json.dumps(chunk) + "\n" for chunk in CORPUS))
     (tmp_path / "set.jsonl").write_text("".join(json.dumps(row) + "\n" for row in EVALSET))
-    yield tmp_path
-    sys.modules.pop("shop", None)
+    return tmp_path
 
 
 @pytest.fixture
-def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
-    def call(*arguments: str) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["krag-eval", "bench", "--retriever", "shop:search", *arguments])
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        return Outcome(exit_.value.code, *capsys.readouterr())
-
-    return call
+def run(folder: Path, command: Runner) -> Runner:
+    return partial(command, "bench --retriever shop:search")
 
 
 def shop() -> Any:
@@ -78,10 +60,57 @@ def test_chunks_become_a_report_and_a_page_beside_it(run: Runner, folder: Path) 
     assert max(map(len, outcome.out.splitlines())) <= 80
     assert sorted(path.name for path in (folder / "report.journals").iterdir()) == [
         "answers.jsonl",
+        "evalset.jsonl",
         "questions.jsonl",
         "run.jsonl",
         "verdicts.jsonl",
     ]
+
+
+def test_the_scores_over_all_questions_are_printed_where_tables_go_to_a_file(run: Runner) -> None:
+    outcome = run("--evalset", "set.jsonl", "--skip-e2e", "--k", "1,3", "--output", "report.md")
+    told = " ".join(outcome.out.split())
+    assert "Retrieval, over all 4 questions: mrr@3 1.0000, recall@3 1.0000, ndcg@3 1.0000" in told
+
+
+def test_the_questions_that_were_made_are_a_set_to_ask_again(run: Runner, folder: Path) -> None:
+    options = ["--corpus", "chunks.jsonl", "--llm", "shop:model", "--samples", "4", "--output", "report.md"]
+    outcome = run(*options)
+    assert f"The questions are in {Path('report.journals', 'evalset.jsonl')}" in outcome.out
+    n_calls = len(shop().calls)
+    made = str(Path("report.journals", "evalset.jsonl"))
+    again = run("--evalset", made, "--skip-e2e", "--output", "again.json")
+    assert again.code == 0, again.err
+    assert len(json.loads((folder / "again.json").read_text())["queries"]) == 4
+    assert len(shop().calls) == n_calls
+
+
+def test_what_stands_in_journals_is_named_before_it_is_taken(run: Runner) -> None:
+    options = ["--evalset", "set.jsonl", "--skip-e2e", "--output", "report.md"]
+    assert "Going on with" not in run(*options).err
+    assert "Going on with what is in report.journals" in run(*options, "--force").err
+
+
+def test_a_page_without_its_package_is_refused_before_anything_is_asked(
+    run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    outcome = run("--evalset", "set.jsonl", "--output", "report.json")
+    assert outcome.code == 2
+    assert 'pip install "krag-eval[report]"' in outcome.err
+    assert "shop" not in sys.modules
+    assert run("--evalset", "set.jsonl", "--skip-e2e", "--output", "report.md").code == 0
+
+
+@pytest.mark.parametrize(("options", "told"), [(["--output", "r.md"], "run the same again"), ([], "is lost")])
+def test_a_bench_that_is_interrupted_says_whether_it_can_go_on(
+    run: Runner, folder: Path, options: list[str], told: str
+) -> None:
+    (folder / "shop.py").write_text(MODULE + "\ndef stopped(question):\n    raise KeyboardInterrupt\n")
+    outcome = run("--evalset", "set.jsonl", "--answer", "shop:stopped", *options)
+    assert outcome.code == 130
+    assert told in outcome.err
+    assert len(outcome.err.splitlines()) == 1
 
 
 def test_the_same_command_again_asks_nothing_twice(run: Runner, folder: Path) -> None:
@@ -122,6 +151,12 @@ def test_a_mode_and_no_answers(run: Runner) -> None:
         (["--evalset", "set.jsonl", "--llm", "shop:gpt"], "has no 'gpt'"),
         (["--evalset", "set.jsonl", "--eval-mode", "easy"], "`eval_mode`"),
         (["--evalset", "no.jsonl"], "no.jsonl"),
+        (["--evalset", "set.jsonl", "--match", "rouge"], "`match_method`"),
+        (["--evalset", "set.jsonl", "--threshold", "2"], "`threshold`"),
+        (["--evalset", "set.jsonl", "--level", "page"], "`level`"),
+        (["--evalset", "set.jsonl", "--match", "rougeL", "--tokenizer", "word"], "Unknown tokenizer"),
+        (["--evalset", "set.jsonl", "--answer", "shop:asked"], "`answer` is a list"),
+        (["--evalset", "set.jsonl", "--embeddings", "shop:asked"], "`embeddings` must be"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_asked(run: Runner, arguments: list[str], message: str) -> None:

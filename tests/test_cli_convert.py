@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from krag_eval import read_evalset, read_run
-from krag_eval.cli import main
 from krag_eval.evalset.formats.table import FORMATS
+from tests.command_line import Outcome, Runner
 
 QUESTIONS: list[dict[str, Any]] = [
     {"id": "q1", "question": "언제?", "gold": [{"id": "a", "text": "사월", "grade": 2, "metadata": {"doc": "A"}}]},
@@ -25,34 +22,15 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-class Outcome(NamedTuple):
-    code: int | str | None
-    out: str
-    err: str
-
-
-Runner = Callable[[str], Outcome]
-
-
 def jsonl(rows: list[Any]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
-    """Calls `krag-eval` in a folder that holds `set.jsonl` and `run.jsonl`."""
-    monkeypatch.chdir(tmp_path)
+def run(command: Runner) -> Runner:
     Path("set.jsonl").write_text(jsonl(QUESTIONS), encoding="utf-8")
     Path("run.jsonl").write_text(jsonl(ROWS), encoding="utf-8")
-
-    def call(line: str) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["krag-eval", *shlex.split(line)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        return Outcome(exit_.value.code, *capsys.readouterr())
-
-    return call
+    return command
 
 
 def assert_refused(outcome: Outcome, start: str) -> None:

@@ -3,46 +3,22 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from krag_eval import read_evalset, read_run
-from krag_eval.cli import main
 from krag_eval.doctor import examine
 from tests.cli_doctor_cases import jsonl, prepare, ranking_rows
+from tests.command_line import Runner
 from tests.doctor_cases import FEES, REFUNDS
 
 
-class Outcome(NamedTuple):
-    code: int | str | None
-    out: str
-    err: str
-
-
-Runner = Callable[[str], Outcome]
-
-
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
-    """Calls `krag-eval` in a folder that holds `set.jsonl`, `bm25.jsonl` and `dense.jsonl`."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "PYTHONIOENCODING"):
-        monkeypatch.delenv(name, raising=False)
-    prepare(tmp_path)
-
-    def call(line: str) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["krag-eval", *shlex.split(line)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        return Outcome(exit_.value.code, *capsys.readouterr())
-
-    return call
+def run(command: Runner) -> Runner:
+    prepare(Path())
+    return command
 
 
 def report(*names: str, **options: Any) -> Any:

@@ -3,45 +3,30 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from krag_eval import InvalidInputError, read_policy
-from krag_eval.cli import main
+from tests.command_line import Runner
 from tests.gate_cases import SET, make_run
 
 
-class CommandLine:
-    """Calls `krag-eval gate` in a folder with a set, two runs and a policy."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-        self._capsys, self._monkeypatch = capsys, monkeypatch
-
-    def __call__(self, line: str) -> tuple[Any, str, str]:
-        self._monkeypatch.setattr(sys, "argv", ["krag-eval", *line.split()])
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        return (exit_.value.code, *self._capsys.readouterr())
-
-
 @pytest.fixture
-def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
-    monkeypatch.chdir(tmp_path)
+def gate(command: Runner) -> Runner:
+    """Calls `krag-eval` in a folder with a set and two runs."""
     Path("set.jsonl").write_text("".join(json.dumps(q.to_dict()) + "\n" for q in SET), encoding="utf-8")
     for name, misses in (("old", range(20)), ("new", range(32))):
         rows = make_run(name, SET, misses).rows.values()
         Path(f"{name}.jsonl").write_text("".join(json.dumps(row.to_dict()) + "\n" for row in rows), encoding="utf-8")
-    return CommandLine(capsys, monkeypatch)
+    return command
 
 
 def write_policy(text: str) -> None:
     Path("gate.toml").write_text(text, encoding="utf-8")
 
 
-def test_the_command_prints_a_table_and_its_exit_code_is_the_outcome(gate: CommandLine) -> None:
+def test_the_command_prints_a_table_and_its_exit_code_is_the_outcome(gate: Runner) -> None:
     write_policy('[gate]\nrequire = ["recall@1 >= 0.6"]\nno_drop = {"recall@1" = 0.02}\n')
     code, out, err = gate("gate set.jsonl new.jsonl --baseline old.jsonl --policy gate.toml")
     assert (code, err) == (1, "")
@@ -56,7 +41,7 @@ def test_the_command_prints_a_table_and_its_exit_code_is_the_outcome(gate: Comma
     assert gate("gate set.jsonl new.jsonl --policy gate.toml")[0] == 3
 
 
-def test_json_and_markdown_are_printed_or_written(gate: CommandLine) -> None:
+def test_json_and_markdown_are_printed_or_written(gate: Runner) -> None:
     write_policy('[gate]\nrequire = ["recall@1 >= 0.6"]\n')
     code, out, _ = gate("gate set.jsonl new.jsonl --policy gate.toml --json - --markdown comment.md")
     assert (code, json.loads(out)["status"]) == (0, "pass")
@@ -74,14 +59,14 @@ def test_json_and_markdown_are_printed_or_written(gate: CommandLine) -> None:
         ('[gate]\nno_drop = {"recall@1" = 0.1}\n', "InvalidInputError: The policy forbids drops, and there is no"),
     ],
 )
-def test_a_mistake_in_the_policy_is_one_line_and_exit_code_2(gate: CommandLine, policy: str, message: str) -> None:
+def test_a_mistake_in_the_policy_is_one_line_and_exit_code_2(gate: Runner, policy: str, message: str) -> None:
     write_policy(policy)
     code, out, err = gate("gate set.jsonl new.jsonl --policy gate.toml")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(message)
 
 
-def test_a_policy_that_is_not_there_is_named(gate: CommandLine) -> None:
+def test_a_policy_that_is_not_there_is_named(gate: Runner) -> None:
     code, _, err = gate("gate set.jsonl new.jsonl --policy none.toml")
     assert (code, err) == (
         2,

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from krag_eval import read_evalset
-from krag_eval.cli import main
+from tests.command_line import Outcome, Runner
 from tests.generation_cases import CHUNKS, Writer, generate
 
 MODELS = """
@@ -28,33 +25,17 @@ def refused(prompt):
 """
 
 
-class Outcome(NamedTuple):
-    code: int | str | None
-    out: str
-    err: str
-
-
-Runner = Callable[..., Outcome]
-
-
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+def folder(tmp_path: Path) -> Path:
     (tmp_path / "writing.py").write_text(MODELS)
     (tmp_path / "chunks.jsonl").write_text("".join(json.dumps(chunk) + "\n" for chunk in CHUNKS))
-    yield tmp_path
-    sys.modules.pop("writing", None)
+    return tmp_path
 
 
 @pytest.fixture
-def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
+def run(folder: Path, command: Runner) -> Runner:
     def call(*arguments: str, llm: str = "writing:write", out: str = "set.jsonl") -> Outcome:
-        command = ["krag-eval", "generate", "chunks.jsonl", "--llm", llm, "--out", out]
-        monkeypatch.setattr(sys, "argv", [*command, *arguments])
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        return Outcome(exit_.value.code, *capsys.readouterr())
+        return command(f"generate chunks.jsonl --llm {llm} --out {out}", *arguments)
 
     return call
 

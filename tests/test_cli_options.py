@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from krag_eval import evaluate, evaluate_run, read_evalset, read_run
-from tests.cli_evaluate_cases import QUESTIONS, ROWS, Runner, jsonl, prepare, scores
+from tests.cli_evaluate_cases import QUESTIONS, ROWS, jsonl, prepare, scores
+from tests.command_line import Runner
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
-    return prepare(tmp_path, monkeypatch, capsys)
+def run(command: Runner) -> Runner:
+    prepare(Path())
+    return command
 
 
 # What is there without the option, the option, and the settings of both together.

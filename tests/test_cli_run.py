@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -15,35 +13,20 @@ from krag_eval import read_run
 from krag_eval.cli import main
 from krag_eval.cli.run import parse_parameters
 from tests.cli_run_cases import QUESTIONS, prepare
-
-
-class Outcome(NamedTuple):
-    code: int | str | None
-    out: str
-    err: str
-
-
-Runner = Callable[..., Outcome]
+from tests.command_line import Outcome, Runner
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+def folder(tmp_path: Path) -> Path:
     prepare(tmp_path)
-    yield tmp_path
-    for name in [name for name, module in sys.modules.items() if str(tmp_path) in str(getattr(module, "__file__", ""))]:
-        del sys.modules[name]
+    return tmp_path
 
 
 @pytest.fixture
-def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
+def run(folder: Path, command: Runner) -> Runner:
     def call(*arguments: str, retriever: str = "searching:search", k: str = "3") -> Outcome:
-        command = ["krag-eval", "run", "set.jsonl", "--retriever", retriever, "--k", k, "--out", "runs/x.jsonl"]
-        monkeypatch.setattr(sys, "argv", [*command, *arguments])
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        return Outcome(exit_.value.code, *capsys.readouterr())
+        given = ["--retriever", retriever, "--k", k, "--out", "runs/x.jsonl"]
+        return command("run set.jsonl", *given, *arguments)
 
     return call
 

@@ -7,16 +7,15 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
 
-from krag_eval.cli import main
 from krag_eval.evalset import read_evalset
 from krag_eval.evalset.findings import KINDS
+from tests.command_line import Runner
 
 SCRIPT = Path(sys.executable).with_name("krag-eval")
 SENTENCES = [f"This is sentence number {n}, and it stands nowhere else." for n in range(6)]
@@ -24,36 +23,15 @@ CORPUS = [{"id": f"n{n}", "text": " ".join(SENTENCES[n : n + 2]), "metadata": {"
 QUESTIONS = [{"id": f"q{n}", "question": f"{n}?", "gold": [{"id": f"o{n}", "text": SENTENCES[n]}]} for n in range(3)]
 
 
-class Outcome(NamedTuple):
-    code: int | str | None
-    out: str
-    err: str
-
-
-Runner = Callable[[str], Outcome]
-
-
 def write(path: str, rows: list[Any]) -> None:
     Path(path).write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
-    """Calls `krag-eval` in a folder that holds `set.jsonl` and `corpus.jsonl`."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "PYTHONIOENCODING"):
-        monkeypatch.delenv(name, raising=False)
+def run(command: Runner) -> Runner:
     write("set.jsonl", QUESTIONS)
     write("corpus.jsonl", CORPUS)
-
-    def call(line: str) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["krag-eval", *line.split()])
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        out, err = capsys.readouterr()
-        return Outcome(exit_.value.code, out, err)
-
-    return call
+    return command
 
 
 def test_a_set_with_nothing_wrong_says_so(run: Runner) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shelve
+import signal
 import threading
 import time
 from pathlib import Path
@@ -65,6 +67,45 @@ def test_what_was_judged_before_an_interruption_is_in_the_cache() -> None:
     assert len(cache) == 2
 
 
+def test_a_verdict_is_in_the_cache_before_the_next_one_is_asked_for() -> None:
+    """A judge that is killed in the middle of a question has lost what it was asked last, and no more."""
+    kept = threading.Event()
+    was_kept: list[bool] = []
+
+    class Cache(dict[str, Any]):
+        def update(self, *given: Any, **named: Any) -> None:
+            super().update(*given, **named)
+            kept.set()
+
+    def judge(prompt: str) -> str:
+        if "second" in prompt:
+            was_kept.append(kept.wait(5))
+        return USEFUL
+
+    judge_contexts(GOLD, {"q": ["first", "second"]}, judge, questions=ASKED, metrics="context_precision", cache=Cache())
+    assert was_kept == [True]
+
+
+def test_a_judge_that_hangs_is_not_waited_for_when_it_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("krag_eval.context_judge.judging._LAST_CALLS", 0.1)
+    go_on, ended = threading.Event(), []
+
+    def judge(prompt: str) -> str:
+        if "hangs" in prompt:
+            os.kill(os.getpid(), signal.SIGINT)
+            ended.append(go_on.wait(10))
+        return USEFUL
+
+    cache: dict[str, Any] = {}
+    with pytest.raises(KeyboardInterrupt):
+        judge_contexts(
+            GOLD, {"q": ["first", "hangs"]}, judge, questions=ASKED, metrics="context_precision", cache=cache
+        )
+    assert ended == []
+    assert len(cache) == 1
+    go_on.set()
+
+
 def test_after_a_mistake_of_the_set_up_nothing_more_is_asked() -> None:
     asked: list[str] = []
     others_wait, failed = threading.Barrier(2), threading.Event()
@@ -84,6 +125,27 @@ def test_after_a_mistake_of_the_set_up_nothing_more_is_asked() -> None:
     with pytest.raises(ModelSetupError):
         judge_contexts(references, retrieved, judge, questions=questions, metrics="context_precision", concurrency=2)
     assert len(asked) == 2
+
+
+def test_a_model_out_of_reach_is_given_up() -> None:
+    asked: list[str] = []
+
+    def gone(prompt: str) -> str:
+        asked.append(prompt)
+        raise ConnectionError("no route")
+
+    keys = [str(number) for number in range(30)]
+    judged = judge_contexts(
+        dict.fromkeys(keys, "three days"),
+        {key: [f"{key} takes three days", "free"] for key in keys},
+        patient(gone),
+        questions={key: f"How long is {key}?" for key in keys},
+        concurrency=1,
+    )
+    assert len(asked) == 2 * 5  # each prompt was tried again once
+    assert judged.n_failed == 30
+    assert "no route" in judged.rows[0].failures[0]
+    assert "did not answer 5 prompts in a row" in judged.rows[-1].failures[0]
 
 
 def test_progress_is_told_after_every_question() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from krag_eval import evaluate
-from tests.cli_evaluate_cases import QUESTIONS, ROWS, Runner, prepare, scores
+from tests.cli_evaluate_cases import QUESTIONS, ROWS, prepare, scores
+from tests.command_line import Runner
 from tests.encoders import real_encoder
 
 MODEL = """\
@@ -29,10 +30,11 @@ class NoModel:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
-    Path(tmp_path, "a_model_of_mine.py").write_text(MODEL, encoding="utf-8")
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Runner) -> Runner:
+    Path("a_model_of_mine.py").write_text(MODEL, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    return prepare(tmp_path, monkeypatch, capsys)
+    prepare(tmp_path)
+    return command
 
 
 def embed(texts: list[str]) -> list[list[float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
 import inspect
 import os
@@ -15,6 +16,7 @@ import pytest
 
 import krag_eval
 from krag_eval import FURTHER_METRICS, METRICS
+from krag_eval._lazy_names import LAZY_NAMES
 from krag_eval.matching import MATCHERS
 from krag_eval.settings import MATCH_METHODS
 
@@ -38,6 +40,15 @@ def test_all_is_sorted_complete_and_importable() -> None:
     assert [name for name in names if not hasattr(krag_eval, name)] == []
     public = {name for name, value in vars(krag_eval).items() if name[0] != "_" and not inspect.ismodule(value)}
     assert public | {"__version__"} == set(names)
+
+
+def test_what_is_loaded_later_is_imported_for_type_checkers_from_the_same_module() -> None:
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    (guarded,) = (node for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in guarded.body if isinstance(node, ast.ImportFrom)]
+    assert {f"{node.module}": tuple(name.name for name in node.names) for node in imports} == {
+        f"krag_eval.{module}": names for module, names in LAZY_NAMES.items()
+    }
 
 
 def test_everything_the_front_door_offers_is_documented() -> None:

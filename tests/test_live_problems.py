@@ -48,12 +48,14 @@ class UnprintableError(Exception):
         raise RuntimeError("no text")
 
 
-def test_an_exception_without_a_text_is_counted() -> None:
-    scorer = scored()
+def test_an_exception_without_a_text_counts_as_nothing_retrieved_and_is_told_by_its_name() -> None:
+    recorder = Recorder()
+    scorer = scored(sinks=[recorder])
     retrieve(scorer, "q1", UnprintableError())
     assert scorer.flush(10)
-    assert (scorer.counters.unreadable, scorer.counters.errors, scorer.counters.seen) == (1, 2, 4)
-    assert scorer.result().n_queries == 3
+    assert (scorer.counters.unreadable, scorer.counters.errors, scorer.counters.seen) == (0, 1, 4)
+    assert scorer.result().errors == {3: "UnprintableError"}
+    assert recorder.scored[3].error == "UnprintableError"
 
 
 def test_one_that_cannot_be_scored_does_not_spoil_those_that_came_with_it() -> None:

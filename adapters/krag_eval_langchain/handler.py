@@ -27,7 +27,7 @@ def _guarded(event: Event) -> Event:
         try:
             event(self, *args, **kwargs)
         except Exception as error:  # noqa: BLE001 - the application's call goes on as if we were not here
-            self._live.report(event.__name__, f"{type(error).__name__}: {error!s:.200}")
+            self._live.report(event.__name__, error)
 
     return cast(Event, guarded)
 

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import types
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from krag_eval import (
-    EvalSet,
-    EvaluationResult,
-    InvalidInputError,
-    Run,
-    arun_retriever,
-    as_evalset,
-    evaluate_run,
-    run_retriever,
-)
+import krag_eval
+from krag_eval import EvalSet, EvaluationResult, InvalidInputError, as_evalset
 from krag_eval_langchain.fields import RETRIEVED, Field, Place
-
-# Further arguments of the runner; the others are settings of the scoring.
-_RUN_ONLY = {"backoff", "retry_on", "max_error_rate", "parameters", "resume", "retry_errors", "progress"}
 
 
 def evaluate_retriever(
@@ -71,11 +59,9 @@ def evaluate_retriever(
     """
     questions = as_evalset(evalset)
     asked = _Asked(retriever, questions, config, query_id_key, input_key, retrieved)
-    run_settings, scoring = _split(questions, k, settings)
-    run_settings |= {"concurrency": concurrency, "timeout": timeout, "retries": retries, "journal": journal}
+    settings |= {"concurrency": concurrency, "timeout": timeout, "retries": retries, "journal": journal}
     ask = asked.coroutine() if asked.is_only_async else asked.plain()
-    run = run_retriever(ask, questions, k=_depth(k), name=name or asked.name, **run_settings)
-    return evaluate_run(questions, run, k, **scoring)
+    return krag_eval.evaluate_retriever(ask, questions, k, name=name or asked.name, **settings)
 
 
 async def aevaluate_retriever(
@@ -100,11 +86,9 @@ async def aevaluate_retriever(
     """
     questions = as_evalset(evalset)
     asked = _Asked(retriever, questions, config, query_id_key, input_key, retrieved)
-    run_settings, scoring = _split(questions, k, settings)
-    run_settings |= {"concurrency": concurrency, "timeout": timeout, "retries": retries, "journal": journal}
+    settings |= {"concurrency": concurrency, "timeout": timeout, "retries": retries, "journal": journal}
     ask = asked.coroutine() if asked.is_async else asked.plain()
-    run = await arun_retriever(ask, questions, k=_depth(k), name=name or asked.name, **run_settings)
-    return evaluate_run(questions, run, k, **scoring)
+    return await krag_eval.aevaluate_retriever(ask, questions, k, name=name or asked.name, **settings)
 
 
 class _Asked:
@@ -164,22 +148,3 @@ class _Asked:
 
     def _take(self, answer: Any) -> Any:
         return answer if self._field is None else self._field.take(answer)
-
-
-def _split(evalset: EvalSet, k: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings of the run and those of the scoring, which are tried before anything is asked."""
-    scoring = {name: value for name, value in settings.items() if name not in _RUN_ONLY}
-    trial = {name: value for name, value in scoring.items() if name not in ("callbacks", "proxy")}
-    metrics = trial.get("metrics")
-    if isinstance(metrics, (list, tuple)) and "doc_hit" in metrics:
-        trial["metrics"] = [metric for metric in metrics if metric != "doc_hit"] or None
-    elif metrics == "doc_hit":
-        del trial["metrics"]
-    evaluate_run(evalset, Run.of("nothing yet", []), k, **trial)
-    return {name: value for name, value in settings.items() if name in _RUN_ONLY}, scoring
-
-
-def _depth(k: Any) -> int:
-    """How many documents of each answer are scored; all of them where a cut-off is no number of ranks."""
-    cut_offs = k if isinstance(k, (list, tuple, range)) else (k,)
-    return max(cut_offs) if all(isinstance(one, int) for one in cut_offs) else sys.maxsize

@@ -53,7 +53,7 @@ class RetrievalEvents:
             elif isinstance(event, SpanDropEvent):
                 self._drop(event)
         except Exception as error:  # noqa: BLE001 - the dispatcher would swallow it without a word
-            self._scorer.report("an event cannot be read", f"{type(error).__name__}: {error!s:.200}")
+            self._scorer.report("an event cannot be read", error)
 
     def abandon(self) -> None:
         """Forget the retrievals that have not ended."""

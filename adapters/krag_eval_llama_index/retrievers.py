@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import types
 import warnings
 from collections import Counter
@@ -17,26 +16,14 @@ from llama_index.core.instrumentation.dispatcher import (  # type: ignore[attr-d
 )
 from llama_index.core.schema import QueryBundle
 
-from krag_eval import (
-    EvalSet,
-    EvaluationResult,
-    InvalidInputError,
-    KragEvalWarning,
-    Run,
-    arun_retriever,
-    as_evalset,
-    evaluate_run,
-    run_retriever,
-)
-
-# Further arguments of the runner; the others are settings of the scoring.
-_RUN_ONLY = {"backoff", "retry_on", "max_error_rate", "parameters", "resume", "retry_errors", "progress"}
+import krag_eval
+from krag_eval import EvalSet, EvaluationResult, InvalidInputError, KragEvalWarning, as_evalset
 
 
 def evaluate_retriever(
     retriever: BaseRetriever | BaseQueryEngine,
     evalset: object,
-    k: int | Sequence[int | None] | None = (1, 3, 5, 10),
+    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
     *,
     node_postprocessors: Sequence[Any] = (),
     concurrency: int = 8,
@@ -57,8 +44,8 @@ def evaluate_retriever(
         retriever: A retriever; or a query engine, whose rerankers then count. One that can retrieve without answering
             writes no answer; another is asked for an answer, whose source nodes count.
         evalset: An `EvalSet`, a list of questions or rows, or a pandas frame.
-        k: One cut-off or several; None scores all ranks. What is returned is cut; the retriever is never changed, so
-            that its `similarity_top_k` must be large enough.
+        k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens. What is returned is
+            cut; the retriever is never changed, so that its `similarity_top_k` must be large enough.
         node_postprocessors: Rerankers and filters that what is returned goes through, in this order.
         concurrency: How many questions are asked at a time.
         timeout: Seconds for one attempt.
@@ -78,16 +65,15 @@ def evaluate_retriever(
     """
     questions = as_evalset(evalset)
     asked = _Asked(retriever, questions, node_postprocessors, query_id_tag)
-    run_settings, scoring = _split(questions, k, settings)
-    run_settings |= {"concurrency": concurrency, "timeout": timeout, "retries": retries, "journal": journal}
-    run = run_retriever(asked.plain(), questions, k=asked.depth(k), name=name or asked.name, **run_settings)
-    return evaluate_run(questions, run, k, **scoring)
+    asked.check_depth(k)
+    settings |= {"concurrency": concurrency, "timeout": timeout, "retries": retries, "journal": journal}
+    return krag_eval.evaluate_retriever(asked.plain(), questions, k, name=name or asked.name, **settings)
 
 
 async def aevaluate_retriever(
     retriever: BaseRetriever | BaseQueryEngine,
     evalset: object,
-    k: int | Sequence[int | None] | None = (1, 3, 5, 10),
+    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
     *,
     node_postprocessors: Sequence[Any] = (),
     concurrency: int = 8,
@@ -104,11 +90,10 @@ async def aevaluate_retriever(
     """
     questions = as_evalset(evalset)
     asked = _Asked(retriever, questions, node_postprocessors, query_id_tag)
-    run_settings, scoring = _split(questions, k, settings)
-    run_settings |= {"concurrency": concurrency, "timeout": timeout, "retries": retries, "journal": journal}
+    asked.check_depth(k)
+    settings |= {"concurrency": concurrency, "timeout": timeout, "retries": retries, "journal": journal}
     ask = asked.coroutine() if asked.is_async else asked.plain()
-    run = await arun_retriever(ask, questions, k=asked.depth(k), name=name or asked.name, **run_settings)
-    return evaluate_run(questions, run, k, **scoring)
+    return await krag_eval.aevaluate_retriever(ask, questions, k, name=name or asked.name, **settings)
 
 
 class _Asked:
@@ -163,12 +148,11 @@ class _Asked:
 
         return types.MethodType(aretrieve, self._retriever)
 
-    def depth(self, k: Any) -> int:
-        """How many nodes of each answer are scored; warns where the retriever can never return so many."""
+    def check_depth(self, k: Any) -> None:
+        """Warn where the retriever can never return as many nodes as are scored."""
         cut_offs = k if isinstance(k, (list, tuple, range)) else (k,)
-        if None in cut_offs:
-            return sys.maxsize
-        most, deepest = getattr(self._retriever, "similarity_top_k", None), max(cut_offs)
+        deepest = max((cut_off for cut_off in cut_offs if isinstance(cut_off, int)), default=0)
+        most = getattr(self._retriever, "similarity_top_k", None)
         if isinstance(most, int) and most < deepest:
             warnings.warn(
                 f"The retriever returns at most {most} nodes (its `similarity_top_k`), and `k` goes up to {deepest}: "
@@ -176,7 +160,6 @@ class _Asked:
                 KragEvalWarning,
                 stacklevel=3,
             )
-        return int(deepest)
 
     def _tags(self, question: str) -> dict[str, Any]:
         tags = dict(active_instrument_tags.get())
@@ -188,16 +171,3 @@ class _Asked:
 def _nodes(answer: Any) -> Any:
     """The nodes that were retrieved, or that an answer is based on."""
     return getattr(answer, "source_nodes", answer)
-
-
-def _split(evalset: EvalSet, k: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings of the run and those of the scoring, which are tried before anything is asked."""
-    scoring = {name: value for name, value in settings.items() if name not in _RUN_ONLY}
-    # Whether there are document ids for `doc_hit` is known only afterwards.
-    trial = {name: value for name, value in scoring.items() if name not in ("callbacks", "proxy", "metrics")}
-    given = scoring.get("metrics")
-    metrics = [given] if isinstance(given, str) else given
-    if isinstance(metrics, (list, tuple)):
-        metrics = [metric for metric in metrics if metric != "doc_hit"]
-    evaluate_run(evalset, Run.of("nothing yet", []), k, metrics=metrics or None, **trial)
-    return {name: value for name, value in settings.items() if name in _RUN_ONLY}, scoring

@@ -143,6 +143,11 @@ def _ids(name: str, given: Mapping[object, object]) -> list[str]:
 
 
 def _as_list(name: str, given: object) -> list[object]:
+    if hasattr(given, "columns"):  # whose elements are the names of its columns
+        raise InvalidInputError(
+            f"`{name}` is {describe_type(given)}, a table. It must be a mapping by id or a list. "
+            "Give one of its columns."
+        )
     if isinstance(given, (str, bytes, Set)) or not isinstance(given, Iterable):
         raise InvalidInputError(
             f"`{name}` must be a mapping by id or a list, got {describe_type(given)}. For a single one write [text]."

@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -17,6 +17,7 @@ from krag_eval.errors import KragEvalError
 from krag_eval.evalset import Question, Run
 from krag_eval.journal import JournalKind, KeyedJournal
 from krag_eval.language_model import ModelSetupError
+from krag_eval.language_model.daemon_threads import DaemonThreads
 from krag_eval.progress import ProgressHook, RunProgress
 from krag_eval.runner.failures import describe_error
 
@@ -105,19 +106,18 @@ def _read(row: Any) -> str | Exception:
 def _rows(tasks: dict[str, _Task], answerer: Answerer, concurrency: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each row as it comes; no more tasks are handed out than there are threads, so that stopping is quick."""
     left = iter(tasks.items())
-    with ThreadPoolExecutor(concurrency, thread_name_prefix="krag_eval-answer") as threads:
-        running: dict[Future[dict[str, Any]], str] = {}
-        try:
-            while True:
-                for name, task in islice(left, concurrency - len(running)):
-                    running[threads.submit(_answer, answerer, task)] = name
-                if not running:
-                    return
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    name = running.pop(future)
-                    yield name, future.result()
-        finally:
-            threads.shutdown(wait=False, cancel_futures=True)
+    threads, running = DaemonThreads(concurrency, "krag-eval-answer"), dict[Future[dict[str, Any]], str]()
+    try:
+        while True:
+            for name, task in islice(left, concurrency - len(running)):
+                running[threads.submit(_answer, answerer, task)] = name
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                name = running.pop(future)
+                yield name, future.result()
+    finally:
+        threads.close()
 
 
 def _answer(answerer: Callable[[str, Sequence[Document]], str], task: _Task) -> dict[str, Any]:

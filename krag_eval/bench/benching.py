@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from krag_eval.answers import AnswerResult, evaluate_answers
+from krag_eval.bench.checking import check_before, why_no_intervals
 from krag_eval.bench.choosing import of_mode, spread
 from krag_eval.bench.records import EVAL_MODES, Bench
 from krag_eval.bench.sections import bench_sections
@@ -40,6 +41,7 @@ def run_bench(
     k: int | str | Sequence[int | str | None] | None = CUT_OFFS,
     journals: str | os.PathLike[str] | None = None,
     name: str | None = None,
+    answer_name: str | None = None,
     parameters: Mapping[str, Any] | None = None,
     language: str = "auto",
     seed: int = 0,
@@ -61,20 +63,23 @@ def run_bench(
         llm: A LangChain chat model, a LlamaIndex LLM, or a function `prompt -> str`. It writes the questions, answers
             them where there is no `answer`, and judges what was retrieved.
         answer: The system that answers: a function of a question and its documents, or of the question alone, a
-            LangChain runnable, or a LlamaIndex query engine.
+            LangChain runnable, or a LlamaIndex query engine; or another language model than `llm`.
         evalset: Questions to ask in place of generated ones.
         samples: How many questions to generate.
         eval_mode: `"all"`, `"literal"`, or `"semantic"` for paraphrases and scenarios.
         e2e_limit: How many questions are answered and judged at most, spread over the types.
         skip_e2e: Score retrieval alone.
         k: The cut-offs; as many documents are kept as the largest asks for.
-        journals: A folder for the journals of the stages; None keeps none.
+        journals: A folder for the journals of the stages, and `evalset.jsonl` with the questions that were generated;
+            None keeps none.
         name: What the retriever is called; its own name by default.
+        answer_name: What the system that answers is called; its own name by default. Two chains of LangChain have the
+            same: name them, so that the journal of one is refused for the other.
         parameters: What to record of it: chunk size, overlap, model.
         language: Of the questions, as for `generate_evalset`.
         seed: Of the choice of chunks, and of intervals.
         concurrency: How many questions are asked at a time, at every stage.
-        timeout: Seconds for one call of the retriever or the model.
+        timeout: Seconds for one call of the retriever, of the model or of the system that answers.
         level: `"chunk"` or `"document"`, as for `evaluate_run`.
         title: Of the report; by default it names the retriever and the questions.
         progress: True shows a line a stage on a terminal; a function is called with a `RunProgress`.
@@ -85,7 +90,12 @@ def run_bench(
         InvalidInputError: Something given cannot be used, or a journal belongs to another bench.
         ModelSetupError: The model cannot be asked at all, as with a wrong key.
         MissingDependencyError: A package is not installed.
+        RunStoppedError: The retriever failed on every question.
+
+    Warns:
+        KragEvalWarning: Fewer questions could be made than asked for, or the retriever failed on some.
     """
+    check_before(answer, level, **settings)
     one_of("eval_mode", eval_mode, list(EVAL_MODES))
     limit, cut_offs = check_count("e2e_limit", e2e_limit), _check_ranks(k)
     model = None if llm is None else as_language_model(llm, timeout=timeout)
@@ -109,7 +119,8 @@ def run_bench(
             "`evalset`."
         )
     if not len(questions):
-        raise InvalidInputError("Not one question could be made, so there is nothing to score. See the warning above.")
+        why = "The set is empty." if generation is None else str(generation.stopped)
+        raise InvalidInputError(f"There is not one question, so there is nothing to score. {why}")
     run = stages.retrieve(retriever, questions, k=max(cut_offs), name=name, parameters=parameters)
     report = build_report({run.name: run}, questions, k=cut_offs, level=level, seed=seed, title=title, **settings)
     asked = EvalSet(spread(questions, limit), name=questions.name)
@@ -117,13 +128,16 @@ def run_bench(
     answers: dict[str, str | Exception] | None = None
     scores: AnswerResult | None = None
     context: ContextResult | None = None
+    no_intervals = None if skip_e2e else why_no_intervals()
     if not skip_e2e:
-        answers = stages.answer(asked, run, answer, model)
+        answers = stages.answer(asked, run, answer, model, answer_name)
         if answers is not None:
-            scores = evaluate_answers(asked, answers, embeddings=embeddings, intervals=True)
+            scores = evaluate_answers(asked, answers, embeddings=embeddings, intervals=no_intervals is None)
         if model is not None:
-            context = stages.judge(asked, run, model, k=max(cut_offs))
-    left_out = _left_out(skip_e2e, answers is None, scores is not None and embeddings is None, context is None)
+            context = stages.judge(asked, run, model, k=max(cut_offs), intervals=no_intervals is None)
+    left_out = _left_out(
+        skip_e2e, answers is None, scores is not None and embeddings is None, context is None, no_intervals
+    )
     return Bench(
         evalset=questions,
         generation=generation,
@@ -146,7 +160,9 @@ def _check_ranks(k: object) -> list[int]:
     return cut_offs
 
 
-def _left_out(skipped: bool, no_answers: bool, no_similarity: bool, no_context: bool) -> tuple[str, ...]:
+def _left_out(
+    skipped: bool, no_answers: bool, no_similarity: bool, no_context: bool, no_intervals: str | None
+) -> tuple[str, ...]:
     """What is not in the report, and why."""
     if skipped:
         return ("No question was answered and nothing was judged by a model, as was asked for.",)
@@ -157,6 +173,7 @@ def _left_out(skipped: bool, no_answers: bool, no_similarity: bool, no_context: 
             (f"No question was answered: {no_model} and no system that answers (`answer`).", no_answers),
             ("Answers have no semantic similarity: there is no embedding model (`embeddings`).", no_similarity),
             (f"Context precision and context recall were left out: {no_model}.", no_context),
+            (f"Means have no intervals. {no_intervals}", no_intervals is not None),
         )
         if holds
     )

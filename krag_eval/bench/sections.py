@@ -9,15 +9,18 @@ import numpy as np
 
 from krag_eval.aggregate import MeanState
 from krag_eval.answers import AnswerResult
+from krag_eval.bench.answering import AnswerError
 from krag_eval.columns import FloatArray
 from krag_eval.context_judge import ContextResult
 from krag_eval.evalset import EvalSet, Question
 from krag_eval.generation import GenerationReport
+from krag_eval.generation.keeping import REASONS
 from krag_eval.generation.report import FLATTERY
 from krag_eval.report.cells import count_cell, interval_cell, share_cell, text_cell, value_cell
 from krag_eval.report.records import Cell, Column, Section, Table
 
 _NO_TYPE = "(none)"
+_OURS = f"{AnswerError.__name__}: "  # says nothing to readers of a report
 
 
 def bench_sections(
@@ -53,7 +56,7 @@ def bench_sections(
 def _questions(questions: EvalSet, generation: GenerationReport | None) -> Section:
     if generation is None:
         return Section("questions", "The questions", (f"{len(questions)} questions were given; none was generated.",))
-    dropped = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in generation.dropped.items())
+    dropped = ", ".join(f"{count} {REASONS[reason][0]}" for reason, count in generation.dropped.items())
     made = (
         f"{generation.n_made} of {generation.n_wanted} questions were written by {generation.model} from "
         f"{generation.n_chunks} chunks (prompts {generation.prompts}, language {generation.language}, seed "
@@ -87,8 +90,10 @@ def _questions(questions: EvalSet, generation: GenerationReport | None) -> Secti
 
 
 def _answers(asked: EvalSet, scores: AnswerResult) -> Section:
-    paragraphs = [f"{scores.n_answers} questions were answered and scored against their references."]
-    paragraphs += [f"{len(scores.errors)} of them got no answer; the first: {first}" for first in _first(scores.errors)]
+    paragraphs = [f"Answers to {scores.n_answers} questions were asked for, and are scored against the references."]
+    if scores.errors:
+        first = next(iter(scores.errors.values())).removeprefix(_OURS)
+        paragraphs.append(f"{len(scores.errors)} of them got no answer; the first: {first}")
     if scores.n_refusals:
         paragraphs.append(f"{scores.n_refusals} answers say that there is none.")
     table = _table("answer_scores", asked, scores.to_dict(), scores.intervals, scores.undefined, scores.values)
@@ -98,16 +103,15 @@ def _answers(asked: EvalSet, scores: AnswerResult) -> Section:
 def _context(asked: EvalSet, context: ContextResult) -> Section:
     paragraphs = [f"What was retrieved for {len(asked)} questions, judged by a language model: its opinion, no count."]
     if context.n_failed:
-        paragraphs.append(f"The judge gave no usable verdict on {context.n_failed} of them; these are undefined.")
+        first = next(row.failures[0] for row in context.rows if row.failures)
+        paragraphs.append(
+            f"The judge gave no usable verdict on {context.n_failed} of them; these are undefined. The first: {first}"
+        )
     values = {
         key: [math.nan if row.values[key] is None else row.values[key] for row in context.rows] for key in context.means
     }
     table = _table("context_scores", asked, context.to_dict(), context.intervals, context.undefined, values)
     return Section("context", "Retrieved context, judged by a model", (*paragraphs, context.signature), (table,))
-
-
-def _first(errors: Mapping[int, str]) -> list[str]:
-    return list(errors.values())[:1]
 
 
 def _table(

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from krag_eval import read_corpus, read_evalset
+from krag_eval import MissingDependencyError, read_corpus, read_evalset
 from krag_eval.bench import Bench, run_bench
+from krag_eval.bench.stages import EVALSET_FILE
 from krag_eval.cli.bars import Bars
 from krag_eval.cli.embedding_options import load_embeddings
 from krag_eval.cli.evaluate import parse_cut_offs, parse_names, parse_threshold
@@ -19,6 +20,7 @@ from krag_eval.cli.run import parse_parameters
 from krag_eval.cli.scoring_options import Level, Match, Threshold, Tokenizer
 from krag_eval.cli.tables import console, notes
 from krag_eval.report import check_target
+from krag_eval.report.decisive import decisive_keys
 
 _OBJECT = "MODULE:OBJECT"
 # What is printed where the whole report goes to a file.
@@ -43,7 +45,7 @@ def bench(
         typer.Option(
             metavar=_OBJECT,
             help="The system that answers: a function of a question and its documents, or of the question alone, a "
-            "LangChain runnable, or a LlamaIndex query engine.",
+            "LangChain runnable, a LlamaIndex query engine, or another language model.",
         ),
     ] = None,
     evalset: Annotated[Path | None, typer.Option(help="Questions to ask in place of generated ones.")] = None,
@@ -76,7 +78,9 @@ def bench(
     ] = "auto",
     seed: Annotated[int, typer.Option(help="Of the choice of chunks, and of intervals.")] = 0,
     concurrency: Annotated[int, typer.Option(help="How many questions are asked at a time.")] = 8,
-    timeout: Annotated[float | None, typer.Option(help="Seconds for one call of the retriever or the model.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds for one call of the retriever, the model or --answer.")
+    ] = None,
     match: Match = "id",
     threshold: Threshold = None,
     tokenizer: Tokenizer = "words",
@@ -90,6 +94,9 @@ def bench(
 ) -> None:
     """Make questions from chunks, retrieve, answer, score both, and report; stopped, it goes on where it was."""
     targets = _targets(output or [], force)
+    folder = journals or (targets[0].with_suffix(".journals") if targets else None)
+    if folder is not None and any(folder.glob("*.jsonl")):
+        notes().print(_going_on(folder), markup=False, soft_wrap=True)
     try:
         with Bars() as bars:
             outcome = run_bench(
@@ -103,8 +110,9 @@ def bench(
                 e2e_limit=e2e_limit,
                 skip_e2e=skip_e2e,
                 k=parse_cut_offs(k),
-                journals=journals or (targets[0].with_suffix(".journals") if targets else None),
+                journals=folder,
                 name=name or retriever.partition(":")[2],
+                answer_name=answer,
                 parameters=parse_parameters(param or []),
                 language=language,
                 seed=seed,
@@ -118,10 +126,10 @@ def bench(
                 tokenizer=tokenizer,
                 embeddings=load_embeddings(embeddings, match, None),
             )
-    except KeyboardInterrupt as interruption:
-        notes().print(str(interruption) or "Stopped. Run the same again to go on.", markup=False)
+    except KeyboardInterrupt:
+        notes().print(_stopped(folder), markup=False, soft_wrap=True)
         raise typer.Exit(130) from None
-    _tell(outcome, targets, force)
+    _tell(outcome, targets, folder, force)
 
 
 def _targets(output: Sequence[Path], force: bool) -> list[Path]:
@@ -131,11 +139,43 @@ def _targets(output: Sequence[Path], force: bool) -> list[Path]:
     targets = list(dict.fromkeys(targets))
     for path in targets:
         check_target(path, None, force)
+    if any(path.suffix.lower() in (".html", ".htm") for path in targets):
+        try:
+            import jinja2  # noqa: F401 - only whether it is there
+        except ImportError as error:
+            if error.name != "jinja2":
+                raise
+            raise MissingDependencyError("The HTML report", "jinja2", "report") from error
     return targets
 
 
-def _tell(outcome: Bench, targets: Sequence[Path], force: bool) -> None:
+def _going_on(folder: Path) -> str:
+    return (
+        f"Going on with what is in {folder}: what stands there is not asked again. Give another folder with --journals "
+        "if the retriever, the model or the system that answers has changed under its name."
+    )
+
+
+def _stopped(folder: Path | None) -> str:
+    if folder is None:
+        return "Stopped. What was asked is lost: to be able to go on, give --output or --journals."
+    return f"Stopped. What was asked is in {folder}: run the same again to go on."
+
+
+def _tell(outcome: Bench, targets: Sequence[Path], folder: Path | None, force: bool) -> None:
     print_report(outcome.report, only=_IN_SHORT if targets else None)
+    if targets:
+        console().print(f"\n{_overall(outcome)}", markup=False)
     for path in targets:
         written = outcome.write(path, force=force)
         console().print(f"Wrote {written} ({written.stat().st_size:,} bytes)", markup=False, soft_wrap=True)
+    if folder is not None and outcome.generation is not None:
+        console().print(f"The questions are in {folder / EVALSET_FILE}", markup=False, soft_wrap=True)
+
+
+def _overall(outcome: Bench) -> str:
+    """The scores of retrieval that decide, over all questions."""
+    result = outcome.retrieval
+    means = {key: result[key] for key in decisive_keys([result])}
+    told = ", ".join(f"{key} {'-' if mean is None else format(mean, '.4f')}" for key, mean in means.items())
+    return f"Retrieval, over all {len(outcome.evalset)} questions: {told}"

@@ -11,6 +11,7 @@ import typer
 
 from krag_eval import InvalidInputError
 from krag_eval.cli.evaluate import parse_cut_offs, parse_names, run_name
+from krag_eval.cli.json_output import put_json
 from krag_eval.cli.scoring_options import (
     Containment,
     DocKey,
@@ -35,7 +36,6 @@ from krag_eval.cli.tables import console, notes
 from krag_eval.comparison import compare as compare_runs
 from krag_eval.errors import KragEvalWarning, did_you_mean
 from krag_eval.evalset import EvalSet, Run, read_evalset, read_run
-from krag_eval.files import write_atomically
 
 
 def compare(
@@ -125,13 +125,8 @@ def compare(
         )
     for message in dict.fromkeys(str(warning.message) for warning in caught):
         notes().print(message, markup=False)
-    if json_out is not None:
-        text = comparison.to_json() + "\n"
-        if str(json_out) == "-":
-            print(text, end="")
-            return
-        write_atomically(json_out, [text])
-    console().print(repr(comparison), markup=False, soft_wrap=True)
+    if not put_json(json_out, comparison.to_json):
+        console().print(repr(comparison), markup=False, soft_wrap=True)
 
 
 def read_runs(paths: Sequence[Path], questions: EvalSet, id_key: str | None) -> dict[str, Run]:

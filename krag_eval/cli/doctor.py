@@ -10,13 +10,13 @@ import typer
 from krag_eval import InvalidInputError
 from krag_eval.cli.convert import noted
 from krag_eval.cli.evaluate import parse_names, parse_threshold, run_name
+from krag_eval.cli.json_output import put_json
 from krag_eval.cli.tables import console, notes
 from krag_eval.doctor import DoctorReport, apply_labels, examine, write_queue
 from krag_eval.evalset import EvalSet, Run, read_evalset, read_run, write_evalset
 from krag_eval.evalset.corpus import read_corpus
 from krag_eval.evalset.formats import jsontext
 from krag_eval.evalset.formats.choosing import format_to_write
-from krag_eval.files import write_atomically
 from krag_eval.text import normalize
 
 MOST_ROWS = 500
@@ -138,13 +138,8 @@ def _put_out(report: DoctorReport, queue: Path | None, json_out: Path | None, mo
         written = write_queue(report, queue, limit=most, force=force)
         of_all = "" if written == len(report.candidates) else f" of {len(report.candidates)}; --limit all writes them"
         notes().print(f"{queue}: {written} documents to label{of_all}.", markup=False)
-    if json_out is not None:
-        text = jsontext.dump(report.to_dict(most), "the report", indent=2) + "\n"
-        if str(json_out) == "-":
-            print(text, end="")
-            return
-        write_atomically(json_out, [text])
-    console().print(repr(report), markup=False, soft_wrap=True)
+    if not put_json(json_out, lambda: jsontext.dump(report.to_dict(most), "the report", indent=2)):
+        console().print(repr(report), markup=False, soft_wrap=True)
 
 
 def _parse_limit(text: str) -> int | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Unpack
 
 from krag_eval import EvaluationResult, InvalidInputError, evaluate_run
+from krag_eval.cli.json_output import put_json
 from krag_eval.cli.tables import console, notes, print_result
 from krag_eval.errors import KragEvalWarning
 from krag_eval.evalset import Run, read_evalset, read_run
@@ -90,22 +91,22 @@ def run_evaluate(
             )
         for warning in caught:
             notes().print(f"{name}: {warning.message}", markup=False)
-    if json_out is not None:
-        document = {
-            name: json.loads(result.to_json()) | {"missing": missing[name]} | _recorded(read[name])
-            for name, result in results.items()
-        }
-        text = json.dumps({"evalset": str(evalset), "runs": document}, indent=2, ensure_ascii=False) + "\n"
-        if str(json_out) == "-":
-            print(text, end="")
-        else:
-            write_atomically(json_out, [text])
+    printed = put_json(
+        json_out,
+        lambda: {
+            "evalset": str(evalset),
+            "runs": {
+                name: json.loads(result.to_json()) | {"missing": missing[name]} | _recorded(read[name])
+                for name, result in results.items()
+            },
+        },
+    )
     if per_query_out is not None:
         write_atomically(per_query_out, _per_query_lines(results))
     for name, result in results.items():
         _report_run(read[name])
         _report_gaps(name, missing[name], result)
-    if str(json_out) != "-":
+    if not printed:
         for name, result in results.items():
             _print(name, result)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from krag_eval import InvalidInputError
 from krag_eval.errors import did_you_mean
+from krag_eval.redaction import describe_error
 
 
 def load_retriever(path: str) -> Any:
@@ -84,7 +85,7 @@ def _guarded(what: str, call: Callable[[], Any]) -> Any:
     except (InvalidInputError, KeyboardInterrupt):
         raise
     except BaseException as error:  # a module that calls sys.exit is a mistake too
-        message = " ".join(f"{type(error).__name__}: {error}".split())
+        message = describe_error(error)
         raise InvalidInputError(f"{_place_of(error)}{message}. {what} cannot be loaded: mend it first.") from error
 
 

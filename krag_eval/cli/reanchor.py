@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ import typer
 
 from krag_eval import InvalidInputError
 from krag_eval.cli.indented import print_indented
+from krag_eval.cli.json_output import put_json
 from krag_eval.cli.tables import console, notes, print_table
 from krag_eval.evalset import read_evalset, reanchoring, write_evalset
 from krag_eval.evalset.corpus import read_corpus
@@ -18,7 +18,6 @@ from krag_eval.evalset.entries import shorten
 from krag_eval.evalset.formats.choosing import format_to_write
 from krag_eval.evalset.formats.source import stem
 from krag_eval.evalset.reanchor_report import STATUSES, Anchor, ReanchorReport, Status
-from krag_eval.files import write_atomically
 
 _ABOUT: dict[Status, str] = {
     "valid": "the chunk of this id still holds it",
@@ -70,14 +69,8 @@ def reanchor(
         with_texts=with_texts,
     )
     write_evalset(report.evalset, target)
-    if json_out is not None:
-        named = {"evalset": str(evalset), "corpus": str(corpus), "out": str(target)}
-        text = json.dumps(named | report.to_dict(), indent=2, ensure_ascii=False) + "\n"
-        if str(json_out) == "-":
-            print(text, end="")
-        else:
-            write_atomically(json_out, [text])
-    if str(json_out) != "-":
+    named = {"evalset": str(evalset), "corpus": str(corpus), "out": str(target)}
+    if not put_json(json_out, lambda: named | report.to_dict()):
         _print(report, evalset, corpus, show)
     notes().print(f"Written to {target}", markup=False)
     raise typer.Exit(0 if report.ok else 1)

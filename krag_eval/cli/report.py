@@ -32,7 +32,7 @@ from krag_eval.cli.scoring_options import (
     scoring_settings,
 )
 from krag_eval.cli.tables import console, notes
-from krag_eval.errors import KragEvalWarning
+from krag_eval.errors import InvalidInputError, KragEvalWarning
 from krag_eval.evalset import read_evalset
 from krag_eval.report import Report, build_report, check_target, write_report
 
@@ -86,7 +86,13 @@ def report(
 ) -> None:
     """Show what retrievers found: scores, comparison, slices, causes of misses, and every query."""
     if out is not None:
+        _check_is_no_input(out, [evalset, *runs])
         check_target(out, format, force)
+    elif format is not None:
+        raise InvalidInputError(
+            f"`--format` {format!r:.60} needs a file to write. The tables that are printed have no other format; give "
+            "`--out` too."
+        )
     questions = read_evalset(evalset, id_key=id_key, grade_key=grade_key)
     read = read_runs(runs, questions, id_key)
     with warnings.catch_warnings(record=True) as caught:
@@ -130,6 +136,11 @@ def report(
         print_report(built)
     for path in written:
         console().print(f"Wrote {path} ({path.stat().st_size:,} bytes)", markup=False, soft_wrap=True)
+
+
+def _check_is_no_input(target: Path, inputs: list[Path]) -> None:
+    if any(target.exists() and path.exists() and target.samefile(path) for path in inputs):
+        raise InvalidInputError(f"{target}: is read here, and is never replaced by its report. Give another path.")
 
 
 def _plots(built: Report, folder: Path, force: bool) -> list[Path]:

@@ -12,9 +12,9 @@ import typer
 
 from krag_eval import InvalidInputError, read_evalset
 from krag_eval.cli.bars import Bars
+from krag_eval.cli.json_output import put_json
 from krag_eval.cli.loading import load_retriever
 from krag_eval.cli.tables import console, notes
-from krag_eval.files import write_atomically
 from krag_eval.runner.recording import Recorder
 from krag_eval.runner.running import plan_run
 
@@ -57,11 +57,7 @@ def run_run(
             "is the retriever itself set to fewer?",
             markup=False,
         )
-    if json_out is not None and str(json_out) != "-":
-        write_atomically(json_out, [json.dumps(summary, indent=2, ensure_ascii=False) + "\n"])
-    if str(json_out) == "-":
-        print(json.dumps(summary, indent=2, ensure_ascii=False))
-    else:
+    if not put_json(json_out, lambda: summary):
         _print(summary, recorder)
 
 

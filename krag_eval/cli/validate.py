@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
@@ -13,11 +12,11 @@ from rich.text import Text
 from krag_eval.checks import check_threshold
 from krag_eval.cli.evaluate import parse_names
 from krag_eval.cli.indented import print_indented
+from krag_eval.cli.json_output import put_json
 from krag_eval.cli.tables import console, print_table
 from krag_eval.evalset import findings, validation
 from krag_eval.evalset.corpus import read_corpus
 from krag_eval.evalset.findings import Finding, ValidationReport
-from krag_eval.files import write_atomically
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold"}
 _MOST_PLACES = 4
@@ -59,14 +58,8 @@ def validate(
         grade_key=grade_key,
         format=from_format,
     )
-    if json_out is not None:
-        row = {"evalset": str(evalset), "corpus": None if corpus is None else str(corpus), **report.to_dict()}
-        text = json.dumps(row, indent=2, ensure_ascii=False) + "\n"
-        if str(json_out) == "-":
-            print(text, end="")
-        else:
-            write_atomically(json_out, [text])
-    if str(json_out) != "-":
+    named = {"evalset": str(evalset), "corpus": None if corpus is None else str(corpus)}
+    if not put_json(json_out, lambda: named | report.to_dict()):
         _print(report, evalset, corpus, show)
     raise typer.Exit(0 if report.ok else 1)
 

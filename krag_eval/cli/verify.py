@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,9 +9,9 @@ import typer
 
 from krag_eval.cli.convert import noted
 from krag_eval.cli.evaluate import parse_cut_offs
+from krag_eval.cli.json_output import put_json
 from krag_eval.cli.tables import console, print_table
 from krag_eval.evalset import read_evalset, read_run
-from krag_eval.files import write_atomically
 from krag_eval.verification import AGREEMENT, Verification
 from krag_eval.verification import verify as verify_run
 
@@ -47,12 +46,7 @@ def verify(
             grade_key=grade_key,
         )
     )
-    text = json.dumps(verification.to_dict(), indent=2, ensure_ascii=False) + "\n"
-    if str(json_out) == "-":
-        print(text, end="")
-    else:
-        if json_out is not None:
-            write_atomically(json_out, [text])
+    if not put_json(json_out, verification.to_dict):
         _print(verification)
     if not verification.agrees:
         raise typer.Exit(1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval.comparison.records import ComparisonRow, Transition
 from krag_eval.comparison.table import describe
-from krag_eval.errors import MissingDependencyError, UnknownMetricError, did_you_mean
+from krag_eval.errors import UnknownMetricError, did_you_mean, needing
 
 if TYPE_CHECKING:
     import os
@@ -131,12 +131,8 @@ class Comparison:
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each of `rows`, then for each of `slices`. Needs pandas."""
-        try:
+        with needing("comparison.to_pandas()", "pandas", "pandas"):
             import pandas as pd
-        except ImportError as error:
-            if error.name != "pandas":
-                raise
-            raise MissingDependencyError("comparison.to_pandas()", "pandas", "pandas") from error
         return pd.DataFrame([row.to_dict() for row in (*self.rows, *self.slices)])
 
     def report(

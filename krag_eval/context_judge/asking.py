@@ -47,33 +47,41 @@ def _attribution(n_statements: int) -> dict[str, Any]:
     }
 
 
+# So many prompts in a row without a word from the model, each tried several times: it is out of reach.
+MOST_UNANSWERED = 5
+
+
 class Judge:
     """A model that gives verdicts, each prompt asked once. Threads may share it.
+
+    Where several prompts in a row get no answer, the model is out of reach: no further one is asked.
 
     Args:
         model: The model.
         prompts: The prompts by name.
         known: Verdicts that were given before, by key.
+        tell: Called with every new verdict, as its key and itself, in the thread that asked.
     """
 
-    def __init__(self, model: LanguageModel, prompts: Mapping[str, str], known: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompts: Mapping[str, str],
+        known: Mapping[str, Any],
+        tell: Callable[[tuple[str, dict[str, Any]]], None],
+    ) -> None:
         self._model = model
         self._prompts = prompts
         self._known = dict(known)
-        self._new: dict[str, dict[str, Any]] = {}
+        self._tell = tell
         self._lock = threading.Lock()
         self._asking: dict[str, threading.Lock] = {}
         self._stopped = threading.Event()
+        self._unanswered = 0
 
     def stop(self) -> None:
         """Ask nothing more: whoever still wants a verdict gets a failure."""
         self._stopped.set()
-
-    def take_new(self) -> dict[str, dict[str, Any]]:
-        """The verdicts that were given since this was last called, by key."""
-        with self._lock:
-            taken, self._new = self._new, {}
-        return taken
 
     def chunk(self, question: str, reference: str, text: str) -> ChunkVerdict:
         """Whether a chunk was useful for arriving at the reference."""
@@ -136,12 +144,29 @@ class Judge:
                 return _checked(known, key, schema)
             if self._stopped.is_set():
                 raise NoAnswerError("the run was stopped")
-            answer = self._model.ask(prompt, schema)
+            if self._unanswered >= MOST_UNANSWERED:
+                raise NoAnswerError(f"not asked, for the model did not answer {MOST_UNANSWERED} prompts in a row")
+            answer = self._answer(prompt, schema)
             if not is_whole(answer):
                 raise NoAnswerError(f"{self._model.name} gave no verdict on some of the statements", "bad_json")
             with self._lock:
-                self._known[key] = self._new[key] = answer
+                self._known[key] = answer
+            self._tell((key, answer))
             return answer
+
+    def _answer(self, prompt: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            answer = self._model.ask(prompt, schema)
+        except NoAnswerError as error:
+            self._count(is_heard=error.is_of_the_model)
+            raise
+        self._count(is_heard=True)
+        return answer
+
+    def _count(self, *, is_heard: bool) -> None:
+        with self._lock:
+            if self._unanswered < MOST_UNANSWERED:  # once it is given up, it stays so
+                self._unanswered = 0 if is_heard else self._unanswered + 1
 
 
 def _checked(known: object, key: str, schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from krag_eval.answers.references import References
 from krag_eval.documents import as_document
 from krag_eval.errors import InvalidInputError, RetrieverError
 from krag_eval.evalset import Run
+from krag_eval.redaction import describe_error
 from krag_eval.shapes import describe_type
 
 
@@ -69,7 +70,7 @@ def read_contexts(rows: References, retrieved: object, questions: object, k: int
 
 
 def _told(error: BaseException) -> str:
-    return str(error) if isinstance(error, RetrieverError) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, RetrieverError) else describe_error(error)
 
 
 def _texts(given: object, place: str, k: int | None) -> Iterable[str]:

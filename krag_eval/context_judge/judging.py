@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, MutableMapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from concurrent.futures import Future, wait
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,17 @@ from krag_eval.context_judge.prompting import load_prompts
 from krag_eval.context_judge.records import ChunkVerdict, ContextRow, StatementVerdict
 from krag_eval.context_judge.result import ContextResult
 from krag_eval.errors import InvalidInputError
-from krag_eval.language_model import NoAnswerError, as_language_model
+from krag_eval.language_model import LanguageModel, NoAnswerError, as_language_model
+from krag_eval.language_model.daemon_threads import DaemonThreads
 from krag_eval.progress import ProgressHook, RunProgress
 from krag_eval.prompts import version_of
 from krag_eval.text import normalize
 
 CONTEXT_METRICS = ("context_precision", "context_recall")
+# So many seconds are given to calls under way when it is stopped: they are paid for.
+_LAST_CALLS = 5.0
+
+_Verdict = tuple[str, dict[str, Any]]  # with its key before it
 
 
 def judge_contexts(
@@ -88,8 +94,8 @@ def judge_contexts(
     workers = check_count("concurrency", concurrency)
     rows = read_references(references)
     contexts = read_contexts(rows, retrieved, questions, limit)
-    judge, before = Judge(model, texts, {} if cache is None else cache), model.counters
-    found = _in_threads(judge, contexts, chosen, workers, {} if cache is None else cache, progress)
+    before = model.counters
+    found = _in_threads(model, texts, contexts, chosen, workers, {} if cache is None else cache, progress)
     values = {
         name: np.array([math.nan if (v := row.values[name]) is None else v for row in found], dtype=np.float64)
         for name in chosen
@@ -118,39 +124,57 @@ def _metrics(given: object) -> tuple[str, ...]:
 
 
 def _in_threads(
-    judge: Judge,
+    model: LanguageModel,
+    prompts: Mapping[str, str],
     contexts: Sequence[Context],
     metrics: Sequence[str],
     workers: int,
     cache: MutableMapping[str, Any],
     progress: ProgressHook | None,
 ) -> list[ContextRow]:
-    """The rows in order; after an error nothing more is asked. The cache is used in the thread of the caller alone."""
+    """The rows in order; after an error nothing more is asked.
+
+    Every verdict is in the cache as soon as it is there, and the cache is used in the thread of the caller alone.
+    """
+    events: SimpleQueue[_Verdict | Future[ContextRow]] = SimpleQueue()
+    given: list[_Verdict] = []
+
+    def tell(verdict: _Verdict) -> None:
+        given.append(verdict)
+        events.put(verdict)
+
+    judge, threads = Judge(model, prompts, cache, tell), DaemonThreads(workers, "krag-eval-judge")
+    futures: list[Future[ContextRow]] = []
     started, done, failed = time.monotonic(), 0, 0
-    with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="krag_eval-judge") as pool:
-        futures = [pool.submit(_judge, judge, context, metrics) for context in contexts]
-        try:
-            for future in as_completed(futures):
-                done, failed = done + 1, failed + bool(future.result().failures)
-                cache.update(judge.take_new())
-                if progress is not None:
-                    progress(
-                        RunProgress(
-                            name="verdicts",
-                            done=done,
-                            total=len(contexts),
-                            errors=failed,
-                            asked=done,
-                            seconds=time.monotonic() - started,
-                            is_over=done == len(contexts),
-                        )
+    try:
+        for context in contexts:
+            futures.append(threads.submit(_judge, judge, context, metrics))
+            futures[-1].add_done_callback(events.put)
+        while done < len(contexts):
+            event = events.get()
+            if not isinstance(event, Future):
+                cache.update([event])
+                continue
+            done, failed = done + 1, failed + bool(event.result().failures)
+            if progress is not None:
+                progress(
+                    RunProgress(
+                        name="verdicts",
+                        done=done,
+                        total=len(contexts),
+                        errors=failed,
+                        asked=done,
+                        seconds=time.monotonic() - started,
+                        is_over=done == len(contexts),
                     )
-        except BaseException:
-            judge.stop()
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
-        finally:
-            cache.update(judge.take_new())
+                )
+    except BaseException:
+        judge.stop()
+        threads.close()
+        wait([future for future in futures if not future.cancelled()], _LAST_CALLS)
+        cache.update(list(given))  # an interruption may have come between reading one and keeping it
+        raise
+    threads.close()
     return [future.result() for future in futures]
 
 

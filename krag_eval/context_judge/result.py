@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval.context_judge.records import ContextRow
-from krag_eval.errors import MissingDependencyError, UnknownMetricError, did_you_mean
+from krag_eval.errors import UnknownMetricError, did_you_mean, needing
 from krag_eval.language_model import ModelCounters
 
 if TYPE_CHECKING:
@@ -90,12 +90,8 @@ class ContextResult:
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a question; NaN where a value is undefined. Needs pandas."""
-        try:
+        with needing("result.to_pandas()", "pandas", "pandas"):
             import pandas as pd
-        except ImportError as error:
-            if error.name != "pandas":
-                raise
-            raise MissingDependencyError("result.to_pandas()", "pandas", "pandas") from error
         frame = pd.DataFrame([row.to_dict() for row in self.rows])
         return frame if frame.empty else frame.set_index("index").astype(dict.fromkeys(self.means, "float64"))
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krag_eval.errors import MissingDependencyError
+from krag_eval.errors import needing
 from krag_eval.tokenizers import TOKENIZERS
 
 Document = Mapping[str, Any]
@@ -151,9 +151,5 @@ def _reciprocal_ranks(scores: _Scores) -> _Scores:
 
 
 def _load(module: str, package: str) -> Any:
-    try:
+    with needing("krag_eval.demo", package, "demo", module=module):
         return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        raise MissingDependencyError("krag_eval.demo", package, "demo") from error

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from krag_eval.documents import Document
-from krag_eval.errors import InvalidInputError, MissingDependencyError, did_you_mean
+from krag_eval.errors import InvalidInputError, did_you_mean, needing
 from krag_eval.evalset.question import DOC_KEY, Question
 from krag_eval.shapes import describe_type
 
@@ -121,12 +121,8 @@ class EvalSet(Sequence[Question]):
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a question, with the columns of `Question.to_dict`. Needs pandas."""
-        try:
+        with needing("evalset.to_pandas()", "pandas", "pandas"):
             import pandas as pd
-        except ImportError as error:
-            if error.name != "pandas":
-                raise
-            raise MissingDependencyError("evalset.to_pandas()", "pandas", "pandas") from error
         return pd.DataFrame([question.to_dict() for question in self])
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
 from dataclasses import dataclass
 from typing import Any
 
 from krag_eval.generation.prompting import NEGATIVE
 from krag_eval.journal import KeyedJournal
 from krag_eval.language_model import LanguageModel, NoAnswerError
+from krag_eval.language_model.daemon_threads import DaemonThreads
 
 # So many prompts in a row without a word from the model: it is out of reach, and asking on would use up the chunks.
 MOST_UNANSWERED = 5
@@ -101,17 +102,17 @@ class Asker:
             self._write_unanswered()
 
     def _ask_together(self, requests: Sequence[Request]) -> Iterator[tuple[Request, Mapping[str, Any]]]:
-        executor = ThreadPoolExecutor(self._concurrency, thread_name_prefix="krag-eval-generate")
+        threads = DaemonThreads(self._concurrency, "krag-eval-generate")
         try:
             futures: dict[Future[dict[str, Any]], Request] = {
-                executor.submit(self._answer, request): request for request in requests
+                threads.submit(self._answer, request): request for request in requests
             }
             for future in as_completed(futures):
                 yield futures[future], self._record(futures[future], future.result())
                 if self.is_out_of_reach:
                     return
         finally:
-            executor.shutdown(wait=False, cancel_futures=True)
+            threads.close()
 
     def _answer(self, request: Request) -> dict[str, Any]:
         schema = NEGATIVE_SCHEMA if request.kind == NEGATIVE else SCHEMA

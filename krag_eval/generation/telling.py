@@ -10,7 +10,7 @@ from typing import Any
 from krag_eval.documents import Document
 from krag_eval.evalset import EvalSet, Question
 from krag_eval.generation.asking import MOST_UNANSWERED, Asker
-from krag_eval.generation.keeping import Candidate
+from krag_eval.generation.keeping import REASONS, Candidate
 from krag_eval.generation.making import Maker
 from krag_eval.generation.prompting import NEGATIVE
 from krag_eval.generation.report import TypeReport
@@ -73,10 +73,14 @@ def why_fewer(maker: Maker, asker: Asker, rows: KeyedJournal) -> str:
         )
     if maker.is_over_budget:
         return (
-            f"`most_prompts` was reached after {maker.asked.total():,} prompts. Print the result to see what was "
-            "dropped, use another model or other prompts, or raise it."
+            f"`most_prompts` was reached after {maker.asked.total():,} prompts{_dropped(maker)}. Use another model or "
+            "other prompts, or raise it."
         )
-    return (
-        "There are no further chunks to ask about. Print the result to see what was dropped, and give more chunks, or "
-        "ask for fewer questions."
-    )
+    return f"There are no further chunks to ask about{_dropped(maker)}. Give more chunks, or ask for fewer questions."
+
+
+def _dropped(maker: Maker) -> str:
+    """What the model's answers were dropped for, the most frequent reason first."""
+    reasons = sum(maker.dropped.values(), Counter[str]())
+    told = ", ".join(f"{count:,} {REASONS[reason][0]}" for reason, count in reasons.most_common())
+    return f"; dropped: {told}" if told else ""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from krag_eval.errors import KragEvalError
+from krag_eval.redaction import describe_error
 from krag_eval.shapes import as_number
 
 Reason = Literal["bad_json", "refused", "rate_limited", "timed_out", "unreachable", "rejected"]
@@ -101,13 +102,7 @@ def classify(error: BaseException) -> Failure:
 
 def describe(error: BaseException, redact: Callable[[str], str]) -> str:
     """An error as `Type: message` in one line, without credentials; a mistake of a program with its place."""
-    try:
-        message = redact(" ".join(str(error).split()))
-    except Exception:  # noqa: BLE001 - a foreign error that cannot be printed still has a name
-        message = ""
-    if len(message) > _LONGEST_MESSAGE:
-        message = message[: _LONGEST_MESSAGE - 1] + "…"
-    words = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    words = describe_error(error, redact, longest=_LONGEST_MESSAGE)
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, _MISTAKES) and frames:
         words += f" ({frames[-1].filename}:{frames[-1].lineno})"

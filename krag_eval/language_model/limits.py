@@ -26,10 +26,11 @@ class TimeLimit:
 
     Args:
         seconds: For one call, or None.
+        of: What is called, for messages.
     """
 
-    def __init__(self, seconds: float | None) -> None:
-        self._seconds = seconds
+    def __init__(self, seconds: float | None, of: str = "the language model") -> None:
+        self._seconds, self._of = seconds, of
         self._hanging: set[threading.Thread] = set()
 
     def call(self, function: Callable[[Any], Any], argument: object) -> Any:
@@ -51,8 +52,8 @@ class TimeLimit:
         self._hanging = {thread for thread in self._hanging if thread.is_alive()}
         if len(self._hanging) >= MOST_HANGING:
             raise ModelSetupError(
-                f"{MOST_HANGING} calls of the language model ran into the timeout of {seconds:g} s and hang still. "
-                "Give the client a time limit of its own, or check that the model answers at all."
+                f"{MOST_HANGING} calls of {self._of} ran into the timeout of {seconds:g} s and hang still. "
+                "Give it a time limit of its own, or check that it answers at all."
             )
         outcome: Future[Any] = Future()
         context = contextvars.copy_context()

@@ -17,7 +17,7 @@ from krag_eval.language_model.json_answers import json_objects
 from krag_eval.language_model.json_schema import check_schema, violations
 from krag_eval.language_model.limits import TimeLimit
 from krag_eval.language_model.replies import Reply
-from krag_eval.language_model.secrets import Redactor
+from krag_eval.redaction import Redactor
 from krag_eval.shapes import as_number, describe_type
 
 LONGEST_BACKOFF = 60.0

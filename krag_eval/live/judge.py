@@ -18,6 +18,7 @@ from krag_eval.live.retrievals import Retrieval
 from krag_eval.measurement import choose_metrics, measure, signature_of
 from krag_eval.pipeline import judge_batch
 from krag_eval.query_results import QueryResult
+from krag_eval.redaction import describe_error
 from krag_eval.results import EvaluationResult
 from krag_eval.scorer import Scorer
 from krag_eval.settings import MatchingCriteria, ScoringSettings, make_settings
@@ -151,7 +152,7 @@ def _scored(retrieval: Retrieval, query_id: str | None, result: QueryResult | No
         result=result,
         n_retrieved=len(retrieval.documents or ()),
         n_repeats=n_repeats,
-        error=None if error is None else f"{type(error).__name__}: {error}",
+        error=None if error is None else describe_error(error),
         seconds=retrieval.seconds,
         ended_at=retrieval.ended_at or datetime.now(UTC),
     )

@@ -6,20 +6,15 @@ from collections.abc import Iterator, Mapping
 
 from krag_eval.documents import Document, read_leniently
 from krag_eval.errors import InvalidInputError
-from krag_eval.shapes import Shape, describe_type, read_id, read_score, read_text, shape_of, split_pair
-
-_DECLARED = ("__pydantic_fields__", "__dataclass_fields__")
+from krag_eval.known_shapes import KnownShapes
+from krag_eval.shapes import describe_type, read_id, read_text, split_pair
 
 
 class RankingReader:
-    """Copies documents into records that nobody changes later.
-
-    How a document is read is decided once for each type that declares its fields: asking a framework's object for what
-    it does not have is slow.
-    """
+    """Copies documents into records that nobody changes later."""
 
     def __init__(self) -> None:
-        self._known: dict[type, tuple[Shape, bool]] = {}
+        self._shapes = KnownShapes()
 
     def read(self, documents: object) -> list[Document]:
         """The documents in their order.
@@ -37,16 +32,12 @@ class RankingReader:
 
     def _read(self, document: object) -> Document:
         inner, number = split_pair(document)
-        known = self._known.get(type(inner))
-        if known is None:
-            read = read_leniently(document)
-            if any(hasattr(type(inner), name) for name in _DECLARED) and (shape := shape_of(inner)) is not None:
-                self._known[type(inner)] = shape, hasattr(inner, "score")
-            return read
-        shape, has_score = known
+        if isinstance(inner, (str, Mapping)):
+            return read_leniently(document)
+        reading = self._shapes.reading_of(inner)
         return Document(
-            id=read_id(inner, shape, None),
-            text=read_text(inner, shape),
-            score=read_score(inner, number) if has_score or number is not None else None,
-            metadata=dict(shape.metadata(inner)),
+            id=read_id(inner, reading.shape, None),
+            text=read_text(inner, reading.shape),
+            score=reading.score(inner, number),
+            metadata=dict(reading.shape.metadata(inner)),
         )

@@ -22,6 +22,7 @@ from krag_eval.live.records import ScoredRetrieval
 from krag_eval.live.retrievals import LiveCounters, Retrieval
 from krag_eval.live.sinks import Sinks
 from krag_eval.measurement import MetricFunction
+from krag_eval.redaction import describe_error
 from krag_eval.results import EvaluationResult
 from krag_eval.settings import ScoringSettings
 
@@ -128,7 +129,7 @@ class LiveScorer:
         try:
             retrieval.documents = self._reader.read(documents)
         except Exception as error:  # noqa: BLE001 - the application goes on, and the error is counted
-            self.report("documents cannot be read", _describe(error))
+            self.report("documents cannot be read", error)
         self._put(retrieval)
 
     def fail(self, run_id: object, error: BaseException) -> None:
@@ -144,8 +145,10 @@ class LiveScorer:
         with self._lock:
             self._open.pop(str(run_id), None)
 
-    def report(self, kind: str, what: str) -> None:
-        """Something went wrong: count it, and log the first of each kind as a warning."""
+    def report(self, kind: str, what: str | BaseException) -> None:
+        """Something went wrong: count it, and log the first of each kind as a warning. No credential of it is told."""
+        if isinstance(what, BaseException):
+            what = describe_error(what, longest=300)
         with self._lock:
             self.counters.errors += 1
             first = kind not in self._kinds_of_problems
@@ -201,7 +204,7 @@ class LiveScorer:
             else:
                 with self._lock:
                     self.counters.unreadable += 1
-                self.report("a retrieval cannot be scored", _describe(outcome))
+                self.report("a retrieval cannot be scored", outcome)
         with self._scoring:
             try:
                 self._judge.check_supply(ENOUGH_TO_JUDGE)
@@ -220,12 +223,5 @@ class LiveScorer:
                 if self._on_departure is not None:
                     self._on_departure(departure)
             except Exception as error:  # noqa: BLE001 - what the user's function raises stops nothing
-                self.report("on_departure", _describe(error))
+                self.report("on_departure", error)
         self._sinks.tell(scored, retrieval.targets)
-
-
-def _describe(error: BaseException) -> str:
-    try:
-        return f"{type(error).__name__}: {error!s:.300}"
-    except Exception:  # noqa: BLE001 - an exception whose text cannot be had
-        return type(error).__name__

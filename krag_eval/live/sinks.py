@@ -23,7 +23,7 @@ class Sinks:
         InvalidInputError: One has none of the methods that are called.
     """
 
-    def __init__(self, given: object, problem: Callable[[str, str], None]) -> None:
+    def __init__(self, given: object, problem: Callable[[str, Exception], None]) -> None:
         sinks = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
         for sink in sinks:
             if isinstance(sink, type) or not any(callable(getattr(sink, name, None)) for name in _METHODS):
@@ -70,7 +70,7 @@ class Sinks:
         try:
             return getattr(sink, name)(*arguments)
         except Exception as error:  # noqa: BLE001 - the application goes on, and the error is counted
-            self._problem(f"{type(sink).__name__}.{name}", f"{type(error).__name__}: {error!s:.200}")
+            self._problem(f"{type(sink).__name__}.{name}", error)
             return None
 
 

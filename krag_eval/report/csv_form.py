@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from krag_eval.report.by_query import causes_by_query, slices_by_query
 from krag_eval.report.records import Report, ReportedSystem
@@ -27,10 +27,20 @@ def csv_lines(report: Report) -> Iterator[str]:
     """
     slices = slices_by_query(report)
     keys = list(dict.fromkeys(key for system in report.systems for key in system.detail.values))
-    heading = ["system", "index", "id", "question", *slices, "n_gold", "n_retrieved", "causes", "error", *keys]
-    yield BYTE_ORDER_MARK + _line(heading)
+    before, after = ["system", "index", "id", "question"], ["n_gold", "n_retrieved", "causes", "error", *keys]
+    yield BYTE_ORDER_MARK + _line([*before, *_headings(slices, {*before, *after}), *after])
     for system in report.systems:
         yield from _rows(system, slices, keys)
+
+
+def _headings(fields: Iterable[str], taken: set[str]) -> Iterator[str]:
+    """The names of fields; before one that another column has stands `slice`, so that a reader by name loses none."""
+    for field in fields:
+        name = field
+        while name in taken:
+            name = f"slice {name}"
+        taken.add(name)
+        yield name
 
 
 def _rows(system: ReportedSystem, slices: dict[str, list[list[str]]], keys: Sequence[str]) -> Iterator[str]:

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 from krag_eval.checks import check_cut_offs
-from krag_eval.errors import InvalidInputError, MissingDependencyError, warn
+from krag_eval.errors import InvalidInputError, needing, warn
 from krag_eval.evalset import DOC_KEY, Run, as_evalset
-from krag_eval.evalset.levels import settings_at
-from krag_eval.measurement import MetricFunction, choose_metrics
+from krag_eval.measurement import MetricFunction
 from krag_eval.progress import ProgressHook
 from krag_eval.results import EvaluationResult
+from krag_eval.retrievers.evaluating import check_scoring
 from krag_eval.retrievers.krag_frames import is_krag_frame, read_krag_frame
-from krag_eval.run_evaluation import DOC_HIT, evaluate_run
+from krag_eval.run_evaluation import evaluate_run
 from krag_eval.runner import run_retriever
 from krag_eval.runner.asking import RetryOn
-from krag_eval.settings import ScoringSettings, make_settings
+from krag_eval.settings import ScoringSettings
 from krag_eval.shapes import describe_type
 
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ def evaluate_retrievers(
     first        1.0       1.0             1.0
     last         0.5       1.0             1.0
     """
-    pd = _pandas()
+    with needing("evaluate_retrievers", "pandas", "pandas"):
+        import pandas as pd
     cut_offs = [cut_off for cut_off in check_cut_offs(k) if isinstance(cut_off, int)]
     if not isinstance(retrievers, Mapping):
         raise InvalidInputError(
@@ -124,7 +125,8 @@ def evaluate_retrievers(
         settings.setdefault("match_method", "text")
     else:
         questions = as_evalset(evalset)
-    _check_scoring(level, doc_key, metrics, settings)
+    scoring: dict[str, Any] = {"level": level, "doc_key": doc_key, "proxy": proxy, "metrics": metrics, **settings}
+    check_scoring(questions, cut_offs, scoring)
     runs = run_retriever(
         retrievers,
         questions,
@@ -141,27 +143,13 @@ def evaluate_retrievers(
         retry_errors=retry_errors,
         progress=progress,
     )
-    results = {
-        name: evaluate_run(
-            questions, run, cut_offs, level=level, doc_key=doc_key, proxy=proxy, metrics=metrics, **settings
-        )
-        for name, run in runs.items()
-    }
+    results = {name: evaluate_run(questions, run, cut_offs, **scoring) for name, run in runs.items()}
     _report_errors(runs)
     means = pd.DataFrame.from_dict({n: r.to_dict() for n, r in results.items()}, orient="index", dtype="float64")
     rows = [row for name, result in results.items() for row in _rows(name, result, runs[name])]
     values = next(iter(results.values())).tally.means
     per_query = pd.DataFrame(rows).astype(dict.fromkeys([*values, "seconds"], "float64"))
     return RetrieverScores(means.rename_axis("retriever"), per_query, results, runs)
-
-
-def _check_scoring(level: str, doc_key: str, metrics: Any, settings: ScoringSettings) -> None:
-    """Refuse before hours of retrieving what scoring would refuse after them."""
-    checked = make_settings(**settings_at(level, doc_key, settings))
-    names = [metrics] if isinstance(metrics, str) or callable(metrics) else metrics
-    if isinstance(names, Sequence) and DOC_HIT in names:
-        names = [name for name in names if name != DOC_HIT] or None
-    choose_metrics(names, checked)
 
 
 def _rows(name: str, result: EvaluationResult, run: Run) -> Iterator[dict[str, Any]]:
@@ -185,13 +173,3 @@ def _report_errors(runs: Mapping[str, Run]) -> None:
         counts = ", ".join(f"{len(errors)} of {len(runs[name])} of {name}" for name, errors in failed.items())
         first = next(iter(next(iter(failed.values())).values()))
         warn(f"Retrievals failed and count as nothing retrieved: {counts}. The first one: {first}.")
-
-
-def _pandas() -> Any:
-    try:
-        import pandas as pd
-    except ImportError as error:
-        if error.name != "pandas":
-            raise
-        raise MissingDependencyError("evaluate_retrievers", "pandas", "pandas") from error
-    return pd

@@ -11,6 +11,8 @@ from typing import Any
 from krag_eval.documents import Document, read_leniently
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset import DOC_KEY
+from krag_eval.known_shapes import KnownShapes
+from krag_eval.redaction import describe_error
 from krag_eval.runner.plain import as_json
 from krag_eval.shapes import (
     LLAMA_INDEX_NODE,
@@ -21,16 +23,13 @@ from krag_eval.shapes import (
     as_number,
     describe_type,
     read_id,
-    read_score,
     read_text,
-    shape_of,
     split_pair,
 )
 
 # Where a mapping holds the documents: Haystack, and the chains of LangChain.
 _PLACES = ("documents", "source_documents", "context")
 _FAMILIAR = {"id", "text", "score", "metadata"}
-_DECLARED = ("__pydantic_fields__", "__dataclass_fields__")
 
 
 def needs_a_loop(answer: object) -> bool:
@@ -103,14 +102,10 @@ def _in_mapping(answer: Mapping[str, Any]) -> Iterable[object]:
 
 
 class DocumentCopier:
-    """Copies a framework's documents into records of our own, which nobody changes later.
-
-    How documents are read is decided once for each type that declares its fields: asking a framework's object for what
-    it does not have is slow.
-    """
+    """Copies a framework's documents into records of our own, which nobody changes later."""
 
     def __init__(self) -> None:
-        self._known: dict[type, tuple[Shape, bool]] = {}
+        self._shapes = KnownShapes()
 
     def copy(self, documents: Iterable[object]) -> tuple[Document, ...]:
         """The records of these documents.
@@ -127,7 +122,7 @@ class DocumentCopier:
             except Exception as error:
                 raise InvalidInputError(
                     f"`retrieved[{place}]`: {describe_type(document)} cannot be read "
-                    f"({type(error).__name__}: {error!s:.200})."
+                    f"({describe_error(error, longest=200)})."
                 ) from error
         return tuple(copies)
 
@@ -148,20 +143,11 @@ class DocumentCopier:
         return read
 
     def _read_object(self, document: object, number: object) -> Document:
-        shape, has_score = self._known.get(type(document)) or self._learn(document)
-        read = _read_as(shape, document, read_score(document, number) if has_score else number)
-        if shape in (LLAMA_INDEX_NODE, LLAMA_INDEX_SCORED):
+        reading = self._shapes.reading_of(document)
+        read = _read_as(reading.shape, document, reading.score(document, number))
+        if reading.shape in (LLAMA_INDEX_NODE, LLAMA_INDEX_SCORED):
             _name_source(document, read.metadata)
         return read
-
-    def _learn(self, document: object) -> tuple[Shape, bool]:
-        shape = shape_of(document)
-        if shape is None:
-            raise InvalidInputError(f"{describe_type(document)} is not a document: it has neither an id nor a text.")
-        learnt = shape, hasattr(document, "score")
-        if any(hasattr(type(document), name) for name in _DECLARED):
-            self._known[type(document)] = learnt
-        return learnt
 
 
 def _read_as(shape: Shape, document: Any, score: object) -> Document:

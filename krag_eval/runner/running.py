@@ -14,10 +14,9 @@ from krag_eval.runner.plan import Plan, journal_for, make_plan
 from krag_eval.shapes import describe_type
 
 
-class RunOptions(TypedDict, total=False):
-    """The arguments of `run_retriever` by name."""
+class RunManner(TypedDict, total=False):
+    """The arguments of `run_retriever` by name that have a default."""
 
-    k: Required[int]
     name: str | None
     concurrency: int
     timeout: float | None
@@ -30,6 +29,12 @@ class RunOptions(TypedDict, total=False):
     resume: bool
     retry_errors: bool
     progress: bool | ProgressHook | None
+
+
+class RunOptions(RunManner, total=False):
+    """The arguments of `run_retriever` by name."""
+
+    k: Required[int]
 
 
 @overload

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 
 from krag_eval.checks import check_count
-from krag_eval.errors import InvalidInputError, MissingDependencyError
+from krag_eval.errors import InvalidInputError, needing
 from krag_eval.shapes import as_number
 
 _FEWEST_ROUNDS = 100
@@ -17,12 +17,8 @@ def need_scipy(needed_by: str) -> None:
     Raises:
         MissingDependencyError: scipy is not installed.
     """
-    try:
+    with needing(needed_by, "scipy", "stats"):
         import scipy  # noqa: F401 - only whether it is there
-    except ImportError as error:
-        if error.name != "scipy":
-            raise
-        raise MissingDependencyError(needed_by, "scipy", "stats") from error
 
 
 def check_share(name: str, value: object) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from krag_eval.checks import check_cut_offs
 from krag_eval.columns import FloatArray
-from krag_eval.errors import InvalidInputError, MissingDependencyError
+from krag_eval.errors import InvalidInputError, needing
 from krag_eval.evalset import DOC_KEY, Run, as_evalset
 from krag_eval.judgments import CutOff, Judgments
 from krag_eval.metrics import ndcg
@@ -122,10 +122,6 @@ def _compare(
 
 def _load() -> Any:
     for module, package in (("ir_measures", "ir-measures"), ("pytrec_eval", "pytrec-eval-terrier")):
-        try:
+        with needing("verify", package, "verify", module=module):
             importlib.import_module(module)
-        except ImportError as error:
-            if error.name != module:
-                raise
-            raise MissingDependencyError("verify", package, "verify") from error
     return importlib.import_module("ir_measures")

@@ -11,19 +11,20 @@ from rich.cells import cell_len
 from krag_eval.cli.report_tables import print_report
 from krag_eval.evalset import read_evalset, read_run, write_evalset, write_run
 from krag_eval.report import build_report
-from tests.cli_evaluate_cases import Outcome, Runner, prepare
+from tests.cli_evaluate_cases import prepare
+from tests.command_line import Outcome, Runner
 from tests.report import table_cases as cases
 
 SET, ONE, TWO = "faq.jsonl", "bm25.jsonl", "dense.jsonl"
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
-    call = prepare(tmp_path, monkeypatch, capsys)
+def run(command: Runner) -> Runner:
+    prepare(Path())
     write_evalset(cases.evalset(), SET)
     write_run(cases.run("bm25", [1, 3, None, 2], parameters={"chunk_size": 500}), ONE)
     write_run(cases.run("dense", [1, 1, 2, "TimeoutError: late"]), TWO)
-    return call
+    return command
 
 
 def done(outcome: Outcome) -> str:
@@ -50,6 +51,23 @@ def test_each_format_is_written_and_said(run: Runner, ending: str, begins: str) 
 def test_the_format_may_be_named(run: Runner) -> None:
     done(run(f"report {SET} {ONE} --out report.txt --format md"))
     assert Path("report.txt").read_text(encoding="utf-8").startswith("# bm25")
+
+
+@pytest.mark.parametrize("target", [SET, ONE, f"../{{folder}}/{TWO}", "link.html"])
+def test_what_is_read_is_never_replaced(run: Runner, target: str) -> None:
+    Path("link.html").symlink_to(TWO)
+    before = [Path(path).read_bytes() for path in (SET, ONE, TWO)]
+    said = refused(run(f"report {SET} {ONE} {TWO} --force --format json --out {target.format(folder=Path.cwd().name)}"))
+    assert "is read here, and is never replaced by its report" in said
+    assert [Path(path).read_bytes() for path in (SET, ONE, TWO)] == before
+
+
+def test_a_format_without_a_file_is_refused_rather_than_ignored(run: Runner) -> None:
+    said = refused(run(f"report {SET} {ONE} --format md"))
+    assert said == (
+        "InvalidInputError: `--format` 'md' needs a file to write. The tables that are printed have no other format; "
+        "give `--out` too.\n"
+    )
 
 
 def test_without_a_file_the_tables_are_printed_at_80_columns(run: Runner, capsys: pytest.CaptureFixture[str]) -> None:

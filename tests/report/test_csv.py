@@ -66,6 +66,18 @@ def test_several_values_of_a_field_stand_in_one_cell() -> None:
     assert [row["tags"] for row in rows(report)] == ["a", "a; b", "a; b"]
 
 
+def test_a_field_with_the_name_of_another_column_hides_nothing() -> None:
+    metadata = {"system": "S", "n_gold": 7, "recall@1": "good", "slice system": "other"}
+    questions = cases.evalset([{"id": 1, "question": "?", "gold": [{"id": "g"}], "metadata": metadata}])
+    report = build_report({"a": cases.run("a", [1], questions)}, questions, k=1, by=list(metadata))
+    heading = next(iter(csv.reader(io.StringIO("".join(csv_lines(report)).removeprefix("\ufeff"), newline=""))))
+    assert len(set(heading)) == len(heading)
+    (row,) = rows(report)
+    assert (row["system"], row["n_gold"], row["recall@1"]) == ("a", "1", "1.0")
+    assert [row[f"slice {field}"] for field in ("system", "n_gold", "recall@1")] == ["S", "7", "good"]
+    assert row["slice slice system"] == "other"
+
+
 def test_pandas_and_excel_read_it(tmp_path: Path) -> None:
     path = write_report(cases.two_runs(), tmp_path / "report.csv")
     assert path.read_bytes().startswith(b"\xef\xbb\xbfsystem,index,")  # the mark by which Excel knows UTF-8

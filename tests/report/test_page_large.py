@@ -10,6 +10,8 @@ from tests.report.cases import LONG, from_lists, many, write_page
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+IS_CUT = "(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)(document.querySelector('#krag-row-0 > div'))"
+
 
 def ids(page: Page) -> list[str]:
     """The ids of the rows that are in the page, once the controls have been read."""
@@ -52,3 +54,23 @@ def test_a_document_of_five_megabytes_is_shown_shortened_until_all_of_it_is_aske
     page.wait_for_selector("#krag-query .text.long[aria-busy=false]")
     assert page.evaluate("document.querySelector('#krag-query ol .text.long').textContent") == text
     assert page.locator("#krag-query .more").count() == 0
+
+
+def test_a_question_of_a_million_characters_is_shown_shortened_too(page: Page, tmp_path: Path) -> None:
+    question = "คำถามยาวมาก " * 80_000
+    page.goto(write_page(tmp_path, from_lists([["a"]], [["a"]], queries=[question])))
+    cell = page.locator("#krag-row-0 bdi").nth(1)
+    assert cell.inner_text() == f"{question[:300]}…"
+    page.click("#krag-rows [role=row]")
+    block = page.locator("#krag-query .question")
+    assert len(block.locator(".text").inner_text()) < 2100
+    assert block.locator(".more").inner_text() == f"Show all {len(question):,} characters"
+
+
+def test_an_id_has_as_much_room_as_it_needs_where_there_is_any(page: Page, tmp_path: Path) -> None:
+    queries = [f"6548850-0-{i}-56e77ceebb" for i in range(3)]
+    page.goto(write_page(tmp_path, from_lists([["a"]] * 3, [["a"]] * 3, query_ids=queries, queries=["?"] * 3)))
+    assert page.evaluate(IS_CUT) is False
+    page.set_viewport_size({"width": 400, "height": 800})
+    assert page.evaluate(IS_CUT) is True
+    assert page.locator("#krag-row-0 bdi").first.get_attribute("title") == queries[0]

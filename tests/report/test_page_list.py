@@ -64,9 +64,9 @@ def test_a_slice_is_one_value_of_a_field_and_two_fields_narrow_each_other(page: 
     [
         ("any miss", [CHINESE, RUSSIAN, "q-error"]),
         ("no miss", [KOREAN, ARABIC, "q-none"]),
-        ("retriever error", ["q-error"]),
-        ("never retrieved", [CHINESE, RUSSIAN, "q-error"]),  # of the second system
-        ("crowded out", []),
+        ("retriever_error", ["q-error"]),
+        ("never_retrieved", [CHINESE, RUSSIAN, "q-error"]),  # of the second system
+        ("crowded_out", []),
     ],
 )
 def test_a_cause_is_looked_for_in_both_systems_that_are_shown(
@@ -81,7 +81,7 @@ def test_a_cause_of_the_other_system_does_not_count_where_one_is_shown_alone(pag
     page.goto(two_runs)
     page.select_option("#krag-one", label="second")
     page.select_option("#krag-other", label="nothing")
-    page.select_option("#krag-cause", label="retriever error")
+    page.select_option("#krag-cause", label="retriever_error")
     assert ids(page) == []
 
 
@@ -123,6 +123,7 @@ def test_only_what_changed_is_shown_where_that_is_asked_for(page: Page, two_runs
         ("배송", [KOREAN]),
         ("q-n", ["q-none"]),
         ("الطلب", [ARABIC]),
+        ("الطَّلَب", [ARABIC]),  # vowel signs are left out by most
         (" moon ", ["q-none"]),
         ("(", []),
     ],

@@ -147,19 +147,26 @@ def test_a_miss_says_its_cause_and_shows_the_nearest_text(page: Page, tmp_path: 
     gold, near = "the parcel arrives within two working days", "the parcel arrives within seven working days"
     report = from_lists([[gold], ["b"]], [["nothing", near], ["c"]], match_method="text", k=5)
     page.goto(write_page(tmp_path, report) + "#n=1")
-    assert lines(card(page, "Gold", 1)) == ["✕ near miss a retrieved text is similar, but under the threshold"]
+    assert lines(card(page, "Gold", 1)) == ["✕ near_miss a retrieved text is similar, but under the threshold"]
     nearest = card(page, "Gold", 1).locator(".nearest")
     assert " ".join(nearest.locator("summary").inner_text().split()) == "Nearest text: rank 2 similarity 0.857"
     assert nearest.locator(".text").inner_text() == near
     assert "seven" not in nearest.locator("mark").all_inner_texts()
     page.goto("about:blank")
     page.goto((tmp_path / "report.html").as_uri() + "#n=2")
-    assert lines(card(page, "Gold", 1)) == ["✕ never retrieved"]
+    assert lines(card(page, "Gold", 1)) == ["✕ never_retrieved"]
 
 
 def test_a_gold_document_below_the_cut_off_says_where_it_is(page: Page, tmp_path: Path) -> None:
     page.goto(write_page(tmp_path, from_lists([["a"]], [["x", "y", "a"]], k=2)) + "#n=1")
-    assert lines(card(page, "Gold", 1)) == ["✕ ranked below k found at rank 3, below 2 by text (1.000)"]
+    assert lines(card(page, "Gold", 1)) == ["✕ ranked_below_k found at rank 3, below 2 by text (1.000)"]
+
+
+def test_a_match_of_gold_that_does_not_count_says_why_it_earns_nothing(page: Page, tmp_path: Path) -> None:
+    evalset = EvalSet([{"id": "q", "gold": [{"id": "a", "relevance": 2}, {"id": "z", "relevance": 0}]}])
+    page.goto(write_page(tmp_path, build_report({"only": run_of("only", {"q": ["z", "a"]})}, evalset)) + "#q=q")
+    assert lines(card(page, "only", 1)) == ["– not relevant, its grade is 0 gold 2 by id (1.000)"]
+    assert lines(card(page, "only", 2)) == ["✓ credited gold 1 by id (1.000)"]
 
 
 def test_what_the_retriever_raised_is_shown(page: Page, two_runs: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -107,6 +108,20 @@ def test_nothing_is_wider_than_the_screen(page: Page, two_runs: str, width: int,
     page.goto(two_runs + fragment)
     place = "document.querySelector('#krag-query')" if fragment else "document.documentElement"
     assert page.evaluate(f"{place}.scrollWidth <= {place}.clientWidth")
+
+
+def test_on_a_narrow_screen_the_name_of_the_theme_stays_whole(page: Page, tmp_path: Path) -> None:
+    report = replace(from_lists([["a"]], [["a"]]), title="a title of many words, longer than a screen is wide " * 3)
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.goto(write_page(tmp_path, report))
+    assert page.evaluate("document.querySelector('#krag-theme').offsetHeight") < 40  # one line
+
+
+def test_a_question_from_right_to_left_begins_at_the_right_of_a_wide_screen(page: Page, two_runs: str) -> None:
+    page.set_viewport_size({"width": 1900, "height": 800})
+    page.goto(two_runs + "#q=q-ar")
+    right = "(name) => document.querySelector(`#krag-query ${name}`).getBoundingClientRect().right"
+    assert page.evaluate(right, ".question") == page.evaluate(right, ".bar")
 
 
 def test_long_words_wrap(page: Page, tmp_path: Path) -> None:

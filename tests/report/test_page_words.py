@@ -102,6 +102,11 @@ def test_what_is_marked_lies_within_the_text_in_order(words_page: Page, texts: l
         ("今天天气很好", "天气好", ["天气"]),
         ("天 气", "天气", []),  # not in a row
         ("ประเทศไทย", "ไทย", ["ไทย"]),
+        ("การค้า", "อาการ", ["การ"]),
+        ("กาแฟ", "สิการ", []),  # two Thai letters side by side say nothing
+        ("ที่นี่ดี", "ที่นี่", []),  # nor two with their marks
+        ("ที่นี่ดีมาก", "อยู่ที่นี่ดีกว่า", ["ที่นี่ดี"]),
+        ("中ไทย文", "华ไทย", ["ไทย"]),
         ("The End.", "the end of it", ["The", "End"]),
         ("كتاب", "كِتَاب", ["كتاب"]),
         ("كِتَاب جديد", "كتاب", ["كِتَاب"]),

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from krag_eval.errors import InvalidInputError, MissingDependencyError, warn
+from krag_eval.errors import InvalidInputError, needing, warn
 from krag_eval.evalset.formats import jsontext
 from krag_eval.evalset.formats.opening import read_head
 from krag_eval.evalset.formats.placing import beside
@@ -203,12 +203,8 @@ def _is_binary(kind: pa.DataType) -> bool:
 
 
 def _need(path: str | os.PathLike[str]) -> None:
-    try:
+    with needing(os.fspath(path), "pyarrow", "arrow"):
         import pyarrow as pa  # noqa: F401 - whether it is there
-    except ImportError as error:
-        if error.name != "pyarrow":
-            raise
-        raise MissingDependencyError(os.fspath(path), "pyarrow", "arrow") from error
 
 
 @contextlib.contextmanager

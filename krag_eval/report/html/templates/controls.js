@@ -7,7 +7,7 @@ function startControls() {
   const isPair = overview.systems.length > 1;
   const systems = overview.systems.map((name, place) => [String(place), name]);
   byId("slices").replaceChildren(...overview.slices.map(sliceSelect));
-  options(byId("cause"), [["", "all"], [ANY_MISS, "any miss"], [NO_MISS, "no miss"], ...overview.causes.map(({ key }) => [key, inWords(key)])]);
+  options(byId("cause"), [["", "all"], [ANY_MISS, "any miss"], [NO_MISS, "no miss"], ...overview.causes.map(({ key }) => [key, key])]);
   options(byId("metric"), overview.metrics.map(({ key }) => [key, key]));
   options(byId("change"), [["", "all"], ["differs", "differs"], ["better", "got better"], ["worse", "got worse"]]);
   options(byId("one"), systems);

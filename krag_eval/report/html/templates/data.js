@@ -77,7 +77,7 @@ if (overview.ids !== null) {
 
 const failed = overview.errors.map((queries) => new Set(queries));
 
-// The names of the causes of a query's misses, in words.
+// The causes of a query's misses, by the names that the tables give them.
 function causesOf(system, query) {
   const bits = overview.missed[system][query];
   const names = overview.causes.filter((_, place) => bits & (1 << place)).map((cause) => cause.key);

@@ -8,11 +8,21 @@ const rows = byId("rows");
 let shown = []; // the queries that pass the filters, in order
 let active = 0; // the place in `shown` at which the keyboard is
 
-// A column: what it sorts by, its heading, how many rem it takes at least, how much of what is left, and its cells.
+const LONGEST_ID = Math.min(16, 1.5 + 0.6 * EVERY.reduce((longest, query) => Math.max(longest, idOf(query).length), 0)); // in rem
+const CELL = 300; // of a longer text a cell has the beginning
+
+// What is cut off at the end of a cell is said when one points at it.
+function textCell(text, attributes = {}) {
+  const start = text.length <= CELL ? text : `${text.slice(0, wholeCharacters(text, CELL))}\u2026`;
+  return isolated(start, { title: start, ...attributes });
+}
+
+// A column: what it sorts by, its heading, how many rem it takes at least, and at most or how much of what is left,
+// and its cells.
 function columns() {
-  const made = [{ column: "id", title: overview.ids === null ? "No." : "Id", least: 7, fill: (q) => isolated(idOf(q)) }];
+  const made = [{ column: "id", title: overview.ids === null ? "No." : "Id", least: 7, most: LONGEST_ID, fill: (q) => textCell(idOf(q)) }];
   if (overview.questions !== null) {
-    made.push({ column: "question", title: "Question", least: 15, share: 3, fill: (q) => isolated(questionOf(q), { lang: "" }) });
+    made.push({ column: "question", title: "Question", least: 15, share: 3, fill: (q) => textCell(questionOf(q) ?? "", { lang: "" }) });
   }
   made.push({ column: "nGold", title: "Gold", least: 4, isNumber: true, fill: (q) => String(overview.nGold[q]) });
   made.push(...state.keys.flatMap(valueColumns));
@@ -41,7 +51,7 @@ function differenceCell(difference) {
 }
 
 function missesCell(query) {
-  const [before, after] = shownSystems().map((system) => causesOf(system, query).map(inWords).join(", ") || "none");
+  const [before, after] = shownSystems().map((system) => causesOf(system, query).join(", ") || "none");
   const text = after === undefined || after === before ? before : `${before} \u2192 ${after}`;
   return make("span", { class: text === "none" ? "quiet" : null, title: text }, text === "none" ? "\u2013" : text);
 }
@@ -50,7 +60,7 @@ let shownColumns = [];
 
 function drawHead() {
   shownColumns = columns();
-  const widths = shownColumns.map(({ least, share }) => (share ? `minmax(${least}rem, ${share}fr)` : `${least}rem`));
+  const widths = shownColumns.map(({ least, share, most = least }) => `minmax(${least}rem, ${share ? `${share}fr` : `${Math.max(least, most)}rem`})`);
   list.style.setProperty("--columns", widths.join(" "));
   list.style.setProperty("--least", `${shownColumns.reduce((sum, { least }) => sum + least, 0)}rem`);
   list.setAttribute("aria-colcount", shownColumns.length);

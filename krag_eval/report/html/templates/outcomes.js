@@ -47,8 +47,8 @@ function fateLine({ cause, rank, method, similarity }, repeat) {
   const how = method === null ? "" : ` by ${inWords(method)} (${similarity})`;
   if (cause === FOUND) return [badge("good", "\u2713", `found at rank ${rank}`), make("span", { class: "quiet" }, how)];
   const { key, text } = overview.causes[cause];
-  if (key === "ranked_below_k") return [badge("bad", "\u2715", inWords(key)), ` found at rank ${rank}, below ${overview.k}`, make("span", { class: "quiet" }, how)];
-  return [badge("bad", "\u2715", inWords(key)), SPEAKS_FOR_ITSELF.has(key) ? "" : ` ${text}`];
+  if (key === "ranked_below_k") return [badge("bad", "\u2715", key), ` found at rank ${rank}, below ${overview.k}`, make("span", { class: "quiet" }, how)];
+  return [badge("bad", "\u2715", key), SPEAKS_FOR_ITSELF.has(key) ? "" : ` ${text}`];
 }
 
 // The text that comes nearest to a gold document that was missed.
@@ -78,12 +78,13 @@ function rankCard(system, retrieved, known, moved) {
   const matches = matchesAt(system, retrieved.place);
   const scored = score[retrieved.place] === NONE ? null : make("span", { class: "quiet" }, `score ${details().scores[score[retrieved.place]]}`);
   const title = make("h4", {}, make("span", { class: "rank" }, String(retrieved.rank)), documentId(retrieved), scored, moved);
-  const line = make("p", { class: "earned" }, earned(credit[retrieved.place], repeat[retrieved.place]), " ", ...matched(matches));
+  const line = make("p", { class: "earned" }, earned(credit[retrieved.place], repeat[retrieved.place], matches.length > 0), " ", ...matched(matches));
   return make("li", { class: credit[retrieved.place] ? "card hit" : "card", "data-rank": retrieved.rank }, title, line, textBlock(retrieved.text, known));
 }
 
-function earned(credit, repeat) {
+function earned(credit, repeat, isMatch) {
   if (repeat) return badge("quiet", "=", `repeats rank ${repeat}`);
+  if (isMatch && !credit) return badge("quiet", "\u2013", "not relevant, its grade is 0");
   return [badge("quiet", "\u2013", "no match"), badge("good", "\u25cb", "relevant, no credit"), badge("good", "\u2713", "credited")][credit];
 }
 

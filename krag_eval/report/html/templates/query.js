@@ -85,7 +85,7 @@ function aboutQuery(query) {
   const answer = textOf(details().answers[query] ?? NONE);
   const chips = slicesOf(query).map(([field, value]) => make("li", {}, make("span", { class: "quiet" }, isolated(field), " "), isolated(value ?? "(none)")));
   return [
-    question === null ? null : prose("p", { class: "question" }, question),
+    question === null ? null : questionBlock(question),
     answer === null ? null : make("div", { class: "answer" }, make("h3", {}, "Answer to expect"), textBlock(answer, null)),
     chips.length ? make("ul", { class: "chips", "aria-label": "Slices" }, ...chips) : null,
     ...shownSystems().filter((system) => query in details().systems[system].errors).map((system) => errorOf(system, query)),
@@ -93,6 +93,10 @@ function aboutQuery(query) {
     valuesOf(query),
   ].filter((part) => part !== null);
 }
+
+// A long one is shortened like a document.
+const questionBlock = (question) =>
+  question.length <= SHORT ? prose("p", { class: "question" }, question) : make("div", { class: "question" }, textBlock(question, null));
 
 function errorOf(system, query) {
   return make("p", { class: "notice bad" }, isolated(overview.systems[system]), ": the retriever raised ", isolated(details().systems[system].errors[query], { class: "error" }));

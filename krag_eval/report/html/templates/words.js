@@ -7,6 +7,9 @@ const UNSPACED =
   "\\u{1aff0}-\\u{1b16f}\\u{20000}-\\u{3ffff}";
 const TOKEN = new RegExp(`[${UNSPACED}](?<=[\\p{L}\\p{M}\\p{Nd}\\p{Nl}])|(?:(?![${UNSPACED}])[\\p{L}\\p{M}\\p{Nd}])+`, "gu");
 const IS_UNSPACED = new RegExp(`^[${UNSPACED}]`, "u");
+// Of these Thai, Lao, Burmese and Khmer are alphabets: two of their letters stand side by side everywhere.
+const IS_ALPHABET = /^[\u0e00-\u0eff\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f\u1780-\u17ff]/u;
+const IS_MARK = /^\p{M}/u;
 const VARIATION = /[\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}]/gu;
 // What may change together under NFKC: a letter with its marks, or the parts of Hangul syllables.
 const UNIT = /[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]+\p{M}*|\P{M}[\p{M}\uff9e\uff9f]*|\p{M}+/gsu;
@@ -44,27 +47,37 @@ function normalForm(text) {
   return { form, source: (offset) => sources[offset] };
 }
 
-// What texts have to share with another one: their words, how their Hangul words begin, and pairs of neighbours in
-// scripts without spaces, where a single character says nothing.
+// What texts have to share with another one: their words, how their Hangul words begin, and in scripts without spaces,
+// where a single character says nothing, what stands side by side.
 function vocabulary(texts) {
-  const known = { words: new Set(), beginnings: new Set(), pairs: new Set() };
+  const known = { words: new Set(), beginnings: new Set(), parts: new Set() };
   for (const text of texts) {
-    let before = null;
-    for (const token of tokens(normalForm(text.slice(0, MOST_READ)).form)) {
+    const found = tokens(normalForm(text.slice(0, MOST_READ)).form);
+    found.forEach((token, place) => {
       if (token.isUnspaced) {
-        if (areNeighbours(before, token)) known.pairs.add(before.word + token.word);
+        const part = partEndingAt(found, place);
+        if (part !== null) known.parts.add(part.word);
       } else {
         known.words.add(token.word);
         const syllables = HANGUL.exec(token.word);
         for (let n = 2; syllables && n <= syllables[0].length; n += 1) known.beginnings.add(token.word.slice(0, n));
       }
-      before = token;
-    }
+    });
   }
   return known;
 }
 
-const areNeighbours = (before, token) => before !== null && before.isUnspaced && before.end === token.start;
+// Two neighbours, or three letters of an alphabet with their marks, that end at this place; null where there are fewer.
+function partEndingAt(found, place) {
+  let missing = IS_ALPHABET.test(found[place].word) ? 3 : 2;
+  let word = "";
+  for (let i = place; i >= 0 && found[i].isUnspaced && (i === place || found[i].end === found[i + 1].start); i -= 1) {
+    word = found[i].word + word;
+    if (!IS_MARK.test(found[i].word)) missing -= 1;
+    if (missing === 0) return { word, start: found[i].start };
+  }
+  return null;
+}
 
 // Where a text shares words with a vocabulary: [start, end] pairs in order.
 function sharedSpans(text, known) {
@@ -77,18 +90,18 @@ function sharedSpans(text, known) {
     if (last && from <= last[1]) last[1] = Math.max(last[1], to);
     else spans.push([from, to]);
   };
-  let before = null;
-  for (const token of tokens(form)) {
+  const found = tokens(form);
+  found.forEach((token, place) => {
     if (token.isUnspaced) {
-      if (areNeighbours(before, token) && known.pairs.has(before.word + token.word)) add(before.start, token.end);
+      const part = partEndingAt(found, place);
+      if (part !== null && known.parts.has(part.word)) add(part.start, token.end);
     } else if (known.words.has(token.word)) {
       add(token.start, token.end);
     } else {
       const length = sharedBeginning(token.word, known.beginnings);
       if (length) add(token.start, token.start + length);
     }
-    before = token;
-  }
+  });
   return spans;
 }
 
@@ -114,4 +127,4 @@ function marked(text, known) {
 }
 
 // The form in which texts are searched.
-const searchable = (text) => text.normalize("NFKC").toLowerCase();
+const searchable = (text) => text.normalize("NFKC").toLowerCase().replace(ARABIC_SIGNS, "");

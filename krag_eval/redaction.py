@@ -1,26 +1,31 @@
-"""Keeps API keys out of messages, journals and reports."""
+"""Keeps API keys and passwords out of messages, journals and reports, and tells a foreign error in one line."""
 
 from __future__ import annotations
 
 import itertools
 import os
 import re
-from collections.abc import Iterator, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-_NAME = re.compile(r"key|token|secret|passw|credential|authorization|bearer", re.IGNORECASE)
+# `max_tokens` and `tokenizer` are no secrets; a plain `token` is.
+_NAME = re.compile(r"key|token(?!s|iz)|secret|passw|credential|authorization|bearer", re.IGNORECASE)
 _SHORTEST = 6
 _DEEPEST = 4
 _MOST_MEMBERS = 200
+# Of a longer message no more than this many times its first characters is read.
+_READ_TIMES = 20
 # What looks like a credential, whoever's it is: user and password of an address, keys by prefix, values after a name.
 _PATTERNS = (
-    (re.compile(r"(?<=://)[^\s/@]*@"), ""),
+    (re.compile(r"(?<=://)[^\s/?#]*@"), ""),
+    (re.compile(r"([?&](?:key|token|sig|signature)=)[^\s\"'&#]{4,}", re.IGNORECASE), r"\1[key]"),
     (re.compile(r"\b(?:sk|pk|rk|gsk|xai|hf|lsv2|ghp|glpat|AIza|AKIA|eyJ)[-_A-Za-z0-9.*]{12,}"), "[key]"),
     (re.compile(r"\b((?:bearer|basic)\s+)[^\s\"',;}]{6,}", re.IGNORECASE), r"\1[key]"),
     (
         re.compile(
-            r"((?:api[-_ ]?key|access[-_ ]?token|auth[-_ ]?token|client[-_ ]?secret|secret|password|authorization)"
+            r"((?:api[-_ ]?key|access[-_ ]?token|auth[-_ ]?token|secret|passw(?:or)?d|pwd|authorization)"
             r"[\"']?(?: provided)?\s*[=:]\s*[\"']?)(?!\[key\])(?:bearer\s+)?[^\s\"',;&}]{4,}",
             re.IGNORECASE,
         ),
@@ -34,9 +39,12 @@ class Redactor:
 
     Args:
         holder: A client or model; its attributes are looked through, a few levels deep.
+
+    >>> Redactor()("401 from https://me:secret@search.example/v1?key=abc123")
+    '401 from https://search.example/v1?key=[key]'
     """
 
-    def __init__(self, holder: object) -> None:
+    def __init__(self, holder: object = None) -> None:
         found = {*_held(holder, _DEEPEST), *(value for name, value in os.environ.items() if _is_secret_name(name))}
         self._values = sorted((value for value in found if len(value) >= _SHORTEST), key=len, reverse=True)
 
@@ -49,9 +57,38 @@ class Redactor:
         return text
 
 
+def describe_error(error: BaseException, redact: Callable[[str], str] | None = None, *, longest: int = 500) -> str:
+    """An error as `Type: message`, on one line, without credentials.
+
+    Args:
+        error: What a foreign program raised.
+        redact: What takes credentials out; by default those of the environment, and what looks like one.
+        longest: How many characters its message may have.
+
+    >>> describe_error(ConnectionError("refused, Authorization: Bearer abc123"))
+    'ConnectionError: refused, Authorization: [key]'
+    """
+    message = message_of(error, redact or Redactor(), longest)
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def message_of(error: BaseException, redact: Callable[[str], str], longest: int) -> str:
+    """The message of an error alone, as `describe_error` gives it; empty where it cannot be had."""
+    try:
+        message = redact(" ".join(str(error)[: _READ_TIMES * longest].split()))
+    except Exception:  # noqa: BLE001 - a foreign error that cannot be printed still has a name
+        return ""
+    return message if len(message) <= longest else message[: longest - 1] + "…"
+
+
+def as_cause(error: BaseException, redact: Callable[[str], str]) -> BaseException | None:
+    """The error, to be raised from; None where it or one behind it would show a credential in the traceback."""
+    shown = "".join(traceback.format_exception(error, limit=0))
+    return error if redact(shown) == shown else None
+
+
 def _is_secret_name(name: object) -> bool:
-    # `max_tokens` and `tokenizer` are no secrets; a plain `token` is.
-    return isinstance(name, str) and _NAME.search(name) is not None and "tokens" not in name.lower()
+    return isinstance(name, str) and _NAME.search(name) is not None
 
 
 def _held(holder: object, depth: int) -> Iterator[str]:

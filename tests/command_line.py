@@ -1,0 +1,42 @@
+"""A fixture that calls `krag-eval` in this process, in an empty folder."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from krag_eval.cli import main
+
+
+class Outcome(NamedTuple):
+    code: int | str | None
+    out: str
+    err: str
+
+
+Runner = Callable[..., Outcome]
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Runner]:
+    """Calls `krag-eval` with a line, read as a shell reads it, and with further arguments just as they are."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "PYTHONIOENCODING"):
+        monkeypatch.delenv(name, raising=False)
+
+    def call(line: str, *arguments: str) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["krag-eval", *shlex.split(line), *arguments])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as exit_:
+            main()
+        return Outcome(exit_.value.code, *capsys.readouterr())
+
+    yield call
+    for name in [name for name, module in sys.modules.items() if str(tmp_path) in str(getattr(module, "__file__", ""))]:
+        del sys.modules[name]
