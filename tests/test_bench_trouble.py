@@ -49,6 +49,30 @@ def test_a_retriever_that_fails_on_some_is_warned_about() -> None:
         assert given_to(sometimes).retrieval["recall@1"] == 2 / 3
 
 
+def test_ids_without_texts_are_answered_from_the_corpus() -> None:
+    def ids(question: str) -> list[dict[str, str]]:
+        return [{"id": chunk["id"]} for chunk in retrieve(question)]
+
+    bench = run_bench(CORPUS, ids, evalset=EVALSET, answer=answer, llm=writer([]), name="ids", k=[1, 3])
+    assert bench.answer_scores is not None
+    assert bench.context is not None
+    assert (bench.answer_scores["exact_match"], bench.context["context_recall"]) == (1, 1)
+    calls: list[str] = []
+    with pytest.raises(InvalidInputError, match="Not one retrieved document has a text"):
+        given_to(ids, llm=writer(calls))
+    assert not calls
+    with pytest.warns(KragEvalWarning, match="12 of 12 retrieved documents have no text"):
+        given_to(ids, answer=lambda question: "10 euros")
+
+
+def test_questions_without_an_answer_are_told_of_where_scores_leave_them_out() -> None:
+    rows = [{key: value for key, value in row.items() if key != "answer"} for row in EVALSET]
+    bench = given(evalset=rows, llm=writer([]))
+    told = {section.key: section.paragraphs for section in sections_of(bench.report)}
+    assert "Questions whose answer is not known: 3; they have no text metrics." in told["answers"]
+    assert "Questions whose answer is not known: 3; nothing was judged for them." in told["context"]
+
+
 def test_without_scipy_means_have_no_intervals_and_the_report_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy", None)
     bench = given(answer=answer, llm=writer([]))

@@ -14,7 +14,7 @@ from krag_eval.answers.intervals import Interval, answer_intervals
 from krag_eval.answers.refusals import is_empty
 from krag_eval.answers.sheet import AnswerSheet
 from krag_eval.columns import BoolArray, FloatArray
-from krag_eval.errors import InvalidInputError, MissingDependencyError, UnknownMetricError, did_you_mean
+from krag_eval.errors import InvalidInputError, UnknownMetricError, did_you_mean, needing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -190,12 +190,8 @@ class AnswerResult:
 
     def to_pandas(self) -> pd.DataFrame:
         """One row an answer, one column a metric; NaN where a value is undefined. Needs pandas."""
-        try:
+        with needing("result.to_pandas()", "pandas", "pandas"):
             import pandas as pd
-        except ImportError as error:
-            if error.name != "pandas":
-                raise
-            raise MissingDependencyError("result.to_pandas()", "pandas", "pandas") from error
         names = [name for name in AnswerRow.__slots__ if name != "values"] + list(self.values)
         frame = pd.DataFrame([row.to_dict() for row in self.per_answer], columns=names).set_index("index")
         return frame.astype(dict.fromkeys(self.values, "float64"))

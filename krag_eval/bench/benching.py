@@ -14,6 +14,7 @@ from krag_eval.bench.choosing import of_mode, spread
 from krag_eval.bench.records import EVAL_MODES, Bench
 from krag_eval.bench.sections import bench_sections
 from krag_eval.bench.stages import Stages
+from krag_eval.bench.texts import with_texts
 from krag_eval.checks import check_count, check_cut_offs, one_of
 from krag_eval.context_judge import ContextResult
 from krag_eval.errors import InvalidInputError
@@ -58,7 +59,8 @@ def run_bench(
     asks nothing twice but what failed.
 
     Args:
-        corpus: The chunks that the retriever searches, as a list of documents; not read where `evalset` is given.
+        corpus: The chunks that the retriever searches, as a list of documents. Questions are made from them where no
+            `evalset` is given, and answers where the retriever returns ids without texts.
         retriever: As for `run_retriever`.
         llm: A LangChain chat model, a LlamaIndex LLM, or a function `prompt -> str`. It writes the questions, answers
             them where there is no `answer`, and judges what was retrieved.
@@ -129,12 +131,13 @@ def run_bench(
     scores: AnswerResult | None = None
     context: ContextResult | None = None
     no_intervals = None if skip_e2e else why_no_intervals()
-    if not skip_e2e:
-        answers = stages.answer(asked, run, answer, model, answer_name)
+    if not skip_e2e and (answer is not None or model is not None):
+        shown = with_texts(run, corpus, is_read_by_model=model is not None)
+        answers = stages.answer(asked, shown, answer, model, answer_name)
         if answers is not None:
             scores = evaluate_answers(asked, answers, embeddings=embeddings, intervals=no_intervals is None)
         if model is not None:
-            context = stages.judge(asked, run, model, k=max(cut_offs), intervals=no_intervals is None)
+            context = stages.judge(asked, shown, model, k=max(cut_offs), intervals=no_intervals is None)
     left_out = _left_out(
         skip_e2e, answers is None, scores is not None and embeddings is None, context is None, no_intervals
     )

@@ -20,7 +20,7 @@ def of_mode(evalset: EvalSet, mode: str) -> EvalSet:
         return evalset
     chosen = evalset.where(lambda question: question.type in EVAL_MODES[mode])
     if not len(chosen):
-        types = sorted({str(question.type) for question in evalset})
+        types = sorted({question.type or "none" for question in evalset})
         raise InvalidInputError(
             f"No question is of the mode {mode!r}, which asks the types {', '.join(EVAL_MODES[mode])}; the set has "
             f"{', '.join(types)}. Use eval_mode='all', or give questions of such a type."

@@ -94,6 +94,7 @@ def _answers(asked: EvalSet, scores: AnswerResult) -> Section:
     if scores.errors:
         first = next(iter(scores.errors.values())).removeprefix(_OURS)
         paragraphs.append(f"{len(scores.errors)} of them got no answer; the first: {first}")
+    paragraphs += _without_reference(asked, "they have no text metrics")
     if scores.n_refusals:
         paragraphs.append(f"{scores.n_refusals} answers say that there is none.")
     table = _table("answer_scores", asked, scores.to_dict(), scores.intervals, scores.undefined, scores.values)
@@ -102,6 +103,7 @@ def _answers(asked: EvalSet, scores: AnswerResult) -> Section:
 
 def _context(asked: EvalSet, context: ContextResult) -> Section:
     paragraphs = [f"What was retrieved for {len(asked)} questions, judged by a language model: its opinion, no count."]
+    paragraphs += _without_reference(asked, "nothing was judged for them")
     if context.n_failed:
         first = next(row.failures[0] for row in context.rows if row.failures)
         paragraphs.append(
@@ -112,6 +114,11 @@ def _context(asked: EvalSet, context: ContextResult) -> Section:
     }
     table = _table("context_scores", asked, context.to_dict(), context.intervals, context.undefined, values)
     return Section("context", "Retrieved context, judged by a model", (*paragraphs, context.signature), (table,))
+
+
+def _without_reference(asked: EvalSet, consequence: str) -> list[str]:
+    n_without = sum(not question.is_negative and not question.answer for question in asked)
+    return [f"Questions whose answer is not known: {n_without}; {consequence}."] if n_without else []
 
 
 def _table(

@@ -30,7 +30,11 @@ _IN_SHORT = ("slices", "questions", "answers", "context", "left_out")
 def bench(
     retriever: Annotated[str, typer.Option(metavar=_OBJECT, help="The retriever, as for run.")],
     corpus: Annotated[
-        Path | None, typer.Option(help="The chunks that questions are made from; not needed with --evalset.")
+        Path | None,
+        typer.Option(
+            help="The chunks that questions are made from; with --evalset needed only where the retriever returns ids "
+            "without texts."
+        ),
     ] = None,
     llm: Annotated[
         str | None,
@@ -178,4 +182,5 @@ def _overall(outcome: Bench) -> str:
     result = outcome.retrieval
     means = {key: result[key] for key in decisive_keys([result])}
     told = ", ".join(f"{key} {'-' if mean is None else format(mean, '.4f')}" for key, mean in means.items())
-    return f"Retrieval, over all {len(outcome.evalset)} questions: {told}"
+    n = len(outcome.evalset)
+    return f"Retrieval, over {f'all {n} questions' if n > 1 else 'one question'}: {told}"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from krag_eval import InvalidInputError, read_corpus, write_evalset
+from krag_eval.cli.json_output import put_json
 from krag_eval.cli.loading import load_object
 from krag_eval.cli.tables import console, notes
-from krag_eval.files import write_atomically
 from krag_eval.generation import GeneratedEvalSet, generate_evalset
 from krag_eval.generation.generating import TYPES
 
@@ -90,11 +89,7 @@ def generate(
 
 
 def _tell(made: GeneratedEvalSet, out: Path, json_out: Path | None) -> None:
-    text = json.dumps(made.report.to_dict() | {"evalset": str(out)}, indent=2, ensure_ascii=False) + "\n"
-    if str(json_out) == "-":
-        print(text, end="")
+    if put_json(json_out, lambda: made.report.to_dict() | {"evalset": str(out)}):
         return
-    if json_out is not None:
-        write_atomically(json_out, [text])
     console().print(str(made), markup=False, soft_wrap=True)
     console().print(f"The questions are in {out}", markup=False, soft_wrap=True)

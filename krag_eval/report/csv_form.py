@@ -12,6 +12,8 @@ from krag_eval.report.records import Report, ReportedSystem
 
 # Excel takes a file without it for one in the code page of the country, and shows no Korean.
 BYTE_ORDER_MARK = "\ufeff"
+# Characters that a cell of Excel holds; what is longer spills into the next row, and Python's `csv` refuses to read it.
+LONGEST_CELL = 32_767
 # What a spreadsheet takes for a formula; in the East also in its wide form.
 _FORMULA = re.compile(r"[\t\r\n]|[\s\x00-\x1f\u200b-\u200f\u2060-\u2069\ufeff]*[=+\-@＝＋－＠]")
 
@@ -19,8 +21,8 @@ _FORMULA = re.compile(r"[\t\r\n]|[\s\x00-\x1f\u200b-\u200f\u2060-\u2069\ufeff]*[
 def csv_lines(report: Report) -> Iterator[str]:
     """The heading and one line for each system and query, with every value in full.
 
-    Strings that a spreadsheet would take for a formula get a `'` in front; numbers are numbers, and what is undefined
-    is empty.
+    Strings that a spreadsheet would take for a formula get a `'` in front, and those that no cell can hold are cut;
+    numbers are numbers, and what is undefined is empty.
 
     Raises:
         InvalidInputError: A result was streamed and kept no queries.
@@ -64,8 +66,12 @@ def _rows(system: ReportedSystem, slices: dict[str, list[list[str]]], keys: Sequ
 
 def _line(cells: Sequence[str | float | int | None]) -> str:
     buffer = io.StringIO()
-    csv.writer(buffer).writerow([neutralise(cell) if isinstance(cell, str) else cell for cell in cells])
+    csv.writer(buffer).writerow([_shortened(neutralise(cell)) if isinstance(cell, str) else cell for cell in cells])
     return buffer.getvalue()
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
 
 
 def neutralise(text: str) -> str:

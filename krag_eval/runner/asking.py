@@ -14,9 +14,10 @@ from krag_eval.checks import check_count
 from krag_eval.documents import Document
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset import Question, RunRow
+from krag_eval.redaction import describe_error
 from krag_eval.runner.answers import DocumentCopier, needs_a_loop, take, take_later
 from krag_eval.runner.calling import Caller
-from krag_eval.runner.failures import RunStoppedError, describe_error
+from krag_eval.runner.failures import RunStoppedError
 from krag_eval.runner.threads import CallThread
 from krag_eval.shapes import as_number
 

@@ -78,6 +78,15 @@ def test_a_field_with_the_name_of_another_column_hides_nothing() -> None:
     assert row["slice slice system"] == "other"
 
 
+@pytest.mark.parametrize("first", ["a", "="])
+def test_a_text_that_no_cell_holds_is_cut(first: str) -> None:
+    question = first + "질" * 200_000
+    given = rows(build_report({"a": evaluate([["g"]], [["g"]], queries=[question], k=1)}))
+    expected = ("'" if first == "=" else "") + question
+    assert given[0]["question"] == expected[:32_766] + "…"
+    assert given[0]["recall@1"] == "1.0"
+
+
 def test_pandas_and_excel_read_it(tmp_path: Path) -> None:
     path = write_report(cases.two_runs(), tmp_path / "report.csv")
     assert path.read_bytes().startswith(b"\xef\xbb\xbfsystem,index,")  # the mark by which Excel knows UTF-8

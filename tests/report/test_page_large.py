@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from krag_eval import EvalSet, Run, RunRow
+from krag_eval.report import build_report
 from tests.report.cases import LONG, from_lists, many, write_page
 
 if TYPE_CHECKING:
@@ -65,6 +67,13 @@ def test_a_question_of_a_million_characters_is_shown_shortened_too(page: Page, t
     block = page.locator("#krag-query .question")
     assert len(block.locator(".text").inner_text()) < 2100
     assert block.locator(".more").inner_text() == f"Show all {len(question):,} characters"
+
+
+def test_an_error_of_many_lines_leaves_room_for_the_documents(page: Page, tmp_path: Path) -> None:
+    run = Run.of("only", [RunRow(query_id="q", error="Traceback: a line of it\n" * 5000)])
+    page.goto(write_page(tmp_path, build_report({"only": run}, EvalSet([{"id": "q", "gold": [{"id": "a"}]}]))) + "#q=q")
+    assert page.evaluate("document.querySelector('#krag-query .notice').offsetHeight") < 250
+    assert page.locator("#krag-query .notice").inner_text().count("Traceback") == 5000
 
 
 def test_an_id_has_as_much_room_as_it_needs_where_there_is_any(page: Page, tmp_path: Path) -> None:

@@ -207,6 +207,18 @@ def test_the_address_opens_a_query_and_the_way_back_closes_it(page: Page, two_ru
         assert page.locator("#krag-query").is_hidden(), unknown
 
 
+def test_from_a_query_that_the_filters_leave_out_no_key_leads_elsewhere(page: Page, two_runs: str) -> None:
+    page.goto(two_runs)
+    page.fill("#krag-text", "q-none")
+    page.locator("#krag-count", has_text="1 of").wait_for()
+    page.evaluate(f"location.hash = '#q={RUSSIAN}'")
+    page.locator("#krag-query").wait_for()
+    assert page.inner_text("#krag-query .bar .quiet") == "not in the list"
+    for key in ("ArrowRight", "ArrowLeft"):
+        page.keyboard.press(key)
+        assert page.url.endswith(f"#q={RUSSIAN}")
+
+
 def test_of_several_systems_any_two_stand_side_by_side(page: Page, tmp_path: Path) -> None:
     rankings = {"a": ["ru-1"], "b": ["ru-3"], "c": ["ru-3", "ru-1"]}
     evalset = EvalSet([{"id": "q", "gold": [{"id": "ru-1", "text": TEXTS["ru-1"]}]}])

@@ -117,6 +117,14 @@ def test_on_a_narrow_screen_the_name_of_the_theme_stays_whole(page: Page, tmp_pa
     assert page.evaluate("document.querySelector('#krag-theme').offsetHeight") < 40  # one line
 
 
+def test_on_a_narrow_screen_the_names_of_metrics_stay_whole(page: Page, two_runs: str) -> None:
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.goto(two_runs)
+    names = page.locator("#summary table >> nth=0").locator("tbody th")
+    assert "micro_precision@5" in names.all_inner_texts()
+    assert names.evaluate_all("names => names.every((name) => name.offsetHeight < 40)")
+
+
 def test_a_question_from_right_to_left_begins_at_the_right_of_a_wide_screen(page: Page, two_runs: str) -> None:
     page.set_viewport_size({"width": 1900, "height": 800})
     page.goto(two_runs + "#q=q-ar")

@@ -172,7 +172,7 @@ function startQuery() {
   dialog.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || opened === null) return;
     const place = shown.indexOf(opened);
-    if (event.key === "ArrowRight") stepTo(shown[place + 1]);
+    if (event.key === "ArrowRight" && place >= 0) stepTo(shown[place + 1]);
     if (event.key === "ArrowLeft" && place > 0) stepTo(shown[place - 1]);
   });
   if (queryOfAddress() !== undefined) followAddress();
