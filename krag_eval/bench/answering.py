@@ -19,7 +19,7 @@ from krag_eval.journal import JournalKind, KeyedJournal
 from krag_eval.language_model import ModelSetupError
 from krag_eval.language_model.daemon_threads import DaemonThreads
 from krag_eval.progress import ProgressHook, RunProgress
-from krag_eval.runner.failures import describe_error
+from krag_eval.redaction import describe_error
 
 ANSWERS_JOURNAL = JournalKind("krag_eval_answers", "set of answers")
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from krag_eval import MissingDependencyError, read_corpus, read_evalset
+from krag_eval import read_corpus, read_evalset
 from krag_eval.bench import Bench, run_bench
 from krag_eval.bench.stages import EVALSET_FILE
 from krag_eval.cli.bars import Bars
@@ -19,6 +19,7 @@ from krag_eval.cli.report_tables import print_report
 from krag_eval.cli.run import parse_parameters
 from krag_eval.cli.scoring_options import Level, Match, Threshold, Tokenizer
 from krag_eval.cli.tables import console, notes
+from krag_eval.errors import needing
 from krag_eval.report import check_target
 from krag_eval.report.decisive import decisive_keys
 
@@ -144,12 +145,8 @@ def _targets(output: Sequence[Path], force: bool) -> list[Path]:
     for path in targets:
         check_target(path, None, force)
     if any(path.suffix.lower() in (".html", ".htm") for path in targets):
-        try:
+        with needing("The HTML report", "jinja2", "report"):
             import jinja2  # noqa: F401 - only whether it is there
-        except ImportError as error:
-            if error.name != "jinja2":
-                raise
-            raise MissingDependencyError("The HTML report", "jinja2", "report") from error
     return targets
 
 

@@ -7,7 +7,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from krag_eval._version import __version__
-from krag_eval.errors import MissingDependencyError
+from krag_eval.errors import needing
 from krag_eval.report.html.payload import payload
 from krag_eval.report.html.safety import json_in_script, policy, printable
 from krag_eval.report.plots import figures_of
@@ -49,12 +49,8 @@ def html_parts(report: Report) -> Iterator[str]:
 
 
 def _template() -> Template:
-    try:
+    with needing("The HTML report", "jinja2", "report"):
         from jinja2 import Environment, StrictUndefined
-    except ImportError as error:
-        if error.name != "jinja2":
-            raise
-        raise MissingDependencyError("The HTML report", "jinja2", "report") from error
     environment = Environment(
         autoescape=True, finalize=printable, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
