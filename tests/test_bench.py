@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -175,45 +172,6 @@ def test_the_answers_of_another_system_are_refused(tmp_path: Path) -> None:
     given(answer=answer, journals=tmp_path)
     with pytest.raises(InvalidInputError, match="journal of another set of answers: answered by"):
         given(answer=lambda question, documents: "x", journals=tmp_path)
-
-
-def test_a_bench_that_was_killed_goes_on(tmp_path: Path) -> None:
-    script = tmp_path / "bench_here.py"
-    script.write_text(
-        textwrap.dedent(
-            """
-            import os, signal, sys
-            from krag_eval.bench import run_bench
-            from tests.bench_cases import EVALSET, answer, retrieve
-
-            asked = []
-
-            def dying(question, documents):
-                asked.append(question)
-                if sys.argv[2] == "die" and len(asked) == 3:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return answer(question, documents)
-
-            bench = run_bench(None, retrieve, evalset=EVALSET, answer=dying, name="words", k=[1, 3], concurrency=1,
-                              journals=sys.argv[1])
-            print(len(asked), bench.answer_scores["exact_match"])
-            """
-        ),
-        encoding="utf-8",
-    )
-    folder, root = tmp_path / "journals", Path(__file__).parents[1]
-    killed = subprocess.run([sys.executable, script, folder, "die"], cwd=root, env=_env(root), check=False)
-    assert killed.returncode == -9
-    rest = subprocess.run(
-        [sys.executable, script, folder, "live"], cwd=root, env=_env(root), check=True, capture_output=True, text=True
-    )
-    assert rest.stdout.split() == ["2", "1.0"]
-
-
-def _env(root: Path) -> dict[str, str]:
-    import os
-
-    return {**os.environ, "PYTHONPATH": str(root)}
 
 
 def test_every_stage_tells_how_far_it_is() -> None:

@@ -20,6 +20,8 @@ from krag_eval.report.records import Report, ReportedSystem
 from krag_eval.results import EvaluationResult
 from krag_eval.settings import ScoringSettings
 
+# What a name may hold that turns round the writing after it.
+_TURNING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 CUT_OFFS = (1, 3, 5, 10)
 
 
@@ -130,7 +132,7 @@ def _compare(
 
 
 def _title(questions: EvalSet | None, systems: Sequence[System]) -> str:
-    names = ", ".join(system.name for system in systems)
+    names = ", ".join(system.name.translate(_TURNING) for system in systems)
     n = systems[0].result.n_queries
     asked = f"{n} question" + ("s" if n != 1 else "")
     return f"{names} on {questions.name}" if questions is not None and questions.name else f"{names} on {asked}"

@@ -87,6 +87,10 @@ def test_the_comparison_of_other_systems_is_refused() -> None:
             build_report(systems, SET, comparison=made)
 
 
+def test_a_name_turns_nothing_of_the_title_round() -> None:
+    assert build_report({"a\u202eb": run("a", 1), "밀집": run("b", 2)}, SET).title == "ab, 밀집 on faq"
+
+
 def test_a_result_alone_needs_no_set() -> None:
     report = build_report({"result": evaluate([["a"]], [["a"]])})
     assert (report.evalset, report.comparison, report.slices, report.n_queries) == (None, None, (), 1)
