@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from krag_eval.report.markdown import escape, escape_line, markdown
@@ -26,6 +26,7 @@ def test_a_hostile_text_is_shown_as_it_is(attack: str) -> None:
     assert paragraph(escape_line(attack)) == shown(attack)
 
 
+@example("__0__")
 @given(st.text())
 def test_any_text_is_shown_as_it_is(text: str) -> None:
     line = shown("".join(c for c in text if not 0xD800 <= ord(c) < 0xE000)).replace("\u2028", "\ufffd")
