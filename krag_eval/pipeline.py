@@ -69,6 +69,11 @@ def judge_batch(
         matches = find_matches_in_parallel(batch, n_jobs)
     else:
         matches = find_matches(batch)
+    return judged_of(batch, matches)
+
+
+def judged_of(batch: Batch, matches: Matches) -> Judged:
+    """Judge what was matched."""
     return Judged(batch, matches, judge(batch, matches), Supply.of(batch, matches))
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
 
-from krag_eval.columns import Side, SideName
+from krag_eval.columns import MISSING, IntArray, Side, SideName
 from krag_eval.errors import InvalidInputError, warn
 from krag_eval.id_rows import IdSide
 from krag_eval.matching import Batch, Matches
+from krag_eval.matching.batch import Codes
 from krag_eval.matching.sketches import UNIT_OF
 from krag_eval.settings import Settings
 from krag_eval.thresholds import ROUGE_METHODS
@@ -48,29 +49,26 @@ class SideSupply:
         if isinstance(side, IdSide):
             return cls(n_documents, with_id=n_documents, ids=_first_ids(chain.from_iterable(side.rows)))
         supply = cls(n_documents)
-        columns: list[Sequence[str | None]] = []
-        n_complete = 0
+        has_any = np.zeros(n_documents, dtype=bool)
         if settings.uses_ids:
-            columns.append(side.ids)
-            supply.with_id = _count(side.ids)
-            n_complete += supply.with_id == n_documents
+            has_id = _of(side, batch.ids) != MISSING
+            has_any |= has_id
+            supply.with_id = int(has_id.sum())
             supply.ids = _first_ids(side.ids)
         if settings.uses_texts:
-            columns.append(side.texts)
-            supply.with_text = _count(side.texts)
-            n_complete += supply.with_text == n_documents
-        if not n_complete:
-            supply.without_any = sum(1 for values in zip(*columns, strict=True) if not any(values))
+            is_text = np.fromiter(map(bool, (*batch.unique_texts, "")), dtype=bool)  # no text: code -1
+            has_text = is_text[_of(side, batch.texts)]
+            has_any |= has_text
+            supply.with_text = int(has_text.sum())
+        supply.without_any = n_documents - int(has_any.sum())
         if settings.uses_rouge:
             sketches = next(batch.sketches[UNIT_OF[method]] for method in settings.methods if method in ROUGE_METHODS)
-            codes = batch.texts.actual if side.name == "actual" else batch.texts.predicted
-            supply.with_tokens = int(sketches.has_tokens[codes].sum())
+            supply.with_tokens = int(sketches.has_tokens[_of(side, batch.texts)].sum())
             if not supply.with_tokens:
                 supply.wordy_text = next((t for t in side.texts if t and any(map(str.isalnum, t))), None)
         if settings.embedded is not None:
-            codes = batch.texts.actual if side.name == "actual" else batch.texts.predicted
             has_none = np.append(settings.embedded.have_no_direction(batch.unique_texts), False)
-            supply.without_direction = int(has_none[codes].sum())  # a missing text has the code -1: the last place
+            supply.without_direction = int(has_none[_of(side, batch.texts)].sum())  # no text: code -1
         return supply
 
     def merge(self, other: SideSupply) -> None:
@@ -156,8 +154,8 @@ class Supply:
                 )
 
 
-def _count(column: Sequence[str | None]) -> int:
-    return len(column) if all(column) else sum(1 for value in column if value)
+def _of(side: Side, codes: Codes) -> IntArray:
+    return codes.actual if side.name == "actual" else codes.predicted
 
 
 def _first_ids(column: Iterable[str | None], most: int = 3) -> list[str]:
