@@ -6,6 +6,8 @@ PEERS_VENV ?= .venv-peers
 SUPPORTED := 3.11 3.12 3.13
 # Each is a lock, requirements/matrix-NAME.txt, and an environment, .venv-matrix-NAME.
 MATRIX := langfuse4 oldest
+# The same, requirements/NAME.txt and .venv-NAME: engines with tests of their own, tests/NAME.
+ENGINES := spark ray
 ADAPTER_TESTS := tests/langchain tests/langfuse tests/llama_index
 PYTEST_ARGS ?=
 RUN_ARGS ?=
@@ -30,6 +32,7 @@ RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS_READY := $(PEERS_VENV)/.ready
 MATRIX_READY := $(MATRIX:%=.venv-matrix-%/.ready)
+ENGINES_READY := $(ENGINES:%=.venv-%/.ready)
 PIP_INSTALL := -m pip install -qq --no-input --disable-pip-version-check
 EDITABLE := $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 NEW_PYTHON := import sys; sys.exit(sys.version_info < (3, 11))
@@ -78,12 +81,12 @@ $(PEERS_READY): $(PEERS_VENV)/.locked pyproject.toml
 	@$(PEERS_VENV)/bin/python $(EDITABLE)
 	@touch $@
 
-$(MATRIX:%=.venv-matrix-%/.locked): .venv-matrix-%/.locked: requirements/matrix-%.txt
+$(MATRIX:%=.venv-matrix-%/.locked) $(ENGINES:%=.venv-%/.locked): .venv-%/.locked: requirements/%.txt
 	@$(call new-venv,$(@D))
 	@$(@D)/bin/python $(PIP_INSTALL) --require-hashes -r $<
 	@touch $@
 
-$(MATRIX_READY): .venv-matrix-%/.ready: .venv-matrix-%/.locked pyproject.toml
+$(MATRIX_READY) $(ENGINES_READY): .venv-%/.ready: .venv-%/.locked pyproject.toml
 	@$(@D)/bin/python $(EDITABLE)
 	@touch $@
 
@@ -95,6 +98,9 @@ setup-peers: $(PEERS_READY) ## Set up .venv-peers: other people's tools, to comp
 
 .PHONY: setup-matrix
 setup-matrix: $(MATRIX_READY) ## Set up .venv-matrix-*: other versions of the frameworks.
+
+.PHONY: setup-engines
+setup-engines: $(ENGINES_READY) ## Set up .venv-spark and .venv-ray: engines for more than one machine.
 
 # The demonstration alone needs a fifth of the packages; an environment that has them all serves too.
 $(VENV)/.demo: requirements/demo.txt pyproject.toml
@@ -176,6 +182,15 @@ test-matrix: $(MATRIX_READY) ## Run the adapters' tests with the other versions 
 	echo "Passed with:$${passed:- none}. Failed with:$${failed:- none}."; \
 	[ -z "$$failed" ]
 
+# One process each: an engine takes seconds to start, and has workers of its own.
+.PHONY: test-spark
+test-spark: .venv-spark/.ready ## Run the Spark adapter's tests with the real engine (needs Java 17).
+	@.venv-spark/bin/python -m pytest tests/spark -p no:cacheprovider $(PYTEST_ARGS)
+
+.PHONY: test-ray
+test-ray: .venv-ray/.ready ## Run the Ray adapter's tests with the real engine.
+	@.venv-ray/bin/python -m pytest tests/ray -p no:cacheprovider $(PYTEST_ARGS)
+
 .PHONY: test-peers
 test-peers: $(PEERS_READY) ## Ask the other programs for the numbers in docs/differences.md that only they can give.
 	@$(PEERS_VENV)/bin/python -m pytest tests/peers -p no:cacheprovider $(PYTEST_ARGS)
@@ -202,12 +217,15 @@ LOCK := $(RUN)/uv pip compile -q --universal --python-version 3.11 --generate-ha
 
 .PHONY: lock
 lock: $(READY) ## Write the locks anew from pyproject.toml and requirements/*.in (LOCK_ARGS=--upgrade for newer versions).
-	@$(LOCK) --all-extras pyproject.toml requirements/dev.in -o requirements/dev.txt
+	@$(LOCK) --extra all pyproject.toml requirements/dev.in -o requirements/dev.txt
 	@$(LOCK) -c requirements/dev.txt --extra demo pyproject.toml requirements/demo.in -o requirements/demo.txt
 	@$(LOCK) -c requirements/dev.txt --extra ko --extra report pyproject.toml requirements/peers.in -o requirements/peers.txt
 	@$(LOCK) --no-deps requirements/peers-nodeps.in -o requirements/peers-nodeps.txt
 	@for name in $(MATRIX); do \
 		$(LOCK) --extra langchain --extra langfuse --extra llama-index pyproject.toml requirements/matrix-$$name.in -o requirements/matrix-$$name.txt; \
+	done
+	@for name in $(ENGINES); do \
+		$(LOCK) --extra $$name --extra stats pyproject.toml requirements/$$name.in -o requirements/$$name.txt; \
 	done
 	@if grep -nE '://|find-links|index-url' requirements/*.txt; then echo 'A lock names an address.' >&2; exit 1; fi
 

@@ -26,7 +26,11 @@ FRAMEWORKS = {
     "krag_eval_langchain": {"langchain_core", "langsmith"},
     "krag_eval_langfuse": {"langfuse", "opentelemetry"},
     "krag_eval_llama_index": {"llama_index"},
+    "krag_eval_ray": {"ray"},
+    "krag_eval_spark": {"pyspark"},
 }
+# Their weight and their pins keep them out of the extra `all`.
+ENGINES = ["ray", "spark"]
 MANY = {"haystack", "langchain", "langchain_classic", "langgraph", "mlflow", "openai", "openinference", "pandas"}
 
 
@@ -84,10 +88,21 @@ def test_every_adapter_has_the_extra_of_its_name() -> None:
     assert [extra_of(name) for name in ADAPTERS if extra_of(name) not in EXTRAS] == []
 
 
-def test_the_extra_all_is_all_of_them() -> None:
+def test_the_extra_all_is_all_of_them_but_the_engines() -> None:
     (everything,) = requirements_of("all")
     assert canonicalize_name(everything.name) == PYPROJECT["project"]["name"]
-    assert sorted(everything.extras) == sorted(set(EXTRAS) - {"all"})
+    assert sorted(everything.extras) == sorted(set(EXTRAS) - {"all", *ENGINES})
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_engine_has_a_lock_of_its_own_that_keeps_to_what_its_extra_allows(engine: str) -> None:
+    versions = locked(engine)
+    named = [requirement for requirement in requirements_of(engine) if requirement.name != "krag-eval"]
+    assert engine in (re.findall(r"^ENGINES := (.+)$", MAKEFILE, re.MULTILINE) or [""])[0].split()
+    assert [
+        str(requirement) for requirement in named if not requirement.specifier.contains(versions[requirement.name])
+    ] == []
+    assert not versions.keys() & {"pyspark", "ray"} - {requirement.name for requirement in named}
 
 
 @pytest.mark.parametrize("lock", ["dev", *(f"matrix-{name}" for name in MATRIX)])

@@ -1,0 +1,1 @@
+"""krag_eval at home in Ray Data."""
