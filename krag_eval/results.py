@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from krag_eval.aggregate import NoAnswerState, Tally
+from krag_eval.aggregate import Tally
 from krag_eval.checks import one_of
 from krag_eval.errors import InvalidInputError, UnknownMetricError, did_you_mean, needing
 from krag_eval.explanation import Explanation, explain
@@ -20,12 +20,15 @@ from krag_eval.nearness import Nearest, nearest_of
 from krag_eval.numerals import format_value
 from krag_eval.query_results import Detail, PerQuery, QueryResult
 from krag_eval.result_text import as_json, describe
+from krag_eval.summed_counts import NoAnswerState
 
 if TYPE_CHECKING:
     import os
     from pathlib import Path
 
     import pandas as pd
+
+    from krag_eval.spread import Spread
 
 MICRO = ("recall", "precision", "f1")
 
@@ -42,6 +45,7 @@ class EvaluationResult:
         detail: What was kept of every query; None after a streamed evaluation.
         callback_errors: What callbacks raised.
         intervals: The interval of every value by key, None where that is undefined; None where none were asked for.
+        spread: What intervals need of the queries, where `detail` does not have it.
     """
 
     signature: str
@@ -51,6 +55,7 @@ class EvaluationResult:
     detail: Detail | None
     callback_errors: list[str] = field(default_factory=list)
     intervals: Mapping[str, tuple[float, float] | None] | None = None
+    spread: Spread | None = None
 
     @property
     def n_queries(self) -> int:

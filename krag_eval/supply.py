@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from krag_eval.matching import Batch, Matches
 from krag_eval.matching.batch import Codes
 from krag_eval.matching.sketches import UNIT_OF
 from krag_eval.settings import Settings
+from krag_eval.stored import read_list, read_record, read_whole, refuse
 from krag_eval.thresholds import ROUGE_METHODS
 
 
@@ -82,6 +84,25 @@ class SideSupply:
         self.ids = self.ids or other.ids
         self.wordy_text = self.wordy_text or other.wordy_text
 
+    def to_dict(self) -> dict[str, Any]:
+        """The counts as JSON can hold them."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, record: object) -> SideSupply:
+        """The counts that `to_dict` wrote.
+
+        Raises:
+            InvalidInputError: They are none.
+        """
+        read = dict(read_record(record, "SideSupply", [field.name for field in fields(cls)]))
+        ids, text = read_list(read.pop("ids"), "SideSupply.ids"), read.pop("wordy_text")
+        for value in (*ids, text or ""):
+            if not isinstance(value, str):
+                refuse("SideSupply.ids", "a list of strings, and `wordy_text` a string or null", value)
+        counts = {name: read_whole(value, f"SideSupply.{name}") for name, value in read.items()}
+        return cls(**counts, ids=list(ids), wordy_text=text)
+
 
 @dataclass(slots=True)
 class Supply:
@@ -116,6 +137,23 @@ class Supply:
         for name, side in other.sides.items():
             self.sides[name].merge(side)
         self.matched_by_id += other.matched_by_id
+
+    def to_dict(self) -> dict[str, Any]:
+        """The counts as JSON can hold them."""
+        return {**{name: side.to_dict() for name, side in self.sides.items()}, "matched_by_id": self.matched_by_id}
+
+    @classmethod
+    def from_dict(cls, record: object) -> Supply:
+        """The counts that `to_dict` wrote.
+
+        Raises:
+            InvalidInputError: They are none.
+        """
+        read = read_record(record, "Supply", ["actual", "predicted", "matched_by_id"])
+        return cls(
+            {"actual": SideSupply.from_dict(read["actual"]), "predicted": SideSupply.from_dict(read["predicted"])},
+            read_whole(read["matched_by_id"], "Supply.matched_by_id"),
+        )
 
     def check(self, settings: Settings) -> None:
         """Refuse documents that can never match, and warn of those that look as if they could not.

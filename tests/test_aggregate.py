@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import METRICS, EvaluationResult, Judgments, aggregate, evaluate
-from krag_eval.aggregate import CountState, MeanState, NoAnswerState, Tally
+from krag_eval.aggregate import MeanState, Tally
 from krag_eval.columns import FloatArray
+from krag_eval.summed_counts import CountState, NoAnswerState
 from tests.reference import Relation
 from tests.strategies import documents_for, relations
 
