@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
-from krag_eval.checks import check_cut_offs
-from krag_eval.columns import BoolArray, FloatArray
+from krag_eval.checks import GivenCutOff, check_cut_offs
+from krag_eval.columns import FloatArray
 from krag_eval.errors import InvalidInputError
 from krag_eval.metrics.f1 import harmonic_mean
-from krag_eval.metrics.precision import precision_counts
-from krag_eval.query_results import Detail
 from krag_eval.results import EvaluationResult
+from krag_eval.spread import COVERED, GOLD, OUT_OF, RELEVANT, Spread
 from krag_eval.statistics import (
-    Units,
-    binomial_interval,
-    bounds_of,
+    CountSpread,
+    Pooled,
+    Sample,
     check_rounds,
     check_seed,
     check_share,
-    few_differ,
     need_scipy,
-    percentile_interval,
-    resampled_sums,
-    widen,
+    sample_intervals,
 )
 from krag_eval.token_budgets import ranks_within
 
@@ -40,10 +36,11 @@ def intervals_of(
     * Where every query's value is 0 or 1, such as the hit rate: the exact binomial interval of Clopper and Pearson.
     * Other means: the expanded percentile bootstrap over queries.
     * Micro values: the same bootstrap, of whole queries with their counts.
+    * More than 10,000 queries: for means Student's t with the skewness made good, for micro values the delta method.
 
-    Where fewer than ten queries are off the commonest value, so always with fewer than ten queries, a bootstrap
-    interval is widened by what the sample may have missed altogether: ten queries that all have 0.5 give 0.35 to
-    0.65, not a point. Queries without a value take no part.
+    Where fewer than ten queries are off the commonest value, so always with fewer than ten queries, an interval that
+    is not exact is widened by what the sample may have missed altogether: ten queries that all have 0.5 give 0.35 to
+    0.65, not a point. Queries without a value take no part. In which order the queries came changes no bit.
 
     Args:
         result: What `evaluate` or `evaluate_run` returned.
@@ -65,113 +62,82 @@ def intervals_of(
     (0.555, 0.9975)
     """
     need_scipy("intervals")
-    if result.detail is None:
+    spread = result.spread or _spread_of(result)
+    if spread is None:
         raise InvalidInputError(
             "This result was streamed and kept no queries, so it has no intervals. Use `evaluate` for it."
         )
     confidence, rounds = check_share("confidence", confidence), check_rounds("n_bootstrap", n_bootstrap)
     seed = check_seed(seed)
-    intervals: dict[str, Interval | None] = {}
-    pending: dict[bytes, list[_Value]] = {}
-    for value in (*_means(result.detail), *_micro_values(result, result.detail)):
-        if not len(value.values):
-            intervals[value.key] = None
-        elif value.combine is _itself and np.isin(value.values, (0, 1)).all():
-            intervals[value.key] = binomial_interval(int(value.values.sum()), len(value.values), confidence)
-        else:
-            # What is defined for the same queries shares the resamples.
-            pending.setdefault(value.defined.tobytes(), []).append(value)
-    for values in pending.values():
-        intervals |= _bootstrapped(values, confidence, rounds, seed)
-    return {key: intervals[key] for key in result.keys()}  # noqa: SIM118 - a result is no dict
+    return sample_intervals(_samples(result, spread), confidence, rounds, seed)
 
 
-class _Value(NamedTuple):
-    """A value of a result as a function of means over queries.
-
-    Attributes:
-        key: Its key.
-        defined: Which queries take part; shape (n_queries,).
-        values: The values of these one by one.
-        columns: What is averaged over them.
-        combine: From these means to the value.
-    """
-
-    key: str
-    defined: BoolArray
-    values: FloatArray
-    columns: Sequence[FloatArray]
-    combine: Callable[..., FloatArray]
+def _spread_of(result: EvaluationResult) -> Spread | None:
+    detail = result.detail
+    if detail is None:
+        return None
+    cut_offs = [_cut_off(at) for at in result.tally.counts]
+    spread = Spread.of(detail.values, cut_offs)
+    ranks = ranks_within(cut_offs, detail.batch)
+    spread.add(detail.judged, detail.values, ranks, detail.batch.settings.precision_denominator)
+    return spread
 
 
-def _itself(mean: FloatArray) -> FloatArray:
-    return mean
+def _cut_off(at: str) -> GivenCutOff:
+    """The cut-off that the ending of a key names, such as `@5`."""
+    name = at.removeprefix("@")
+    return check_cut_offs(int(name) if name.isdecimal() else name or None)[0]
+
+
+def _samples(result: EvaluationResult, spread: Spread) -> dict[str, Sample]:
+    return {key: _sample(key, spread) for key in result.keys()}  # noqa: SIM118 - a result is no dict
+
+
+def _sample(key: str, spread: Spread) -> Sample:
+    if key in spread.values:
+        return Sample(spread.values[key])
+    mean = key.removeprefix("micro_")
+    metric = mean.partition("@")[0]
+    # A single query's pooled value is its value; so is the mean the pooled value where all queries weigh the same.
+    return Sample(spread.values[mean], _pooled(metric, spread.counts[mean.removeprefix(metric)]))
+
+
+def _pooled(metric: str, counts: CountSpread) -> Pooled | None:
+    if metric == "f1":
+        return Pooled(counts, _f1, _f1_tangent)
+    part, whole = (COVERED, GOLD) if metric == "recall" else (RELEVANT, OUT_OF)
+    if counts.is_constant(whole):
+        return None
+    return Pooled(
+        counts,
+        lambda *means: _share(means[part], means[whole]),
+        lambda *sums: _share_tangent(sums, part, whole),
+    )
 
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
     return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
 
 
+def _share_tangent(sums: Sequence[int], part: int, whole: int) -> tuple[float, list[Fraction]]:
+    slopes = [Fraction(0)] * len(sums)
+    share = Fraction(0)
+    if sums[whole]:
+        share = Fraction(sums[part], sums[whole])
+        slopes[part], slopes[whole] = Fraction(1, sums[whole]), -share / sums[whole]
+    return float(share), slopes
+
+
 def _f1(covered: FloatArray, gold: FloatArray, relevant: FloatArray, out_of: FloatArray) -> FloatArray:
     return harmonic_mean(_share(relevant, out_of), _share(covered, gold))
 
 
-def _means(detail: Detail) -> Iterator[_Value]:
-    for key, values in detail.values.items():
-        defined = ~np.isnan(values)
-        yield _Value(key, defined, values[defined], [values[defined]], _itself)
-
-
-def _micro_values(result: EvaluationResult, detail: Detail) -> Iterator[_Value]:
-    judged, denominator = detail.judged, detail.batch.settings.precision_denominator
-    defined, keys = judged.is_defined, set(result.keys())
-    for at in result.tally.counts:
-        cut_offs = check_cut_offs(_cut_off(at))
-        k = ranks_within(cut_offs, detail.batch)[cut_offs[0]]
-        counts = (judged.covered_within(k), judged.n_gold, *precision_counts(judged, k, denominator))
-        covered, gold, relevant, out_of = (column[defined].astype(np.float64) for column in counts)
-        for value in (
-            _pooled(f"micro_recall{at}", defined, covered, gold),
-            _pooled(f"micro_precision{at}", defined, relevant, out_of),
-            _Value(
-                f"micro_f1{at}",
-                defined,
-                harmonic_mean(_share(covered, gold), _share(relevant, out_of)),
-                [covered, gold, relevant, out_of],
-                _f1,
-            ),
-        ):
-            if value.key in keys:
-                yield value
-
-
-def _cut_off(at: str) -> int | str | None:
-    """The cut-off that the ending of a key names, such as `@5`."""
-    name = at.removeprefix("@")
-    return int(name) if name.isdecimal() else name or None
-
-
-def _pooled(key: str, defined: BoolArray, part: FloatArray, whole: FloatArray) -> _Value:
-    values = _share(part, whole)
-    if (whole == whole[:1]).all():  # where all queries weigh the same, it is the mean of their values
-        return _Value(key, defined, values, [values], _itself)
-    return _Value(key, defined, values, [part, whole], _share)
-
-
-def _bootstrapped(values: Sequence[_Value], confidence: float, rounds: int, seed: int) -> dict[str, Interval | None]:
-    n = len(values[0].values)
-    units = Units.of(np.stack([column for value in values for column in value.columns], axis=1))
-    resampled = units.mean(resampled_sums(units.whole, rounds, seed))
-    observed = units.mean(units.whole.sum(axis=0, keepdims=True))
-    intervals: dict[str, Interval | None] = {}
-    first = 0
-    for value in values:
-        mine = slice(first, first + len(value.columns))
-        first = mine.stop
-        samples, whole = (value.combine(*means.T[mine])[:, None] for means in (resampled, observed))
-        low, high = percentile_interval(samples, n, confidence)
-        if few_differ(value.values[:, None])[0]:
-            bounds = bounds_of(value.values)
-            low, high = widen(low, high, whole[0], (np.array(bounds[:1]), np.array(bounds[1:])), n, confidence)
-        intervals[value.key] = low.item(), high.item()
-    return intervals
+def _f1_tangent(covered: int, gold: int, relevant: int, out_of: int) -> tuple[float, list[Fraction]]:
+    if not relevant or not covered:
+        return 0.0, [Fraction(0)] * 4
+    precision, recall = Fraction(relevant, out_of), Fraction(covered, gold)
+    total = precision + recall
+    # The harmonic mean grows with each of the two by 2 (the other / their sum)^2.
+    by_recall, by_precision = 2 * (precision / total) ** 2, 2 * (recall / total) ** 2
+    slopes = [by_recall / gold, -by_recall * recall / gold, by_precision / out_of, -by_precision * precision / out_of]
+    return float(2 * precision * recall / total), slopes

@@ -16,6 +16,9 @@ from krag_eval.metrics.precision import precision_counts
 from krag_eval.statistics import CountSpread, ValueSpread
 from krag_eval.stored import read_record
 
+COVERED, GOLD, RELEVANT, OUT_OF = range(4)
+"""The columns of the counts at a cut-off."""
+
 
 @dataclass(slots=True)
 class Spread:

@@ -7,6 +7,7 @@ from krag_eval.statistics.count_spread import CountSpread
 from krag_eval.statistics.holm import holm
 from krag_eval.statistics.power import resolvable_difference
 from krag_eval.statistics.randomisation import EXACT_UP_TO, randomisation_test
+from krag_eval.statistics.spread_intervals import Pooled, Sample, sample_intervals
 from krag_eval.statistics.streams import resampled_sums, signed_sums
 from krag_eval.statistics.units import Units
 from krag_eval.statistics.value_spread import MOST_DRAWN, ValueSpread
@@ -16,6 +17,8 @@ __all__ = [
     "MOST_DRAWN",
     "SPARSE",
     "CountSpread",
+    "Pooled",
+    "Sample",
     "Units",
     "ValueSpread",
     "binomial_interval",
@@ -31,6 +34,7 @@ __all__ = [
     "randomisation_test",
     "resampled_sums",
     "resolvable_difference",
+    "sample_intervals",
     "signed_sums",
     "unseen_share",
     "widen",

@@ -97,6 +97,11 @@ class ValueSpread:
         return self.table is not None and self.n - self.table.n_commonest < SPARSE
 
     @property
+    def mean(self) -> float:
+        """Their mean, to 2^-25; there must be a value."""
+        return self.sums[0] / (self.n << POWER_BITS)
+
+    @property
     def bounds(self) -> tuple[float, float]:
         """Between what the values may lie (see `bounds_of`)."""
         return bounds_of(np.array([self.least, self.most]))
