@@ -40,6 +40,7 @@ if _typing.TYPE_CHECKING:
     from krag_eval.answers import ANSWER_METRICS, AnswerPairs, AnswerResult, AnswerRow, evaluate_answers
     from krag_eval.bench import Bench, run_bench
     from krag_eval.calibration import Calibration, calibrate
+    from krag_eval.columnar import ColumnarScorer, PartialState
     from krag_eval.comparison import Comparison, compare
     from krag_eval.context_judge import ContextResult, ContextRow, judge_contexts
     from krag_eval.diagnosis import Diagnosis, Miss, diagnose
@@ -68,6 +69,7 @@ if _typing.TYPE_CHECKING:
     from krag_eval.gate import GateReport, Policy, assert_retrieval, check_gate, read_policy
     from krag_eval.generation import GeneratedEvalSet, GenerationReport, generate_evalset
     from krag_eval.intervals import intervals_of
+    from krag_eval.journal import Outbox, OutboxEntry
     from krag_eval.language_model import LanguageModel, ModelSetupError, NoAnswerError, as_language_model
     from krag_eval.live import Departure, LiveCounters, LiveScorer, RetrievalSink, ScoredRetrieval
     from krag_eval.no_answer import NoAnswerCurve, no_answer_curve
@@ -90,6 +92,7 @@ __all__ = [
     "AveragingMethod",
     "Bench",
     "Calibration",
+    "ColumnarScorer",
     "Comparison",
     "ContextResult",
     "ContextRow",
@@ -123,6 +126,9 @@ __all__ = [
     "NoAnswerCurve",
     "NoAnswerError",
     "OfflineRetrievalEvaluators",
+    "Outbox",
+    "OutboxEntry",
+    "PartialState",
     "Policy",
     "QueryResult",
     "Question",

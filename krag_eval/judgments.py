@@ -117,9 +117,12 @@ class Judgments:
         Whole numbers add up without rounding: a sum of one value a gold document depends on no order, and equal sums
         are equal. The unit is 2^-60 for one gold document, and as much coarser as the sum of more can be larger.
         """
-        points = np.exp2(60 - np.ceil(np.log2(np.maximum(self.n_gold, 1))))
-        whole: IntArray = np.rint(values * points[query]).astype(np.int64)
-        return whole
+        return np.rint(np.ldexp(values, self._fixed_point_bits[query])).astype(np.int64)
+
+    @functools.cached_property
+    def _fixed_point_bits(self) -> IntArray:
+        """60 - ceil(log2(n)) for n gold documents; shape (n_queries,)."""
+        return 60 - np.frexp(np.maximum(self.n_gold, 1) - 1.0)[1]
 
     @functools.cached_property
     def _covered(self) -> tuple[IntArray, IntArray]:
@@ -170,9 +173,12 @@ def judge(batch: Batch, matches: Matches) -> Judgments:
     """Decide what each rank and each gold document earned."""
     actual, predicted = batch.actual, batch.predicted
     group = merge_equal(actual, [key.actual for key in identity_keys(batch)] if batch.has_gold_repeats else [])
-    grade_of_group = np.zeros(len(group))
-    np.maximum.at(grade_of_group, group, actual.grades)
-    is_gold = (grade_of_group > 0) & (group == np.arange(len(group)))
+    is_first = group == np.arange(len(group))
+    grade_of_group = actual.grades
+    if not is_first.all():
+        grade_of_group = np.zeros(len(group))
+        np.maximum.at(grade_of_group, group, actual.grades)
+    is_gold = (grade_of_group > 0) & is_first
     gold_position = np.flatnonzero(is_gold)
     gold_number = np.where(is_gold, np.cumsum(is_gold) - 1, -1)[group]
     gold_query = actual.query_of(gold_position)

@@ -12,6 +12,7 @@ from krag_eval.judgments import CutOff, Judgments, sum_by_query, within
 
 _LN2 = math.log(2)
 _TINY = 2.0**-900
+_EXACT_UP_TO = 52  # a double holds 2^52 - 1
 
 
 def ndcg(judged: Judgments, k: CutOff = None, *, gain: str = "exponential", cut_ideal: bool = True) -> FloatArray:
@@ -54,16 +55,31 @@ def ndcg(judged: Judgments, k: CutOff = None, *, gain: str = "exponential", cut_
 
 def _relative_gains(judged: Judgments, gain: str) -> FloatArray:
     """The gain of each gold document as a share of the highest in its query; the factor cancels in nDCG."""
-    highest = np.zeros(len(judged))
-    np.maximum.at(highest, judged.gold_query, judged.gold_grade)
-    top, grade = highest[judged.gold_query], judged.gold_grade
-    linear = grade / top
+    query, grade = judged.gold_query, judged.gold_grade
+    if not len(grade):
+        return grade
+    starts = np.flatnonzero(np.append(True, query[1:] != query[:-1]))
+    top = np.repeat(np.maximum.reduceat(grade, starts), np.diff(np.append(starts, len(grade))))
     if gain == "linear":
-        return linear
-    # (2^grade - 1) / (2^top - 1), in a form that neither overflows nor loses the digits of small grades; for the
-    # smallest of all 2^grade - 1 is grade * ln 2.
+        return np.asarray(grade / top)
+    is_whole = (grade == np.floor(grade)) & (top == np.floor(top)) & (top <= _EXACT_UP_TO)
+    gains = np.empty(len(grade))
+    gains[is_whole] = _power(grade[is_whole]) / _power(top[is_whole])
+    if not is_whole.all():
+        gains[~is_whole] = _gains_of_fractions(grade[~is_whole], top[~is_whole])
+    return gains
+
+
+def _power(grade: FloatArray) -> FloatArray:
+    """2^grade - 1 of whole grades, exact on any processor."""
+    return np.ldexp(1.0, grade.astype(np.int64)) - 1.0
+
+
+def _gains_of_fractions(grade: FloatArray, top: FloatArray) -> FloatArray:
+    """(2^grade - 1) / (2^top - 1), in a form that neither overflows nor loses the digits of small grades."""
     exponential = np.exp2(grade - top) * np.expm1(-grade * _LN2) / np.expm1(-np.maximum(top, _TINY) * _LN2)
-    return np.where(top < _TINY, linear, exponential)
+    # For the smallest of all 2^grade - 1 is grade * ln 2.
+    return np.where(top < _TINY, grade / top, exponential)
 
 
 @functools.lru_cache(maxsize=8)

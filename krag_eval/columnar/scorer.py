@@ -1,0 +1,198 @@
+"""Arrow record batches in, values of each query and partial states out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Unpack
+
+import numpy as np
+import pyarrow as pa
+
+from krag_eval.aggregate import Tally
+from krag_eval.checks import TokenBudget, check_cut_offs
+from krag_eval.columnar.reading import check_repeats, read_batch, read_query_ids
+from krag_eval.columnar.state import PartialState
+from krag_eval.columnar.types import check_columns
+from krag_eval.errors import InvalidInputError
+from krag_eval.matching import find_matches
+from krag_eval.measurement import MetricFunction, choose_metrics, keys_of, signature_of, values_of
+from krag_eval.pipeline import judged_of
+from krag_eval.results import EvaluationResult
+from krag_eval.settings import MatchingCriteria, ScoringSettings, make_settings
+from krag_eval.shapes import describe_type
+from krag_eval.spread import Spread
+from krag_eval.supply import Supply
+from krag_eval.token_budgets import ranks_within
+
+# What is matched and judged at once stays in the processor's cache.
+_QUERIES_AT_ONCE = 8192
+
+
+class ColumnarScorer:
+    """Scores Arrow record batches, one row a query; the numbers are those of `evaluate`, to the last bit.
+
+    Input columns:
+
+    * `query_id`: string or integer, not null, different in every row.
+    * `actual`: `list<struct<id: string, text: string, grade: double>>`, the gold documents.
+    * `predicted`: `list<struct<id: string, text: string, score: double>>`, the retrieved documents, best first.
+
+    Of `id` and `text` only what the method reads has to be there; `grade` and `score` may be left out. Strings may be
+    `string`, `large_string`, `string_view` or dictionary-encoded, lists of any kind. With `id_key` and `grade_key` the
+    fields of these names are read.
+
+    A scorer keeps nothing of what it scored, so that it can be sent to the workers of any engine and a batch can be
+    scored twice: `score_batch` and `partial_state` are pure functions. It can be pickled where its settings can.
+
+    Args:
+        k: One cut-off or several, each at least 1, or a budget such as `"2000tok"`; None scores all ranks.
+        metrics: Names of `METRICS`, or functions; all by default.
+        allow_repeated_ids: Score rows of one `query_id` as so many queries. By default a batch that has a query id
+            twice is refused; between batches nobody looks, which is for the engine to do.
+        **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
+
+    Attributes:
+        keys: The keys of each query's values, such as `recall@5`.
+        signature: Every setting that can change a number, in one line.
+        schema: The Arrow schema of what `score_batch` returns.
+
+    Raises:
+        InvalidInputError: A setting cannot be used.
+        UnknownMetricError: A metric is not known.
+        MissingDependencyError: pyarrow is not installed.
+
+    >>> import pyarrow as pa
+    >>> batch = pa.RecordBatch.from_pylist([
+    ...     {"query_id": "q1", "actual": [{"id": "a"}], "predicted": [{"id": "x"}, {"id": "a"}]},
+    ...     {"query_id": "q2", "actual": [{"id": "b"}], "predicted": [{"id": "b"}]},
+    ... ])
+    >>> scorer = ColumnarScorer(k=2, metrics="mrr", match_method="id")
+    >>> scorer.score_batch(batch).column("mrr@2").to_pylist()
+    [0.5, 1.0]
+    >>> parts = [scorer.partial_state(batch.slice(1)), scorer.partial_state(batch.slice(0, 1))]
+    >>> scorer.finalize(scorer.merge(parts))["mrr@2"]
+    0.75
+    """
+
+    def __init__(
+        self,
+        k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+        *,
+        metrics: str | Sequence[str | MetricFunction] | None = None,
+        allow_repeated_ids: bool = False,
+        **settings: Unpack[ScoringSettings],
+    ) -> None:
+        self._settings, self._cut_offs = make_settings(**settings), check_cut_offs(k)
+        self._table = choose_metrics(metrics, self._settings)
+        self._given = (k, metrics, allow_repeated_ids, settings)
+        self._allows_repeats = allow_repeated_ids
+        self._needs_texts = self._settings.uses_texts or any(isinstance(k, TokenBudget) for k in self._cut_offs)
+        self.keys = keys_of(self._table, self._cut_offs)
+        self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
+        counts = [pa.field("n_gold", pa.int64()), pa.field("n_retrieved", pa.int64())]
+        columns = [pa.field("query_id", pa.string()), *counts, *(pa.field(key, pa.float64()) for key in self.keys)]
+        self.schema = pa.schema(columns)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remade, self._given
+
+    def score_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The values of each query.
+
+        Args:
+            batch: Queries; see the class. It may be empty.
+
+        Returns:
+            One row a query, in the order of the input: `query_id`, `n_gold`, `n_retrieved` (documents), then one
+            column of doubles for each of `keys`, null where a value is undefined.
+
+        Raises:
+            InvalidInputError: A column is missing or of another type, a value is null that must not be, a query comes
+                twice, or a document cannot be used; the message names the column or the query.
+        """
+        return self.score_with_state(batch)[0]
+
+    def partial_state(self, batch: pa.RecordBatch) -> PartialState:
+        """What these queries add to the aggregates; see `score_batch` for the input and the errors."""
+        return self.score_with_state(batch)[1]
+
+    def score_with_state(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, PartialState]:
+        """Both in one pass: the values of each query and what they add to the aggregates."""
+        if not isinstance(batch, pa.RecordBatch):
+            raise InvalidInputError(
+                f"A pyarrow.RecordBatch is needed, got {describe_type(batch)}. "
+                "A table gives its batches with `table.to_batches()`."
+            )
+        fields = check_columns(batch.schema, self._settings, self._needs_texts)
+        query_ids = read_query_ids(batch)
+        if not self._allows_repeats:
+            check_repeats(query_ids)
+        state, scored = self._empty_state(), []
+        for start in range(0, len(query_ids), _QUERIES_AT_ONCE):
+            ids = query_ids.slice(start, _QUERIES_AT_ONCE)
+            part = read_batch(batch.slice(start, _QUERIES_AT_ONCE), ids, fields, self._settings)
+            judged = judged_of(part, find_matches(part))
+            ranks = ranks_within(self._cut_offs, part)
+            values = values_of(judged, ranks, self._table)
+            denominator = self._settings.precision_denominator
+            state.tally.add(judged.judgments, values, ranks, denominator)
+            state.spread.add(judged.judgments, values, ranks, denominator)
+            state.supply.merge(judged.supply)
+            judgments = judged.judgments
+            counts = {"n_gold": judgments.n_gold, "n_retrieved": judgments.n_retrieved}
+            scored.append({**counts, **values})
+        return self._rows(query_ids, scored), state
+
+    def _rows(self, query_ids: Any, scored: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
+        columns = [query_ids.cast(pa.string())]
+        for field in list(self.schema)[1:]:
+            values = np.concatenate([np.empty(0, dtype=field.type.to_pandas_dtype()), *(p[field.name] for p in scored)])
+            columns.append(pa.array(values, field.type, mask=np.isnan(values)))
+        return pa.record_batch(columns, schema=self.schema)
+
+    def merge(self, states: Iterable[PartialState]) -> PartialState:
+        """The state of all these queries together; the order of the states changes no bit of any number.
+
+        Args:
+            states: States of scorers with these settings. They stay as they are.
+
+        Raises:
+            InvalidInputError: A state was made with other settings, or by another version.
+        """
+        merged = self._empty_state()
+        for state in states:
+            merged.merge(state)
+        return merged
+
+    def finalize(self, state: PartialState, *, intervals: bool | float = False) -> EvaluationResult:
+        """The result of all queries of a state: what `evaluate` returns for them, without `per_query` and `explain`.
+
+        Args:
+            state: A state of this scorer's settings, of at least one query.
+            intervals: An interval on every value, of 95 % or of the confidence given. Needs scipy (extra `stats`).
+
+        Raises:
+            InvalidInputError: The state has no query or other settings, or not one document of a side has what the
+                methods read, so that nothing could match.
+            MissingDependencyError: Intervals were asked for, and scipy is not installed.
+        """
+        merged = self.merge([state])
+        if not merged.n_queries:
+            raise InvalidInputError("The state has no query. Score at least one before `finalize`.")
+        merged.supply.check(self._settings)
+        tally, unmatchable = merged.tally, merged.supply.unmatchable
+        result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=merged.spread)
+        if intervals is False:
+            return result
+        from krag_eval.intervals import intervals_of  # scipy is an extra, and slow to import
+
+        return replace(result, intervals=intervals_of(result, 0.95 if intervals is True else intervals))
+
+    def _empty_state(self) -> PartialState:
+        tally, spread = Tally.of(self.keys, self._cut_offs), Spread.of(self.keys, self._cut_offs)
+        return PartialState(self.signature, tally, spread, Supply.empty())
+
+
+def _remade(k: Any, metrics: Any, allow_repeated_ids: bool, settings: Any) -> ColumnarScorer:
+    return ColumnarScorer(k, metrics=metrics, allow_repeated_ids=allow_repeated_ids, **settings)
