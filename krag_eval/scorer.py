@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Unpack
 
 from krag_eval.aggregate import Tally
@@ -15,6 +17,51 @@ from krag_eval.results import EvaluationResult
 from krag_eval.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.supply import Supply
 from krag_eval.token_budgets import ranks_within
+
+
+# Of so many retrievals that raised it is kept what they said; of the others it is kept which they were.
+MOST_MESSAGES = 1000
+
+
+class FirstMessages(Mapping[int, str]):
+    """What retrievers raised, by query: which queries failed, all of them, and what the first thousand said.
+
+    Eight bytes a query that failed, whatever it said.
+    """
+
+    def __init__(self, given: Mapping[int, str] | None = None) -> None:
+        self._queries = array("q")
+        self._messages: list[str] = []
+        self.add(given or {})
+
+    def add(self, errors: Mapping[int, str]) -> None:
+        """Take in the errors of further queries, by rising number."""
+        self._queries.extend(errors)
+        room = MOST_MESSAGES - len(self._messages)
+        self._messages += list(errors.values())[: max(0, room)]
+
+    def copy(self) -> FirstMessages:
+        """The same, which later errors do not reach."""
+        twin = FirstMessages()
+        twin._queries, twin._messages = self._queries[:], self._messages[:]
+        return twin
+
+    def __getitem__(self, query: int) -> str:
+        place = bisect_left(self._queries, query)
+        if place == len(self._queries) or self._queries[place] != query:
+            raise KeyError(query)
+        if place < len(self._messages):
+            return self._messages[place]
+        return f"not kept: only what the first {MOST_MESSAGES:,} said is"
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._queries)
+
+    def __len__(self) -> int:
+        return len(self._queries)
+
+    def __repr__(self) -> str:
+        return f"<what {len(self):,} retrievers raised>"
 
 
 class Scorer:
@@ -64,7 +111,7 @@ class Scorer:
         self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
         self._tally = Tally.of(self.keys, self._cut_offs)
         self._supply = Supply.empty()
-        self._errors: dict[int, str] = {}
+        self._errors = FirstMessages()
 
     @property
     def n_queries(self) -> int:
@@ -98,14 +145,16 @@ class Scorer:
         """
         first, settings = self.n_queries, self._settings
         judged = judge_batch(actual, predicted, settings, bare_ids=self._bare_ids, first_query=first)
+        self._between_steps()
         ranks = ranks_within(self._cut_offs, judged.batch)
         values = values_of(judged, ranks, self._table)
+        self._between_steps()
         tally = Tally.of(self.keys, self._cut_offs)
         tally.add(judged.judgments, values, ranks, settings.precision_denominator)
         errors = judged.batch.predicted.errors
         self._tally.merge(tally)
         self._supply.merge(judged.supply)
-        self._errors |= {query + first: error for query, error in errors.items()}
+        self._errors.add({query + first: error for query, error in errors.items()})
         detail = Detail(judged.batch, judged.matches, judged.judgments, values, None, None)
         return EvaluationResult(self.signature, tally, judged.supply.unmatchable, errors, detail)
 
@@ -121,4 +170,7 @@ class Scorer:
         """The aggregates of all queries so far, without `per_query` and `explain`."""
         tally = Tally.of(self.keys, self._cut_offs)
         tally.merge(self._tally)
-        return EvaluationResult(self.signature, tally, self._supply.unmatchable, dict(self._errors), None)
+        return EvaluationResult(self.signature, tally, self._supply.unmatchable, self._errors.copy(), None)
+
+    def _between_steps(self) -> None:
+        """Nothing; a kind that must not keep others waiting lets them go on here."""

@@ -32,13 +32,17 @@ def test_a_retriever_that_raised_counts_as_nothing_retrieved() -> None:
     assert list(scorer.problems) == ["the retriever raised: TimeoutError"] * 2
 
 
-def test_a_result_names_a_thousand_errors_at_most_and_counts_them_all() -> None:
+def test_a_result_names_every_query_that_failed_and_says_of_the_first_thousand_why() -> None:
     scorer = LiveScorer(GOLD, match_method="id", k=1, metrics="recall")
-    for _ in range(1200):
-        retrieve(scorer, "q2", TimeoutError("late"))
+    for number in range(1200):
+        retrieve(scorer, "q2", TimeoutError(f"late {number}"))
+        retrieve(scorer, "q2", [{"id": "c"}])
     result = scorer.result()
-    assert (result.n_queries, result["recall@1"], scorer.counters.errors) == (1200, 0.0, 1200)
-    assert 1000 <= len(result.errors) < 1000 + 64
+    assert (result.n_queries, result["recall@1"], scorer.counters.errors) == (2400, 0.5, 1200)
+    assert list(result.errors) == list(range(0, 2400, 2))
+    assert (result.errors[0], result.errors[1998]) == ("TimeoutError: late 0", "TimeoutError: late 999")
+    assert result.errors[2000] == "not kept: only what the first 1,000 said is"
+    assert result.errors.get(1) is None
 
 
 class UnprintableError(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -25,8 +26,21 @@ from krag_eval.settings import MatchingCriteria, ScoringSettings, make_settings
 
 Outcome = ScoredRetrieval | Exception
 
-# A result names at most so many retrievals that raised; an application may live long.
-MOST_ERRORS = 1000
+# So long another thread gets to begin, in seconds. The scorer computes in steps of a millisecond or two without ever
+# waiting for anything, and an interpreter that runs one thread at a time takes it from its thread after five only.
+A_MOMENT = 0.00005
+
+
+def let_others_go_on() -> None:
+    """Have the application's own threads run, if they want to."""
+    time.sleep(A_MOMENT)
+
+
+class _GivingWay(Scorer):
+    """A scorer on a thread beside those of an application."""
+
+    def _between_steps(self) -> None:
+        let_others_go_on()
 
 
 class RetrievalJudge:
@@ -62,11 +76,10 @@ class RetrievalJudge:
 
     def start_anew(self) -> None:
         """Forget what was scored."""
-        self._scorer = Scorer(**self._given)
+        self._scorer = _GivingWay(**self._given)
         self._scorer.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL, self._parts)
         self._kept: list[tuple[Retrieval, Gold]] = []
         self._supply_checked = False
-        self._n_errors = 0
 
     def score(self, retrievals: Sequence[Retrieval]) -> list[Outcome]:
         """A score for each retrieval, or why it has none."""
@@ -114,11 +127,10 @@ class RetrievalJudge:
         if not gold:
             return {}
         first = self._scorer.n_queries
-        rankings = [retrievals[i].ranking for i in gold]
-        if self._n_errors >= MOST_ERRORS:
-            rankings = [[] if isinstance(ranking, BaseException) else ranking for ranking in rankings]
-        part = self._scorer.score_batch([documents for _, documents in gold.values()], rankings)
-        self._n_errors += len(part.errors)
+        part = self._scorer.score_batch(
+            [documents for _, documents in gold.values()], [retrievals[i].ranking for i in gold]
+        )
+        let_others_go_on()
         repeats = count_repeats(part.detail.batch).tolist() if part.detail is not None else []
         if self._keep:
             self._kept += [(retrievals[i], found) for i, found in gold.items()]

@@ -68,6 +68,12 @@ class WorkQueue(Generic[T]):
             finally:
                 self._flushing -= 1
 
+    def left_after(self, timeout: float) -> int:
+        """How many items still wait for their turn after `timeout` seconds; 0 on the queue's own thread."""
+        if threading.current_thread() is self._thread or self.flush(timeout):
+            return 0
+        return len(self._waiting)
+
     def _run(self) -> None:
         while batch := self._next_batch():
             try:

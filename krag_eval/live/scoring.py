@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Unpack
 
 from krag_eval.checks import check_count
-from krag_eval.errors import InvalidInputError
+from krag_eval.errors import InvalidInputError, warn
 from krag_eval.evalset import DOC_KEY
-from krag_eval.live.judge import RetrievalJudge
+from krag_eval.live.judge import RetrievalJudge, let_others_go_on
 from krag_eval.live.lifecycle import look_after
 from krag_eval.live.monitor import Band, Departure, Monitor, check_departures
 from krag_eval.live.queue import WorkQueue
@@ -28,7 +28,9 @@ from krag_eval.settings import ScoringSettings
 
 _LOG = logging.getLogger("krag_eval.live")
 COUNT_KEYS = ("retrieved", "repeats", "empty")
-MOST_AT_ONCE = 64
+MOST_AT_ONCE = 32
+# So long a result waits for what is still to be scored, in seconds.
+RESULT_TIMEOUT = 30.0
 # From so many retrievals on, documents that never match are worth a word.
 ENOUGH_TO_JUDGE = 20
 
@@ -166,16 +168,26 @@ class LiveScorer:
         """The result over all retrievals with gold that have ended so far.
 
         It is what `evaluate` gives for the same lists. Without `keep_documents` it has no `per_query` and `explain`.
+        Where a receiver keeps the scorer waiting for half a minute, it is without those that still wait, and a warning
+        says how many.
         """
-        self._queue.flush()
+        self._wait_for_scores()
         with self._scoring:
             return self._judge.result()
 
     def window_means(self) -> dict[str, float | None]:
         """The mean of each key over the last `window` retrievals; None where none of them has a value."""
-        self._queue.flush()
+        self._wait_for_scores()
         with self._scoring:
             return self._monitor.means()
+
+    def _wait_for_scores(self) -> None:
+        left = self._queue.left_after(RESULT_TIMEOUT)
+        if left:
+            warn(
+                f"{left:,} retrievals are left out: they have waited {RESULT_TIMEOUT:g} s to be scored, and wait still. "
+                "A sink or `on_departure` that does not return keeps them waiting; give it a time limit of its own."
+            )
 
     def _close(self, run_id: object) -> Retrieval | None:
         with self._lock:
@@ -196,6 +208,7 @@ class LiveScorer:
         readable = [retrieval for retrieval in batch if retrieval.documents is not None or retrieval.error is not None]
         with self._scoring:
             outcomes = self._judge.score(readable)
+        let_others_go_on()
         with self._lock:
             self.counters.unreadable += len(batch) - len(readable)
         for retrieval, outcome in zip(readable, outcomes, strict=True):
