@@ -1,0 +1,98 @@
+"""Retrieval logs with one row for each document, as one row for each query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from krag_eval import InvalidInputError
+from krag_eval_spark.long_columns import LongColumns
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def from_long(
+    logs: DataFrame,
+    gold: DataFrame,
+    kmax: int,
+    *,
+    query_id: str = "query_id",
+    id_column: str = "id",
+    text_column: str = "text",
+    rank_column: str = "rank",
+    score_column: str = "score",
+    grade_column: str = "grade",
+) -> DataFrame:
+    """Join logs to their gold documents, in the form that `score` and `aggregate` read.
+
+    Each ranking is cut to its first `kmax` documents before it is gathered, by the tasks that read the logs: a query
+    with a million rows takes no more memory than any other. A document that stands in a ranking twice stays there
+    twice, since the second has a rank of its own.
+
+    Args:
+        logs: One row for each document retrieved: the id of its query, the id or the text of the document or both,
+            and its rank or its score or both. Rows that have neither id nor text are left out.
+        gold: One row for each gold document: the id of its query, the id or the text of the document or both, and its
+            grade where there are grades. A query without gold documents is one row whose id and text are null.
+        kmax: How many documents of each ranking are kept: the largest cut-off that will be scored.
+        query_id: The column of the query's id, in both.
+        id_column: The column of the document's id, in both.
+        text_column: The column of the document's text, in both.
+        rank_column: The column of `logs` that orders the rankings, lowest first.
+        score_column: The column of `logs` that orders them where there is no rank or ranks are equal, highest first.
+            Null and NaN come last. What is still equal is ordered by id, then by text, so that the order never changes.
+        grade_column: The column of `gold` with the grades.
+
+    Returns:
+        One row for each query of `gold`: `query_id`, `actual`, `predicted`. A query that is not in `logs` has retrieved
+        nothing, and its list is empty; one that is only in `logs` is left out, since nobody said what answers it.
+
+    Raises:
+        InvalidInputError: `kmax` is no whole number of at least 1, or a column is missing or has another type.
+    """
+    if type(kmax) is not int or kmax < 1:
+        raise InvalidInputError(
+            f"`kmax` must be a whole number of at least 1, got {kmax!r:.60}. Give the largest k that will be scored."
+        )
+    documents = {"query_id": query_id, "id": id_column, "text": text_column}
+    retrieved = LongColumns("logs", logs, {**documents, "rank": rank_column, "score": score_column})
+    retrieved.need_one_of("rank", "score")
+    relevant = LongColumns("gold", gold, {**documents, "grade": grade_column})
+
+    from pyspark.sql import functions as f
+
+    lists = _gold_lists(relevant).join(_rankings(retrieved, kmax), "query_id", "left")
+    empty = f.expr(f"cast(array() as array<{retrieved.struct_type('score')}>)")
+    return lists.select("query_id", "actual", f.coalesce("predicted", empty).alias("predicted"))
+
+
+def _rankings(logs: LongColumns, kmax: int) -> DataFrame:
+    """One row for each query: its first `kmax` documents in their order."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    order = []
+    if "rank" in logs.there:
+        order.append(f.col("rank").asc_nulls_last())
+    if "score" in logs.there:
+        order.append(f.when(~f.isnan("score"), f.col("score")).desc_nulls_last())
+    order += [f.col(name).asc_nulls_last() for name in ("id", "text") if name in logs.there]
+    rank = f.row_number().over(Window.partitionBy("query_id").orderBy(*order))
+    fields = logs.fields("score")
+    # Spark sees that only the first rows of each query are asked for, and drops the others before it sends any.
+    first = logs.selected().where(logs.has_document()).withColumn("place", rank).where(f.col("place") <= kmax)
+    gathered = f.sort_array(f.collect_list(f.struct("place", *fields)))
+
+    def without_place(document: Column) -> Column:
+        return f.struct(*(document[name].alias(name) for name in fields))
+
+    lists = first.groupBy("query_id").agg(gathered.alias("predicted"))
+    return lists.select("query_id", f.transform("predicted", without_place).alias("predicted"))
+
+
+def _gold_lists(gold: LongColumns) -> DataFrame:
+    """One row for each query: its gold documents, in an order that never changes."""
+    from pyspark.sql import functions as f
+
+    document = f.when(gold.has_document(), f.struct(*gold.fields("grade")))
+    return gold.selected().groupBy("query_id").agg(f.sort_array(f.collect_list(document)).alias("actual"))
