@@ -1,1 +1,43 @@
-"""krag_eval at home in Ray Data."""
+"""krag_eval at home in Ray Data: retrieval logs scored by the cluster that a team already runs.
+
+* `score`: a dataset with one row for each query and a column for every metric at every cut-off.
+* `aggregate`: the result over all queries, the same to the last bit as on one machine.
+* `plain_errors`: what a worker refused, told in its own words where a dataset of `score` is consumed.
+
+A row is one query: its id, its gold documents and its retrieved documents, best first. Logs with one row for each
+retrieved document are put into that form before they come here, by DuckDB on one machine or Spark on many: both cut a
+query to its first ranks before they collect them, while a group of Ray Data is held in memory whole.
+
+Importing this package does not import Ray.
+"""
+
+import typing as _typing
+
+if _typing.TYPE_CHECKING:
+    from krag_eval_ray.errors import plain_errors
+    from krag_eval_ray.scoring import aggregate, score
+
+__all__ = ["aggregate", "plain_errors", "score"]
+
+_PLACES = {"aggregate": "scoring", "plain_errors": "errors", "score": "scoring"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'krag_eval_ray' has no attribute {name!r}")
+    from importlib import import_module
+
+    from krag_eval import MissingDependencyError
+
+    try:
+        value: object = getattr(import_module(f"krag_eval_ray.{_PLACES[name]}"), name)
+    except ImportError as error:
+        if error.name not in ("pyarrow", "ray"):
+            raise
+        raise MissingDependencyError(f"krag_eval_ray.{name}", str(error.name), "ray") from error
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,159 @@
+"""Queries scored by Ray Data, row by row or all together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from krag_eval import ColumnarScorer, EvaluationResult, InvalidInputError, PartialState
+from krag_eval_ray.repeats import RepeatFinder
+from krag_eval_ray.working import fingerprint_table, ids_with_fingerprints, score_table, summarize_table
+
+if TYPE_CHECKING:
+    from ray.data import Dataset
+
+COLUMNS = ["query_id", "actual", "predicted"]
+# Enough to say which they are; the sentence says so where there are more.
+_MOST_REPEATS = 1000
+
+
+def score(
+    ds: Dataset,
+    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    *,
+    metrics: Any = None,
+    allow_repeated_ids: bool = False,
+    map_options: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Dataset:
+    """The values of every query, as a dataset that is computed when it is consumed.
+
+    Args:
+        ds: One row for each query, with the columns `query_id` (a string), `actual` (its gold documents, a list of
+            structs with `id`, `text` and, if there are grades, `grade`) and `predicted` (its retrieved documents,
+            best first, structs with `id` and `text`); of `id` and `text` only what the method reads must be there.
+            Other columns are not read.
+        k: One cut-off or several; None scores all ranks.
+        metrics: Names of `krag_eval.METRICS`, or functions; all by default.
+        allow_repeated_ids: Let rows have the same `query_id`. Otherwise all ids are read before this returns, so
+            `materialize` a dataset that is dear to compute, or allow repeats where they cannot occur.
+        map_options: What `Dataset.map_batches` takes further, such as `{"num_cpus": 1, "concurrency": 64}`.
+        **settings: The scoring settings that `krag_eval.ColumnarScorer` takes, such as `match_method="id"`.
+
+    Returns:
+        The columns of `ColumnarScorer.schema`: `query_id`, `n_gold`, `n_retrieved`, and a float64 for each key such as
+        `recall@5`, null where it is undefined. The order of the rows is Ray's.
+
+    Raises:
+        InvalidInputError: A setting, a column's type, or ids that are repeated. What only a worker sees is raised where
+            the dataset is consumed, by Ray: `plain_errors` gives it back its own words.
+    """
+    # Ids are looked at over all blocks here, not block by block there.
+    scorer = ColumnarScorer(k, metrics=metrics, allow_repeated_ids=True, **settings)
+    ds = _checked(ds, scorer)
+    if not allow_repeated_ids:
+        with RepeatFinder() as finder:
+            for row in _rows(ds, ["query_id"], fingerprint_table, {}, map_options):
+                finder.add(np.frombuffer(row["fingerprints"], np.uint64))
+            _refuse_repeats(ds, finder, map_options)
+    return _mapped(ds, score_table, {"scorer": scorer}, map_options)
+
+
+def aggregate(
+    ds: Dataset,
+    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    *,
+    metrics: Any = None,
+    intervals: bool | float = False,
+    allow_repeated_ids: bool = False,
+    map_options: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> EvaluationResult:
+    """The result over all queries: that of `krag_eval.ColumnarScorer` on one machine, to the last bit.
+
+    One pass over the data, in which each block becomes a state of exact sums; the states are merged here as they come,
+    in any order. The memory taken here does not depend on the number of queries; the fingerprints of their ids,
+    8 bytes for each, go to temporary files when there are more than two million.
+
+    Args:
+        ds: As for `score`.
+        k: One cut-off or several; None scores all ranks.
+        metrics: Names of `krag_eval.METRICS`, or functions; all by default.
+        intervals: Whether to give an interval for every mean, or the confidence of these intervals.
+        allow_repeated_ids: Let rows have the same `query_id`.
+        map_options: What `Dataset.map_batches` takes further.
+        **settings: The scoring settings that `krag_eval.ColumnarScorer` takes.
+
+    Raises:
+        InvalidInputError: A setting, a column's type, ids that are repeated, or a row that cannot be scored; the
+            message names the query.
+    """
+    # Ids are looked at over all blocks here, not block by block there.
+    scorer = ColumnarScorer(k, metrics=metrics, allow_repeated_ids=True, **settings)
+    ds = _checked(ds, scorer)
+    given = {"scorer": scorer, "with_fingerprints": not allow_repeated_ids}
+    with RepeatFinder() as finder:
+
+        def states() -> Iterator[PartialState]:
+            for row in _rows(ds, COLUMNS, summarize_table, given, map_options):
+                if row["refused"] is not None:
+                    raise InvalidInputError(row["refused"])
+                if row["fingerprints"] is not None:
+                    finder.add(np.frombuffer(row["fingerprints"], np.uint64))
+                yield PartialState.from_json(row["state"])
+
+        state = scorer.merge(states())
+        _refuse_repeats(ds, finder, map_options)
+    if not state.n_queries:
+        raise InvalidInputError("The dataset has no row, so there is nothing to aggregate. Give at least one query.")
+    return scorer.finalize(state, intervals=intervals)
+
+
+def _checked(ds: Dataset, scorer: ColumnarScorer) -> Dataset:
+    """The dataset with nothing but the columns that are read, as far as Ray knows them without computing anything."""
+    if not hasattr(ds, "map_batches"):
+        raise InvalidInputError(
+            f"`ds` must be a Ray dataset, got {type(ds).__name__}. Make one with `ray.data.read_parquet(...)`."
+        )
+    schema = ds.schema(fetch_if_missing=False)
+    if schema is None or not isinstance(schema.base_schema, pa.Schema):
+        return ds
+    scorer.score_batch(pa.RecordBatch.from_pylist([], schema=schema.base_schema))
+    return ds.select_columns(COLUMNS)
+
+
+def _mapped(ds: Dataset, function: Any, given: Mapping[str, Any], map_options: Mapping[str, Any] | None) -> Dataset:
+    options = {"batch_format": "pyarrow", "zero_copy_batch": True, "batch_size": None, **(map_options or {})}
+    return ds.map_batches(function, fn_kwargs=dict(given), **options)
+
+
+def _rows(
+    ds: Dataset, columns: list[str], function: Any, given: Mapping[str, Any], map_options: Mapping[str, Any] | None
+) -> Iterator[dict[str, Any]]:
+    """What a function makes of each block, as it comes; leaving early stops the job."""
+    known = ds.schema(fetch_if_missing=False)
+    mapped = _mapped(ds if known is None else ds.select_columns(columns), function, given, map_options)
+    with closing(iter(mapped.iter_rows())) as rows:
+        yield from rows
+
+
+def _refuse_repeats(ds: Dataset, finder: RepeatFinder, map_options: Mapping[str, Any] | None) -> None:
+    wanted = finder.repeated(_MOST_REPEATS)
+    if not len(wanted):
+        return
+    counts: Counter[str] = Counter()
+    for row in _rows(ds, ["query_id"], ids_with_fingerprints, {"wanted": wanted}, map_options):
+        counts[row["query_id"]] += row["count"]
+    again = sorted(id_ for id_, count in counts.items() if count > 1)
+    if again:
+        many = "At least " if len(wanted) == _MOST_REPEATS else ""
+        raise InvalidInputError(
+            f"{many}{len(again)} query ids come more than once, for example "
+            f"{', '.join(f'{id_!r:.60}' for id_ in again[:3])}. Each query must be one row: group the rows of a query, "
+            "give each asking an id of its own, or allow repeats with `allow_repeated_ids=True`."
+        )

@@ -1,0 +1,76 @@
+"""Retrieval logs as Arrow, and what one process makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from krag_eval import ColumnarScorer, EvaluationResult
+
+K = (1, 5, 10)
+
+
+def documents(ids: Any, lengths: Any, **others: Any) -> pa.Array:
+    """Lists of documents from their ids, one after the other, and how many there are in each list."""
+    fields = {"id": pa.array([f"document-{number}" for number in ids]), **others}
+    structs = pa.StructArray.from_arrays(list(fields.values()), names=list(fields))
+    return pa.ListArray.from_arrays(pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32()), structs)
+
+
+def logs(n: int, seed: int = 7) -> pa.Table:
+    """So many queries: some without gold documents, some for which nothing was retrieved, grades, ids repeated."""
+    random = np.random.default_rng(seed)
+    n_gold, n_retrieved = random.integers(0, 5, n), random.integers(0, 13, n)
+    grades = pa.array(random.choice([0.5, 1.0, 2.0, 3.0], n_gold.sum()))
+    return pa.table(
+        {
+            "query_id": [f"query-{number}" for number in range(n)],
+            "asked_at": random.integers(0, 10**9, n),
+            "actual": documents(random.integers(0, 40, n_gold.sum()), n_gold, grade=grades),
+            "predicted": documents(random.integers(0, 40, n_retrieved.sum()), n_retrieved),
+        }
+    )
+
+
+def write(table: pa.Table, folder: Path, n_files: int = 4, rows_in_group: int = 1500) -> str:
+    """Write a table as several Parquet files of several row groups."""
+    folder.mkdir(exist_ok=True)
+    size = -(-len(table) // n_files)
+    for number in range(n_files):
+        pq.write_table(table.slice(number * size, size), folder / f"{number}.parquet", row_group_size=rows_in_group)
+    return str(folder)
+
+
+def scored_here(source: str | pa.Table, **settings: Any) -> tuple[pa.Table, EvaluationResult]:
+    """The rows and the result with intervals, by one scorer in this process."""
+    scorer = ColumnarScorer(settings.pop("k", K), **{"match_method": "id", **settings})
+    table = pq.read_table(source) if isinstance(source, str) else source
+    parts = [scorer.score_with_state(batch) for batch in table.combine_chunks().to_batches()]
+    rows = pa.Table.from_batches([rows for rows, _ in parts], schema=scorer.schema)
+    return in_order(rows), scorer.finalize(scorer.merge(state for _, state in parts), intervals=True)
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    """The rows by query."""
+    return rows.sort_by("query_id").combine_chunks()
+
+
+def collected(ds: Any) -> pa.Table:
+    """All rows of a dataset, by query."""
+    batches = ds.iter_batches(batch_size=None, batch_format="pyarrow")
+    return in_order(pa.concat_tables([batch for batch in batches if len(batch)]))
+
+
+def bits(result: EvaluationResult) -> dict[str, Any]:
+    """Everything a result says, its doubles to the last bit."""
+    numbers = {key: None if value is None else value.hex() for key, value in result.to_dict().items()}
+    intervals = {
+        key: None if ends is None else tuple(float(end).hex() for end in ends)
+        for key, ends in (result.intervals or {}).items()
+    }
+    counts = (result.n_queries, result.undefined, result.no_answer, result.unmatchable, result.signature)
+    return {"numbers": numbers, "intervals": intervals, "counts": counts}
