@@ -198,7 +198,7 @@ def test_tables_of_pytrec_eval_and_ranx_are_qrels_and_runs(tmp_path: Path) -> No
     assert {name: [d.id for d in row.retrieved] for name, row in run.rows.items()} == {"1": ["a", "y", "x"], "2": []}
     write_evalset(read_evalset(judged), tmp_path / "x.scores.json")
     assert json.loads((tmp_path / "x.scores.json").read_text()) == json.loads(judged.read_text())
-    with pytest.raises(InvalidInputError, match=r"run\.json: A score is 'inf'|\['q'\]: A score is 'inf'"):
+    with pytest.raises(InvalidInputError, match=r"run\.json: not valid JSON: a number is too large for a float"):
         read_run(dump_text(tmp_path / "run.json", '{"q": {"a": 1e999, "b": 0.5}}'))
 
 

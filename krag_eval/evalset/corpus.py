@@ -9,10 +9,10 @@ from pathlib import Path
 from krag_eval.documents import Document
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset.formats import llama_index, squad
-from krag_eval.evalset.formats.opening import unreadable
 from krag_eval.evalset.formats.own import read_at
 from krag_eval.evalset.formats.passages import read_passage
 from krag_eval.evalset.formats.source import Source
+from krag_eval.files import unreadable
 
 
 def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False) -> list[Document]:

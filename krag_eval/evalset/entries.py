@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from krag_eval.errors import InvalidInputError
@@ -14,7 +12,6 @@ from krag_eval.evalset.evalset import as_evalset
 from krag_eval.evalset.findings import Finding
 from krag_eval.evalset.formats import own
 from krag_eval.evalset.formats.choosing import EVALSET, no_reader, open_source
-from krag_eval.evalset.formats.opening import unpacked_lines, unreadable
 from krag_eval.evalset.formats.source import Row, Source
 from krag_eval.evalset.formats.table import FORMATS
 from krag_eval.evalset.question import Question
@@ -106,24 +103,14 @@ def _of_file(path: str | os.PathLike[str], format_name: str | None) -> Iterator[
 
 def _lines(source: Source) -> Iterator[tuple[str, Row] | Finding]:
     """The rows of a JSONL file; a line that is none does not end the reading."""
-    with _open(source) as lines:
-        for number, line in enumerate(_until_error(lines), 1):
-            if isinstance(line, Finding):
-                yield line
-                continue
-            try:
-                yield from parse_jsonl([line], source.path, number)
-            except InvalidInputError as error:
-                yield _unreadable(f"{source.path}:{number}", str(error))
-
-
-def _open(source: Source) -> contextlib.AbstractContextManager[Iterable[bytes]]:
-    if source.path.endswith(".gz"):
-        return contextlib.nullcontext(unpacked_lines(source.path))
-    try:
-        return Path(source.path).open("rb")
-    except OSError as error:
-        raise unreadable(source.path, error) from error
+    for number, line in enumerate(_until_error(source.lines()), 1):
+        if isinstance(line, Finding):
+            yield line
+            continue
+        try:
+            yield from parse_jsonl([line], source.path, number)
+        except InvalidInputError as error:
+            yield _unreadable(f"{source.path}:{number}", str(error))
 
 
 def _until_error(rows: Iterable[T]) -> Iterator[T | Finding]:

@@ -6,11 +6,11 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from krag_eval.checks import one_of
 from krag_eval.errors import InvalidInputError, did_you_mean
+from krag_eval.files import read_whole
 from krag_eval.gate.requirements import Requirement
 from krag_eval.settings import ScoringSettings, make_settings
 from krag_eval.shapes import as_number, describe_type
@@ -99,11 +99,12 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
         InvalidInputError: The file cannot be read, or is no policy; the message begins with the path.
     """
     try:
-        with Path(path).open("rb") as file:
-            tables = tomllib.load(file)
-    except OSError as error:
-        raise InvalidInputError(f"{path}: cannot be read ({error.strerror or error}). Check the path.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        tables = tomllib.loads(read_whole(path).decode("utf-8"))
+    except InvalidInputError:
+        raise
+    except RecursionError:
+        raise InvalidInputError(f"{path}: not valid TOML: nested too deep to be read. Correct the file.") from None
+    except ValueError as error:  # of TOML, of UTF-8, of an integer with thousands of digits
         raise InvalidInputError(f"{path}: not valid TOML: {error}. Correct the file.") from None
     try:
         return Policy.from_dict(tables)

@@ -15,7 +15,6 @@ from krag_eval.documents import Document
 from krag_eval.errors import InvalidInputError, warn
 from krag_eval.evalset.evalset import EvalSet
 from krag_eval.evalset.formats import cells, jsontext
-from krag_eval.evalset.formats.opening import unreadable
 from krag_eval.evalset.formats.own import read_at
 from krag_eval.evalset.formats.passages import passage_row, read_passage
 from krag_eval.evalset.formats.placing import beside
@@ -24,6 +23,7 @@ from krag_eval.evalset.formats.trec import NEGATIVE_GRADE, Judged, gold_document
 from krag_eval.evalset.formats.trec_lines import Line
 from krag_eval.evalset.formats.writing import FIELDS, Writing, fields_from
 from krag_eval.evalset.question import Question
+from krag_eval.files import unreadable
 from krag_eval.shapes import as_id
 
 HEADER = ("query-id", "corpus-id", "score")

@@ -7,11 +7,11 @@ import io
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset.formats import jsontext
+from krag_eval.files import MAX_LINE, lines_of, parse_json
 from krag_eval.shapes import describe_type
 
 IDS = frozenset({"gold_doc_ids", "gold_chunk_ids", "reference_context_ids", "retrieved_context_ids"})
@@ -25,7 +25,6 @@ _EMPTY_IS_NONE = (
     ("retrieved",),
     ("retrieved_contexts", "retrieved_context_ids"),
 )
-_LONGEST_CELL = 2**30
 
 
 def read_names(path: str | os.PathLike[str], delimiter: str | None = None) -> list[str]:
@@ -92,7 +91,7 @@ def _parse(name: str, cell: str, place: str, kind: type) -> Any:
     wanted = "a JSON list" if kind is list else "a JSON object"
     hint = " Ids alone belong into `gold_chunk_ids` or `gold_doc_ids`." if name == "gold" else ""
     try:
-        value = jsontext.parse(cell)
+        value = parse_json(cell)
     except ValueError as error:
         raise InvalidInputError(f"{place}: `{name}` must be {wanted}, got {cell!r:.60} ({error}).{hint}") from None
     if not isinstance(value, kind):
@@ -106,23 +105,18 @@ def read_records(path: str | os.PathLike[str], delimiter: str | None = None) -> 
     Raises:
         InvalidInputError: The file cannot be read, is empty, or is no CSV.
     """
-    try:
-        file = Path(path).open("rb")  # noqa: SIM115 - closed below
-    except OSError as error:
-        raise InvalidInputError(f"{path}: cannot be read ({error.strerror or error}). Check the path.") from error
-    with file:
-        lines = _decoded(file, path)
-        above, header = next(((n, line) for n, line in enumerate(lines) if line.strip()), (0, ""))
-        if not header:
-            raise InvalidInputError(f"{path}: is empty. The first line must name the columns.")
-        reader = csv.reader(itertools.chain([header], lines), delimiter=delimiter or _delimiter_of(header), strict=True)
-        while True:
-            place = f"{path}:{above + reader.line_num + 1}"
-            record = _next_record(reader, place)
-            if record is None:
-                return
-            if any(cell.strip() for cell in record):  # spreadsheets leave rows of empty cells behind
-                yield place, record
+    lines = _decoded(lines_of(path), path)
+    above, header = next(((n, line) for n, line in enumerate(lines) if line.strip()), (0, ""))
+    if not header:
+        raise InvalidInputError(f"{path}: is empty. The first line must name the columns.")
+    reader = csv.reader(itertools.chain([header], lines), delimiter=delimiter or _delimiter_of(header), strict=True)
+    while True:
+        place = f"{path}:{above + reader.line_num + 1}"
+        record = _next_record(reader, place)
+        if record is None:
+            return
+        if any(cell.strip() for cell in record):  # spreadsheets leave rows of empty cells behind
+            yield place, record
 
 
 def _decoded(file: Iterable[bytes], path: str | os.PathLike[str]) -> Iterator[str]:
@@ -140,7 +134,7 @@ def _delimiter_of(header: str) -> str:
 
 
 def _next_record(reader: Iterator[list[str]], place: str) -> list[str] | None:
-    before = csv.field_size_limit(_LONGEST_CELL)  # one limit for the whole process: others may rely on theirs
+    before = csv.field_size_limit(MAX_LINE)  # one limit for the whole process: others may rely on theirs
     try:
         return next(reader, None)
     except csv.Error as error:

@@ -14,13 +14,13 @@ from krag_eval.checks import one_of
 from krag_eval.documents import Document
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset.evalset import EvalSet
-from krag_eval.evalset.formats import jsontext
 from krag_eval.evalset.formats.cells import read_cell
 from krag_eval.evalset.formats.own import read_at
 from krag_eval.evalset.formats.source import Source
 from krag_eval.evalset.formats.squad import question_of
 from krag_eval.evalset.formats.writing import FIELDS, made_id
 from krag_eval.evalset.question import DOC_KEY, Question
+from krag_eval.files import parse_json
 from krag_eval.shapes import describe_type
 
 GOLD = ("gold", "gold_chunk_ids", "gold_doc_ids")
@@ -137,7 +137,7 @@ def _squad_question(row: dict[str, Any]) -> Question:
     answers = row.get("answers")
     if isinstance(answers, str) and answers.lstrip()[:1] in ("[", "{"):  # a cell of CSV
         try:
-            row["answers"] = jsontext.parse(answers)
+            row["answers"] = parse_json(answers)
         except ValueError:
             raise InvalidInputError(f"`answers` is no JSON: {answers!r:.60}. Write it as JSON.") from None
     return question_of(row, Document(id=made_id(context), text=context, metadata=metadata))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
+from krag_eval.errors import InvalidInputError
+from krag_eval.files import open_file
 from krag_eval.journal import JournalKind, read_journal, seal
 
 __all__ = ["JOURNAL_VERSION", "RUN_HEADER", "RUN_JOURNAL", "is_journal", "read_journal_rows", "seal", "split_header"]
@@ -19,9 +20,9 @@ RUN_JOURNAL = JournalKind(RUN_HEADER, "run", JOURNAL_VERSION)
 def is_journal(path: str | os.PathLike[str]) -> bool:
     """Whether the file begins as a journal does; False where it cannot be read."""
     try:
-        with Path(path).open("rb") as file:
+        with open_file(path) as file:
             return file.read(len(RUN_JOURNAL.start)) == RUN_JOURNAL.start
-    except OSError:
+    except (InvalidInputError, OSError):
         return False
 
 
@@ -37,4 +38,5 @@ def read_journal_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[
 def split_header(header: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """The name of a run, its parameters, and what else was recorded of it."""
     recorded = {key: value for key, value in header.items() if key not in (RUN_HEADER, "name", "parameters")}
-    return str(header.get("name")), dict(header.get("parameters") or {}), recorded
+    parameters = header.get("parameters")
+    return str(header.get("name")), dict(parameters) if isinstance(parameters, Mapping) else {}, recorded

@@ -1,13 +1,13 @@
-"""JSON in and out under one strict policy: each key once, no NaN, nothing that reads back as something else."""
+"""JSON in and out under one strict policy: no NaN, and nothing that reads back as something else."""
 
 from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from krag_eval.errors import InvalidInputError
+from krag_eval.files import parse_json, read_whole
 from krag_eval.shapes import describe_type
 
 
@@ -17,12 +17,9 @@ def read_document(path: str | os.PathLike[str]) -> object:
     Raises:
         InvalidInputError: It is none, or an object has a key twice; the message begins with `path:line:`.
     """
+    content = read_whole(path)
     try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise InvalidInputError(f"{path}: cannot be read ({error.strerror or error}). Check the path.") from error
-    try:
-        return parse(content.decode("utf-8-sig"))
+        return parse_json(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InvalidInputError(f"{path}:{line}: not UTF-8 at byte {error.start}. Save it as UTF-8.") from None
@@ -33,19 +30,6 @@ def read_document(path: str | os.PathLike[str]) -> object:
         ) from None
     except ValueError as error:
         raise InvalidInputError(f"{path}: not valid JSON: {error}. The file must be one JSON value.") from None
-
-
-def parse(text: str) -> object:
-    """A JSON value.
-
-    Raises:
-        ValueError: It is none, is nested too deep, or an object has a key twice.
-    """
-    try:
-        value: object = _DECODER.decode(text)
-    except RecursionError:
-        raise ValueError("nested too deep to be read") from None
-    return value
 
 
 def dump(value: object, what: str, *, indent: int | None = None) -> str:
@@ -77,19 +61,3 @@ def _relative(value: Any) -> object:
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=repr)
     raise TypeError(f"{describe_type(value)}, {value!r:.60}")
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")
-
-
-def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key {twice!r:.60} stands twice in one object")
-    return made
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_each_key_once)

@@ -14,7 +14,7 @@ from krag_eval.evalset.formats.source import Source
 from krag_eval.evalset.formats.writing import Writing
 from krag_eval.evalset.question import Question
 from krag_eval.evalset.run import Run, RunRow
-from krag_eval.files import write_atomically
+from krag_eval.files import parse_json, write_atomically
 
 T = TypeVar("T")
 _COLUMNS = (
@@ -127,7 +127,7 @@ def _lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 def _journal(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for row in itertools.chain([header], rows):
-        plain: Any = jsontext.parse(jsontext.dump(row, _name(row)))
+        plain: Any = parse_json(jsontext.dump(row, _name(row)))
         yield journal.seal(plain).decode()
 
 

@@ -7,12 +7,14 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from krag_eval.errors import InvalidInputError, needing, warn
 from krag_eval.evalset.formats import jsontext
 from krag_eval.evalset.formats.opening import read_head
 from krag_eval.evalset.formats.placing import beside
+from krag_eval.files import parse_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +48,10 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     with _opened(path) as file:
         kept = (file.schema_arrow.metadata or {}).get(_MARK)
-    value = jsontext.parse(kept.decode()) if kept else {}
+    try:
+        value = parse_json(kept.decode()) if kept else {}
+    except ValueError as error:
+        raise _damaged(path, error) from error
     return value if isinstance(value, dict) else {}
 
 
@@ -72,7 +77,7 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any
             try:
                 batch = next(batches, None)
                 rows = [] if batch is None else batch.to_pylist()
-            except (pa.ArrowException, OSError, ValueError) as error:
+            except (pa.ArrowException, OSError, ValueError, ArithmeticError, LookupError) as error:
                 raise _damaged(path, error) from error
             if batch is None:
                 return
@@ -175,7 +180,7 @@ def _document(packed: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 def _parsed(text: str, name: str, place: str) -> object:
     try:
-        return jsontext.parse(text)
+        return parse_json(text)
     except ValueError as error:
         raise InvalidInputError(f"{place}: `{name}` is no JSON: {error}. Write the file again.") from None
 
@@ -209,6 +214,8 @@ def _need(path: str | os.PathLike[str]) -> None:
 
 @contextlib.contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
+    if Path(path).exists() and not Path(path).is_file():
+        raise InvalidInputError(f"{path}: is no regular file. Parquet is read from its end; put it into a file.")
     head = read_head(path, 32)
     _need(path)
     import pyarrow as pa
@@ -218,9 +225,13 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
         raise InvalidInputError(f"{path}: is empty. It must be a Parquet file.")
     try:
         file = pq.ParquetFile(path, page_checksum_verification=True)
-    except (pa.ArrowException, OSError, ValueError) as error:
+        names = file.schema_arrow.names
+    except (pa.ArrowException, OSError, ValueError, LookupError) as error:
         raise _damaged(path, error) from error
     with file:
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InvalidInputError(f"{path}: two columns are called {twice!r:.60}. Each needs a name of its own.")
         yield file
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from krag_eval.errors import InvalidInputError
+from krag_eval.files.opening import reason_of
 
 
 @contextlib.contextmanager
@@ -27,8 +28,10 @@ def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
                 f"{path}: is there already, and is no file. Name another place, or remove it first."
             )
         folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
-    except OSError as error:
-        raise InvalidInputError(f"{path}: cannot be written ({error.strerror or error}). Check the folder.") from error
+    except InvalidInputError:
+        raise
+    except (OSError, ValueError, RuntimeError) as error:  # a name that no file can have; a loop of links
+        raise InvalidInputError(f"{path}: cannot be written ({reason_of(error)}). Check the folder.") from error
     try:
         temporary = folder / target.name
         yield temporary
@@ -37,7 +40,7 @@ def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.replace(target)
         _flush(target.parent)
     except OSError as error:
-        raise InvalidInputError(f"{path}: cannot be written ({error.strerror or error}). Check the folder.") from error
+        raise InvalidInputError(f"{path}: cannot be written ({reason_of(error)}). Check the folder.") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

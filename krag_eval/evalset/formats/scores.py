@@ -15,7 +15,7 @@ from krag_eval.evalset.formats.trec_lines import number_in
 from krag_eval.evalset.formats.writing import Writing
 from krag_eval.evalset.question import Question
 from krag_eval.evalset.run import Run, RunRow
-from krag_eval.files import write_atomically
+from krag_eval.files import parse_json, write_atomically
 from krag_eval.shapes import describe_type
 
 
@@ -64,7 +64,7 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
         writing.lose_fields(question)
         writing.lose_parts(gold, "text", "metadata", known=(writing.grade_key, NEGATIVE_GRADE))
         judged = writing.judged(gold)
-        table[question.id] = {i: jsontext.parse(grade_text(d, writing)) for i, d in judged.items()}
+        table[question.id] = {i: parse_json(grade_text(d, writing)) for i, d in judged.items()}
     write_atomically(writing.path, [jsontext.dump(table, "the evaluation set", indent=1), "\n"])
 
 
@@ -75,7 +75,7 @@ def write_rankings(run: Run, writing: Writing) -> None:
     for row in run.rows.values():
         writing.lose_parts(row.retrieved, "text", "metadata")
         ids = [writing.id_of(document) for document in row.retrieved]
-        scores = map(jsontext.parse, scores_to_write(row, ids, writing))
+        scores = map(parse_json, scores_to_write(row, ids, writing))
         ranking = table[row.query_id] = {}
         for doc_id, score in zip(ids, scores, strict=True):
             ranking.setdefault(doc_id, score)

@@ -12,8 +12,8 @@ from typing import Any
 
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset.formats import cells, jsontext, parquet
-from krag_eval.evalset.formats.opening import read_head, unpacked_lines, unreadable
-from krag_eval.files import parse_jsonl, read_jsonl
+from krag_eval.evalset.formats.opening import read_head, unpacked_lines
+from krag_eval.files import lines_of, parse_jsonl, unreadable
 from krag_eval.shapes import describe_type
 
 HEAD_SIZE = 65_536
@@ -54,7 +54,7 @@ class Source:
         """Whether it can be looked at and then read from its beginning, which a pipe cannot."""
         try:
             return stat.S_ISREG(Path(self.path).stat().st_mode)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise unreadable(self.path, error) from error
 
     @functools.cached_property
@@ -126,7 +126,15 @@ class Source:
             return parquet.read_rows(self.path)
         if container == "json":
             return self._rows_of_document()
-        return parse_jsonl(unpacked_lines(self.path), self.path) if self.path.endswith(".gz") else read_jsonl(self.path)
+        return parse_jsonl(self.lines(), self.path)
+
+    def lines(self) -> Iterator[bytes]:
+        """Its lines, unpacked.
+
+        Raises:
+            InvalidInputError: The file cannot be read, or a line has no end.
+        """
+        return unpacked_lines(self.path) if self.path.endswith(".gz") else lines_of(self.path)
 
     def _rows_of_document(self) -> Iterator[tuple[str, Row]]:
         document = [self.document] if isinstance(self.document, dict) else self.document

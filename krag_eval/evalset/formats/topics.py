@@ -6,12 +6,11 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from krag_eval.errors import InvalidInputError, warn
 from krag_eval.evalset.evalset import EvalSet
-from krag_eval.evalset.formats.opening import unreadable
 from krag_eval.evalset.formats.source import Source
+from krag_eval.files import read_whole
 from krag_eval.shapes import as_id
 
 ID_KEYS = ("id", "_id", "query_id", "qid", "query-id")
@@ -89,10 +88,7 @@ def _topics(source: Source) -> Iterator[tuple[str, str, str]]:
 
 
 def _text(source: Source) -> str:
-    try:
-        content = Path(source.path).read_bytes()
-    except OSError as error:
-        raise unreadable(source.path, error) from error
+    content = read_whole(source.path)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

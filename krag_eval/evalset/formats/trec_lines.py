@@ -6,11 +6,10 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from krag_eval.errors import InvalidInputError
-from krag_eval.evalset.formats.opening import unreadable
 from krag_eval.evalset.formats.source import Source
+from krag_eval.files import lines_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,27 +36,21 @@ def read_lines(source: Source, shape: tuple[int, int | None, str, str]) -> Itera
         InvalidInputError: The file cannot be read, or a line has other columns.
     """
     least, most, what, columns = shape
-    try:
-        file = Path(source.path).open("rb")  # noqa: SIM115 - closed below
-    except OSError as error:
-        raise unreadable(source.path, error) from error
-    with file:
-        for number, line in enumerate(file, 1):
-            # As in trec_eval, ASCII white space separates: an id may hold a space of another script.
-            parts = (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).split()
-            if not parts or parts[0].startswith(b"#"):
-                continue
-            place = f"{source.path}:{number}"
-            if not least <= len(parts) <= (most or len(parts)):
-                raise InvalidInputError(
-                    f"{place}: has {len(parts)} columns, and a line of {what} is `{columns}`. "
-                    "Is this another kind of file?"
-                )
-            try:
-                query, *others = [part.decode() for part in parts[:6]]
-            except UnicodeDecodeError:
-                raise InvalidInputError(f"{place}: is not UTF-8. Save the file as UTF-8.") from None
-            yield Line(place, query, others)
+    for number, line in enumerate(lines_of(source.path), 1):
+        # As in trec_eval, ASCII white space separates: an id may hold a space of another script.
+        parts = (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).split()
+        if not parts or parts[0].startswith(b"#"):
+            continue
+        place = f"{source.path}:{number}"
+        if not least <= len(parts) <= (most or len(parts)):
+            raise InvalidInputError(
+                f"{place}: has {len(parts)} columns, and a line of {what} is `{columns}`. Is this another kind of file?"
+            )
+        try:
+            query, *others = [part.decode() for part in parts[:6]]
+        except UnicodeDecodeError:
+            raise InvalidInputError(f"{place}: is not UTF-8. Save the file as UTF-8.") from None
+        yield Line(place, query, others)
 
 
 def groups(lines: Iterable[Line]) -> Iterator[list[Line]]:
