@@ -98,7 +98,7 @@ class CountSpread:
             None if read["table"] is None else _read_table(read["table"]),
         )
         if (spread.table is None) != (spread.n > MOST_DRAWN) or (spread.table and spread.table.n != spread.n):
-            refuse("CountSpread.table", f"what a sample of {spread.n} rows has", read["table"])
+            refuse("CountSpread.table", f"the table of a sample of {spread.n} rows", read["table"])
         return spread
 
 
