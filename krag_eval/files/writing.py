@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from krag_eval.errors import InvalidInputError
@@ -16,7 +17,7 @@ def write_atomically(path: str | os.PathLike[str], parts: Iterable[str]) -> None
     """Write a text file whole or not at all: to a temporary file in the same folder, which then takes its place.
 
     Raises:
-        InvalidInputError: The folder cannot be written to.
+        InvalidInputError: The folder cannot be written to, or the disk is full; what was there before is there still.
     """
     target = Path(path)
     try:
@@ -32,15 +33,40 @@ def write_atomically(path: str | os.PathLike[str], parts: Iterable[str]) -> None
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except (OSError, ValueError) as error:  # a ValueError: a name with NUL or half a character in it
         raise _unwritable(path, error) from error
+    theirs: list[OSError] = []
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-            file.writelines(parts)
+            file.writelines(_noting(parts, theirs))
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).chmod(0o666 & ~_umask())
         Path(temporary).replace(target)
-    except BaseException:
+        sync_folder(target.parent)
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if not isinstance(error, OSError) or error in theirs:
+            raise
+        raise InvalidInputError(
+            f"{os.fspath(path)}: cannot be written ({reason_of(error)}). Nothing was changed: make room, or give "
+            "another path."
+        ) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names of the files in it on the disk too, where the system can do that."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        with contextlib.suppress(OSError):  # not every file system takes it
+            os.fsync(handle)
+        os.close(handle)
+
+
+def _noting(parts: Iterable[str], errors: list[OSError]) -> Iterator[str]:
+    """The parts; an error in the making of one is noted, for it says nothing of the file that is written."""
+    try:
+        yield from parts
+    except OSError as error:
+        errors.append(error)
         raise
 
 
