@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from krag_eval import InvalidInputError
 
-_REFUSAL = re.compile(rf"\b{re.escape(InvalidInputError.__module__)}\.{InvalidInputError.__name__}: ([^\n]+)")
+_REFUSAL = re.compile(rf"\b{InvalidInputError.__name__}: ([^\n]+)")
 
 
 @contextmanager

@@ -1,0 +1,82 @@
+"""Classic Spark, Spark Connect and Sail give the rows and the results of one process, to the last bit."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.ray.logs import bits, scored_here
+from tests.spark.engines import TEXTS, ask, asked_in_another_process, plain
+
+
+@pytest.fixture(scope="module", params=["classic", "connect", "sail"])
+def answers(
+    request: pytest.FixtureRequest, folder: Path, connect_port: int, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[dict[str, Any], Path]:
+    """What an engine says, and the folder with its rows."""
+    found = tmp_path_factory.mktemp(request.param) / "answers"
+    if request.param == "sail":
+        return asked_in_another_process("sail", folder, found), found
+    spark = request.getfixturevalue("spark")
+    if request.param == "classic":
+        return ask(spark, folder, found), found
+    return asked_in_another_process(f"sc://127.0.0.1:{connect_port}", folder, found), found
+
+
+def test_rows_and_results_are_those_of_one_process_to_the_last_bit(
+    answers: tuple[dict[str, Any], Path], folder: Path
+) -> None:
+    told, found = answers
+    rows, result = scored_here(str(folder / "ids"))
+    assert len(rows) == 20_000
+    assert pq.read_table(found / "rows.parquet").equals(rows)
+    assert told["result"] == plain(bits(result))
+    assert told["cut otherwise"] == told["result"]
+    _, by_text = scored_here(str(folder / "texts"), **TEXTS)
+    assert 0 < (by_text["recall@2"] or 0) < 1
+    assert told["texts"] == plain(bits(by_text))
+
+
+def test_logs_are_joined_to_their_gold_documents_in_an_order_that_never_changes(
+    answers: tuple[dict[str, Any], Path],
+) -> None:
+    told, _ = answers
+    queries = {row["query_id"]: row for row in told["joined"]}
+    assert sorted(queries) == ["q1", "q2", "q3", "q4", "q5", "q6"]
+    retrieved = {
+        id_: [(document["id"], document["score"]) for document in row["predicted"]] for id_, row in queries.items()
+    }
+    assert {id_: ids for id_, ids in retrieved.items() if id_ != "q2"} == {
+        "q1": [("b", 0.4), ("a", 0.5)],
+        "q3": [("a", 0.5), ("b", 0.5)],
+        "q4": [],
+        "q5": [],
+        "q6": [],
+    }
+    # Among equal ranks a score comes before NaN, and NaN is ordered like none.
+    (first, _), (second, score) = retrieved["q2"]
+    assert (first, second) == ("c", "b")
+    assert math.isnan(score)
+    assert queries["q1"]["actual"] == [{"id": "a", "grade": 1.0}, {"id": "b", "grade": 2.0}]
+    assert queries["q3"]["actual"] == [{"id": "a", "grade": None}]
+    assert queries["q6"]["actual"] == []
+
+
+def test_what_cannot_be_scored_is_refused_in_our_own_words_with_the_query_named(
+    answers: tuple[dict[str, Any], Path],
+) -> None:
+    told, _ = answers
+    said = told["refused"]
+    assert said["repeated"] == (
+        "refused: Query ids come more than once, for example 'query-0', 'query-1', 'query-10'. Each query must be one "
+        "row: group the rows of a query, give each asking an id of its own, or allow repeats with "
+        "`allow_repeated_ids=True`."
+    )
+    for where in ("null in aggregate", "null in score"):
+        assert said[where].startswith("refused: `predicted` is null for query 'query-"), where
+        assert said[where].endswith("Write an empty list where nothing was retrieved."), where
+    assert "Query 'query-" in said["a metric that fails"]
