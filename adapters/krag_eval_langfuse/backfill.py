@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -56,6 +57,7 @@ def score_traces(
     prefix: str = "krag.",
     run_id: str | None = None,
     delivery: str = "queue",
+    outbox: str | os.PathLike[str] | None = None,
     on_error: str = "log",
     include_text: bool = False,
     metrics: Any = None,
@@ -86,7 +88,8 @@ def score_traces(
         send: False sends nothing and only returns the numbers.
         prefix: What the names of all scores begin with.
         run_id: Part of the ids of the scores: with another one they are added instead of overwritten.
-        delivery: `"queue"` or `"sync"`, as for `LangfuseScoreHandler`.
+        delivery: `"queue"`, `"sync"` or `"outbox"`, as for `LangfuseScoreHandler`.
+        outbox: The file, with `delivery="outbox"`; what is in it may still be on its way when this returns.
         on_error: `"log"` or `"raise"`.
         include_text: Put the text and the id of each query into the metadata of its scores.
         metrics: Names of `METRICS`, or functions; all by default.
@@ -109,7 +112,7 @@ def score_traces(
     by_id = level == "document" or not isinstance(gold, Mapping)  # the defaults of `evaluate_run` and of `evaluate`
     settings = {"match_method": "id" if by_id else "text", **settings}
     strings = BareStrings.under({**settings, **({"id_key": doc_key} if level == "document" else {})})
-    sender = ScoreSender(client, delivery=delivery, on_error=on_error, needed_by="score_traces")
+    sender = ScoreSender(client, delivery=delivery, outbox=outbox, on_error=on_error, needed_by="score_traces")
     sink = _ToObservations(sender if send else None, ScoreNames(prefix), check_run_id(run_id), include_text)
     scorer = LiveScorer(
         gold,

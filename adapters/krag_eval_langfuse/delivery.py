@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from krag_eval_langfuse.client import environment_of, load_langfuse, queue_is_full
+from krag_eval_langfuse.client import queue_is_full
+from krag_eval_langfuse.posting import describe, post
 from krag_eval_langfuse.scores import Score
 
 _LOG = logging.getLogger("krag_eval.langfuse")
@@ -40,17 +40,54 @@ class Outcome:
 class Delivery(Protocol):
     """A way for scores to leave."""
 
+    @property
+    def waiting(self) -> int:
+        """How many scores have neither left nor failed."""
+
+    def start(self, client: Any) -> None:
+        """There is a client that sends: go on with what an earlier process left."""
+
     def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
         """Take these scores; what is known by now about them and earlier ones."""
 
     def finish(self, client: Any) -> Outcome:
         """Nothing may wait for company any longer; what is known by now."""
 
+    def news(self) -> Outcome:
+        """What has become known since the last answer."""
+
     def flush(self, client: Any, timeout: float | None) -> bool:
         """Wait until everything has left; whether that was so within `timeout` seconds."""
 
+    def close(self, timeout: float | None) -> bool:
+        """Flush what can still be flushed and let go of files; whether nothing waits."""
 
-class QueueDelivery:
+    def describe_waiting(self) -> str:
+        """How many scores wait, and what to do about it."""
+
+
+class _WithoutFile:
+    """What there is to say of ways that keep nothing."""
+
+    waiting = 0
+
+    def start(self, client: Any) -> None:
+        """Nothing was left by an earlier process."""
+
+    def news(self) -> Outcome:
+        """All is known at once."""
+        return Outcome()
+
+    def close(self, timeout: float | None) -> bool:  # noqa: ARG002 - as above
+        """There is no file."""
+        return True
+
+    def describe_waiting(self) -> str:
+        """Nothing waits."""
+        return "No score waits."
+
+
+class QueueDelivery(_WithoutFile):
     """Hands scores to the client, which sends them on a thread of its own and tells nobody what became of them."""
 
     def __init__(self) -> None:
@@ -96,7 +133,7 @@ class QueueDelivery:
         return _joined(thread, end) and bool(done)
 
 
-class SyncDelivery:
+class SyncDelivery(_WithoutFile):
     """Sends scores at once, some at a time, and knows what the server said.
 
     After three requests in a row that failed, the rest of the scores is given up until `finish`: a server that does
@@ -136,60 +173,13 @@ class SyncDelivery:
             problem = f"{len(batch)} scores not tried, since {GIVE_UP_AFTER} requests in a row had failed"
             return Outcome(failed=len(batch), problems=(problem,))
         try:
-            outcome = post(client, batch)
+            refusals = post(client, batch)
         except Exception as error:  # noqa: BLE001 - whatever the client raises is the answer
             self._failed_in_a_row += 1
             return Outcome(failed=len(batch), problems=(describe(error),))
         self._failed_in_a_row = 0
-        return outcome
-
-
-DELIVERIES: Mapping[str, Callable[[], Delivery]] = {"queue": QueueDelivery, "sync": SyncDelivery}
-
-
-def post(client: Any, scores: Sequence[Score]) -> Outcome:
-    """Send scores in one request by the road that this version of langfuse has; raises what the client raises."""
-    types = load_langfuse("krag_eval_langfuse", "langfuse.api")
-    environment = environment_of(client)
-    ingestion = getattr(client.api, "ingestion", None)
-    if ingestion is None:
-        answer = client.api.scores.create(
-            request=[
-                types.CreateScoreRequest(**_fields(score, environment), timestamp=score.timestamp) for score in scores
-            ]
-        )
-        failed = int(getattr(answer, "rejected", 0))
-        errors = getattr(answer, "errors", ())
-    else:  # langfuse 4, whose own score endpoint takes neither lists nor timestamps
-        answer = ingestion.batch(
-            batch=[
-                types.IngestionEvent_ScoreCreate(
-                    id=str(uuid.uuid4()),  # of this request, not of the score
-                    timestamp=score.timestamp.isoformat(),
-                    body=types.ScoreBody(**_fields(score, environment)),
-                )
-                for score in scores
-            ]
-        )
-        failed, errors = len(answer.errors), answer.errors
-    problems = tuple(f"rejected: {getattr(error, 'message', None) or error!s:.200}" for error in errors)
-    if failed and not problems:
-        problems = (f"{failed} of {len(scores)} scores rejected",)
-    return Outcome(len(scores) - failed, failed, problems)
-
-
-def _fields(score: Score, environment: str | None) -> dict[str, Any]:
-    given: dict[str, Any] = {"id": score.id, "name": score.name, "value": score.value, "data_type": "NUMERIC"}
-    given |= score.target.to_dict() | {"metadata": dict(score.metadata)}
-    return given if environment is None else given | {"environment": environment}
-
-
-def describe(error: Exception) -> str:
-    """What an error says in a line; of an answer of the server its status and the beginning of its body."""
-    status = getattr(error, "status_code", None)
-    if status is not None:
-        return f"HTTP {status}: {getattr(error, 'body', '')!s:.200}"
-    return f"{type(error).__name__}: {error!s:.200}"
+        problems = tuple(f"rejected: {refusal.message}" for refusal in refusals)
+        return Outcome(len(batch) - len(refusals), len(refusals), problems)
 
 
 def _flush(client: Any, done: list[bool]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -48,7 +49,9 @@ class LangfuseScoreHandler(RetrievalSink):
         timestamp: The time of all scores of an offline run, with a time zone; by default the time of the first one.
             Langfuse overwrites only scores of the same day: give the first run's `timestamp` to overwrite them later.
         delivery: `"queue"` hands scores to the client, which sends them in the background and tells nobody whether
-            they arrived; `"sync"` sends them at once and knows.
+            they arrived; `"sync"` sends them at once and knows; `"outbox"` writes them to a file and sends them from
+            there in the background, until each is accepted.
+        outbox: That file. One process at a time may have it open; what it left is sent when it is opened again.
         on_error: `"log"`, or `"raise"` a `LangfuseDeliveryError` at the end of an evaluation. `evaluate` turns what a
             callback raises into one warning, unless it is called with `raise_errors=True`.
         langchain_handler: The callback handler, or handlers, of Langfuse that the chains are called with. They know
@@ -76,6 +79,7 @@ class LangfuseScoreHandler(RetrievalSink):
         run_id: str | None = None,
         timestamp: datetime | None = None,
         delivery: str = "queue",
+        outbox: str | os.PathLike[str] | None = None,
         on_error: str = "log",
         langchain_handler: object = (),
         include_text: bool = False,
@@ -88,7 +92,9 @@ class LangfuseScoreHandler(RetrievalSink):
         self._run_id = check_run_id(run_id)
         self._timestamp = check_timestamp(timestamp)
         self._include_text = include_text
-        self._sender = ScoreSender(client, delivery=delivery, on_error=on_error, needed_by="LangfuseScoreHandler")
+        self._sender = ScoreSender(
+            client, delivery=delivery, outbox=outbox, on_error=on_error, needed_by="LangfuseScoreHandler"
+        )
         self._locate = Locator(lambda: self._sender.client, langchain_handler, self._whole)
         self._evaluation: _Evaluation | None = None
         self._n_placed = 0
@@ -100,7 +106,7 @@ class LangfuseScoreHandler(RetrievalSink):
 
     @property
     def sent(self) -> int:
-        """Scores accepted by Langfuse (`delivery="sync"`) or handed over to the client (`"queue"`)."""
+        """Scores accepted by Langfuse (`"sync"` and `"outbox"`) or handed over to the client (`"queue"`)."""
         return self.counters.sent
 
     @property
@@ -210,8 +216,16 @@ class LangfuseScoreHandler(RetrievalSink):
         self._sender.finish()
 
     def flush(self, timeout: float | None = None) -> bool:  # the scorer looks at no answer
-        """Wait until the client has sent what it holds, at most `timeout` seconds; whether it was done by then."""
+        """Wait until all that was taken has left, at most `timeout` seconds; whether it was done by then."""
         return self._sender.flush(timeout)
+
+    def close(self, timeout: float | None = 30.0) -> None:
+        """Flush, and let go of the outbox: another process may open it then.
+
+        Raises:
+            LangfuseDeliveryError: Scores wait or did not arrive, and `on_error` is `"raise"`; else that is a warning.
+        """
+        self._sender.close(timeout)
 
     def _about(self, query: QueryResult) -> dict[str, Primitive]:
         said: dict[str, Primitive] = {"n_gold": query.n_gold, "n_retrieved": query.n_retrieved}

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
+from typing import Any
 
 from krag_eval import InvalidInputError, ScoredRetrieval
 from krag_eval_langfuse.names import ScoreNames
@@ -70,6 +71,7 @@ class Score:
         target: What it belongs to.
         timestamp: Its time, with a time zone.
         metadata: What else is said about it, in JSON primitives.
+        environment: The environment that it belongs to; None takes the client's.
     """
 
     id: str
@@ -78,6 +80,20 @@ class Score:
     target: Target
     timestamp: datetime
     metadata: Mapping[str, Primitive]
+    environment: str | None = None
+
+    def to_row(self) -> dict[str, Any]:
+        """The score as JSON can hold it."""
+        row: dict[str, Any] = {"id": self.id, "name": self.name, "value": self.value}
+        row |= {"target": self.target.to_dict(), "timestamp": self.timestamp.isoformat()}
+        return row | {"metadata": dict(self.metadata), "environment": self.environment}
+
+
+def score_from_row(row: Mapping[str, Any]) -> Score:
+    """The score that `to_row` wrote down; TypeError, KeyError or ValueError where it was something else."""
+    timestamp = datetime.fromisoformat(row["timestamp"])
+    metadata, environment = row["metadata"], row["environment"]
+    return Score(row["id"], row["name"], float(row["value"]), Target(**row["target"]), timestamp, metadata, environment)
 
 
 def make_scores(

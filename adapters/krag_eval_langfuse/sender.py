@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from krag_eval import InvalidInputError
 from krag_eval_langfuse.client import LangfuseDeliveryError, check_installed, load_langfuse, why_disabled
-from krag_eval_langfuse.delivery import DELIVERIES, Delivery, Outcome
+from krag_eval_langfuse.deliveries import make_delivery
+from krag_eval_langfuse.delivery import Outcome
 from krag_eval_langfuse.scores import Score
 from krag_eval_langfuse.warning import warn
 
@@ -21,19 +24,22 @@ MOST_PROBLEMS = 20
 
 @dataclass(slots=True)
 class ScoreCounters:
-    """What became of scores; `sent + skipped + failed` is all of them.
+    """What became of scores; `sent + skipped + failed + waiting` is all of them.
 
     Attributes:
-        sent: With `delivery="sync"`, those that Langfuse accepted. With `"queue"`, those handed over to the client,
-            which sends them later and tells nobody whether they arrived.
+        sent: With `delivery="sync"` and `"outbox"`, those that Langfuse accepted. With `"queue"`, those handed over to
+            the client, which sends them later and tells nobody whether they arrived.
         skipped: Those that there was nothing to send of or nowhere to send to: `undefined` and `no_target`.
-        failed: Those that could not be handed over or were not accepted.
+        failed: Those that could not be handed over or written down, or were not accepted.
+        waiting: With `delivery="outbox"`, those in the outbox that Langfuse has not answered for; what an earlier
+            process left there is counted, too.
         undefined: Values that are undefined, such as the recall of a question without gold documents.
         no_target: Values of queries and retrievals for which no trace, session or dataset run is known.
     """
 
     sent: int = 0
     failed: int = 0
+    waiting: int = 0
     undefined: int = 0
     no_target: int = 0
 
@@ -48,12 +54,12 @@ class ScoreSender:
 
     Args:
         client: A Langfuse client; None takes `langfuse.get_client()` when the first score is sent.
-        delivery: `"queue"` or `"sync"`.
+        delivery: `"queue"`, `"sync"` or `"outbox"`.
+        outbox: The file, with `delivery="outbox"`.
         on_error: `"log"` or `"raise"`.
         needed_by: Who needs langfuse, for the message when it is not installed.
 
     Attributes:
-        counters: What became of the scores.
         problems: The first 20 things that went wrong since the last `finish`.
 
     Raises:
@@ -62,12 +68,9 @@ class ScoreSender:
         LangfuseDeliveryError: The client sends nothing, and `on_error` is `"raise"`.
     """
 
-    def __init__(self, client: Any, *, delivery: str, on_error: str, needed_by: str) -> None:
-        if delivery not in DELIVERIES:
-            raise InvalidInputError(
-                f"`delivery` is {delivery!r:.60}. Known ones: {', '.join(DELIVERIES)}. Use 'queue' in an application, "
-                "'sync' where each score must be known to have arrived."
-            )
+    def __init__(
+        self, client: Any, *, delivery: str, on_error: str, needed_by: str, outbox: str | os.PathLike[str] | None = None
+    ) -> None:
         if on_error not in get_args(OnError):
             raise InvalidInputError(
                 f"`on_error` is {on_error!r:.60}. Known values: 'log' and 'raise'. Use one of them."
@@ -77,9 +80,11 @@ class ScoreSender:
                 f"`client` is of the type {type(client).__name__}, which is no Langfuse client. Give one, such as "
                 "`langfuse.get_client()` or `Langfuse(...)`, or leave it out."
             )
-        self.counters = ScoreCounters()
+        if client is None:
+            check_installed(needed_by)
         self.problems: list[str] = []
-        self._delivery: Delivery = DELIVERIES[delivery]()
+        self._delivery = make_delivery(delivery, outbox)
+        self._counters = ScoreCounters()
         self._raises = on_error == "raise"
         self._needed_by = needed_by
         self._client = client
@@ -87,10 +92,15 @@ class ScoreSender:
         self._checked = False
         self._n_failed = 0
         self._lock = threading.Lock()
-        if client is None:
-            check_installed(needed_by)
-        else:
+        if client is not None:
             self.check()
+
+    @property
+    def counters(self) -> ScoreCounters:
+        """What became of the scores."""
+        self._count(self._delivery.news())
+        self._counters.waiting = self._delivery.waiting
+        return self._counters
 
     @property
     def client(self) -> Any:
@@ -110,6 +120,8 @@ class ScoreSender:
                 return
             self._checked = True
             self._disabled = why_disabled(self.client)
+            if self._disabled is None:
+                self._delivery.start(self.client)
         if self._disabled is not None:
             message = (
                 f"The Langfuse client sends nothing: {self._disabled}. No score will reach Langfuse; the evaluation "
@@ -131,8 +143,8 @@ class ScoreSender:
     def skip(self, *, undefined: int = 0, no_target: int = 0) -> None:
         """Count what is not sent."""
         with self._lock:
-            self.counters.undefined += undefined
-            self.counters.no_target += no_target
+            self._counters.undefined += undefined
+            self._counters.no_target += no_target
 
     def finish(self) -> None:
         """Send what waits for company.
@@ -157,14 +169,32 @@ class ScoreSender:
 
     def flush(self, timeout: float | None) -> bool:
         """Wait until all has left; whether that was so within `timeout` seconds."""
+        if self._delivery.waiting:
+            self.check()
         if self._disabled is not None or not self._checked:
             return True
         return self._delivery.flush(self.client, timeout)
 
+    def close(self, timeout: float | None) -> None:
+        """Wait until all has left, at most `timeout` seconds, and let go of the outbox.
+
+        Raises:
+            LangfuseDeliveryError: Something waits or was not accepted, and `on_error` is `"raise"`.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        self.flush(timeout)
+        is_done = self._delivery.close(None if end is None else max(0.0, end - time.monotonic()))
+        if not is_done:
+            message = self._delivery.describe_waiting()
+            if self._raises:
+                raise LangfuseDeliveryError(message, (message,))
+            warn(message)
+        self.finish()
+
     def _count(self, outcome: Outcome) -> None:
         with self._lock:
-            self.counters.sent += outcome.sent
-            self.counters.failed += outcome.failed
+            self._counters.sent += outcome.sent
+            self._counters.failed += outcome.failed
             self._n_failed += outcome.failed
             left = MOST_PROBLEMS - len(self.problems)
             self.problems.extend(outcome.problems[:left])

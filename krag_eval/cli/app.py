@@ -16,9 +16,11 @@ from krag_eval.cli.doctor import doctor
 from krag_eval.cli.evaluate import parse_cut_offs, parse_names, run_evaluate
 from krag_eval.cli.gate import gate
 from krag_eval.cli.generate import generate
+from krag_eval.cli.langfuse_resend import langfuse_resend
 from krag_eval.cli.reanchor import reanchor
 from krag_eval.cli.report import report
 from krag_eval.cli.run import run_run
+from krag_eval.cli.score_logs import score_logs
 from krag_eval.cli.scoring_options import (
     Containment,
     DocKey,
@@ -228,6 +230,8 @@ app.command()(doctor)
 app.command()(verify)
 app.command()(generate)
 app.command()(bench)
+app.command(name="score-logs")(score_logs)
+app.command()(langfuse_resend)
 
 
 @app.command()

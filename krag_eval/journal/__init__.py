@@ -2,6 +2,18 @@
 
 from krag_eval.journal.keyed import KeyedJournal
 from krag_eval.journal.lines import JournalKind, JournalLine, read_journal, read_lines, seal
+from krag_eval.journal.outbox import Outbox
+from krag_eval.journal.outbox_entries import OutboxEntry
 from krag_eval.journal.writing import Journal
 
-__all__ = ["Journal", "JournalKind", "JournalLine", "KeyedJournal", "read_journal", "read_lines", "seal"]
+__all__ = [
+    "Journal",
+    "JournalKind",
+    "JournalLine",
+    "KeyedJournal",
+    "Outbox",
+    "OutboxEntry",
+    "read_journal",
+    "read_lines",
+    "seal",
+]

@@ -106,6 +106,16 @@ def read_lines(lines: Iterable[bytes], path: str | os.PathLike[str], kind: Journ
         )
 
 
+def read_row(raw: bytes, place: str) -> dict[str, Any] | None:
+    """One row from its bytes without the end of the line, without its checksum; None where it is torn.
+
+    Raises:
+        InvalidInputError: It was changed after it was written.
+    """
+    row = _row_of(raw)
+    return None if row is None else _unsealed(raw, row, place)
+
+
 def read_journal(path: str | os.PathLike[str], kind: JournalKind) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of a journal, its header first, each with its place as `path:line` and without its checksum.
 

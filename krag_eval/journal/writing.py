@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from krag_eval.errors import InvalidInputError
 from krag_eval.journal.lines import JournalKind, read_lines, seal
@@ -87,6 +88,30 @@ class Journal:
         if error is not None:
             raise self._unwritable(error) from error
 
+    @property
+    def size(self) -> int:
+        """How many bytes the file has."""
+        return self._end
+
+    @property
+    def header_end(self) -> int:
+        """Where the first row ends, in bytes."""
+        with self.path.open("rb") as file:
+            return len(file.readline())
+
+    def replace_start(self, end: int, lines: Iterable[bytes]) -> None:
+        """Put other sealed lines in the place of all rows but the header before byte `end`, whole or not at all.
+
+        Raises:
+            OSError: The disk does not take it; the file stands as it was.
+        """
+        self._syncing.stop()
+        try:
+            with self.path.open("rb") as file:
+                self._replace(itertools.chain((file.readline(),), lines, _rest(file, end)))
+        finally:
+            self._syncing = Syncing(self._handle)
+
     def _open(self) -> int:
         while True:
             handle = os.open(self.path, _FLAGS, 0o666)
@@ -152,14 +177,17 @@ class Journal:
         return left_out
 
     def _leave_out(self, ends: set[int]) -> None:
-        """Put a file without some rows in the place of the journal, whole or not at all."""
+        """Put a file without some rows in the place of the journal."""
+        with self.path.open("rb") as file:
+            self._replace(line.raw + b"\n" for line in read_lines(file, self.path, self._kind) if line.end not in ends)
+
+    def _replace(self, parts: Iterable[bytes]) -> None:
+        """Put a file with this content in the place of the journal, whole or not at all."""
         target = self.path.resolve()  # a link stays one
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
-            with self.path.open("rb") as file, os.fdopen(handle, "wb") as kept:
-                for line in read_lines(file, self.path, self._kind):
-                    if line.end not in ends:
-                        kept.write(line.raw + b"\n")
+            with os.fdopen(handle, "wb") as kept:
+                kept.writelines(parts)
                 kept.flush()
                 os.fsync(kept.fileno())
             Path(temporary).chmod(stat.S_IMODE(os.fstat(self._handle).st_mode))
@@ -194,6 +222,12 @@ class Journal:
             f"{self.path}: cannot be written ({error.strerror or error}). The rows written so far stand: make room, "
             "or check the folder, and run again to go on."
         )
+
+
+def _rest(file: BinaryIO, start: int) -> Iterator[bytes]:
+    file.seek(start)
+    while part := file.read(1 << 20):
+        yield part
 
 
 def _sync_folder(path: Path) -> None:

@@ -1,0 +1,48 @@
+"""`krag-eval langfuse-resend`: what has not reached Langfuse yet?"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from krag_eval.cli.indented import print_indented
+from krag_eval.cli.json_output import put_json
+from krag_eval.cli.tables import console
+
+
+def langfuse_resend(
+    outbox: Annotated[Path, typer.Argument(metavar="OUTBOX", help='The file of delivery="outbox".')],
+    timeout: Annotated[
+        float, typer.Option(min=0, help="Give up when Langfuse has answered nothing for so many seconds.")
+    ] = 60.0,
+    show: Annotated[int, typer.Option(min=0, help="Show so many scores that were rejected; 0 shows all.")] = 10,
+    json_out: Annotated[
+        Path | None, typer.Option("--json", help="Write what became of the scores as JSON; `-` prints it instead.")
+    ] = None,
+) -> None:
+    """Send the scores that did not reach Langfuse. Exit code 0: all are there, 1: some are not, 2: a mistake.
+
+    The address and the keys are those of the environment: LANGFUSE_BASE_URL, LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY.
+    """
+    adapter = importlib.import_module("krag_eval_langfuse")  # which the core knows by name alone
+    resent = adapter.resend_outbox(outbox, timeout=timeout)
+    if not put_json(json_out, resent.to_dict):
+        _print(resent, show)
+    raise typer.Exit(0 if resent.ok else 1)
+
+
+def _print(resent: Any, show: int) -> None:
+    out = console()
+    title = f"{resent.path}: {resent.sent:,} sent, {resent.waiting:,} waiting, {len(resent.rejected):,} rejected"
+    out.print(title, markup=False, highlight=False, soft_wrap=True)
+    if resent.waiting:
+        print_indented(resent.describe_waiting(), 0)
+    for score, reason in resent.rejected[: show or None]:
+        place = ", ".join(f"{name} {value}" for name, value in score.target.to_dict().items())
+        print_indented(f"rejected: {score.name} = {score.value} of {place} ({score.id})", 2)
+        print_indented(reason, 4, "dim")
+    if 0 < show < len(resent.rejected):
+        out.print(f"  and {len(resent.rejected) - show:,} more; --show 0 shows all", style="dim")

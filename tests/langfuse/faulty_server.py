@@ -1,0 +1,111 @@
+"""A stand-in for a Langfuse server that is in trouble: it refuses, asks to wait, and cuts connections."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from random import Random
+from typing import Any, NamedTuple, Self
+
+from examples.loopback_langfuse import LoopbackLangfuse
+
+
+class Fault(NamedTuple):
+    """What happens to a request.
+
+    Attributes:
+        status: The status of the answer; 0 cuts the connection instead.
+        is_processed: Whether the server does what it was asked to, all the same.
+        headers: Headers of the answer.
+        body: The body of the answer.
+        kills: The process to kill in place of an answer.
+    """
+
+    status: int = 0
+    is_processed: bool = False
+    headers: tuple[tuple[str, str], ...] = ()
+    body: Any = {}  # noqa: RUF012 - nobody changes it
+    kills: int | None = None
+
+
+BUSY = Fault(503, body={"message": "busy"})
+WAIT = Fault(429, headers=(("Retry-After", "0"),))
+CUT_BEFORE = Fault()
+CUT_AFTER = Fault(is_processed=True)
+Choose = Callable[[int], Fault | None]
+
+
+def unlucky(seed: int) -> Choose:
+    """15 % busy, 10 % too many requests, 10 % cut before processing and 15 % after it."""
+    random, lock = Random(seed), threading.Lock()
+
+    def choose(number: int) -> Fault | None:
+        with lock:
+            chance = random.random()
+        limits = ((0.15, BUSY), (0.25, WAIT), (0.35, CUT_BEFORE), (0.5, CUT_AFTER))
+        return next((fault for limit, fault in limits if chance < limit), None)
+
+    return choose
+
+
+class FaultyLangfuse(LoopbackLangfuse):
+    """The server of the examples, with a fault for each request that brings scores.
+
+    Attributes:
+        choose: The fault of a request by its number, from 0; None answers as usual.
+        n_requests: How many requests with scores came.
+        stored: What is stored in the end, as the real server does it: by id, name and day, the last one wins.
+    """
+
+    choose: Choose = staticmethod(lambda number: None)  # type: ignore[assignment]
+    n_requests = 0
+
+    def __enter__(self) -> Self:
+        self._counting = threading.Lock()
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
+        self._http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._http.server_port}"
+        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return self
+
+    @property
+    def stored(self) -> dict[tuple[str, str, str], dict[str, Any]]:
+        return {(score["id"], score["name"], score["timestamp"][:10]): score for score in self.scores}
+
+    def fault(self, path: str) -> Fault | None:
+        if path not in ("/api/public/scores", "/api/public/ingestion"):
+            return None
+        with self._counting:
+            number, self.n_requests = self.n_requests, self.n_requests + 1
+        return self.choose(number)
+
+
+def _handler_of(server: FaultyLangfuse) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            fault = server.fault(self.path)
+            if fault is None or fault.is_processed:
+                status, answer = server.respond("POST", self.path, {}, body)
+            if fault is not None:
+                if fault.kills is not None:
+                    os.kill(fault.kills, signal.SIGKILL)
+                if fault.kills is not None or not fault.status:
+                    return  # without a word
+                status, answer = fault.status, fault.body
+            payload = json.dumps(answer).encode()
+            self.send_response(status)
+            for name, value in fault.headers if fault is not None else ():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(payload)))
+            self.end_headers()
+            self.wfile.write(payload)
+
+        def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - its name in the base class
+            pass
+
+    return Handler

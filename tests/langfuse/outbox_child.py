@@ -1,0 +1,46 @@
+"""A process that sends scores by way of an outbox, to be killed by the test that starts it.
+
+python -m tests.langfuse.outbox_child URL OUTBOX evaluate|go-on [die-before-settling]
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import sys
+import threading
+from datetime import UTC, datetime
+from typing import Any
+
+from langfuse import Langfuse
+
+from krag_eval import Outbox
+from krag_eval_langfuse import LangfuseScoreHandler, postman
+from krag_eval_langfuse.retrying import Waits
+from tests.langfuse.runs import TRACES, run
+
+DAY = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)
+evaluated = threading.Event()
+
+
+def die(self: Outbox, entries: Any) -> None:
+    """The server has said yes, and nobody has noted it down."""
+    evaluated.wait(60)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main(url: str, path: str, what: str, death: str = "") -> None:
+    postman.Waits = functools.partial(Waits, 0.01, 0.05)  # type: ignore[misc,assignment]
+    if death:
+        Outbox.settle = die  # type: ignore[method-assign]
+    client = Langfuse(public_key="pk-lf-child", secret_key="sk-lf-canary-of-the-child", base_url=url)
+    handler = LangfuseScoreHandler(client, trace_ids=TRACES, timestamp=DAY, delivery="outbox", outbox=path)
+    if what == "evaluate":
+        run(handler)
+    evaluated.set()
+    handler.close(60)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
