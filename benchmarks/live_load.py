@@ -1,8 +1,8 @@
 """An hour of live scoring, compressed: what LangChain's handler adds to each retrieval, and whether memory stays flat.
 
 `python -m benchmarks.live_load` sends 200,000 retrievals through a real retriever of LangChain, 64 at a time, which
-takes some ten minutes; `--smoke` sends a few. Exits with 1 where the counters do not add up. It needs the extra
-`langchain`.
+takes some ten minutes; `--smoke` sends a few, and looks at counters and memory alone. Exits with 1 where the counters
+do not add up or a limit is passed. It needs the extra `langchain`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import asyncio
 import os
 import sys
 import time
+from array import array
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -30,8 +31,7 @@ from krag_eval_langchain import RetrievalScoringHandler
 CONCURRENCY = 64
 SECONDS = 0.1  # of a retrieval on average: an index that is asked over a network
 DEPTH = 10
-N_QUESTIONS = 1_000
-GOLDEN = 0.618034
+N_QUESTIONS, GOLDEN = 1_000, 0.618034
 WARM_UP = 0.1  # the share of the retrievals after which memory has to stay flat
 MOST_GROWTH_MB, MOST_ADDED_MS = 20.0, 1.0
 _CORPUS = [
@@ -67,11 +67,11 @@ class Index(BaseRetriever):
 
     seconds: float
 
-    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+    def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:
         time.sleep(self._while(query))
         return _found(query)
 
-    async def _aget_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+    async def _aget_relevant_documents(self, query: str, **_: Any) -> list[Document]:
         await asyncio.sleep(self._while(query))
         return _found(query)
 
@@ -95,6 +95,7 @@ class Told(RetrievalSink):
     n = 0
 
     def on_retrieval_scored(self, retrieval: ScoredRetrieval, target: object | None) -> None:  # noqa: ARG002
+        """One more."""
         self.n += 1
 
 
@@ -109,7 +110,7 @@ class Measured:
     """
 
     added: list[tuple[float, float]] = field(default_factory=list)
-    inside: list[float] = field(default_factory=list)
+    inside: array[float] = field(default_factory=lambda: array("d"))
     memory: list[float] = field(default_factory=list)
 
 
@@ -118,7 +119,7 @@ class Clocked(BaseCallbackHandler):
 
     run_inline = True
 
-    def __init__(self, handler: RetrievalScoringHandler, seconds: list[float]) -> None:
+    def __init__(self, handler: RetrievalScoringHandler, seconds: array[float]) -> None:
         self._handler, self._seconds = handler, seconds
         self._begun: dict[object, float] = {}
 
@@ -173,8 +174,7 @@ def ask_in_threads(index: Index, numbers: range, callbacks: list[Any]) -> list[f
         seconds.append(time.perf_counter() - start)
 
     with ThreadPoolExecutor(CONCURRENCY) as pool:
-        for _ in pool.map(ask, numbers):
-            pass
+        list(pool.map(ask, numbers))
     return seconds
 
 
@@ -190,7 +190,6 @@ def measure(way: str, n_retrievals: int, block: int, seconds: float) -> Measured
     ask, index, measured, sink = WAYS[way], Index(seconds=seconds), Measured(), Told()
     handler = RetrievalScoringHandler(GOLD, match_method="id", sinks=[sink])
     clocked = Clocked(handler, measured.inside)
-    ask(index, range(2 * CONCURRENCY), [])
     for start in range(0, n_retrievals, block):
         without = np.percentile(ask(index, range(block), []), (50, 99))
         scored = np.percentile(ask(index, range(start, start + block), [clocked]), (50, 99))
@@ -227,7 +226,7 @@ def run(smoke: bool) -> Iterator[Row]:
         for place, name in enumerate(("median", "99th percentile")):
             added = float(np.median([block[place] for block in measured.added])) * 1000
             inside = float(np.percentile(measured.inside, (50, 99)[place])) * 1000
-            limit = MOST_ADDED_MS if place else None
+            limit = MOST_ADDED_MS if place and not smoke else None
             yield Row(work=f"{work}: added to the {name} of a call", peer="", ours=added, asked=limit, unit="ms")
             yield Row(work=f"{work}: in the calls of the handler, {name}", peer="", ours=inside, asked=limit, unit="ms")
 
@@ -235,16 +234,18 @@ def run(smoke: bool) -> Iterator[Row]:
 def main() -> int:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="a few retrievals: the counters, and that it runs")
+    parser.add_argument("--smoke", action="store_true", help="a few retrievals: counters and memory")
     smoke = parser.parse_args().smoke
     print("  ".join(HEADINGS))
+    reached = True
     try:
         for row in run(smoke):
             print("  ".join(filter(None, [*row.cells(), row.note])), flush=True)
+            reached &= row.reached is not False
     except CheckError as error:
         print(f"CHECK FAILED: {error}", file=sys.stderr)
         return 1
-    return 0
+    return 0 if reached else 1
 
 
 if __name__ == "__main__":

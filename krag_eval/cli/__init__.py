@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import sys
 import warnings
+from collections.abc import Callable
 from typing import TextIO
 
-from krag_eval.errors import KragEvalError, KragEvalWarning, MissingDependencyError
+from krag_eval.errors import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError
 
 __all__ = ["main"]
 
@@ -23,12 +27,30 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("always", KragEvalWarning)
             warnings.showwarning = _show_warning
-            app()
+            _printing(app)
     except KragEvalError as error:
         print(f"{type(error).__name__}: {in_options(str(error))}", file=sys.stderr)
         sys.exit(2)
 
 
+def _printing(app: Callable[[], object]) -> None:
+    """Run it; where its output can go nowhere, because the disk is full for example, say so."""
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        if error.filename is not None or error.errno not in _UNPRINTABLE:
+            raise
+        with contextlib.suppress(OSError, ValueError):  # Python itself would try once more at its end, and complain
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise InvalidInputError(
+            f"The output cannot be written ({os.strerror(error.errno)}). Make room, or send it elsewhere."
+        ) from error
+
+
+_UNPRINTABLE = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)
 _show_any_warning = warnings.showwarning
 
 

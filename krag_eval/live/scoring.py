@@ -185,8 +185,8 @@ class LiveScorer:
         left = self._queue.left_after(RESULT_TIMEOUT)
         if left:
             warn(
-                f"{left:,} retrievals are left out: they have waited {RESULT_TIMEOUT:g} s to be scored, and wait still. "
-                "A sink or `on_departure` that does not return keeps them waiting; give it a time limit of its own."
+                f"{left:,} retrievals are left out: after {RESULT_TIMEOUT:g} s they still wait to be scored. A sink or "
+                "`on_departure` that does not return keeps them waiting; give it a time limit of its own."
             )
 
     def _close(self, run_id: object) -> Retrieval | None:
