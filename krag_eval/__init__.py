@@ -72,6 +72,7 @@ if _typing.TYPE_CHECKING:
     from krag_eval.journal import Outbox, OutboxEntry
     from krag_eval.language_model import LanguageModel, ModelSetupError, NoAnswerError, as_language_model
     from krag_eval.live import Departure, LiveCounters, LiveScorer, RetrievalSink, ScoredRetrieval
+    from krag_eval.log_scoring import score_logs
     from krag_eval.no_answer import NoAnswerCurve, no_answer_curve
     from krag_eval.report import Report, build_report, write_report
     from krag_eval.retrievers import RetrieverScores, aevaluate_retriever, evaluate_retriever, evaluate_retrievers
@@ -186,6 +187,7 @@ __all__ = [
     "reanchor",
     "run_bench",
     "run_retriever",
+    "score_logs",
     "stream_pairs",
     "sweep",
     "to_deepeval_rows",

@@ -37,6 +37,7 @@ LAZY_NAMES: dict[str, tuple[str, ...]] = {
     "journal": ("Outbox", "OutboxEntry"),
     "language_model": ("LanguageModel", "ModelSetupError", "NoAnswerError", "as_language_model"),
     "live": ("Departure", "LiveCounters", "LiveScorer", "RetrievalSink", "ScoredRetrieval"),
+    "log_scoring": ("score_logs",),
     "no_answer": ("NoAnswerCurve", "no_answer_curve"),
     "report": ("Report", "build_report", "write_report"),
     "retrievers": ("RetrieverScores", "aevaluate_retriever", "evaluate_retriever", "evaluate_retrievers"),

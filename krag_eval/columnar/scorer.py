@@ -13,10 +13,11 @@ from krag_eval.aggregate import Tally
 from krag_eval.checks import TokenBudget, check_cut_offs
 from krag_eval.columnar.reading import check_repeats, read_batch, read_query_ids
 from krag_eval.columnar.state import PartialState
-from krag_eval.columnar.types import check_columns
+from krag_eval.columnar.types import Fields, check_columns
 from krag_eval.errors import InvalidInputError
 from krag_eval.matching import find_matches
 from krag_eval.measurement import MetricFunction, choose_metrics, keys_of, signature_of, values_of
+from krag_eval.metrics import BoundMetric
 from krag_eval.pipeline import judged_of
 from krag_eval.results import EvaluationResult
 from krag_eval.settings import MatchingCriteria, ScoringSettings, make_settings
@@ -96,6 +97,23 @@ class ColumnarScorer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _remade, self._given
+
+    @property
+    def fields(self) -> set[str] | None:
+        """The fields of the documents that are read, no other has to be fetched; None where a metric may read all."""
+        if any(isinstance(metric, BoundMetric) and metric.metric.reads_documents for metric in self._table.values()):
+            return None
+        read = Fields.of(self._settings)
+        return {name for name in (read.id, read.text if self._needs_texts else None, *read.grades) if name}
+
+    def check_schema(self, schema: pa.Schema) -> None:
+        """See whether batches of a schema can be scored.
+
+        Raises:
+            InvalidInputError: A column or a field is missing or has another type; the message names the column, the
+                type found and the type needed.
+        """
+        check_columns(schema, self._settings, self._needs_texts)
 
     def score_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The values of each query.

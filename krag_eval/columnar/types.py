@@ -12,20 +12,23 @@ from krag_eval.errors import InvalidInputError
 from krag_eval.settings import Settings
 
 
-def _is_string(type_: Any) -> bool:
+def is_string(type_: Any) -> bool:
+    """Whether values of a type are strings, or all null."""
     if pa.types.is_dictionary(type_):
-        return _is_string(type_.value_type)
+        return is_string(type_.value_type)
     is_view = hasattr(pa.types, "is_string_view") and pa.types.is_string_view(type_)
     return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or is_view or pa.types.is_null(type_))
 
 
-def _is_id(type_: Any) -> bool:
+def is_id(type_: Any) -> bool:
+    """Whether values of a type can be ids: strings and integers."""
     if pa.types.is_dictionary(type_):
-        return _is_id(type_.value_type)
-    return _is_string(type_) or bool(pa.types.is_integer(type_))
+        return is_id(type_.value_type)
+    return is_string(type_) or bool(pa.types.is_integer(type_))
 
 
-def _is_grade(type_: Any) -> bool:
+def is_number(type_: Any) -> bool:
+    """Whether values of a type are numbers, or all null."""
     types = pa.types
     return bool(types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_) or types.is_null(type_))
 
@@ -70,7 +73,7 @@ def check_columns(schema: Any, settings: Settings, needs_texts: bool) -> Fields:
             found and the type needed.
     """
     fields = Fields.of(settings)
-    _check(schema, "query_id", _is_id, "string")
+    _check(schema, "query_id", is_id, "string")
     needed = {name: "string" for name in (fields.id, fields.text if needs_texts else None) if name}
     shape = f"list<struct<{', '.join(f'{name}: {type_}' for name, type_ in needed.items())}>>"
     for side in ("actual", "predicted"):
@@ -84,10 +87,10 @@ def check_columns(schema: Any, settings: Settings, needs_texts: bool) -> Fields:
         for name in needed:
             if name not in there:
                 raise _wrong(side, schema.field(side).type, shape, f" Its documents have no field {name!r}.")
-        _check_field(side, fields.id, there, _is_id, "string")
-        _check_field(side, fields.text, there, _is_string, "string")
+        _check_field(side, fields.id, there, is_id, "string")
+        _check_field(side, fields.text, there, is_string, "string")
         for name in fields.grades if side == "actual" else ():
-            _check_field(side, name, there, _is_grade, "double")
+            _check_field(side, name, there, is_number, "double")
     return fields
 
 
