@@ -24,8 +24,12 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def cluster() -> Iterator[None]:
     """Ray on loopback with two workers: it takes seconds to start, so all tests share it."""
-    # A token of its own, or Ray would write one into the home of whoever runs the tests.
-    os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_AUTH_TOKEN=secrets.token_hex(32))
+    os.environ.update(
+        RAY_USAGE_STATS_ENABLED="0",
+        RAY_AUTH_TOKEN=secrets.token_hex(32),  # or Ray writes one into the home of whoever runs the tests
+        RAY_worker_niceness="0",  # or its workers wait for whatever else the machine does
+        RAY_DATA_PARQUET_FOOTER_NUM_ACTORS="1",  # or every read starts up to 32 processes to look at footers
+    )
     import ray
 
     # Its sockets lie in that folder, and the path of a socket must be short.

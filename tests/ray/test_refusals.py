@@ -13,7 +13,7 @@ import ray
 from krag_eval import InvalidInputError
 from krag_eval_ray import aggregate, plain_errors, score
 from krag_eval_ray.repeats import RepeatFinder
-from tests.ray.logs import bits, logs, scored_here
+from tests.ray.logs import bits, collected, logs, scored_here
 
 BOTH = pytest.mark.parametrize("front", [score, aggregate])
 
@@ -146,3 +146,17 @@ def never_run() -> Any:
         raise RuntimeError("this has been run")
 
     return ray.data.from_arrow(logs(3)).map_batches(fails, batch_format="pyarrow")
+
+
+def fails_on_seven(judged: Any, k: Any = None) -> Any:
+    if (judged.n_gold == 7).any():
+        raise ZeroDivisionError("seven")
+    return np.zeros(len(judged))
+
+
+@BOTH
+def test_a_query_that_a_metric_of_the_user_fails_on_is_named(front: Any) -> None:
+    lists = pa.array([[{"id": f"{n}"} for n in range(length)] for length in (1, 2, 3, 7, 4)])
+    ds = ray.data.from_arrow(pa.table({"query_id": list("abcde"), "actual": lists, "predicted": lists}))
+    with pytest.raises(ray.exceptions.RayTaskError, match="Query 'd' could not be scored: ZeroDivisionError: seven"):
+        collected(front(ds, 5, match_method="id", metrics=[fails_on_seven]))
