@@ -10,87 +10,22 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from krag_eval import EvalSet, EvaluationResult, evaluate_ids
+from benchmarks.simulated_large_samples import large_table, nearly_all_found
+from benchmarks.simulated_queries import DEPTH, KEYS, METRICS, Population, population
+from krag_eval import EvalSet, evaluate_ids
 from krag_eval.columns import FloatArray
 from krag_eval.comparison import ComparisonRow, Outcome, compare
 from krag_eval.statistics import mean_intervals, resolvable_difference
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "statistics.md"
 START, END = "<!-- simulated -->", "<!-- end of simulated -->"
-DEPTH = 10
-METRICS = ["hit_rate", "mrr", "recall", "precision", "f1", "map", "ndcg"]
-KEYS = [f"{metric}@{DEPTH}" for metric in METRICS]
 SHOWN = ("recall@10", "mrr@10", "ndcg@10")
 SEEDS = range(4)
-
-
-@dataclass(frozen=True)
-class Population:
-    """Very many queries with their rankings by two systems.
-
-    Attributes:
-        name: What sets the two apart.
-        gold: The gold ids of each query.
-        rankings: The rankings of the two systems.
-    """
-
-    name: str
-    gold: list[list[str]]
-    rankings: tuple[list[list[str]], list[list[str]]]
-
-    def values(self) -> FloatArray:
-        """The metrics of both systems, shape (2, n_queries, n_metrics)."""
-        results = [_scored(self.gold, rankings) for rankings in self.rankings]
-        return np.stack([np.stack([_column(result, key) for key in KEYS], axis=1) for result in results])
-
-
-def population(name: str, n: int, advantage: float, changed: float) -> Population:
-    """Queries of one to three gold documents, hard and easy ones.
-
-    Args:
-        name: What it is called.
-        n: How many queries.
-        advantage: By how much the second system ranks gold documents higher, in logarithms of ranks.
-        changed: In which share of the queries the second system ranks at all differently.
-    """
-    rng = np.random.default_rng(20261129)
-    n_gold = rng.choice([1, 2, 3], p=[0.6, 0.25, 0.15], size=n)
-    difficulty = 0.6 + 1.2 * rng.normal(size=n)
-    noise = [0.8 * rng.normal(size=(n, 3)) for _ in range(2)]
-    is_changed = rng.random(n) < changed
-    first = difficulty[:, None] + noise[0]
-    second = np.where(is_changed[:, None], difficulty[:, None] - advantage + noise[1], first)
-    gold = [[f"g{j}" for j in range(count)] for count in n_gold.tolist()]
-    return Population(name, gold, (_rankings(gold, first), _rankings(gold, second)))
-
-
-def _rankings(gold: Sequence[Sequence[str]], log_rank: FloatArray) -> list[list[str]]:
-    ranks = np.exp(np.minimum(log_rank, 9)).astype(np.int64).tolist()
-    return [_ranking(ids, wanted) for ids, wanted in zip(gold, ranks, strict=True)]
-
-
-def _ranking(gold: Sequence[str], places: Sequence[int]) -> list[str]:
-    row = [f"x{place}" for place in range(DEPTH)]
-    for id_, place in zip(gold, places, strict=False):
-        while place < DEPTH and row[place][0] == "g":
-            place += 1
-        if place < DEPTH:
-            row[place] = id_
-    return row
-
-
-def _scored(gold: Sequence[Sequence[str]], rankings: Sequence[Sequence[str]]) -> EvaluationResult:
-    return evaluate_ids(gold, rankings, k=DEPTH, metrics=METRICS)
-
-
-def _column(result: EvaluationResult, key: str) -> FloatArray:
-    assert result.detail is not None
-    return result.detail.values[key]
 
 
 def coverage(
@@ -189,6 +124,11 @@ def tables(smoke: bool) -> Iterator[str]:
     same = population("another ranking, no better", size, 0.0, 1.0)
     yield f"Coverage of 95 % intervals over {samples:,} simulated samples a line (standard error 0.3 %):\n"
     yield from coverage_table([better, sparse, same], sizes, samples, rounds)
+    large, of_large = 10_001, 4 if smoke else 500
+    yield f"\nCoverage of {of_large:,} samples of {large:,} queries, which are not resampled (standard error 1 %):\n"
+    ordinary = replace(better, name="ordinary queries")
+    rare = [nearly_all_found(better, share) for share in (0.01, 0.003)]
+    yield from large_table([ordinary, *rare], large, of_large)
     comparisons = 10 if smoke else 1_000
     some = [30] if smoke else [50, 200, 1_000]
     yield "\nTwo systems that are equally good, seven metrics, four slices:\n"

@@ -36,7 +36,7 @@ def intervals_of(
     * Where every query's value is 0 or 1, such as the hit rate: the exact binomial interval of Clopper and Pearson.
     * Other means: the expanded percentile bootstrap over queries.
     * Micro values: the same bootstrap, of whole queries with their counts.
-    * More than 10,000 queries: for means Student's t with the skewness made good, for micro values the delta method.
+    * More than 10,000 queries: for means Student's t with allowance for skewness, for micro values the delta method.
 
     Where fewer than ten queries are off the commonest value, so always with fewer than ten queries, an interval that
     is not exact is widened by what the sample may have missed altogether: ten queries that all have 0.5 give 0.35 to

@@ -14,13 +14,15 @@ _ROOT_BITS = 64
 
 
 def large_mean_interval(spread: ValueSpread, confidence: float) -> tuple[float, float]:
-    """The interval of the mean of many values: Student's t with the skewness made good.
+    """The interval of the mean of many values: Student's t, longer on the side on which it misses too often.
 
-        mean + sd / sqrt(n) (+-z + g (2 z^2 + 1) / 6),   z = sqrt(n / (n - 1)) t,   g = skewness / sqrt(n)
+        mean - sd / sqrt(n) (z - min(s, 0))   to   mean + sd / sqrt(n) (z + max(s, 0))
 
-    Values that are rarely off the commonest pull the mean and the scatter the same way, so that a symmetric interval
-    misses on one side more often than on the other; the term with g evens that out. Where fewer than `SPARSE` values
-    are off the commonest, their skewness is not known well enough, and g is 0.
+        z = sqrt(n / (n - 1)) t,   s = skewness / sqrt(n) (2 z^2 + 1) / 6
+
+    Values that are rarely off the commonest pull the mean and the scatter the same way, so that Student's interval
+    lies too far to one side. Moving both ends by s evens that out; the end that would move inwards stays, for few such
+    values do not show their skewness well.
 
     Args:
         spread: Of at least two values.
@@ -39,11 +41,11 @@ def large_mean_interval(spread: ValueSpread, confidence: float) -> tuple[float, 
     third_moment = n**2 * third - 3 * n * first * second + 2 * first**3
     root = math.isqrt(variance << 2 * _ROOT_BITS)
     error = root / (n << (POWER_BITS + _ROOT_BITS)) / math.sqrt(n)
-    skewness = (third_moment << _ROOT_BITS) / (variance * root) if variance and not spread.is_sparse else 0.0
+    skewness = (third_moment << _ROOT_BITS) / (variance * root) if variance else 0.0
     z = _quantile(n, confidence)
     shift = skewness / math.sqrt(n) * (2 * z * z + 1) / 6
-    low, high = (mean + error * (sign * z + shift) for sign in (-1, 1))
-    return max(min(low, mean), spread.least), min(max(high, mean), spread.most)
+    low, high = mean - error * (z - min(shift, 0.0)), mean + error * (z + max(shift, 0.0))
+    return max(low, spread.least), min(high, spread.most)
 
 
 def large_ratio_interval(

@@ -1,0 +1,88 @@
+"""States as JSON: what was stored comes back equal, and what has another shape is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from krag_eval import InvalidInputError, evaluate
+from krag_eval.aggregate import MeanState, Tally
+from krag_eval.matching import Batch
+from krag_eval.supply import SideSupply, Supply
+
+GOLD = [[{"id": "a", "text": "one two"}, {"id": "b", "text": "three"}], [{"id": "c", "text": "four"}], []]
+FOUND = [[{"id": "a", "text": "one two"}, {"id": "x", "text": "noise"}], [{"id": "ü", "text": "---"}], [{"id": "a"}]]
+
+
+def measured() -> Tally:
+    def own(judged: Any, k: Any) -> Any:
+        return judged.n_gold * -1e300 / 3
+
+    return evaluate(GOLD, FOUND, k=(1, None), match_method=["id", "text"], metrics=["recall", "ndcg", own]).tally
+
+
+def supplied() -> Supply:
+    result = evaluate(GOLD, FOUND, k=1, match_method=["id", "rougeL"])
+    assert result.detail is not None
+    assert isinstance(result.detail.batch, Batch)
+    return Supply.of(result.detail.batch, result.detail.matches)
+
+
+@pytest.mark.parametrize("make", [measured, supplied, Supply.empty, lambda: Tally.of(["recall"], [None])])
+def test_what_was_stored_comes_back_equal(make: Any) -> None:
+    state = make()
+    again = type(state).from_dict(json.loads(json.dumps(state.to_dict())))
+    assert again == state
+    again.merge(make())
+    state.merge(make())
+    assert again == state
+
+
+def test_a_stored_supply_keeps_what_messages_show() -> None:
+    stored = supplied().to_dict()
+    assert (stored["actual"]["documents"], stored["predicted"]["ids"], stored["matched_by_id"]) == (
+        3,
+        ["a", "x", "ü"],
+        1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "path", "wrong", "message"),
+    [
+        (measured, ["n_queries"], "3", "`Tally.n_queries` is '3'. It must be a whole number of at least 0."),
+        (measured, ["n_queries"], -1, "`Tally.n_queries` is -1."),
+        (measured, ["n_unjudged"], 0.0, "`Tally.n_unjudged` is 0.0."),
+        (measured, ["means"], [], "`Tally.means` is []. It must be a mapping."),
+        (measured, ["means", "recall@1"], {}, "It must be a mapping with units, n_defined, n_undefined."),
+        (measured, ["means", "recall@1", "units"], 0.5, "`MeanState.units` is 0.5. It must be a whole number."),
+        (measured, ["means", "recall@1", "n_defined"], -2, "`MeanState.n_defined` is -2."),
+        (measured, ["counts", "@1", "gold"], None, "`CountState.gold` is None."),
+        (measured, ["no_answer", "n_empty"], True, "`NoAnswerState.n_empty` is True."),
+        (measured, ["more"], 1, "It must be a mapping with means, counts, no_answer, n_queries, n_unjudged."),
+        (supplied, ["matched_by_id"], None, "`Supply.matched_by_id` is None."),
+        (supplied, ["actual"], None, "`SideSupply` is None."),
+        (supplied, ["actual", "documents"], -3, "`SideSupply.documents` is -3."),
+        (supplied, ["actual", "ids"], "abc", "`SideSupply.ids` is 'abc'. It must be a list."),
+        (supplied, ["actual", "ids"], [1], "`SideSupply.ids` is 1."),
+        (supplied, ["predicted", "wordy_text"], 7, "`SideSupply.ids` is 7."),
+    ],
+)
+def test_a_stored_state_of_another_shape_is_refused(state: Any, path: list[str], wrong: Any, message: str) -> None:
+    stored = state().to_dict()
+    type(state()).from_dict(stored)
+    *outer, last = path
+    part = stored
+    for name in outer:
+        part = part[name]
+    part[last] = wrong
+    with pytest.raises(InvalidInputError) as caught:
+        type(state()).from_dict(stored)
+    assert message in str(caught.value)
+
+
+def test_a_sum_below_0_can_be_stored() -> None:
+    assert MeanState.from_dict({"units": -5, "n_defined": 1, "n_undefined": 0}) == MeanState(-5, 1, 0)
+    assert SideSupply.from_dict(SideSupply(wordy_text=None).to_dict()) == SideSupply()
