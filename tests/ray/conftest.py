@@ -28,7 +28,7 @@ def cluster() -> Iterator[None]:
         RAY_USAGE_STATS_ENABLED="0",
         RAY_AUTH_TOKEN=secrets.token_hex(32),  # or Ray writes one into the home of whoever runs the tests
         RAY_worker_niceness="0",  # or its workers wait for whatever else the machine does
-        RAY_DATA_PARQUET_FOOTER_NUM_ACTORS="1",  # or every read starts up to 32 processes to look at footers
+        RAY_DATA_PARQUET_FOOTER_NUM_ACTORS="1",  # or every read starts 32 processes to look at footers
     )
     import ray
 

@@ -82,14 +82,14 @@ class StopsOnce:
                 file.write(f"{os.getpid()}\n")
         except FileExistsError:
             return batch
-        time.sleep(60)
+        time.sleep(150)
         (self.folder / "went on").touch()
         return batch
 
 
 def ended(folder: Path) -> None:
     """End the worker that is held: it was started by this test, and gave its own number."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 150
     while time.monotonic() < deadline:
         held = folder / "held"
         if held.is_file() and (number := held.read_text()).endswith("\n"):
