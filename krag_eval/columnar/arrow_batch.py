@@ -162,7 +162,7 @@ class ArrowBatch(Batch):
 
 def _number(actual: Any, predicted: Any) -> tuple[Codes, Any]:
     """Two columns of strings as integers, and each different string once; null is `MISSING`."""
-    encoded = pa.chunked_array([actual, predicted]).dictionary_encode()
-    different = encoded.chunk(encoded.num_chunks - 1).dictionary
-    columns = [np.array(chunk.indices.fill_null(MISSING), dtype=np.int64) for chunk in encoded.chunks]
-    return Codes(columns[0], columns[1], len(different)), different
+    encoded = pa.concat_arrays([actual, predicted]).dictionary_encode()
+    codes = np.array(encoded.indices.fill_null(MISSING), dtype=np.int64)
+    different = encoded.dictionary
+    return Codes(codes[: len(actual)], codes[len(actual) :], len(different)), different

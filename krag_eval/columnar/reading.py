@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from krag_eval.columnar.arrow_batch import ArrowBatch, ArrowSide
-from krag_eval.columnar.types import Fields
-from krag_eval.columns import SideName
+from krag_eval.columnar.types import Fields, is_string
+from krag_eval.columns import IntArray, SideName
 from krag_eval.errors import InvalidInputError
+from krag_eval.matching.runs import runs
 from krag_eval.settings import Settings
 
 
@@ -65,15 +66,14 @@ def read_batch(batch: Any, query_ids: Any, fields: Fields, settings: Settings) -
 
 
 def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: Settings) -> ArrowSide:
-    lists = _as_lists(batch.column(batch.schema.get_field_index(name)))
-    if lists.null_count:
-        row = pc.index(lists.is_null(), True).as_py()
+    column_of_lists = batch.column(batch.schema.get_field_index(name))
+    if column_of_lists.null_count:
+        row = pc.index(column_of_lists.is_null(), True).as_py()
         raise InvalidInputError(
             f"`{name}` is null for query {query_ids[row].as_py()!r:.60} (row {row}). "
             f"Write an empty list where {'there is no gold document' if name == 'actual' else 'nothing was retrieved'}."
         )
-    offsets = np.asarray(lists.offsets).astype(np.int64)
-    structs = lists.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+    offsets, structs = _flat(column_of_lists)
     if pa.types.is_null(structs.type):
         structs = pa.nulls(len(structs), pa.struct([pa.field("text", pa.string())]))
     there = {structs.type.field(number).name for number in range(structs.type.num_fields)}
@@ -85,7 +85,7 @@ def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: 
     side = ArrowSide(
         name,
         query_ids,
-        offsets - offsets[0],
+        offsets,
         structs,
         pa.nulls(len(structs), pa.string()) if ids is None else ids,
         pa.nulls(len(structs), pa.string()) if texts is None else texts,
@@ -130,9 +130,24 @@ def _as_numbers(column: Any) -> Any:
     return column.cast(pa.float64(), safe=False)
 
 
-def _as_lists(column: Any) -> Any:
-    """A column of lists with one run of offsets, whatever kind of list it is."""
-    type_ = column.type
-    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
-        return column
-    return column.cast(pa.large_list(type_.value_type))
+def _flat(lists: Any) -> tuple[IntArray, Any]:
+    """Where the documents of each list begin, from 0, and all documents; none of the lists is null."""
+    if pa.types.is_fixed_size_list(lists.type):
+        return np.arange(len(lists) + 1) * lists.type.list_size, lists.flatten()
+    if pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type):
+        offsets = np.asarray(lists.offsets).astype(np.int64)
+        return offsets - offsets[0], lists.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+    # Lists that are views may overlap, and stand in any order.
+    starts, sizes = (np.asarray(column).astype(np.int64) for column in (lists.offsets, lists.sizes))
+    offsets = np.append(0, np.cumsum(sizes))
+    return offsets, _without_views(lists.values).take(pa.array(runs(starts, sizes)))
+
+
+def _without_views(structs: Any) -> Any:
+    """The same documents without fields of `string_view`, of which Arrow cannot take some."""
+    if not pa.types.is_struct(structs.type):
+        return structs
+    names = [structs.type.field(number).name for number in range(structs.type.num_fields)]
+    columns = [structs.field(number) for number in range(len(names))]
+    plain = [as_strings(column) if is_string(column.type) else column for column in columns]
+    return pa.StructArray.from_arrays(plain, names, mask=structs.is_null())
