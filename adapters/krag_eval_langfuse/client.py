@@ -90,6 +90,12 @@ def environment_of(client: Any) -> str | None:
     return environment if isinstance(environment, str) and environment else None
 
 
+def without_keys(client: Any, text: str) -> str:
+    """A text, such as the answer of a server, without the secret key of this client."""
+    secret = getattr(getattr(client, "_resources", None), "secret_key", None)
+    return text.replace(secret, "[key]") if isinstance(secret, str) and secret else text
+
+
 def records(client: Any, span: Any) -> bool:
     """Whether this client exports an OpenTelemetry span: never a guess, so False where that cannot be told."""
     resources = getattr(client, "_resources", None)

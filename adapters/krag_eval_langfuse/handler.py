@@ -92,10 +92,10 @@ class LangfuseScoreHandler(RetrievalSink):
         self._run_id = check_run_id(run_id)
         self._timestamp = check_timestamp(timestamp)
         self._include_text = include_text
-        self._sender = ScoreSender(
+        self._sender = sender = ScoreSender(
             client, delivery=delivery, outbox=outbox, on_error=on_error, needed_by="LangfuseScoreHandler"
         )
-        self._locate = Locator(lambda: self._sender.client, langchain_handler, self._whole)
+        self._locate = Locator(lambda: sender.client, langchain_handler, self._whole)
         self._evaluation: _Evaluation | None = None
         self._n_placed = 0
 

@@ -6,11 +6,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tenacity import RetryCallState, Retrying
 
 from krag_eval import KragEvalError, Outbox, OutboxEntry
+from krag_eval_langfuse.client import without_keys
 from krag_eval_langfuse.delivery import AT_ONCE, Outcome
 from krag_eval_langfuse.posting import Refusal, describe, post
 from krag_eval_langfuse.retrying import MOST_DOUBTFUL, Failure, Waits, failure_of, failure_of_status
@@ -143,7 +145,7 @@ class Postman:
                 if len(part) > 1 and failure_of(error) is not Failure.SHUT_OUT:
                     parts += [part[len(part) // 2 :], part[: len(part) // 2]]
                     continue
-                found = dict.fromkeys((entry.key for entry in part), describe(error))
+                found = dict.fromkeys((entry.key for entry in part), self._say(error))
             else:
                 if found is None:
                     parts += [part[len(part) // 2 :], part[: len(part) // 2]]
@@ -194,7 +196,8 @@ class Postman:
     def _try(self, part: Sequence[OutboxEntry]) -> dict[str, str] | None:
         if self._is_stopping:
             raise _StoppedError
-        refusals = post(self._client, [score_from_row(entry.row) for entry in part], _ONE_TRY)
+        answered = post(self._client, [score_from_row(entry.row) for entry in part], _ONE_TRY)
+        refusals = [replace(refusal, message=without_keys(self._client, refusal.message)) for refusal in answered]
         for refusal in refusals:
             if refusal.status is not None and failure_of_status(refusal.status) in (
                 Failure.TEMPORARY,
@@ -209,12 +212,15 @@ class Postman:
             return None
         return {str(refusal.score_id): refusal.message for refusal in refusals}
 
+    def _say(self, error: Exception) -> str:
+        return without_keys(self._client, describe(error))
+
     def _pause(self, state: RetryCallState) -> None:
         """Wait before the next attempt; a pause that the server asked for is kept even if somebody is in a hurry."""
         error = state.outcome.exception() if state.outcome is not None else None
         seconds = state.next_action.sleep if state.next_action is not None else 0.0
         is_asked_for = self._waits.asked_for(state) is not None
-        said = describe(error) if isinstance(error, Exception) else ""
+        said = self._say(error) if isinstance(error, Exception) else ""
         level = logging.WARNING if state.attempt_number == _TOLD_AT else logging.DEBUG
         _LOG.log(level, "krag_eval: Langfuse does not take scores now, they wait in %s: %s", self._outbox.path, said)
         with self._changed:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from krag_eval import InvalidInputError
+from krag_eval import InvalidInputError, KragEvalError
 from krag_eval_langfuse.client import LangfuseDeliveryError, check_installed, load_langfuse, why_disabled
 from krag_eval_langfuse.deliveries import make_delivery
 from krag_eval_langfuse.delivery import Outcome
@@ -93,7 +93,11 @@ class ScoreSender:
         self._n_failed = 0
         self._lock = threading.Lock()
         if client is not None:
-            self.check()
+            try:
+                self.check()
+            except KragEvalError:
+                self._delivery.close(0.0)  # nobody will use this one
+                raise
 
     @property
     def counters(self) -> ScoreCounters:

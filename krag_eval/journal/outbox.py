@@ -19,7 +19,7 @@ from krag_eval.redaction import Redactor
 
 COMPACT_BYTES = 4_000_000
 LONGEST_REASON = 300
-_KIND = JournalKind("krag_outbox", "outbox")
+_KIND = JournalKind("krag_outbox", "delivery")
 
 
 class Outbox:

@@ -19,21 +19,21 @@ class Fault(NamedTuple):
 
     Attributes:
         status: The status of the answer; 0 cuts the connection instead.
-        is_processed: Whether the server does what it was asked to, all the same.
-        headers: Headers of the answer.
         body: The body of the answer.
+        headers: Headers of the answer.
+        is_processed: Whether the server does what it was asked to, all the same.
         kills: The process to kill in place of an answer.
     """
 
     status: int = 0
-    is_processed: bool = False
+    body: Any = None
     headers: tuple[tuple[str, str], ...] = ()
-    body: Any = {}  # noqa: RUF012 - nobody changes it
+    is_processed: bool = False
     kills: int | None = None
 
 
-BUSY = Fault(503, body={"message": "busy"})
-WAIT = Fault(429, headers=(("Retry-After", "0"),))
+BUSY = Fault(503, {"message": "busy"})
+WAIT = Fault(429, {}, (("Retry-After", "0"),))
 CUT_BEFORE = Fault()
 CUT_AFTER = Fault(is_processed=True)
 Choose = Callable[[int], Fault | None]
@@ -61,7 +61,7 @@ class FaultyLangfuse(LoopbackLangfuse):
         stored: What is stored in the end, as the real server does it: by id, name and day, the last one wins.
     """
 
-    choose: Choose = staticmethod(lambda number: None)  # type: ignore[assignment]
+    choose: Choose = staticmethod(lambda number: None)
     n_requests = 0
 
     def __enter__(self) -> Self:
