@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 
-from krag_eval.errors import InvalidInputError, did_you_mean
+from krag_eval.errors import InvalidInputError, did_you_mean, show
 from krag_eval.shapes import as_number
 
 
@@ -21,7 +21,7 @@ def one_of(name: str, value: object, known: Sequence[str]) -> str:
         return str(value)
     names = [str(k) for k in known]
     choices = ", ".join(repr(k) for k in names)
-    raise InvalidInputError(f"`{name}` must be one of {choices}, got {value!r:.60}.{did_you_mean(value, names)}")
+    raise InvalidInputError(f"`{name}` must be one of {choices}, got {show(value)}.{did_you_mean(value, names)}")
 
 
 def check_threshold(value: object, name: str = "threshold") -> float:
@@ -34,10 +34,11 @@ def check_threshold(value: object, name: str = "threshold") -> float:
     if number is not None and 0 <= number <= 1:
         return number
     raise InvalidInputError(
-        f"`{name}` must be a number from 0 to 1, got {value!r:.60}. It is the similarity from which two texts match."
+        f"`{name}` must be a number from 0 to 1, got {show(value)}. It is the similarity from which two texts match."
     )
 
 
+_MOST_BITS = 1024  # a larger one has no name in a table
 _BUDGET = re.compile(r"([1-9][0-9]*) ?tok")
 
 
@@ -82,9 +83,14 @@ def _check_one(one: object) -> GivenCutOff:
     if isinstance(one, bool) or not isinstance(one, Integral) or one < 1:
         hint = ' A budget of tokens is written "2000tok".' if isinstance(one, str) else ""
         raise InvalidInputError(
-            f"`k` must be an integer of at least 1, got {one!r:.60}. Leave it out to score every rank.{hint}"
+            f"`k` must be an integer of at least 1, got {show(one)}. Leave it out to score every rank.{hint}"
         )
-    return int(one)
+    rank = int(one)
+    if rank.bit_length() > _MOST_BITS:
+        raise InvalidInputError(
+            f"`k` has {rank.bit_length()} bits, and no ranking is that long. Leave it out to score every rank."
+        )
+    return rank
 
 
 def check_count(name: str, value: object) -> int:
@@ -94,5 +100,5 @@ def check_count(name: str, value: object) -> int:
         InvalidInputError: It is no integer, or below 1.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise InvalidInputError(f"`{name}` must be an integer of at least 1, got {value!r:.60}.")
+        raise InvalidInputError(f"`{name}` must be an integer of at least 1, got {show(value)}.")
     return int(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
@@ -9,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from krag_eval.errors import InvalidInputError, RetrieverError
+from krag_eval.errors import InvalidInputError, RetrieverError, show
 from krag_eval.shapes import (
     MAPPING,
     PLAIN_OBJECT,
@@ -85,7 +86,7 @@ class Side:
         """The text of each document, None where it has none."""
         texts = self._read(lambda d, shape: shape.text(d), bulk=lambda shape: shape.text)
         if not set(map(type, texts)) <= {str}:
-            texts = [str(t) if isinstance(t, str) else None for t in texts]
+            texts = [str.__str__(t) if isinstance(t, str) else None for t in texts]
             self._require(texts, lambda d, shape: read_id(d, shape, self._id_key) or read_id(d, shape, None))
         return texts
 
@@ -107,8 +108,9 @@ class Side:
         """The grade of each gold document, 1 where none was given."""
         if self._unpaired is self.documents and self._single_shape not in (None, MAPPING, PLAIN_OBJECT):
             metadata = self._read(lambda d, shape: shape.metadata(d), bulk=lambda shape: shape.metadata)
-            if all(m.get(self._grade_key) is None for m in metadata):
-                return np.ones(len(self.documents))
+            with contextlib.suppress(Exception):  # the careful loop below says which document it was
+                if all(m.get(self._grade_key) is None for m in metadata):
+                    return np.ones(len(self.documents))
         grades = np.empty(len(self.documents))
         for position, document in enumerate(self.documents):
             try:
@@ -128,15 +130,15 @@ class Side:
             raise InvalidInputError(
                 f"`{self.name}` must be a list with one list of documents for each query, got {describe_type(rows)}."
             )
-        lists: list[Sequence[object]] = list(rows)
+        lists: list[Sequence[object]] = self._listed(rows, f"`{self.name}`")
         if set(map(type, lists)) <= {list}:
             return lists
         return [self._check_row(i, row) for i, row in enumerate(lists)]
 
     def _check_row(self, query: int, row: object) -> Sequence[object]:
-        if isinstance(row, list):
-            return row
         where = f"`{self.name}[{query + self.first_query}]`"
+        if isinstance(row, list):
+            return self._listed(row, where)
         if isinstance(row, BaseException) and self.name == "predicted":
             self.errors[query] = str(row) if isinstance(row, RetrieverError) else _describe(row)
             return []
@@ -153,13 +155,24 @@ class Side:
             raise InvalidInputError(
                 f"{where} is {describe_type(row)}, not a list of documents. Give one list for each query."
             )
-        return list(row)
+        return self._listed(row, where)
+
+    def _listed(self, rows: Iterable[Any], where: str) -> list[Any]:
+        try:
+            return list(rows)
+        except Exception as error:
+            raise InvalidInputError(
+                f"{where}: going through {describe_type(rows)} failed ({_describe(error)}). Give a list."
+            ) from error
 
     def _learn_shapes(self, types: set[type]) -> Shape | None:
         """Decide once for each type how it is read; the one shape of all, if there is only one type."""
         for type_ in types:
             position = next(i for i, d in enumerate(self._unpaired) if type(d) is type_)
-            shape = shape_of(self._unpaired[position])
+            try:
+                shape = shape_of(self._unpaired[position])
+            except Exception as error:
+                raise self._unreadable(position, error) from error
             if shape is None:
                 hint = " Use [] where nothing was retrieved." if type_ is type(None) else ""
                 hint = " Is it nested once too deep?" if issubclass(type_, (list, tuple, set)) else hint
@@ -224,7 +237,7 @@ class Side:
 def _odd_pair(document: object) -> str:
     """A sentence on a tuple that was meant as `(document, number)`, or nothing."""
     if type(document) is tuple and len(document) == 2 and shape_of(document[0]) is not None:
-        return f" In a (document, number) pair the second must be a number, got {document[1]!r:.40}."
+        return f" In a (document, number) pair the second must be a number, got {show(document[1], 40)}."
     return ""
 
 

@@ -106,3 +106,11 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     by_lower = {k.lower(): k for k in known}
     close = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
     return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
+
+
+def show(value: object, longest: int = 60) -> str:
+    """The beginning of the `repr` of a value, for a message; its type where it has none."""
+    try:
+        return repr(value)[:longest]
+    except Exception:  # noqa: BLE001 - whatever a foreign `__repr__` raises; of a huge integer a ValueError
+        return f"<{type(value).__name__}>"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from krag_eval.columns import FloatArray, Side, SideName
-from krag_eval.errors import InvalidInputError
+from krag_eval.errors import InvalidInputError, show
 from krag_eval.matching import Batch
 from krag_eval.matching.found import Found
 from krag_eval.settings import Settings
@@ -88,7 +88,7 @@ class IdSide(Side):
         if (id_ := as_id(value)) is not None:
             return id_
         raise InvalidInputError(
-            f"{self._place_of(query, rank)}: {value!r:.60} is no id. "
+            f"{self._place_of(query, rank)}: {show(value)} is no id. "
             "An id is a string that is not empty, an integer or a UUID."
         )
 

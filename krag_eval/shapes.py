@@ -25,7 +25,7 @@ from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any
 
-from krag_eval.errors import InvalidInputError
+from krag_eval.errors import InvalidInputError, show
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -140,14 +140,17 @@ def as_id(value: object) -> str | None:
     ('d1', '7', None, None, None)
     """
     if isinstance(value, str):
-        return str(value) if value else None
+        return str.__str__(value) or None  # a subclass may say anything about itself
     if isinstance(value, bool) or not (isinstance(value, Integral) or _is_uuid(value)):
         return None
-    return str(value)
+    try:
+        return str(value)
+    except ValueError:  # an integer of more digits than Python writes
+        return None
 
 
 def _is_uuid(value: object) -> bool:
-    module = sys.modules.get("uuid")  # whoever has a UUID has imported it
+    module = sys.modules.get("uuid")  # whoever has one has imported it
     return module is not None and isinstance(value, module.UUID)
 
 
@@ -162,18 +165,16 @@ def read_id(document: Any, shape: Shape, id_key: str | None) -> str | None:
 def read_text(document: Any, shape: Shape) -> str | None:
     """The text of a document, or None."""
     text = shape.text(document)
-    return str(text) if isinstance(text, str) else None
+    return str.__str__(text) if isinstance(text, str) else None
 
 
 def as_number(value: object) -> float | None:
     """The value as a float; None where it is no number (a bool is none)."""
     if type(value) is float:  # by far the most common, and the check of the abstract class is slow
         return value
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return None
     try:
-        return float(value)
-    except OverflowError:
+        return float(value) if isinstance(value, Real) and type(value) is not bool else None
+    except Exception:  # noqa: BLE001 - too large, or a foreign number that cannot be converted
         return None
 
 
@@ -189,7 +190,7 @@ def as_grade(value: object) -> float:
     if grade is not None and math.isfinite(grade) and grade >= 0:
         return grade
     raise InvalidInputError(
-        f"a grade must be a finite number of at least 0, got {value!r:.60}. Use 0 for documents judged not relevant."
+        f"a grade must be a finite number of at least 0, got {show(value)}. Use 0 for documents judged not relevant."
     )
 
 

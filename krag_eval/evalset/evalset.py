@@ -37,7 +37,9 @@ class EvalSet(Sequence[Question]):
         for number, given in enumerate(questions):
             question = _as_question(given, f"question {number}")
             if question.id in self._by_id:
-                raise InvalidInputError(f"question {number}: the id {question.id!r} stands twice. Ids must be unique.")
+                raise InvalidInputError(
+                    f"question {number}: the id {question.id!r:.60} stands twice. Ids must be unique."
+                )
             self._by_id[question.id] = question
         self._rows = tuple(self._by_id.values())
 
@@ -62,7 +64,7 @@ class EvalSet(Sequence[Question]):
         if not isinstance(key, str):
             return self._rows[operator.index(key)]
         if key not in self._by_id:
-            raise InvalidInputError(f"There is no question with the id {key!r}.{did_you_mean(key, self._by_id)}")
+            raise InvalidInputError(f"There is no question with the id {key!r:.60}.{did_you_mean(key, self._by_id)}")
         return self._by_id[key]
 
     def __eq__(self, other: object) -> bool:

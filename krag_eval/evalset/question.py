@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from krag_eval.checks import one_of
-from krag_eval.documents import Document, as_document, read_leniently
-from krag_eval.errors import InvalidInputError
+from krag_eval.documents import Document, as_document, read_leniently, telling
+from krag_eval.errors import InvalidInputError, show
 from krag_eval.shapes import as_id, describe_type, read_grade, read_own_grade
 
 Level = Literal["chunk", "document"]
@@ -56,7 +56,7 @@ class Question:
     def __post_init__(self) -> None:
         question_id = as_id(self.id)
         if question_id is None:
-            raise InvalidInputError(f"`id` is {self.id!r:.60}. A question needs a string or an integer there.")
+            raise InvalidInputError(f"`id` is {show(self.id)}. A question needs a string or an integer there.")
         object.__setattr__(self, "id", question_id)
         for name in _TEXTS:
             value = getattr(self, name)
@@ -140,10 +140,10 @@ def _check_ids(name: str, given: object) -> tuple[str, ...]:
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
         raise InvalidInputError(f"`{name}` is {describe_type(given)}. It must be a list of ids, [] if there are none.")
     ids = []
-    for position, value in enumerate(given):
+    for position, value in enumerate(_listed(name, given)):
         checked = as_id(value)
         if checked is None:
-            raise InvalidInputError(f"`{name}[{position}]` is {value!r:.60}. An id is a string or an integer.")
+            raise InvalidInputError(f"`{name}[{position}]` is {show(value)}. An id is a string or an integer.")
         ids.append(checked)
     return tuple(dict.fromkeys(ids))
 
@@ -154,12 +154,21 @@ def _check_gold(given: object) -> tuple[Document, ...]:
             f"`gold` is {describe_type(given)}. It must be a list of documents, [] if there are none."
         )
     documents = []
-    for position, value in enumerate(given):
+    for position, value in enumerate(_listed("gold", given)):
         try:
             documents.append(_gold_document(value))
         except InvalidInputError as error:
             raise InvalidInputError(f"`gold[{position}]`: {error}") from None
     return tuple(documents)
+
+
+def _listed(name: str, given: Iterable[object]) -> list[object]:
+    try:
+        return list(given)
+    except Exception as error:
+        from krag_eval.redaction import describe_error  # only an error needs it
+
+        raise InvalidInputError(f"`{name}`: going through it failed ({describe_error(error)}). Give a list.") from error
 
 
 def _gold_document(given: object) -> Document:
@@ -169,7 +178,8 @@ def _gold_document(given: object) -> Document:
     read = read_leniently(given)
     if read.id is None and read.text is None and not read.metadata:
         as_document(given)  # raises
-    return replace(read, grade=read_own_grade(given), score=None)
+    with telling(given):
+        return replace(read, grade=read_own_grade(given), score=None)
 
 
 def _document_row(document: Document) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def read_evalset(
     questions: dict[str, Question] = {}
     for place, question in iterate_questions(path, format=format, id_key=id_key, grade_key=grade_key, columns=columns):
         if question.id in questions:
-            raise InvalidInputError(f"{place}: the question id {question.id!r} stands twice. Ids must be unique.")
+            raise InvalidInputError(f"{place}: the question id {question.id!r:.60} stands twice. Ids must be unique.")
         questions[question.id] = question
     if not questions:
         raise InvalidInputError(f"{path}: holds no question. An evaluation set needs at least one.")
@@ -141,10 +141,10 @@ def read_run(
     rows: dict[str, RunRow] = {}
     for place, row in _rankings(source, format_name, id_key):
         if row.query_id in rows:
-            raise InvalidInputError(f"{place}: the query {row.query_id!r} stands twice. A run has one row a query.")
+            raise InvalidInputError(f"{place}: the query {row.query_id!r:.60} stands twice. A run has one row a query.")
         if evalset is not None and evalset.get(row.query_id) is None:
             raise InvalidInputError(
-                f"{place}: the evaluation set has no question {row.query_id!r}. Is this the run of another set?"
+                f"{place}: the evaluation set has no question {row.query_id!r:.60}. Is this the run of another set?"
             )
         rows[row.query_id] = row
     header = own.run_header(source) if FORMATS[format_name].rankings is own.rankings else {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from krag_eval.documents import Document, read_leniently
-from krag_eval.errors import InvalidInputError, RetrieverError
+from krag_eval.errors import InvalidInputError, RetrieverError, show
 from krag_eval.evalset.evalset import EvalSet
 from krag_eval.evalset.latency import Latency
 from krag_eval.shapes import as_id, as_number, describe_type
@@ -40,7 +40,7 @@ class RunRow:
         """
         query_id = as_id(row.get("query_id"))
         if query_id is None:
-            found = f"is {row['query_id']!r:.60}" if "query_id" in row else "is missing"
+            found = f"is {show(row['query_id'])}" if "query_id" in row else "is missing"
             raise InvalidInputError(f"`query_id` {found}. Each row needs a string or an integer there.")
         error, documents = row.get("error"), row.get("retrieved")
         if error is not None and documents is None:
@@ -92,7 +92,7 @@ class Run:
         by_id: dict[str, RunRow] = {}
         for row in rows:
             if row.query_id in by_id:
-                raise InvalidInputError(f"the query {row.query_id!r} stands twice. A run has one row a query.")
+                raise InvalidInputError(f"the query {row.query_id!r:.60} stands twice. A run has one row a query.")
             by_id[row.query_id] = row
         return cls(name=name, rows=by_id, **fields)
 
@@ -118,7 +118,7 @@ class Run:
         for query_id in self.rows:
             if evalset.get(query_id) is None:
                 raise InvalidInputError(
-                    f"The run {self.name!r} has the query {query_id!r}, which the evaluation set does not have. "
+                    f"The run {self.name!r} has the query {query_id!r:.60}, which the evaluation set does not have. "
                     "Is it the run of another set?"
                 )
         return [_ranking(self.rows.get(question_id)) for question_id in evalset.ids]

@@ -155,6 +155,6 @@ def _once(placed: Iterable[tuple[str, Question]]) -> Sequence[Question]:
     found: dict[str, Question] = {}
     for place, question in placed:
         if question.id in found:
-            raise InvalidInputError(f"{place}: the question id {question.id!r} stands twice. Ids must be unique.")
+            raise InvalidInputError(f"{place}: the question id {question.id!r:.60} stands twice. Ids must be unique.")
         found[question.id] = question
     return list(found.values())
