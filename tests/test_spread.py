@@ -172,6 +172,12 @@ def test_a_stored_state_of_another_shape_is_refused(cls: Any, good: Any, wrong: 
     assert str(caught.value).endswith("Store the state again, with `to_dict`.")
 
 
+@pytest.mark.parametrize(("off", "is_sparse"), [(SPARSE - 1, True), (SPARSE, False)])
+def test_a_large_sample_keeps_its_table_while_nine_are_off_the_commonest(off: int, is_sparse: bool) -> None:
+    spread = valued([1.0] * FEW + [n / 99 for n in range(off)])
+    assert (spread.is_sparse, spread.table is not None) == (is_sparse, is_sparse)
+
+
 def test_a_table_that_should_have_been_dropped_is_refused() -> None:
     many = valued([1.0] * FEW + [n / 99 for n in range(SPARSE)]).to_dict()
     assert many["table"] is None
