@@ -21,8 +21,11 @@ from krag_eval.cli import main
 from krag_eval.cli.app import app
 
 ROOT = Path(__file__).parents[1]
-GUIDES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-PAGES = [*GUIDES, *sorted((ROOT / "docs").glob("*.md"))]
+READMES = [ROOT / "README.md", ROOT / "README.ko.md"]
+GUIDES = [*READMES, ROOT / "CONTRIBUTING.md"]
+PAGES = [*GUIDES, *sorted((ROOT / "docs").rglob("*.md"))]
+# Read in pieces: each block has to run without those above it.
+IN_PIECES = [*READMES, ROOT / "docs" / "faq.md", *sorted((ROOT / "docs").glob("quickstart.*.md"))]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 TARGETS = re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 COMMAND: Any = get_command(app)
@@ -86,6 +89,8 @@ def test_python_blocks_run_in_order_and_print_what_the_page_says(
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "__main__"}
     for block, expected in executed(page):
+        if page in IN_PIECES:
+            names = {"__name__": "__main__"}
         # Empty lines before it, so that a traceback gives the line of the page.
         program = compile("\n" * (block.line - 1) + block.text, str(page), "exec")
         with contextlib.redirect_stdout(io.StringIO()) as printed:
@@ -100,8 +105,9 @@ def assert_shown(place: str, expected: str, printed: str) -> None:
         pytest.fail(f"{place} shows something else.\n{checker.output_difference(example, printed, doctest.ELLIPSIS)}")
 
 
-def test_the_readme_has_blocks_that_are_executed_and_compared() -> None:
-    assert sum(expected is not None for _, expected in executed(ROOT / "README.md")) >= 3
+@pytest.mark.parametrize("page", IN_PIECES, ids=name_of)
+def test_a_page_for_newcomers_has_blocks_that_are_executed_and_compared(page: Path) -> None:
+    assert sum(expected is not None for _, expected in executed(page)) >= 3
 
 
 @every_page
@@ -117,8 +123,9 @@ def test_every_make_target_that_is_named_exists(page: Path) -> None:
     assert sorted(named - set(TARGETS)) == []
 
 
-def test_the_readme_begins_with_the_two_commands_of_the_set_up() -> None:
-    first = blocks(ROOT / "README.md")[0]
+@pytest.mark.parametrize("page", READMES, ids=name_of)
+def test_a_readme_begins_with_the_two_commands_of_the_set_up(page: Path) -> None:
+    first = blocks(page)[0]
     assert re.findall(r"^\$ make (\S+)", first.text, re.MULTILINE) == ["demo", "test"]
 
 
@@ -155,13 +162,14 @@ def test_commands_without_a_file_print_their_help(
         assert re.search(rf"Usage: .* {line.split()[1]} ", plain), line
 
 
-def test_the_command_of_the_readme_scores_files_with_the_rows_of_the_readme(
+def test_the_command_of_the_page_scores_files_with_the_rows_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    rows = [json.loads(re.sub(r"\s+", " ", row)) for row in re.findall(r"`(\{\"[^`]*\})`", prose(ROOT / "README.md"))]
+    page = ROOT / "docs" / "command-line.md"
+    rows = [json.loads(re.sub(r"\s+", " ", row)) for row in re.findall(r"`(\{\"[^`]*\})`", prose(page))]
     question, ranking = (next(row for row in rows if key in row) for key in ("gold", "retrieved"))
-    line = next(line for line in shell_lines(ROOT / "README.md") if line.startswith("krag-eval evaluate evalset.jsonl"))
+    line = next(line for line in shell_lines(page) if line.startswith("krag-eval evaluate evalset.jsonl"))
     for word in line.split():
         if word.endswith(".jsonl"):
             Path(word).write_text(json.dumps(question if word == "evalset.jsonl" else ranking))
@@ -201,5 +209,10 @@ def test_every_extra_that_is_named_exists(page: Path) -> None:
 
 
 def test_the_table_of_extras_lists_all_of_them() -> None:
-    table = prose(ROOT / "README.md").partition("\n## Extras\n")[2].partition("\n## ")[0]
+    table = prose(ROOT / "docs" / "install.md").partition("\n## Extras\n")[2].partition("\n## ")[0]
     assert sorted(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE)) == sorted(EXTRAS)
+
+
+def test_the_table_of_commands_lists_all_of_them() -> None:
+    table = prose(ROOT / "docs" / "command-line.md")
+    assert sorted(re.findall(r"^\| `krag-eval ([\w-]+)` \|", table, re.MULTILINE)) == sorted(COMMAND.commands)
