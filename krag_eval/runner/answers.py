@@ -77,6 +77,11 @@ def _documents_in(answer: Any) -> Iterable[object]:
             f"the retriever returned {'None' if answer is None else describe_type(answer)}. "
             "It must return a list of documents, best first, [] if there are none."
         )
+    if inspect.isgenerator(answer) and inspect.getgeneratorstate(answer) == inspect.GEN_CLOSED:
+        raise InvalidInputError(
+            "the retriever returned a generator that was used up before. It must make a new one for each question, or "
+            "return a list of documents, best first."
+        )
     if isinstance(answer, Set) or hasattr(answer, "columns"):
         raise InvalidInputError(
             f"the retriever returned {describe_type(answer)}, which is no ranking. "
