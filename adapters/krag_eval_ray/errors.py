@@ -8,11 +8,8 @@ from contextlib import contextmanager
 
 from krag_eval import InvalidInputError
 
-# The last line of our error's own traceback, up to where Python goes on with the error that Ray wraps it in.
-_REFUSAL = re.compile(
-    rf"^{re.escape(InvalidInputError.__module__)}\.{InvalidInputError.__name__}: (.+?)(?=\n\n|\nFailed to apply|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
+# The last line of our error's own traceback; a message is one line.
+_REFUSAL = re.compile(rf"^{re.escape(InvalidInputError.__module__)}\.{InvalidInputError.__name__}: (.+)$", re.MULTILINE)
 
 
 @contextmanager
@@ -33,4 +30,4 @@ def plain_errors() -> Iterator[None]:
     except Exception as error:
         if type(error).__module__ != "ray.exceptions" or not (found := _REFUSAL.search(str(error))):
             raise
-        raise InvalidInputError(found[1].strip()) from error
+        raise InvalidInputError(found[1]) from error

@@ -44,6 +44,7 @@ def cluster() -> Iterator[None]:
             _node_ip_address="127.0.0.1",
             _temp_dir=folder,
         )
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         context.print_on_execution_start = False
