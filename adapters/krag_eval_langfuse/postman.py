@@ -194,8 +194,10 @@ class Postman:
         return retrying(self._try, part)
 
     def _try(self, part: Sequence[OutboxEntry]) -> dict[str, str] | None:
-        if self._is_stopping:
-            raise _StoppedError
+        with self._changed:
+            if self._is_stopping:
+                raise _StoppedError
+            self._is_hurried = False
         answered = post(self._client, [score_from_row(entry.row) for entry in part], _ONE_TRY)
         refusals = [replace(refusal, message=without_keys(self._client, refusal.message)) for refusal in answered]
         for refusal in refusals:
@@ -225,7 +227,6 @@ class Postman:
         _LOG.log(level, "krag_eval: Langfuse does not take scores now, they wait in %s: %s", self._outbox.path, said)
         with self._changed:
             self.problem = said
-            self._is_hurried = False
             self._changed.wait_for(
                 lambda: self._is_stopping or (self._is_hurried and not is_asked_for), timeout=seconds
             )

@@ -15,7 +15,7 @@ from tenacity import RetryCallState, wait_random_exponential
 TEMPORARY = frozenset({408, 425, 429, 502, 503, 504})
 # What is about the keys, the address or the plan, and not about any score.
 _SHUT_OUT = frozenset({401, 402, 403, 404, 405, 407})
-FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
+FIRST_WAIT, LONGEST_WAIT = 0.5, 15.0
 LONGEST_RETRY_AFTER = 900.0
 MOST_DOUBTFUL = 6
 
