@@ -150,8 +150,7 @@ def as_id(value: object) -> str | None:
 
 
 def _is_uuid(value: object) -> bool:
-    module = sys.modules.get("uuid")  # whoever has one has imported it
-    return module is not None and isinstance(value, module.UUID)
+    return "uuid" in sys.modules and isinstance(value, sys.modules["uuid"].UUID)  # whoever has one has imported it
 
 
 def read_id(document: Any, shape: Shape, id_key: str | None) -> str | None:
@@ -172,8 +171,10 @@ def as_number(value: object) -> float | None:
     """The value as a float; None where it is no number (a bool is none)."""
     if type(value) is float:  # by far the most common, and the check of the abstract class is slow
         return value
+    if isinstance(value, bool):
+        return None
     try:
-        return float(value) if isinstance(value, Real) and type(value) is not bool else None
+        return float(value) if isinstance(value, Real) else None
     except Exception:  # noqa: BLE001 - too large, or a foreign number that cannot be converted
         return None
 

@@ -12,7 +12,7 @@ from krag_eval.evalset.formats import llama_index, squad
 from krag_eval.evalset.formats.own import read_at
 from krag_eval.evalset.formats.passages import read_passage
 from krag_eval.evalset.formats.source import Source
-from krag_eval.files import unreadable
+from krag_eval.files import is_file, unreadable
 
 
 def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False) -> list[Document]:
@@ -70,6 +70,6 @@ def _source(path: str | os.PathLike[str]) -> Source:
     if not source.is_folder:
         return source
     for name in ("corpus.jsonl", "corpus.jsonl.gz"):
-        if (Path(path) / name).is_file():
+        if is_file(Path(path) / name):
             return Source(Path(path) / name)
     raise unreadable(path, IsADirectoryError(21, "Is a directory"))

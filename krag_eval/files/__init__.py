@@ -4,12 +4,14 @@ Each mistake in a file is named by path and line.
 """
 
 from krag_eval.files.json_lines import parse_jsonl, read_jsonl
-from krag_eval.files.opening import MAX_LINE, lines_of, open_file, read_whole, unreadable
+from krag_eval.files.opening import MAX_LINE, is_file, is_folder, lines_of, open_file, read_whole, unreadable
 from krag_eval.files.strict_json import parse_json
 from krag_eval.files.writing import write_atomically
 
 __all__ = [
     "MAX_LINE",
+    "is_file",
+    "is_folder",
     "lines_of",
     "open_file",
     "parse_json",

@@ -24,6 +24,22 @@ def reason_of(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error)
 
 
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether it is a folder; False also where that cannot be found out, which opening it will tell."""
+    try:
+        return Path(path).is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Whether it is a regular file; False also where that cannot be found out."""
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:
     """A file to read bytes from.
 

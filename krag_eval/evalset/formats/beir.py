@@ -23,7 +23,7 @@ from krag_eval.evalset.formats.trec import NEGATIVE_GRADE, Judged, gold_document
 from krag_eval.evalset.formats.trec_lines import Line
 from krag_eval.evalset.formats.writing import FIELDS, Writing, fields_from
 from krag_eval.evalset.question import Question
-from krag_eval.files import unreadable
+from krag_eval.files import is_file, is_folder, unreadable
 from krag_eval.shapes import as_id
 
 HEADER = ("query-id", "corpus-id", "score")
@@ -32,7 +32,7 @@ HEADER = ("query-id", "corpus-id", "score")
 def root_of(path: str) -> Path:
     """The folder that it is, or that it is the split of."""
     given = Path(path)
-    if given.is_dir():
+    if is_folder(given):
         return given.parent if given.name == "qrels" else given
     return given.parent.parent if given.parent.name == "qrels" else given.parent
 
@@ -41,7 +41,7 @@ def is_beir(path: str) -> bool:
     """Whether the path is a BEIR folder, or a split in one."""
     root = root_of(path)
     is_split = path.endswith(".tsv") and Path(path).parent.name == "qrels"
-    return (Path(path).is_dir() or is_split) and (root / "qrels").is_dir() and _part(root, "queries") is not None
+    return (is_folder(path) or is_split) and is_folder(root / "qrels") and _part(root, "queries") is not None
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
@@ -136,19 +136,21 @@ def _read_part(root: Path, name: str, wanted: Container[str]) -> dict[str, tuple
 
 
 def _part(root: Path, name: str) -> Path | None:
-    return next((p for ending in (".jsonl", ".jsonl.gz") if (p := root / f"{name}{ending}").is_file()), None)
+    return next((p for ending in (".jsonl", ".jsonl.gz") if is_file(p := root / f"{name}{ending}")), None)
 
 
 def _split(path: str) -> Path:
     """The file of the split."""
     root = root_of(path)
-    if not Path(path).exists():
-        raise unreadable(path, FileNotFoundError(2, "No such file or directory"))
-    if Path(path).is_dir() and (_part(root, "queries") is None or not (root / "qrels").is_dir()):
+    try:
+        Path(path).stat()
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from error
+    if is_folder(path) and (_part(root, "queries") is None or not is_folder(root / "qrels")):
         raise InvalidInputError(
             f"{path}: is no BEIR folder. It needs the files queries.jsonl, corpus.jsonl and qrels/test.tsv."
         )
-    if Path(path).is_file():
+    if is_file(path):
         return Path(path)
     splits = sorted((root / "qrels").glob("*.tsv"))
     chosen = next((split for split in splits if split.stem == "test" or len(splits) == 1), None)

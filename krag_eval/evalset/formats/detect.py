@@ -9,6 +9,7 @@ from krag_eval.evalset.formats import beir, hf, llama_index, ragas, scores, squa
 from krag_eval.evalset.formats.journal import RUN_HEADER
 from krag_eval.evalset.formats.source import Source
 from krag_eval.evalset.formats.table import FORMATS
+from krag_eval.files import is_folder
 
 Kind = Literal["evalset", "run"]
 _OF_RUNS = frozenset({"query_id", "retrieved", RUN_HEADER})
@@ -91,7 +92,7 @@ def _of_names(source: Source, names: frozenset[str]) -> tuple[str, tuple[Kind, .
         return own, ("evalset",)
     if names & _OF_RUNS:
         return own, ("run",)
-    if "_id" in names and (beir.root_of(source.path) / "qrels").is_dir():
+    if "_id" in names and is_folder(beir.root_of(source.path) / "qrels"):
         raise InvalidInputError(
             f"{source.path}: is one file of a BEIR folder. Give the folder, {beir.root_of(source.path)}."
         )

@@ -14,7 +14,7 @@ from krag_eval.errors import InvalidInputError, needing, warn
 from krag_eval.evalset.formats import jsontext
 from krag_eval.evalset.formats.opening import read_head
 from krag_eval.evalset.formats.placing import beside
-from krag_eval.files import parse_json
+from krag_eval.files import is_file, is_folder, parse_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -214,7 +214,7 @@ def _need(path: str | os.PathLike[str]) -> None:
 
 @contextlib.contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
-    if Path(path).exists() and not Path(path).is_file():
+    if not is_file(path) and not is_folder(path) and Path(path).exists():
         raise InvalidInputError(f"{path}: is no regular file. Parquet is read from its end; put it into a file.")
     head = read_head(path, 32)
     _need(path)

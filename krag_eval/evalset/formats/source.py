@@ -13,7 +13,7 @@ from typing import Any
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset.formats import cells, jsontext, parquet
 from krag_eval.evalset.formats.opening import read_head, unpacked_lines
-from krag_eval.files import lines_of, parse_jsonl, unreadable
+from krag_eval.files import is_folder, lines_of, parse_jsonl, unreadable
 from krag_eval.shapes import describe_type
 
 HEAD_SIZE = 65_536
@@ -47,7 +47,7 @@ class Source:
     @property
     def is_folder(self) -> bool:
         """Whether it is a folder."""
-        return Path(self.path).is_dir()
+        return is_folder(self.path)
 
     @property
     def is_regular(self) -> bool:
