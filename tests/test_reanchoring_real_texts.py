@@ -53,7 +53,9 @@ def shares(old: list[Row], new: list[Row], linked: EvalSet) -> list[float]:
 @pytest.mark.parametrize(("size", "overlap"), [(600, 100), (1500, 300), (990, 0)])
 @pytest.mark.parametrize("language", BOOKS)
 def test_the_chunks_of_a_book(shared_data: Path, language: str, size: int, overlap: int) -> None:
-    text = (shared_data / BOOKS[language]).read_text(encoding="utf-8-sig")[:600_000]
+    # One of the six is long: a corpus in which much is like something else.
+    length = 600_000 if (language, size) == ("en", 600) else 150_000
+    text = (shared_data / BOOKS[language]).read_text(encoding="utf-8-sig")[:length]
     old, new = windows(text, 1_000, 0, "old", "book"), windows(text, size, overlap, "new", "book")
     evalset = EvalSet([{"id": chunk["id"], "question": "?", "gold": [chunk]} for chunk in old])
     there = reanchor(evalset, new)
