@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.harness import HEADINGS, CheckError, Row, Timed, check_equal
@@ -39,7 +40,7 @@ def write_logs(folder: Path, n_queries: int) -> None:
 
 
 def _documents(numbers: Any) -> pa.Array:
-    ids = pa.array(np.char.add("document-", numbers.ravel().astype(str)))
+    ids = pc.binary_join_element_wise("document-", pa.array(numbers.ravel()).cast(pa.string()), "")
     ends = np.arange(0, numbers.size + 1, numbers.shape[1], dtype=np.int32)
     return pa.ListArray.from_arrays(pa.array(ends), pa.StructArray.from_arrays([ids], names=["id"]))
 
