@@ -59,6 +59,8 @@ def start_classic(connect_port: int, folder: Path) -> Any:
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": connect_port,
         "spark.driver.bindAddress": "127.0.0.1",
+        # Quick to start rather than quick to compute.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
         "spark.local.dir": folder / "local",
@@ -139,14 +141,14 @@ def refused(spark: Any, queries: Any) -> dict[str, Callable[[], object]]:
 
 
 def refusal(call: Callable[[], object]) -> str:
-    """What is said of it, or the first lines that name a query where it is another error."""
+    """What is said of it; of another error than our own, the line that names a query."""
     try:
         with plain_errors():
             call()
     except InvalidInputError as error:
         return f"refused: {error}"
     except Exception as error:  # noqa: BLE001 - each engine has its own
-        return next((line for line in str(error).splitlines() if "could not be scored" in line), str(error))
+        return next((line for line in str(error).splitlines() if "Error: Query '" in line), str(error))
     return "accepted"
 
 
