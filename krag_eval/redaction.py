@@ -111,6 +111,9 @@ def _members(holder: object) -> Iterator[tuple[object, object]]:
         else:
             yield from [*getattr(holder, "__dict__", {}).items(), *_private(holder).items()]
             yield "__self__", getattr(holder, "__self__", None)
+            yield from (
+                item for kind in type(holder).__mro__ for item in vars(kind).items() if _is_secret_name(item[0])
+            )
     except Exception:  # noqa: BLE001 - a foreign object that cannot be looked into
         return
 

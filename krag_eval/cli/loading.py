@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,8 @@ def load_object(path: str, option: str, thing: str) -> Any:
             f"`{option}` names a file, {module_name!r:.80}. Name the module, as seen from the current directory: "
             f"{written}:{name}"
         )
-    if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
-    found = _guarded(f"`{option}` {path}", lambda: _import(module_name, option))
+    with _current_folder_first():
+        found = _guarded(f"`{option}` {path}", lambda: _import(module_name, option))
     for part in name.split("."):
         if not hasattr(found, part):
             known = [known for known in dir(found) if not known.startswith("_")]
@@ -58,6 +58,23 @@ def load_object(path: str, option: str, thing: str) -> Any:
             )
         found = getattr(found, part)
     return _guarded(f"`{option}` {path}", found) if _makes_one(found) else found
+
+
+@contextlib.contextmanager
+def _current_folder_first() -> Iterator[None]:
+    """The user's modules come first while one is imported, and last from then on.
+
+    What this program imports later is then what is installed, whatever lies in the folder that one stands in.
+    """
+    folder = str(Path.cwd())
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        if folder in sys.path:  # the module may have changed it
+            sys.path.remove(folder)
+        if folder not in sys.path:
+            sys.path.append(folder)
 
 
 def _import(module_name: str, option: str) -> Any:
