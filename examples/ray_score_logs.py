@@ -9,8 +9,8 @@ Without a path, small logs are written and scored on this machine. Each row of t
     actual: list<struct<id: string, grade: double>>   the gold documents; grades may be left out
     predicted: list<struct<id: string>>               the retrieved documents, best first
 
-Logs with one row for each retrieved document are put into that form first, by DuckDB or Spark, which cut each query to
-its first documents before they collect them.
+Logs with one row for each retrieved document are put into that form first, on one machine by DuckDB (as
+`krag-eval score-logs --gold` does), on many by Spark (`krag_eval_spark.from_long`).
 
 Needs Ray: pip install "krag-eval[ray,stats]"
 """
@@ -18,6 +18,7 @@ Needs Ray: pip install "krag-eval[ray,stats]"
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -62,15 +63,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     cut_offs = [int(k) for k in options.k.split(",")]
     if not ray.is_initialized():
+        if options.address == "local":
+            # By default every read of Parquet starts 32 processes to look at footers.
+            os.environ.setdefault("RAY_DATA_PARQUET_FOOTER_NUM_ACTORS", "1")
         ray.init(address=options.address, include_dashboard=False if options.address == "local" else None)
     with tempfile.TemporaryDirectory() as folder:
         if options.logs is None:
             write_logs(Path(folder))
         logs = ray.data.read_parquet(options.logs or folder)
         try:
-            print(aggregate(logs, cut_offs, match_method="id", intervals=True))
+            result = aggregate(logs, cut_offs, match_method="id", intervals=True)
+            print(result)
+            for key, interval in (result.intervals or {}).items():
+                if interval is not None:
+                    print(f"{key}: {result[key]:.4f}, and with 95 % confidence {interval[0]:.4f} to {interval[1]:.4f}")
             if options.out:
-                # The ids were looked at a line above: once is enough.
+                # The ids were looked at above: once is enough.
                 scored = score(logs, cut_offs, match_method="id", allow_repeated_ids=True)
                 with plain_errors():
                     scored.write_parquet(options.out)
