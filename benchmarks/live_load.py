@@ -120,8 +120,7 @@ class Clocked(BaseCallbackHandler):
     run_inline = True
 
     def __init__(self, handler: RetrievalScoringHandler, seconds: array[float]) -> None:
-        self._handler, self._seconds = handler, seconds
-        self._begun: dict[object, float] = {}
+        self._handler, self._seconds, self._begun = handler, seconds, dict[object, float]()
 
     def on_retriever_start(self, *args: Any, **kwargs: Any) -> None:
         """The time of the first call."""
