@@ -176,7 +176,7 @@ test-matrix: $(MATRIX_READY) ## Run the adapters' tests with the other versions 
 	@failed=; passed=; \
 	for name in $(MATRIX); do \
 		echo "== $$name:" $$(sed -nE 's/^((lang(chain-core|fuse|smith)|llama-index-core)==[^ ]*).*/\1/p' requirements/matrix-$$name.txt); \
-		if env -u KRAG_EVAL_REQUIRE_ALL .venv-matrix-$$name/bin/python $(PYTEST) $(ADAPTER_TESTS) -p no:cacheprovider $(PYTEST_ARGS); \
+		if env -u KRAG_EVAL_REQUIRE_ALL KRAG_EVAL_QUERIES_AT_ONCE=40 .venv-matrix-$$name/bin/python $(PYTEST) $(ADAPTER_TESTS) -p no:cacheprovider $(PYTEST_ARGS); \
 		then passed="$$passed $$name"; else failed="$$failed $$name"; fi; \
 	done; \
 	echo "Passed with:$${passed:- none}. Failed with:$${failed:- none}."; \

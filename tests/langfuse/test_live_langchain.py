@@ -32,7 +32,7 @@ from tests.langfuse.retrievals import (
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize("runnable", RUNNABLES.values(), ids=RUNNABLES)
 @pytest.mark.parametrize("ours_first", [True, False], ids=["ours first", "Langfuse first"])
-def test_wire_200_queries_at_once_are_each_scored_at_their_own_observation(
+def test_wire_many_queries_at_once_are_each_scored_at_their_own_observation(
     runnable: Any, call: Call, ours_first: bool, server: LoopbackLangfuse, client: Langfuse
 ) -> None:
     theirs = CallbackHandler(public_key=public_key(client))

@@ -18,9 +18,9 @@ from examples.loopback_langfuse import LoopbackLangfuse
 from krag_eval import evaluate
 from krag_eval_langfuse import LangfuseScoreHandler, score_traces
 from krag_eval_llama_index import retrieval_scoring
+from tests.langfuse.retrievals import N
 from tests.langfuse.wire import by_target
 
-N = 200
 GOLD: dict[str, list[Any]] = {f"질문 {i}": [{"id": f"n{i}"}, {"id": f"m{i}"}] for i in range(N)}
 
 
@@ -74,7 +74,7 @@ def traced(provider: TracerProvider, make_client: Any) -> Langfuse:
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_wire_200_queries_at_once_are_each_scored_at_their_own_observation(
+def test_wire_many_queries_at_once_are_each_scored_at_their_own_observation(
     call: Callable[[list[str]], None], server: LoopbackLangfuse, traced: Langfuse
 ) -> None:
     sink = LangfuseScoreHandler(traced)
