@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import ray
 
@@ -23,6 +24,13 @@ def parquet(tmp_path_factory: pytest.TempPathFactory) -> str:
     return write(logs(20_000), tmp_path_factory.mktemp("logs"))
 
 
+def in_blocks(parquet: str, n_blocks: int) -> Any:
+    """The same rows in memory: Ray starts new processes for every read of Parquet."""
+    table = pq.read_table(parquet)
+    size = -(-len(table) // n_blocks)
+    return ray.data.from_arrow([table.slice(start, size) for start in range(0, len(table), size)])
+
+
 def test_rows_and_result_are_those_of_one_process_to_the_last_bit(parquet: str) -> None:
     rows, result = scored_here(parquet)
     ds = ray.data.read_parquet(parquet)
@@ -33,7 +41,7 @@ def test_rows_and_result_are_those_of_one_process_to_the_last_bit(parquet: str) 
 
 def test_the_blocks_that_ray_cuts_change_no_bit(parquet: str) -> None:
     rows, result = scored_here(parquet)
-    ds = ray.data.read_parquet(parquet).materialize().repartition(23)
+    ds = in_blocks(parquet, 4).repartition(23)
 
     options = {"batch_size": 700, "num_cpus": 0.5}
     assert collected(score(ds, K, match_method="id", map_options=options)).equals(rows)
@@ -104,7 +112,7 @@ def test_a_worker_that_is_killed_changes_no_bit(work: str, parquet: str, tmp_pat
     rows, result = scored_here(parquet)
     killer = threading.Thread(target=ended, args=(tmp_path,))
     killer.start()
-    ds = ray.data.read_parquet(parquet).map_batches(StopsOnce(tmp_path).__call__, batch_format="pyarrow")
+    ds = in_blocks(parquet, 8).map_batches(StopsOnce(tmp_path).__call__, batch_format="pyarrow")
     try:
         if work == "score":
             assert collected(score(ds, K, match_method="id", allow_repeated_ids=True)).equals(rows)
