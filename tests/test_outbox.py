@@ -3,58 +3,20 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from krag_eval import InvalidInputError, Outbox
+from krag_eval import Outbox
 from krag_eval.journal import outbox as outbox_module
+from tests.outbox_cases import abandon, filled, set_aside, texts, waiting
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "letters.outbox"
-
-
-def filled(path: Path, *letters: str) -> Outbox:
-    outbox = Outbox(path, "letters")
-    for letter in letters:
-        key, _, text = letter.partition("=")
-        outbox.put(key, {"text": text})
-    return outbox
-
-
-def waiting(path: Path) -> list[str]:
-    outbox = Outbox(path, "letters")
-    found = texts(outbox)
-    assert outbox.n_waiting == len(found)
-    outbox.close()
-    return found
-
-
-def texts(outbox: Outbox) -> list[str]:
-    return [f"{entry.key}={entry.row['text']}" for entry in outbox.peek(1000)]
-
-
-def set_aside(path: Path) -> list[str]:
-    outbox = Outbox(path, "letters")
-    found = [f"{entry.key}={entry.row['text']}: {reason}" for entry, reason in outbox.refused()]
-    assert outbox.n_refused == len(found)
-    outbox.close()
-    return found
-
-
-def abandon(outbox: Outbox) -> bytes:
-    """What a process that is killed leaves behind."""
-    content = outbox.path.read_bytes()
-    outbox.close()
-    outbox.path.write_bytes(content)
-    return content
 
 
 def test_what_is_put_is_found_in_order_until_it_is_settled(path: Path) -> None:
@@ -110,6 +72,18 @@ def test_a_later_row_of_the_same_key_takes_the_place_of_one_that_was_refused(pat
     outbox.settle(outbox.peek(2))
     outbox.close()
     assert set_aside(path) == []
+
+
+def test_a_later_row_that_waited_already_takes_its_place_when_it_arrives(path: Path) -> None:
+    outbox = filled(path, "a=old", "a=new")
+    for expected in (1, 0):
+        batch = outbox.peek(1)
+        if expected:
+            outbox.refuse(batch[0], "no stamp")
+        outbox.settle(batch)
+        assert outbox.n_refused == expected
+    outbox.close()
+    assert (waiting(path), set_aside(path)) == ([], [])
 
 
 def test_a_process_that_dies_between_refusing_and_settling_does_not_deliver_the_refused_row(path: Path) -> None:
@@ -182,71 +156,3 @@ def test_whatever_happens_no_key_is_forgotten_and_the_last_value_is_delivered_la
     held |= {entry.key: entry.row["value"] for entry in outbox.peek(1000)}
     outbox.close()
     assert delivered | held == newest
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"question,gold\n", "is no journal of a delivery"),
-        (b'{"krag_run": 1}\n', "whose first row says how the delivery was made"),
-    ],
-)
-def test_a_file_of_something_else_is_refused_and_left_as_it_is(path: Path, content: bytes, says: str) -> None:
-    path.write_bytes(content)
-    with pytest.raises(InvalidInputError, match=says):
-        Outbox(path, "letters")
-    assert path.read_bytes() == content
-
-
-def test_an_outbox_of_other_things_is_refused(path: Path) -> None:
-    filled(path, "a=1").close()
-    with pytest.raises(InvalidInputError, match=r"letters.outbox:1: is the outbox of 'letters', and not of 'parcels'"):
-        Outbox(path, "parcels")
-
-
-def test_a_row_that_was_changed_is_refused(path: Path) -> None:
-    content = abandon(filled(path, "a=1", "b=2"))
-    path.write_bytes(content.replace(b'"text": "1"', b'"text": "7"'))
-    with pytest.raises(InvalidInputError, match=r"outbox:2: the checksum of the row is wrong"):
-        Outbox(path, "letters")
-
-
-def test_one_process_writes_to_an_outbox_at_a_time(path: Path) -> None:
-    outbox = filled(path, "a=1")
-    with pytest.raises(InvalidInputError, match="another delivery is writing to it"):
-        Outbox(path, "letters")
-    outbox.close()
-    outbox.close()
-    with pytest.raises(InvalidInputError, match="is closed"):
-        outbox.put("b", {})
-    assert outbox.peek(1) == []
-    assert waiting(path) == ["a=1"]
-
-
-def put_and_tell(outbox: Outbox, answers: Any) -> None:
-    try:
-        outbox.put("b", {})
-    except InvalidInputError as error:
-        answers.put(str(error))
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="NOT TESTED: nothing is forked here.")
-def test_a_copy_of_the_process_cannot_write_to_its_outbox(path: Path) -> None:
-    outbox, context = filled(path, "a=1"), multiprocessing.get_context("fork")
-    answers = context.Queue()
-    child = context.Process(target=put_and_tell, args=(outbox, answers))
-    child.start()
-    assert "was opened by another process" in answers.get(timeout=60)
-    child.join(60)
-    assert texts(outbox) == ["a=1"]
-    outbox.close()
-
-
-def test_reasons_hold_no_keys(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LANGFUSE_SECRET_KEY", "canary-without-a-known-form")
-    outbox = filled(path, "a=1")
-    outbox.refuse(outbox.peek(1)[0], "no user canary-without-a-known-form, Authorization: Basic cGstbGY6c2stbGY=")
-    outbox.settle(outbox.peek(1))
-    assert [reason for _, reason in outbox.refused()] == ["no user [key], Authorization: [key] [key]"]
-    outbox.close()
-    assert b"canary" not in path.read_bytes()

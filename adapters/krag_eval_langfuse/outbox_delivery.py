@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 import weakref
 from collections.abc import Sequence
@@ -31,7 +32,7 @@ class OutboxDelivery:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._office = PostOffice.join(path)
-        self._leave = weakref.finalize(self, self._office.leave)
+        self._leave = weakref.finalize(self, _leave, self._office)
         self._leave.atexit = False
 
     @property
@@ -82,3 +83,8 @@ class OutboxDelivery:
     def describe_waiting(self) -> str:
         """How many scores wait, why, and what to do."""
         return self._office.describe_waiting()
+
+
+def _leave(office: PostOffice) -> None:
+    """On a thread of its own: what collects garbage may hold any of the locks that are needed."""
+    threading.Thread(target=office.leave, name="krag-eval-langfuse-leave", daemon=True).start()

@@ -18,7 +18,7 @@ from krag_eval_langfuse.retrying import Waits
 _LOG = logging.getLogger("krag_eval.langfuse")
 OF = "scores for Langfuse"
 AT_EXIT_SECONDS = 5.0
-_LOCK = threading.RLock()  # a handler may be collected as garbage while its own thread holds it
+_LOCK = threading.RLock()
 _OFFICES: dict[Path, PostOffice] = {}
 
 

@@ -89,17 +89,17 @@ def _handler_of(server: FaultyLangfuse) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             fault = server.fault(self.path)
-            if fault is None or fault.is_processed:
-                status, answer = server.respond("POST", self.path, {}, body)
-            if fault is not None:
-                if fault.kills is not None:
-                    os.kill(fault.kills, signal.SIGKILL)
-                if fault.kills is not None or not fault.status:
-                    return  # without a word
-                status, answer = fault.status, fault.body
-            payload = json.dumps(answer).encode()
-            self.send_response(status)
-            for name, value in fault.headers if fault is not None else ():
+            if fault is None:
+                fault = Fault(*server.respond("POST", self.path, {}, body))
+            elif fault.is_processed:
+                server.respond("POST", self.path, {}, body)
+            if fault.kills is not None:
+                os.kill(fault.kills, signal.SIGKILL)
+            if not fault.status:
+                return  # without a word
+            payload = json.dumps(fault.body).encode()
+            self.send_response(fault.status)
+            for name, value in fault.headers:
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(payload)))
             self.end_headers()

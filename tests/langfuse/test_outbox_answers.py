@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import gc
 import json
 import logging
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 from langfuse import Langfuse
 
 from krag_eval import InvalidInputError, KragEvalWarning
-from krag_eval_langfuse import LangfuseDeliveryError, LangfuseScoreHandler, resend_outbox
+from krag_eval_langfuse import LangfuseDeliveryError, LangfuseScoreHandler, post_office, resend_outbox
 from krag_eval_langfuse.retrying import Waits
 from tests.langfuse.conftest import MakeClient
 from tests.langfuse.faulty_server import BUSY, Fault, FaultyLangfuse
@@ -57,7 +59,7 @@ def refuse_bad(server: FaultyLangfuse, bad: set[str], *, whole: bool) -> None:
         server.scores[:] = before if whole else [*before, *(score for score in came if score not in wrong)]
         if whole:
             return 400, {"message": "unknown trace"}
-        errors = [{"message": "unknown trace"} for _ in wrong]
+        errors: list[dict[str, Any]] = [{"message": "unknown trace"} for _ in wrong]
         if path == "/api/public/ingestion":
             events = json.loads(body)["batch"]
             errors = [
@@ -118,6 +120,15 @@ def test_wire_a_client_that_is_shut_out_loses_nothing(
     server.choose = lambda number: None
     assert resend_outbox(path, client).sent == N_SCORES
     assert len(server.stored) == N_SCORES
+
+
+def test_wire_an_error_500_that_passes_sets_nothing_aside(server: FaultyLangfuse, client: Langfuse, path: Path) -> None:
+    server.choose = lambda number: Fault(500, {"message": "Internal"}) if number < 4 else None
+    handler = handler_of(client, path)
+    assert_complete(run(handler))
+    assert handler.flush(60)
+    assert (handler.sent, handler.failed, len(server.stored)) == (N_SCORES, 0, N_SCORES)
+    handler.close()
 
 
 def test_wire_a_score_that_the_server_cannot_digest_does_not_hold_up_the_others(
@@ -185,7 +196,10 @@ def test_wire_handlers_of_one_process_share_a_file_and_a_forgotten_one_still_del
     with pytest.raises(InvalidInputError, match="with another public key"):
         handler_of(make_client(), path)
     handler.close()
-    resend_outbox(path, client)  # it is free
+    gc.collect()
+    while any(office.outbox.path == path for office in tuple(post_office._OFFICES.values())):
+        time.sleep(0.01)
+    assert resend_outbox(path, client).ok  # it is free
 
 
 def test_wire_environment_and_time_stay_what_they_were(
