@@ -195,8 +195,7 @@ def measure(way: str, n_retrievals: int, block: int, seconds: float) -> Measured
         measured.added.append((float(scored[0] - without[0]), float(scored[1] - without[1])))
         handler.flush()
         measured.memory.append(megabytes())
-    counters = handler.counters
-    wanted = expected(range(len(measured.added) * block))
+    counters, wanted = handler.counters, expected(range(len(measured.added) * block))
     check_equal(f"counters of {way}", {name: getattr(counters, name) for name in wanted}, wanted)
     became = counters.scored + counters.no_gold + counters.unreadable + counters.dropped
     check_equal(f"sum of the counters of {way}", became, counters.seen)
