@@ -81,6 +81,7 @@ _WORDS = {
     "which match_method=": "which --match ",
     "missing='empty'": "--missing empty",
     "with force=True": "with --force",
+    "with `allow_repeated_ids=True`": "with --allow-repeated-ids",
     "Give a model as `llm`, or questions as `evalset`.": "Name a model with --llm, or give questions with --evalset.",
     "Give `corpus`, or an `evalset`.": "Give them with --corpus, or questions with --evalset.",
     "or give a `format` of": "or give a `--format` of",

@@ -102,20 +102,24 @@ def score_logs(
     )
     with warnings.catch_warnings(record=True) as caught, Bars() as bars:
         warnings.simplefilter("always", KragEvalWarning)
-        result = score(
-            logs,
-            out,
-            gold=gold,
-            kmax=kmax,
-            k=parse_cut_offs(k),
-            metrics=parse_names(metrics),
-            workers=workers if workers is not None else _n_cores(),
-            intervals=intervals,
-            allow_repeated_ids=allow_repeated_ids,
-            force=force,
-            progress=bars.show,
-            **settings,
-        )
+        try:
+            result = score(
+                logs,
+                out,
+                gold=gold,
+                kmax=kmax,
+                k=parse_cut_offs(k),
+                metrics=parse_names(metrics),
+                workers=workers if workers is not None else _n_cores(),
+                intervals=intervals,
+                allow_repeated_ids=allow_repeated_ids,
+                force=force,
+                progress=bars.show,
+                **settings,
+            )
+        except KeyboardInterrupt:
+            notes().print(f"Stopped. What was scored stands in {out}.parts: run the same again to go on.", markup=False)
+            raise typer.Exit(130) from None
     for warning in caught:
         notes().print(str(warning.message), markup=False)
     for side, count in result.unmatchable.items():

@@ -2,7 +2,7 @@
 
 from krag_eval.errors import needing
 
-with needing("`ColumnarScorer`", "pyarrow", "arrow"):
+with needing("ColumnarScorer", "pyarrow", "arrow"):
     import pyarrow as pa  # noqa: F401 - whether it is there
 
 from krag_eval.columnar.scorer import ColumnarScorer

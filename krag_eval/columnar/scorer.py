@@ -103,8 +103,13 @@ class ColumnarScorer:
         """The fields of the documents that are read, no other has to be fetched; None where a metric may read all."""
         if any(isinstance(metric, BoundMetric) and metric.metric.reads_documents for metric in self._table.values()):
             return None
-        read = Fields.of(self._settings)
+        read = self.document_fields
         return {name for name in (read.id, read.text if self._needs_texts else None, *read.grades) if name}
+
+    @property
+    def document_fields(self) -> Fields:
+        """Which fields of the documents are their id, text and grade."""
+        return Fields.of(self._settings)
 
     def check_schema(self, schema: pa.Schema) -> None:
         """See whether batches of a schema can be scored.

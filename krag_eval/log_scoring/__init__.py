@@ -2,7 +2,7 @@
 
 from krag_eval.errors import needing
 
-with needing("`score_logs`", "pyarrow", "arrow"):
+with needing("score_logs", "pyarrow", "arrow"):
     import pyarrow as pa  # noqa: F401 - whether it is there
 
 from krag_eval.log_scoring.scoring import score_logs

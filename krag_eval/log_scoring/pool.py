@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from pickle import PicklingError
 from typing import TypeVar
@@ -45,12 +50,41 @@ def work_off(
     waiting, attempts = deque(items), Counter[Item]()
     while waiting:
         running: dict[Future[object], Item] = {}
-        with ProcessPoolExecutor(min(n_processes, len(waiting)), mp_context=get_context("spawn")) as pool:
+        with _pool(min(n_processes, len(waiting))) as pool:
             try:
                 yield from _submit_all(pool, work, waiting, running, attempts, 2 * n_processes)
             except BrokenProcessPool as error:
                 _count_lost(running.values(), attempts, name_of, error)
                 waiting.extendleft(running.values())
+
+
+@contextmanager
+def _pool(n_processes: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end at once when this one is interrupted or killed: no work of theirs is half done."""
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    try:
+        with ProcessPoolExecutor(n_processes, context, initializer=_follow, initargs=(theirs,)) as pool:
+            try:
+                yield pool
+            except (KeyboardInterrupt, SystemExit, GeneratorExit):
+                ours.close()
+                raise
+    finally:
+        ours.close()
+        theirs.close()
+
+
+def _follow(parent: Connection) -> None:
+    """End with the process that started this one, and leave an interruption to that."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def wait_for_end() -> None:
+        with suppress(EOFError, OSError):
+            parent.recv_bytes()
+        os._exit(1)
+
+    threading.Thread(target=wait_for_end, daemon=True).start()
 
 
 def _submit_all(

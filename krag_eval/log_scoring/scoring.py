@@ -83,8 +83,8 @@ def score_logs(
     """
     hook, n_workers, target = hook_for(progress), check_count("workers", workers), _check_target(out, force)
     scorer = ColumnarScorer(k, metrics=metrics, allow_repeated_ids=allow_repeated_ids, **settings)
-    parts, files = Path(f"{target}.parts"), find_files(logs)
-    long_form = _long_form(files, gold, kmax, k)
+    parts, files = Path(f"{target}.parts"), find_files(logs, may_be_remote=gold is None)
+    long_form = _long_form(files, gold, kmax, k, scorer)
     fingerprints = [_fingerprint(path, target) for path in (*files, *(long_form.gold if long_form else ()))]
     groups = [] if long_form is not None else _survey(files, scorer)
     with _journal(parts, scorer, fingerprints, long_form) as journal:
@@ -121,12 +121,13 @@ def _check_target(out: object, force: bool) -> Path:
         raise InvalidInputError(f"`out` must be the path of a file on this machine, got {out!r:.60}.")
     target = Path(out)
     if target.exists() and not (force and target.is_file()):
-        what = "is there already. Give another path, or `force=True` to replace it"
+        what = "is there already. Give another path, or replace it with force=True"
         raise InvalidInputError(f"{target}: {what if target.is_file() else 'is no file. Give the path of one'}.")
     return target
 
 
-def _long_form(logs: Sequence[str], gold: object, kmax: object, k: object) -> LongForm | None:
+def _long_form(logs: Sequence[str], gold: object, kmax: object, k: object, scorer: ColumnarScorer) -> LongForm | None:
+    """How long logs are joined to their gold; it is seen before anything is joined whether that can be scored."""
     if gold is None:
         if kmax is not None:
             raise InvalidInputError("`kmax` cuts logs in long form. Give their `gold` too, or leave `kmax` out.")
@@ -136,7 +137,13 @@ def _long_form(logs: Sequence[str], gold: object, kmax: object, k: object) -> Lo
         if not all(isinstance(one, int) for one in cut_offs):
             raise InvalidInputError(f"With k={k!r:.60} the largest rank is not known. Give `kmax`, such as kmax=100.")
         kmax = max(one for one in cut_offs if isinstance(one, int))
-    return LongForm(logs, find_files(gold), check_count("kmax", kmax))
+    long_form = LongForm(logs, find_files(gold, may_be_remote=False), check_count("kmax", kmax), scorer.document_fields)
+    joined = long_form.columns().joined
+    try:
+        scorer.check_schema(joined)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{logs[0]}, joined to {long_form.gold[0]}: {error}") from None
+    return long_form
 
 
 def _joined(long_form: LongForm, parts: Path, journal: KeyedJournal) -> Path:

@@ -42,15 +42,16 @@ class RowGroup:
         return f"{self.path}: row group {self.number}"
 
 
-def find_files(patterns: object) -> list[str]:
+def find_files(patterns: object, *, may_be_remote: bool = True) -> list[str]:
     """The files that the patterns name, in order, each once.
 
     Args:
         patterns: A path, an address that Arrow can open (`s3://`, `gs://`, `file://`), or several. `*`, `?` and `[..]`
             stand for characters of a name, `**` for folders of a path; a folder stands for all `*.parquet` below it.
+        may_be_remote: Whether an address may be given.
 
     Raises:
-        InvalidInputError: A pattern names no file.
+        InvalidInputError: A pattern names no file, or is an address where none may be given.
     """
     given = [patterns] if isinstance(patterns, (str, os.PathLike)) else patterns
     if not isinstance(given, Sequence) or not given or not all(isinstance(p, (str, os.PathLike)) for p in given):
@@ -60,6 +61,11 @@ def find_files(patterns: object) -> list[str]:
         )
     found: dict[str, None] = {}
     for pattern in map(os.fspath, given):
+        if "://" in pattern and not may_be_remote:
+            raise InvalidInputError(
+                f"{pattern}: logs in long form are joined on this machine. Fetch the files first, or join them where "
+                "they are, with Spark: krag_eval_spark.from_long."
+            )
         files = _find_remote(pattern) if "://" in pattern else _find_local(pattern)
         if not files:
             raise InvalidInputError(

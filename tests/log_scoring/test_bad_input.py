@@ -101,7 +101,7 @@ def test_empty_row_groups_and_files_are_passed_over_unless_there_is_nothing_else
 def test_nothing_is_written_over_unless_asked_for(tmp_path: Path) -> None:
     logs, out = write_rows(tmp_path / "logs.parquet", [row("q")], SCHEMA), tmp_path / "out.parquet"
     out.write_text("mine")
-    assert refusal(logs, out) == f"{out}: is there already. Give another path, or `force=True` to replace it."
+    assert refusal(logs, out) == f"{out}: is there already. Give another path, or replace it with force=True."
     assert out.read_text() == "mine"
     assert refusal(logs, logs, force=True).startswith(f"{logs}: is also what would be written.")
     assert score_logs(logs, out, force=True, **HOW).n_queries == 1

@@ -63,7 +63,7 @@ def test_what_is_written_says_how_it_was_scored_and_its_pages_have_checksums(tmp
 
 def test_patterns_folders_and_addresses_name_the_same_files(tmp_path: Path) -> None:
     write_logs(tmp_path / "logs")
-    named = [
+    named: list[Any] = [
         f"{tmp_path}/logs/*.parquet",
         tmp_path / "logs",
         f"file://{tmp_path}/logs",
