@@ -99,7 +99,7 @@ def ask(spark: Any, folder: Path, answers: Path) -> dict[str, Any]:
     pq.write_table(in_order(score(queries, K, match_method="id").toArrow()), answers / "rows.parquet")
     found = {
         "result": bits(aggregate(queries, K, match_method="id", intervals=True)),
-        "cut otherwise": bits(aggregate(queries.repartition(7), K, match_method="id", intervals=True)),
+        "cut otherwise": bits(aggregate(queries.repartition(19), K, match_method="id", intervals=True)),
         "texts": bits(aggregate(texts, intervals=True, **TEXTS)),
         "joined": joined(spark),
         "refused": {name: refusal(call) for name, call in refused(spark, queries).items()},
