@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from docs import make_concepts
-from docs.site.hooks import in_steps_of_four
+from docs.site.hooks import fence_doctests, in_steps_of_four
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 CONFIG = (DOCS / "site" / "mkdocs.yml").read_text(encoding="utf-8")
-TOP_LEVEL = ("README.md", "README.ko.md", "CONTRIBUTING.md", "CHANGELOG.md")
+TOP_LEVEL = ("README.md", "README.ko.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 PACKAGES = [ROOT / "krag_eval", *sorted(path.parent for path in (ROOT / "adapters").glob("*/__init__.py"))]
 
 
@@ -73,3 +73,15 @@ def test_the_pictures_of_the_concepts_show_the_example_of_their_page() -> None:
 )
 def test_what_belongs_to_an_item_is_indented_by_four_spaces_a_level(written: str, read: str) -> None:
     assert in_steps_of_four(written) == read
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (["a", "", ">>> 1", "1", "", "b"], ["a", "", "```pycon", ">>> 1", "1", "```", "", "b"]),
+        ([">>> 1", "1"], ["```pycon", ">>> 1", "1", "```"]),
+        (["```", ">>> 1", "```"], ["```", ">>> 1", "```"]),
+    ],
+)
+def test_a_doctest_is_code_and_no_quotation(written: list[str], read: list[str]) -> None:
+    assert fence_doctests(written) == read

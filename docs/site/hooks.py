@@ -1,18 +1,25 @@
-"""Brings the pages of the top level into the site, and points their links at where they stand there."""
+"""What the site needs beside mkdocs: the pages of the top level, lists as GitHub reads them, doctests as code."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+from markdown import Extension, Markdown  # type: ignore[import-untyped]
+from markdown.preprocessors import Preprocessor  # type: ignore[import-untyped]
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-TOP_LEVEL = ("README.md", "README.ko.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE")
+TOP_LEVEL = ("README.md", "README.ko.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "LICENSE")
 _ITEM = re.compile(r"( *)(?:[*-]|\d+\.) ")
+
+
+def on_config(config: MkDocsConfig) -> None:
+    """Has doctests shown as code, in docstrings too."""
+    config.markdown_extensions.append(Doctests())
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -56,3 +63,33 @@ def in_steps_of_four(markdown: str) -> str:
         elif not fence and (item := _ITEM.match(line)):
             levels.append(item.end())
     return "\n".join(lines)
+
+
+class Doctests(Extension):  # type: ignore[misc]
+    """Fences doctests, which Markdown takes for quotations in quotations."""
+
+    def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 - the name is Markdown's
+        """Comes before what reads fences (25)."""
+        md.preprocessors.register(_Fencing(md), "doctests", 40)
+
+
+class _Fencing(Preprocessor):  # type: ignore[misc]
+    def run(self, lines: list[str]) -> list[str]:
+        return fence_doctests(lines)
+
+
+def fence_doctests(lines: list[str]) -> list[str]:
+    """Puts a fence around each run of lines that begins with `>>>`, up to an empty line, outside of other fences."""
+    fenced: list[str] = []
+    is_code = is_doctest = False
+    for line in [*lines, ""]:
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        if not is_code and not is_doctest and line.startswith(">>> "):
+            is_doctest = True
+            fenced.append("```pycon")
+        elif is_doctest and not line.strip():
+            is_doctest = False
+            fenced.append("```")
+        fenced.append(line)
+    return fenced[:-1]
