@@ -19,12 +19,12 @@ from krag_eval.files import write_atomically
 from krag_eval.settings import ScoringSettings
 from krag_eval.thresholds import USUAL_THRESHOLDS
 
-_OUTER_COMMA = re.compile(r",(?![^()]*\))")  # not those between parentheses, as in rbp(p=0.5)
+_NAMES = re.compile(r"(?:\([^()]*\)|[^,])+")  # a comma between parentheses, as in f(a=1,b=2), ends no name
 
 
 def parse_names(text: str | None) -> list[str] | None:
     """`recall,ndcg` as a list; None stays None."""
-    return None if text is None else [name.strip() for name in _OUTER_COMMA.split(text) if name.strip()]
+    return None if text is None else [name.strip() for name in _NAMES.findall(text) if name.strip()]
 
 
 def parse_cut_offs(text: str) -> list[int | str | None]:

@@ -43,7 +43,9 @@ class Check:
 
 
 # A key or an end of its interval, a sign, a number.
-_REQUIREMENT = re.compile(r"(?:(lower|upper)\((.+)\)|(.+?))\s*(>=|<=|>|<)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)")
+_REQUIREMENT = re.compile(
+    r"(?:(lower|upper)\((.+)\)|([^<>]*[^<>\s]))\s*(>=|<=|>|<)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)"
+)
 
 
 @dataclass(frozen=True, slots=True)

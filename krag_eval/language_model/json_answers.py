@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 _THOUGHTS = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL)
-_FENCE = re.compile(r"```[A-Za-z0-9_-]*[ \t]*\r?\n?(.*?)```", re.DOTALL)
-_STRING_OR_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\Z))|,(?=\s*[}\]])', re.DOTALL)
+_FENCE = re.compile(r"```[A-Za-z0-9_-]*+[ \t]*+\r?+\n?+(.*?)```", re.DOTALL)
+_STRING_OR_COMMA = re.compile(r'("(?:[^"\\]|\\.?)*+(?:"|\Z))|,(?=\s*[}\]])', re.DOTALL)
 _MOST_STARTS = 64
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,10 @@ _EMPTY_IS_NONE = (
     ("retrieved",),
     ("retrieved_contexts", "retrieved_context_ids"),
 )
+
+# What a spreadsheet takes for a formula, in the East also in its wide form; also with a guard of ours before it.
+_FORMULA = re.compile(r"'*(?:[\t\r\n]|[\s\x00-\x1f\u200b-\u200f\u2060-\u2069\ufeff]*[=+\-@＝＋－＠])")
+_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 
 
 def read_names(path: str | os.PathLike[str], delimiter: str | None = None) -> list[str]:
@@ -55,7 +60,11 @@ def read_rows(path: str | os.PathLike[str], delimiter: str | None = None) -> Ite
                 f"{place}: has {len(record)} cells where the header names {len(names)} columns. "
                 "Put cells with separators or line ends in double quotes."
             )
-        row = {name: read_cell(name, cell, place) for name, cell in zip(names, record, strict=True) if cell.strip()}
+        row = {
+            name: read_cell(name, unguarded(cell), place)
+            for name, cell in zip(names, record, strict=True)
+            if cell.strip()
+        }
         for group in empty:
             if group and not any(name in row for name in group):
                 row[group[0]] = []
@@ -163,6 +172,20 @@ def table(names: Sequence[str], rows: Iterable[Mapping[str, str]], delimiter: st
         yield buffer.getvalue().removesuffix("\r\n") + "\n"
         buffer.seek(0)
         buffer.truncate()
+
+
+def guarded(cell: str) -> str:
+    """The text, with a `'` in front where a spreadsheet would take it for a formula; `unguarded` takes it off.
+
+    >>> guarded("=1+1"), guarded("-5"), guarded("a=b"), unguarded(guarded("'=1"))
+    ("'=1+1", '-5', 'a=b', "'=1")
+    """
+    return f"'{cell}" if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell) else cell
+
+
+def unguarded(cell: str) -> str:
+    """The text without the `'` that stands before what a spreadsheet would take for a formula."""
+    return cell[1:] if cell.startswith("'") and guarded(cell[1:]) == cell else cell
 
 
 def cell_of(value: object, what: str) -> str:

@@ -151,7 +151,11 @@ def _table(rows: list[dict[str, Any]], writing: Writing, delimiter: str) -> Iter
             elif name in further and not isinstance(value, str) and value is not None:
                 writing.lost[f"`{name}` that is no text (it is read back as text)"] += 1
     cell_rows = (
-        {name: cells.cell_of(value, f"`{name}` of {_name(row)}") for name, value in row.items() if value is not None}
+        {
+            name: cells.guarded(cells.cell_of(value, f"`{name}` of {_name(row)}"))
+            for name, value in row.items()
+            if value is not None
+        }
         for row in rows
     )
     return cells.table(names, cell_rows, delimiter)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', Arial, sans-serif"
 _XLINK = "{http://www.w3.org/1999/xlink}href"
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
-_SHORTHAND = re.compile(r"(?:(?P<weight>bold|\d{3}) )?(?P<size>[\d.]+px)")
+_SHORTHAND = re.compile(r"(?:(?P<weight>bold|\d{3}) )?(?<![\d.])(?P<size>[\d.]++px)")
 _DROPPED = {"metadata", "style", "title", "desc"}
 
 
