@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from pathlib import Path
 from typing import Any
 
@@ -85,14 +86,20 @@ COMMANDS = [
     "report set.jsonl run.jsonl --out report.md",
     "report set.jsonl run.jsonl --out report.csv",
     "compare set.jsonl run.jsonl run.jsonl --json compared.json",
-    "bench --evalset set.jsonl --retriever leaky:search --answer leaky:answer --output bench.json",
-    "bench --evalset set.jsonl --retriever leaky:search --llm leaky:Model --output judged.json",
+    "bench --evalset set.jsonl --retriever leaky:search --answer leaky:answer --output bench.md --journals kept",
+    "bench --evalset set.jsonl --retriever leaky:search --llm leaky:Model --output judged.md --journals judged",
 ]
 
 
 def test_no_command_prints_or_writes_one(
-    command: Runner, module: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    command: Runner,
+    module: dict[str, Any],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("krag_eval.runner.asking.LONGEST_WAIT", 0)
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)  # before a model is asked again
     assert leaks(module["MESSAGE"]) == ["environment", "header", "userinfo", "query"]
     failed = []
     with caplog.at_level(logging.DEBUG):
@@ -102,7 +109,7 @@ def test_no_command_prints_or_writes_one(
             failed += [line] if outcome.code not in (0, 1, 2) else []
     assert failed == []
     written = {path.name for path in tmp_path.iterdir()}
-    assert {"run.jsonl", "rows.jsonl", "scores.json", "report.html", "report.csv", "bench.json"} <= written
+    assert {"run.jsonl", "rows.jsonl", "scores.json", "report.html", "report.csv", "bench.md"} <= written
     assert files_with_leaks(tmp_path) == {}
     assert leaks(caplog.text) == []
     assert "401 from https://search.example/v1" in (tmp_path / "run.jsonl").read_text(encoding="utf-8")
