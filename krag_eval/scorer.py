@@ -18,7 +18,6 @@ from krag_eval.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.supply import Supply
 from krag_eval.token_budgets import ranks_within
 
-
 # Of so many retrievals that raised it is kept what they said; of the others it is kept which they were.
 MOST_MESSAGES = 1000
 
