@@ -33,6 +33,8 @@ READY := $(VENV)/.ready
 PEERS_READY := $(PEERS_VENV)/.ready
 MATRIX_READY := $(MATRIX:%=.venv-matrix-%/.ready)
 ENGINES_READY := $(ENGINES:%=.venv-%/.ready)
+FUZZ_READY := .venv-fuzz/.ready
+FUZZ_SECONDS ?= 60
 PIP_INSTALL := -m pip install -qq --no-input --disable-pip-version-check
 EDITABLE := $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 NEW_PYTHON := import sys; sys.exit(sys.version_info < (3, 11))
@@ -81,12 +83,12 @@ $(PEERS_READY): $(PEERS_VENV)/.locked pyproject.toml
 	@$(PEERS_VENV)/bin/python $(EDITABLE)
 	@touch $@
 
-$(MATRIX:%=.venv-matrix-%/.locked) $(ENGINES:%=.venv-%/.locked): .venv-%/.locked: requirements/%.txt
+$(MATRIX:%=.venv-matrix-%/.locked) $(ENGINES:%=.venv-%/.locked) .venv-fuzz/.locked: .venv-%/.locked: requirements/%.txt
 	@$(call new-venv,$(@D))
 	@$(@D)/bin/python $(PIP_INSTALL) --require-hashes -r $<
 	@touch $@
 
-$(MATRIX_READY) $(ENGINES_READY): .venv-%/.ready: .venv-%/.locked pyproject.toml
+$(MATRIX_READY) $(ENGINES_READY) $(FUZZ_READY): .venv-%/.ready: .venv-%/.locked pyproject.toml
 	@$(@D)/bin/python $(EDITABLE)
 	@touch $@
 
@@ -191,9 +193,23 @@ test-spark: .venv-spark/.ready ## Run the Spark adapter's tests with the real en
 test-ray: .venv-ray/.ready ## Run the Ray adapter's tests with the real engine.
 	@.venv-ray/bin/python -m pytest tests/ray -p no:cacheprovider $(PYTEST_ARGS)
 
+.PHONY: setup-fuzz
+setup-fuzz: $(FUZZ_READY) ## Set up .venv-fuzz: a fuzzer.
+
+.PHONY: fuzz
+fuzz: $(FUZZ_READY) ## Fuzz the readers, and the tokenizers and matchers (FUZZ_SECONDS=60 each).
+	@for target in readers texts; do \
+		echo "== $$target, $(FUZZ_SECONDS) s"; \
+		.venv-fuzz/bin/python tests/fuzz/run.py $$target $(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1; \
+	done
+
 .PHONY: test-peers
 test-peers: $(PEERS_READY) ## Ask the other programs for the numbers in docs/differences.md that only they can give.
 	@$(PEERS_VENV)/bin/python -m pytest tests/peers -p no:cacheprovider $(PYTEST_ARGS)
+
+.PHONY: mutants
+mutants: $(READY) ## Make each mistake of tests/mutants/lists in a copy, and see its test fail (RUN_ARGS=matching for some).
+	@$(RUN)/python -m tests.mutants.run $(RUN_ARGS)
 
 .PHONY: bench
 bench: $(PEERS_READY) ## Run the benchmarks against other people's tools (RUN_ARGS=... is passed on).
@@ -206,6 +222,10 @@ bench-smoke: $(PEERS_READY) ## Run every benchmark once at a tiny size.
 .PHONY: screenshots
 screenshots: $(READY) ## Take the pictures of the report in docs/img (needs chromium).
 	@$(RUN)/python docs/make_screenshots.py
+
+.PHONY: docs
+docs: $(READY) ## Build the documentation as a site, in build/site.
+	@NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --quiet --strict --config-file docs/site/mkdocs.yml
 
 .PHONY: build
 build: $(READY) ## Build the sdist, and the wheel from the sdist, into dist/.
@@ -227,6 +247,7 @@ lock: $(READY) ## Write the locks anew from pyproject.toml and requirements/*.in
 	@for name in $(ENGINES); do \
 		$(LOCK) --extra $$name --extra stats pyproject.toml requirements/$$name.in -o requirements/$$name.txt; \
 	done
+	@$(LOCK) -c requirements/dev.txt --extra arrow pyproject.toml requirements/fuzz.in -o requirements/fuzz.txt
 	@if grep -nE '://|find-links|index-url' requirements/*.txt; then echo 'A lock names an address.' >&2; exit 1; fi
 
 .PHONY: clean

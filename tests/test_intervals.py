@@ -81,6 +81,17 @@ def test_micro_values_resample_whole_queries_with_their_counts() -> None:
         assert ends(INTERVALS, key) == pytest.approx(quantiles, abs=0.015)
 
 
+def test_a_chunk_that_holds_two_gold_documents_counts_twice_for_recall_and_once_for_precision() -> None:
+    gold = [["alpha beta", "gamma delta"], ["one"]] * 20
+    retrieved = [["alpha beta gamma delta"], ["two", "three"]] * 20
+    result = evaluate(gold, retrieved, None, match_method="containment")
+    assert (result["micro_recall"], result["micro_precision"]) == (2 / 3, 1 / 3)
+    intervals = intervals_of(result)
+    for key in ("micro_recall", "micro_precision"):
+        low, high = ends(intervals, key)
+        assert low < (result[key] or 0) < high
+
+
 def test_few_queries_have_wide_intervals_and_equal_ones_no_point() -> None:
     half = evaluate_ids([["a", "b"]] * 10, [["a"]] * 10, k=1)
     share = 1 - 0.025**0.1

@@ -190,12 +190,14 @@ def test_under_a_cascade_repeats_of_id_or_text_each_earn_once() -> None:
         {"id": "d1", "text": "other"},
         {"id": "d9", "text": "Two"},
         {"text": "two "},
+        {"text": "one"},  # no id either, which makes the two no repeats of each other
     ]
-    result = evaluate(gold, [ranking], 4, match_method=["id", "text"])
+    result = evaluate(gold, [ranking], 5, match_method=["id", "text"])
     shown = result.explain(0)
-    assert [rank.repeat_of for rank in shown.ranks] == [None, 1, None, 3]
-    assert [[(m.gold, m.method) for m in rank.matches] for rank in shown.ranks[::2]] == [[(0, "id")], [(1, "text")]]
-    assert (result["recall@4"], result["precision@4"]) == (1, 2 / 4)
+    assert [rank.repeat_of for rank in shown.ranks] == [None, 1, None, 3, None]
+    matches = [[(m.gold, m.method) for m in rank.matches] for rank in shown.ranks[::2]]
+    assert matches == [[(0, "id")], [(1, "text")], [(0, "text"), (2, "text")]]
+    assert (result["recall@5"], result["precision@5"]) == (1, 3 / 5)
 
 
 LONG = 300_000

@@ -51,6 +51,11 @@ def test_credentials_are_taken_out_and_nothing_else(text: str, told: str) -> Non
     assert Redactor()(told) == told
 
 
+def test_of_keys_that_begin_alike_the_longer_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BACKUP_SERVICE_TOKEN", f"{CANARY}-two")
+    assert Redactor()(f"the client said {CANARY}-two") == "the client said [key]"
+
+
 @pytest.mark.parametrize("text", PLAIN)
 def test_a_text_without_credentials_stays_as_it_is(text: str) -> None:
     assert Redactor()(text) == text

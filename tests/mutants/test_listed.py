@@ -1,0 +1,41 @@
+"""The list of mutants fits the code and the tests of today; whether each is caught is what `make mutants` finds out."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.mutants.listed import ROOT, Mutant, read_mutants
+
+MUTANTS = read_mutants()
+ROOMS = {"aggregates", "comparison", "files", "judgments", "logs", "matching", "metrics", "showing", "statistics"}
+
+
+def names(mutant: Mutant) -> str:
+    return f"{mutant.file}: {mutant.means}"
+
+
+def functions_of(path: str) -> set[str]:
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_room_of_the_core_has_mutants_and_none_stands_twice() -> None:
+    assert {mutant.room for mutant in MUTANTS} == ROOMS
+    changes = [(mutant.file, mutant.code, mutant.becomes) for mutant in MUTANTS]
+    assert len(changes) == len(set(changes))
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=names)
+def test_a_mutant_can_still_be_made_and_is_other_code_that_python_reads(mutant: Mutant) -> None:
+    right = (ROOT / mutant.file).read_text(encoding="utf-8")
+    wrong = mutant.applied_to(right)
+    assert wrong is not None, f"{mutant.code!r} stands {right.count(mutant.code)} times in {mutant.file}, not once"
+    assert ast.dump(ast.parse(wrong)) != ast.dump(ast.parse(right))
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=names)
+def test_the_test_that_catches_a_mutant_exists(mutant: Mutant) -> None:
+    path, _, name = mutant.caught_by.partition("::")
+    assert name.partition("[")[0] in functions_of(path)
