@@ -53,11 +53,14 @@ def write_whole(batches: Iterable[Any], schema: pa.Schema, target: Path, rows_in
     try:
         with pq.ParquetWriter(temporary, schema, compression="zstd", write_page_checksum=True) as writer:
             waiting: list[Any] = []
+            n_rows = n_bytes = 0
             for batch in batches:
                 waiting.append(pa.record_batch(batch.columns, schema=schema))
-                if sum(map(len, waiting)) >= rows_in_group or sum(one.nbytes for one in waiting) >= _BYTES_AT_ONCE:
+                n_rows, n_bytes = n_rows + len(batch), n_bytes + batch.nbytes
+                if n_rows >= rows_in_group or n_bytes >= _BYTES_AT_ONCE:
                     writer.write_table(pa.Table.from_batches(waiting))
                     waiting.clear()
+                    n_rows = n_bytes = 0
             if waiting:
                 writer.write_table(pa.Table.from_batches(waiting))
         with temporary.open("rb") as file:

@@ -50,23 +50,31 @@ def work_off(
     waiting, attempts = deque(items), Counter[Item]()
     while waiting:
         running: dict[Future[object], Item] = {}
-        with _pool(min(n_processes, len(waiting))) as pool:
+        with _pool(min(n_processes, len(waiting))) as (pool, started):
             try:
                 yield from _submit_all(pool, work, waiting, running, attempts, 2 * n_processes)
             except BrokenProcessPool as error:
+                if not started.poll():
+                    raise InvalidInputError(
+                        f"The processes of `workers={n_processes}` ended at once. A script that uses them must keep "
+                        'its own calls under `if __name__ == "__main__":`. Otherwise use workers=1.'
+                    ) from None
                 _count_lost(running.values(), attempts, name_of, error)
                 waiting.extendleft(running.values())
 
 
 @contextmanager
-def _pool(n_processes: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that end at once when this one is interrupted or killed: no work of theirs is half done."""
+def _pool(n_processes: int) -> Iterator[tuple[ProcessPoolExecutor, Connection]]:
+    """Processes that end at once when this one is interrupted or killed, and from whom something comes when they start.
+
+    None of their work is half done then: it leaves nothing behind, or all of it.
+    """
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     try:
         with ProcessPoolExecutor(n_processes, context, initializer=_follow, initargs=(theirs,)) as pool:
             try:
-                yield pool
+                yield pool, ours
             except (KeyboardInterrupt, SystemExit, GeneratorExit):
                 ours.close()
                 raise
@@ -78,6 +86,8 @@ def _pool(n_processes: int) -> Iterator[ProcessPoolExecutor]:
 def _follow(parent: Connection) -> None:
     """End with the process that started this one, and leave an interruption to that."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(OSError):
+        parent.send_bytes(b"started")
 
     def wait_for_end() -> None:
         with suppress(EOFError, OSError):
@@ -129,8 +139,7 @@ def _count_lost(
         if attempts[item] >= _GIVEN_UP_FROM:
             raise InvalidInputError(
                 f"{name_of(item)}: its process was killed {attempts[item]} times. The system does that when memory is "
-                "short: write smaller row groups, or use fewer workers. A script must keep its own calls under "
-                '`if __name__ == "__main__":`.'
+                "short: write smaller row groups, or use fewer workers."
             ) from error
 
 

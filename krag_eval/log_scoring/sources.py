@@ -68,8 +68,9 @@ def find_files(patterns: object, *, may_be_remote: bool = True) -> list[str]:
             )
         files = _find_remote(pattern) if "://" in pattern else _find_local(pattern)
         if not files:
+            what = "a folder without any '*.parquet'" if Path(pattern).is_dir() else "no such file"
             raise InvalidInputError(
-                f"{pattern}: no such file. Give the path of a Parquet file, a folder of these, or a pattern such as "
+                f"{pattern}: {what}. Give the path of a Parquet file, a folder of these, or a pattern such as "
                 "'logs/*.parquet'."
             )
         found |= dict.fromkeys(files)
@@ -88,11 +89,16 @@ def _find_local(pattern: str) -> list[str]:
 def _find_remote(pattern: str) -> list[str]:
     first = min((pattern.index(sign) for sign in _MAGIC if sign in pattern), default=len(pattern))
     root = pattern[:first].rpartition("/")[0] if first < len(pattern) else pattern
-    with errors_of(pattern):
+    try:
         system, folder = pa_fs.FileSystem.from_uri(root)
         if system.get_file_info(folder).type == pa_fs.FileType.File:
             return [pattern]
         files = [info.path for info in system.get_file_info(pa_fs.FileSelector(folder, recursive=True)) if info.is_file]
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InvalidInputError(
+            f"{pattern}: cannot be listed ({' '.join(str(error).split())[:200]}). Give an address that Arrow knows "
+            "(s3://, gs://, file://), and see whether it is there and may be read from here."
+        ) from error
     addresses = sorted(root + path.removeprefix(folder) for path in files)
     wanted = pattern if first < len(pattern) else f"{root.rstrip('/')}/*.parquet"
     return [address for address in addresses if fnmatchcase(address, wanted)]

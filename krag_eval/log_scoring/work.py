@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,8 @@ from krag_eval.matching.spans import Words
 STATE = b"krag_eval.state"
 SIGNATURE = b"krag_eval.signature"
 _QUERIES_AT_ONCE = 8192
+# A part is read once, by us: what others could want of it is not made.
+_WRITTEN: dict[str, Any] = {"compression": "lz4", "write_statistics": False, "write_page_checksum": True}
 
 
 def score_row_group(group: RowGroup, scorer: ColumnarScorer, target: str) -> None:
@@ -59,11 +62,10 @@ def _score(
     state, first = scorer.merge([]), 0
     hashes = [np.empty(0, dtype=np.uint64)]
     columns = columns_to_read(file, fields)
-    with pq.ParquetWriter(target, scorer.schema, compression="zstd", write_page_checksum=True) as writer:
+    with pq.ParquetWriter(target, scorer.schema, **_WRITTEN) as writer:
         try:
             for batch in file.iter_batches(_QUERIES_AT_ONCE, row_groups=[group.number], columns=columns):
-                scored, more = scorer.score_with_state(batch)
-                state.merge(more)
+                scored = scorer.score_into(state, batch)
                 hashes.append(hash_ids(scored.column(0)))
                 writer.write_batch(scored)
                 first += len(batch)

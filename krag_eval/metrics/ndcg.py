@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from krag_eval.columns import FloatArray
+from krag_eval.columns import FloatArray, IntArray
 from krag_eval.judgments import CutOff, Judgments, sum_by_query, within
 
 _LN2 = math.log(2)
@@ -41,16 +43,49 @@ def ndcg(judged: Judgments, k: CutOff = None, *, gain: str = "exponential", cut_
     Source: Järvelin & Kekäläinen (2002), ACM TOIS 20(4), doi:10.1145/582415.582418; exponential gain: Burges et al.
     (2005), ICML. Like trec_eval's `ndcg_cut` (which has linear gain), every rank is discounted by log2(rank + 1).
     """
+    best = _ideal_of(judged, gain)
+    inside = within(judged.gold_query, best.rank, k if cut_ideal else None)
+    ideal = sum_by_query(judged.gold_query, best.values * inside, len(judged))
+    # Between grades that differ in their last bits rounding can make another order the best one.
+    reached = np.minimum(judged.dcg(best.gains, best.discounts, k), ideal)
+    return np.asarray(reached / np.where(judged.is_defined, ideal, np.nan))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ideal:
+    """The ideal ranking of each query, whatever the cut-off.
+
+    Attributes:
+        gains: The gain of each gold document, in the order of the judgments.
+        discounts: The factor of each rank; place 0 is not used.
+        rank: The ranks of each query, from 1; query after query.
+        values: What each rank is worth there, in fixed point.
+    """
+
+    gains: FloatArray
+    discounts: FloatArray
+    rank: IntArray
+    values: IntArray
+
+
+# Every cut-off needs the same ideal ranking: it is made once, and forgotten with the judgments.
+_IDEALS: WeakKeyDictionary[Judgments, dict[str, _Ideal]] = WeakKeyDictionary()
+
+
+def _ideal_of(judged: Judgments, gain: str) -> _Ideal:
+    by_gain = _IDEALS.setdefault(judged, {})
+    if gain not in by_gain:
+        by_gain[gain] = _find_ideal(judged, gain)
+    return by_gain[gain]
+
+
+def _find_ideal(judged: Judgments, gain: str) -> _Ideal:
     gains = _relative_gains(judged, gain)
     discounts = _discounts(int(max(judged.n_retrieved.max(initial=0), judged.n_gold.max(initial=0))))
-    order = np.lexsort((-gains, judged.gold_query))
-    query = judged.gold_query[order]
+    query = judged.gold_query  # in ascending order
+    order = np.lexsort((-gains, query))
     rank = np.arange(1, len(query) + 1) - np.searchsorted(query, query, side="left")
-    values = judged.fixed_point(query, gains[order] * discounts[rank]) * within(query, rank, k if cut_ideal else None)
-    ideal = sum_by_query(query, values, len(judged))
-    # Between grades that differ in their last bits rounding can make another order the best one.
-    reached = np.minimum(judged.dcg(gains, discounts, k), ideal)
-    return np.asarray(reached / np.where(judged.is_defined, ideal, np.nan))
+    return _Ideal(gains, discounts, rank, judged.fixed_point(query, gains[order] * discounts[rank]))
 
 
 def _relative_gains(judged: Judgments, gain: str) -> FloatArray:

@@ -1,0 +1,128 @@
+"""Measure `score_logs` on Parquet files of its own: rates, memory of all processes, and that no bit changes.
+
+    python -m benchmarks.logs [--smoke] [--queries 200000]
+
+Exits with 1 where results differ or a limit is passed. A smoke run shows the numbers alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from benchmarks.data import passages
+from benchmarks.harness import HEADINGS, CheckError, Row, check_equal
+from benchmarks.logs_child import K, timed, write_logs
+from krag_eval import ColumnarScorer, evaluate
+
+SIZES = (200_000, 1_000_000, 4_000_000)
+MEMORY, SHARE = 600.0, 0.8
+"""Asked for: megabytes of all processes, and ROUGE-L's rate beside `evaluate`."""
+
+
+def scored(logs: Path, workers: int) -> dict[str, Any]:
+    """What `logs_child` says of a scoring in a process of its own, with the memory of it and its processes."""
+    command = [sys.executable, "-m", "benchmarks.logs_child", str(logs), str(workers)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        peak, is_over = [0.0], threading.Event()
+        sampler = threading.Thread(target=_sample, args=(process.pid, peak, is_over))
+        sampler.start()
+        out = process.communicate()[0]
+        is_over.set()
+        sampler.join()
+    outcome: dict[str, Any] = json.loads(out)
+    return outcome | {"mb": peak[0]}
+
+
+def _sample(pid: int, peak: list[float], is_over: threading.Event) -> None:
+    while not is_over.wait(0.2):
+        peak[0] = max(peak[0], sum(map(_megabytes, _family(pid))))
+
+
+def _family(pid: int) -> list[int]:
+    """A process and all that it started."""
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+        children = [int(one) for task in tasks for one in (task / "children").read_text().split()]
+    except OSError:
+        return []
+    return [pid, *(one for child in children for one in _family(child))]
+
+
+def _megabytes(pid: int) -> float:
+    """What a process has in memory, and its share of what it has with others."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:  # it ended
+        return 0.0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+def rows(n_queries: int) -> Iterator[Row]:
+    """The rows of one size."""
+    values = {}
+    for rows_in_group in (50_000, 1_000_000):
+        with tempfile.TemporaryDirectory() as folder:
+            logs = Path(folder) / "logs.parquet"
+            write_logs(logs, n_queries, rows_in_group)
+            for workers in (1, 2):
+                outcome = scored(logs, workers)
+                values[rows_in_group, workers] = outcome["values"]
+                work = f"{n_queries:,} queries, row groups of {rows_in_group:,}, workers={workers}"
+                rate, per_core = n_queries / outcome["seconds"], n_queries / outcome["cpu"]
+                note = f"{rate:,.0f} queries/s, {per_core:,.0f} a core; load {outcome['load']}"
+                yield Row(work=f"{work}: seconds of processors", peer="", ours=outcome["cpu"], note=note)
+                yield Row(work=f"{work}: all processes", peer="", ours=outcome["mb"], asked=MEMORY, unit="MB")
+    first = next(iter(values.values()))
+    for what, others in values.items():
+        check_equal(f"values with row groups and workers of {what}", others, first)
+
+
+def rouge(n_queries: int) -> Iterator[Row]:
+    """ROUGE-L of batches beside lists, in one process."""
+    data = passages(n_queries, 3, 10)
+    ids = [f"q{number}" for number in range(n_queries)]
+    gold, retrieved = ([[{"text": text} for text in row] for row in side] for side in (data.gold, data.retrieved))
+    batch = pa.RecordBatch.from_pydict({"query_id": ids, "actual": gold, "predicted": retrieved})
+    scorer = ColumnarScorer(K, match_method="rougeL")
+    evaluate(gold[:1], retrieved[:1], k=K, match_method="rougeL")  # what is loaded once
+    _, theirs, expected = timed(lambda: evaluate(gold, retrieved, k=K, match_method="rougeL"))
+    _, ours, state = timed(lambda: scorer.partial_state(batch))
+    check_equal("ROUGE-L of batches", scorer.finalize(state).to_dict(), expected.to_dict())
+    work = f"ROUGE-L, {n_queries:,} queries x 3 gold x 10 retrieved, as a batch"
+    yield Row(work=work, peer="evaluate", ours=ours, theirs=theirs, asked=SHARE)
+
+
+def main() -> int:
+    """Print the figures; 1 where results differ or a limit is passed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true", help="a few queries: the numbers alone")
+    parser.add_argument("--queries", type=int, nargs="+", default=SIZES, help="how many; several sizes by default")
+    options = parser.parse_args()
+    n_texts, sizes = (40, [4_000]) if options.smoke else (2_000, options.queries)
+    print("  ".join(HEADINGS))
+    reached = True
+    try:
+        for row in chain(rouge(n_texts), *map(rows, sizes)):
+            shown = replace(row, asked=None) if options.smoke else row
+            print("  ".join(filter(None, [*shown.cells(), shown.note])), flush=True)
+            reached &= shown.reached is not False
+    except CheckError as error:
+        print(f"CHECK FAILED: {error}", file=sys.stderr)
+        return 1
+    return 0 if reached else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
