@@ -25,6 +25,13 @@ def test_only_the_named_values_are_compared_and_tested() -> None:
     assert few["mrr@2"].p == everything["mrr@2"].p
 
 
+def test_values_are_paired_query_by_query_so_that_a_win_does_not_hide_a_loss() -> None:
+    gold = [[n] for n in range(12)]
+    first, last = ([[n, "x"] if n in found else ["x", n] for n in range(12)] for found in ({0, 1}, {10, 11}))
+    row = compare({"old": evaluate_ids(gold, first, k=2), "new": evaluate_ids(gold, last, k=2)})["mrr@2"]
+    assert (row.difference, row.wins, row.ties, row.losses) == (0, 2, 8, 2)
+
+
 def test_what_is_not_compared_costs_no_test() -> None:
     assert compare(results(), keys=["mrr@2"])["mrr@2"].n_tests == 1
     assert compare(results())["mrr@2"].n_tests == 2

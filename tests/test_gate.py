@@ -60,6 +60,18 @@ def test_a_drop_fails_if_it_is_significant_and_larger_than_allowed(n_more: int, 
     assert status({"gate": {"no_drop": {"recall@1": allowed}}}, after, before) == [expected, expected]
 
 
+def test_a_drop_of_just_what_is_allowed_passes_whatever_its_last_bit() -> None:
+    names = ["a", "b", "c"]
+    evalset = EvalSet([{"id": f"q{i}", "gold_chunk_ids": names} for i in range(100)])
+    before, after = (
+        Run.of("r", [RunRow.from_dict({"query_id": f"q{i}", "retrieved": names[: 3 - (i < n)]}) for i in range(100)])
+        for n in (0, 3)
+    )
+    assert 1 - 2 / 3 > 1 / 3  # as doubles; three of 100 such drops are a little more than 0.01 too
+    policy = Policy.from_dict({"gate": {"no_drop": {"recall@3": 0.01}}})
+    assert check_gate(evalset, after, policy, baseline=before).status == Status.PASS
+
+
 def test_a_gain_passes_and_of_redundancy_less_is_a_gain() -> None:
     before, after = make_run("old", SET, range(20)), make_run("new", SET, range(5))
     assert status({"gate": {"no_drop": {"recall@1": 0.0, "mrr@1": 0.02}}}, after, before) == ["pass"] * 3
@@ -204,6 +216,8 @@ def test_an_assertion_that_fails_is_readable() -> None:
 def test_an_undefined_value_meets_nothing() -> None:
     with pytest.raises(AssertionError, match=r"inconclusive: recall@1 >= 0 \(recall@1 is undefined"):
         assert_retrieval(evaluate_ids([[]], [["a"]], k=1), "recall@1 >= 0")
+    with pytest.raises(AssertionError, match=r"inconclusive: lower\(recall@1\) >= 0 \(recall@1 is undefined"):
+        assert_retrieval(evaluate_ids([[]], [["a"]], k=1), "lower(recall@1) >= 0")
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,12 @@ def test_an_id_or_text_that_is_null_matches_nothing_and_is_counted() -> None:
     assert scored.finalize(scored.partial_state(batch)).unmatchable == {"actual": 0, "predicted": 2}
 
 
+def test_empty_ids_on_both_sides_match_nothing_even_where_one_stands_first() -> None:
+    documents = [{"id": "", "text": "x"}, {"id": "a", "text": "y"}]
+    batch = pa.RecordBatch.from_pylist([row(actual=documents, predicted=documents)], SCHEMA)
+    assert ColumnarScorer(2, match_method="id").score_batch(batch).column("mrr@2").to_pylist() == [1 / 2]
+
+
 def test_queries_that_come_twice_are_refused_with_three_of_them_named() -> None:
     ids = ["a", "b", "c", "d", "e", "a", "b", "c", "d", "a"]
     told = refusal(*(row(query_id=id_) for id_ in ids))

@@ -137,6 +137,20 @@ def test_fields_that_keys_name_are_read_in_place_of_the_usual_ones() -> None:
     assert scored[0]["ndcg@2"] == expected
 
 
+def test_of_two_grades_the_one_counts_that_counts_elsewhere() -> None:
+    gold = [
+        {"id": "a", "grade": 1.0, "stars": 3.0},
+        {"id": "b", "grade": 3.0, "stars": 1.0},
+        {"id": "c", "grade": None, "stars": 2.0},
+    ]
+    found = [{"id": "c"}, {"id": "b"}, {"id": "a"}]
+    batch = pa.RecordBatch.from_pylist([{"query_id": "q", "actual": gold, "predicted": found}])
+    how: dict[str, Any] = {"metrics": "ndcg", "match_method": "id", "grade_key": "stars"}
+    assert ColumnarScorer(3, **how).score_batch(batch).column("ndcg@3").to_pylist() == [
+        evaluate([gold], [found], 3, **how)["ndcg@3"]
+    ]
+
+
 def test_a_batch_without_queries_gives_no_rows_and_a_state_that_changes_nothing() -> None:
     scorer = ColumnarScorer(KS)
     empty, some = as_batch([], []), as_batch(ACTUAL[:9], PREDICTED[:9])
