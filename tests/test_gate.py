@@ -63,8 +63,9 @@ def test_a_drop_fails_if_it_is_significant_and_larger_than_allowed(n_more: int, 
 def test_a_drop_of_just_what_is_allowed_passes_whatever_its_last_bit() -> None:
     names = ["a", "b", "c"]
     evalset = EvalSet([{"id": f"q{i}", "gold_chunk_ids": names} for i in range(100)])
+    found = [{"id": name} for name in names]
     before, after = (
-        Run.of("r", [RunRow.from_dict({"query_id": f"q{i}", "retrieved": names[: 3 - (i < n)]}) for i in range(100)])
+        Run.of("r", [RunRow.from_dict({"query_id": f"q{i}", "retrieved": found[: 3 - (i < n)]}) for i in range(100)])
         for n in (0, 3)
     )
     assert 1 - 2 / 3 > 1 / 3  # as doubles; three of 100 such drops are a little more than 0.01 too

@@ -178,6 +178,16 @@ def test_a_large_sample_keeps_its_table_while_nine_are_off_the_commonest(off: in
     assert (spread.is_sparse, spread.table is not None) == (is_sparse, is_sparse)
 
 
+def test_a_table_that_one_part_dropped_stays_dropped() -> None:
+    large, small = valued([n / 99 for n in range(FEW + 1)]), valued([0.5])
+    assert (large.table is None, small.table is None) == (True, False)
+    for parts in ([large, small], [small, large]):
+        whole = ValueSpread()
+        for part in parts:
+            whole.merge(part)
+        assert (whole.n, whole.table) == (FEW + 2, None)
+
+
 def test_a_table_that_should_have_been_dropped_is_refused() -> None:
     many = valued([1.0] * FEW + [n / 99 for n in range(SPARSE)]).to_dict()
     assert many["table"] is None
