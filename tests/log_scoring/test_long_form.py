@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from krag_eval import ColumnarScorer, InvalidInputError, MissingDependencyError, score_logs
+from krag_eval import ColumnarScorer, InvalidInputError, score_logs
 from krag_eval.columnar.types import Fields
 from krag_eval.log_scoring.long_form import LongForm
 from tests.columnar.cases import as_batch
-from tests.log_scoring.cases import damage, recall_but_three_times_none_is_killed, write_rows
+from tests.log_scoring.cases import recall_but_three_times_none_is_killed, write_rows
 from tests.log_scoring.test_same_numbers import rows_of, told
 
 Row = dict[str, Any]
@@ -212,59 +212,6 @@ def test_one_query_with_a_million_rows_stays_within_memory(tmp_path: Path, monke
     assert not list(tmp_path.glob("spilled/*"))
 
 
-@pytest.mark.parametrize(
-    ("logs", "gold", "said"),
-    [
-        ({"id": ["a"], "rank": [1]}, {}, "logs.parquet: has the columns id, rank. Logs in long form need `query_id`"),
-        ({"query_id": ["q"], "rank": [1]}, {}, "logs.parquet: has the columns query_id, rank. Logs in long form need"),
-        ({"query_id": ["q"], "id": ["a"]}, {}, "logs.parquet: has neither a column `rank` nor `score`."),
-        ({}, {"query_id": ["q"]}, "gold.parquet: has the columns query_id. Gold in long form need"),
-        ({"query_id": ["q"], "id": ["a"], "rank": ["1"]}, {}, "logs.parquet: the column `rank` has the type string"),
-        ({"query_id": [0.5], "id": ["a"], "rank": [1]}, {}, "logs.parquet: the column `query_id` has the type double"),
-        ({}, {"query_id": ["q"], "id": [["a"]]}, "gold.parquet: the column `id` has the type list<"),
-        ({}, {"query_id": ["q", None], "id": ["a", "b"]}, "gold.parquet: row 1: its `query_id` is null or empty."),
-        ({"query_id": [""], "id": ["a"], "rank": [1]}, {}, "logs.parquet: row 0: its `query_id` is null or empty."),
-        ({}, {"query_id": ["q"], "id": ["a"], "grade": [math.nan]}, "document 1: the grade nan cannot be used."),
-    ],
-)
-def test_columns_that_are_missing_or_of_another_type_are_named_with_their_file(
-    tmp_path: Path, logs: dict[str, Any], gold: dict[str, Any], said: str
-) -> None:
-    files = tmp_path / "logs.parquet", tmp_path / "gold.parquet"
-    pq.write_table(pa.table(logs or {"query_id": ["q"], "id": ["a"], "rank": [1]}), files[0])
-    pq.write_table(pa.table(gold or {"query_id": ["q"], "id": ["a"]}), files[1])
-    assert said in refusal(*files, tmp_path / "out.parquet")
-
-
-def test_files_of_different_columns_are_refused(tmp_path: Path) -> None:
-    gold = write_rows(tmp_path / "gold.parquet", [{"query_id": "q", "id": "a"}])
-    first = write_rows(tmp_path / "1.parquet", [{"query_id": "q", "id": "a", "rank": 1, "score": 1.0}])
-    second = write_rows(tmp_path / "2.parquet", [{"query_id": "q", "id": "a", "rank": 1}])
-    expected = f"{second}: has no column `score`, and {first} has one."
-    assert refusal([first, second], gold, tmp_path / "out.parquet").startswith(expected)
-    assert refusal([second, first], gold, tmp_path / "out.parquet").startswith(expected)
-
-
-def test_a_damaged_page_is_refused_and_its_file_named(tmp_path: Path) -> None:
-    gold = write_rows(tmp_path / "gold.parquet", [{"query_id": "q", "id": "d1"}])
-    logs = tmp_path / "logs[1].parquet"
-    table = pa.table({"query_id": ["q"] * 99, "id": [f"d{n}" for n in range(99)], "rank": list(range(99))})
-    pq.write_table(table, logs, write_page_checksum=True)
-    assert score_logs(logs, tmp_path / "out.parquet", gold=gold, **HOW).n_queries == 1
-    damage(logs, "id")
-    told = refusal(logs, gold, tmp_path / "no.parquet")
-    assert told.startswith(f"{logs}: cannot be read as Parquet (")
-    assert "CRC checksum verification failed" in told
-
-
-@pytest.mark.parametrize("address", ["s3://bucket/logs", "file:///logs/*.parquet"])
-def test_an_address_is_refused_before_anybody_is_asked_for_it(tmp_path: Path, address: str) -> None:
-    here = write_rows(tmp_path / "here.parquet", [{"query_id": "q", "id": "a", "rank": 1}])
-    for logs, gold in ((address, here), (here, address)):
-        told = refusal(logs, gold, tmp_path / "out.parquet")
-        assert told.startswith(f"{address}: logs in long form are joined on this machine. Fetch the files first,")
-
-
 SCRIPT = """
 import sys
 from krag_eval import score_logs
@@ -303,12 +250,3 @@ def test_logs_or_gold_that_changed_are_not_mixed_with_what_was_joined(tmp_path: 
     assert "the grade -1.0 cannot be used" in refusal(*files, tmp_path / "out.parquet")
     write_rows(files[1], [{"query_id": "q", "id": "a", "grade": 1.0}])
     assert "is the journal of another scoring of logs: files " in refusal(*files, tmp_path / "out.parquet")
-
-
-def test_without_duckdb_the_cure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = [
-        write_rows(tmp_path / f"{name}.parquet", [{"query_id": "q", "id": "a", "rank": 1}]) for name in ("logs", "gold")
-    ]
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(MissingDependencyError, match=r'pip install "krag-eval\[duckdb\]"'):
-        score_logs(files[0], tmp_path / "out.parquet", gold=files[1], **HOW)
