@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 
 from krag_eval.errors import InvalidInputError, did_you_mean, show
-from krag_eval.shapes import as_number
+from krag_eval.shapes import as_number, describe_type
 
 
 def one_of(name: str, value: object, known: Sequence[str]) -> str:
@@ -93,12 +94,49 @@ def _check_one(one: object) -> GivenCutOff:
     return rank
 
 
-def check_count(name: str, value: object) -> int:
-    """The value as a number of things, at least one.
+def check_ranks(k: object, needed_by: str) -> list[int]:
+    """One cut-off or several, all of them ranks.
 
     Raises:
-        InvalidInputError: It is no integer, or below 1.
+        InvalidInputError: One is no integer of at least 1; all ranks and budgets of tokens are refused, too.
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise InvalidInputError(f"`{name}` must be an integer of at least 1, got {show(value)}.")
+    given: Sequence[object] = tuple(k) if isinstance(k, (list, tuple, range)) else (k,)
+    for one in given or (k,):
+        if isinstance(one, bool) or not isinstance(one, Integral) or one < 1:
+            raise InvalidInputError(
+                f"`k` must be ranks of at least 1 for {needed_by}, got {'all' if one is None else show(one)}. "
+                "Give some such as 1, 5 and 10."
+            )
+    return [one for one in check_cut_offs(k) if isinstance(one, int)]
+
+
+def check_count(name: str, value: object, *, least: int = 1) -> int:
+    """The value as a number of things, at least one or as many as `least` says.
+
+    Raises:
+        InvalidInputError: It is no integer, or below that.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InvalidInputError(f"`{name}` must be an integer of at least {least}, got {show(value)}.")
     return int(value)
+
+
+def check_kind(name: str, value: object, kind: type, cure: str) -> None:
+    """See that the value is such an object.
+
+    Raises:
+        InvalidInputError: It is something else; `cure` says where such an object comes from.
+    """
+    if not isinstance(value, kind):
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise InvalidInputError(f"`{name}` must be {article} {kind.__name__}, got {describe_type(value)}. {cure}")
+
+
+def check_path(value: object) -> None:
+    """See that the value can be the path of a file.
+
+    Raises:
+        InvalidInputError: It is neither a string nor a path.
+    """
+    if not isinstance(value, (str, bytes, os.PathLike)):
+        raise InvalidInputError(f"The path must be a string or a Path, got {describe_type(value)}. Name a file.")

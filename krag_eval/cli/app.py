@@ -98,6 +98,9 @@ def evaluate(
         Path | None, typer.Option("--json", help="Write the results as JSON; `-` prints them instead of the tables.")
     ] = None,
     per_query: Annotated[Path | None, typer.Option(help="Write one row a run and query as JSONL.")] = None,
+    max_bad_rows: Annotated[
+        int, typer.Option(help="Leave out up to so many bad lines of a file, and keep them in FILE.rejected.jsonl.")
+    ] = 0,
 ) -> None:
     """Score one or several runs against an evaluation set."""
     run_evaluate(
@@ -111,6 +114,7 @@ def evaluate(
         doc_key=doc_key,
         proxy=proxy,
         intervals=intervals,
+        max_bad_rows=max_bad_rows,
         **scoring_settings(
             match=match,
             threshold=threshold,
@@ -204,6 +208,9 @@ def convert(
     id_key: Annotated[str | None, typer.Option(help="Read ids from the metadata under this key alone.")] = None,
     grade_key: Annotated[str, typer.Option(help="Read grades from the metadata under this key.")] = "relevance",
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it is there.")] = False,
+    max_bad_rows: Annotated[
+        int, typer.Option(help="Leave out up to so many bad lines of a file, and keep them in FILE.rejected.jsonl.")
+    ] = 0,
 ) -> None:
     """Convert an evaluation set or a run; what the new format cannot hold is named on stderr."""
     run_convert(
@@ -218,6 +225,7 @@ def convert(
         columns=parse_columns(columns),
         id_key=id_key,
         grade_key=grade_key,
+        max_bad_rows=max_bad_rows,
     )
 
 

@@ -42,34 +42,41 @@ def run_convert(
     columns: Mapping[str, str],
     id_key: str | None,
     grade_key: str,
+    max_bad_rows: int = 0,
 ) -> None:
     """Read, write, and say what was written and what could not be."""
     written = format_to_write(target, to_format)
     if target.exists() and not force:
         raise InvalidInputError(f"{target}: is there already. Choose another name, or replace it with --force.")
-    read, kinds = _look_at(source, from_format, has_columns=bool(columns))
+    read, kinds = _look_at(source, from_format, has_columns=bool(columns), max_bad_rows=max_bad_rows)
     if (_only(kinds, source) if kind is None else one_of("--kind", kind, KINDS)) == "evalset":
         questions = noted(
             lambda: read_evalset(
-                source, format=read, id_key=id_key, grade_key=grade_key, columns=columns or None, queries=queries
+                source,
+                format=read,
+                id_key=id_key,
+                grade_key=grade_key,
+                columns=columns or None,
+                queries=queries,
+                max_bad_rows=max_bad_rows,
             )
         )
         noted(lambda: write_evalset(questions, target, format=written, id_key=id_key, grade_key=grade_key))
         count = _count(questions, "question")
     else:
         known = None if evalset is None else noted(lambda: read_evalset(evalset, id_key=id_key, grade_key=grade_key))
-        run = noted(lambda: read_run(source, known, format=read, id_key=id_key))
+        run = noted(lambda: read_run(source, known, format=read, id_key=id_key, max_bad_rows=max_bad_rows))
         noted(lambda: write_run(run, target, format=written, evalset=known, id_key=id_key))
         count = _count(run, "ranking")
     print(f"{count} from {source} ({read}) to {target} ({written})")
 
 
-def _look_at(path: Path, name: str | None, *, has_columns: bool) -> tuple[str, Sequence[str]]:
+def _look_at(path: Path, name: str | None, *, has_columns: bool, max_bad_rows: int) -> tuple[str, Sequence[str]]:
     """The format of a file, and whether it holds an evaluation set or a run, as far as it can be told."""
     if name is not None:
-        source = Source(path, FORMATS[check_format(name)].container)
+        source = Source(path, FORMATS[check_format(name)].container, max_bad_rows=max_bad_rows)
         return name, kinds_in(source, name)
-    source = Source(path)
+    source = Source(path, max_bad_rows=max_bad_rows)
     if has_columns and source.container is not None:
         return source.container, ("evalset",)
     return detect(source)

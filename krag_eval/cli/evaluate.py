@@ -14,7 +14,7 @@ from krag_eval import EvaluationResult, InvalidInputError, evaluate_run
 from krag_eval.cli.json_output import put_json
 from krag_eval.cli.tables import console, notes, print_result
 from krag_eval.errors import KragEvalWarning
-from krag_eval.evalset import Run, read_evalset, read_run
+from krag_eval.evalset import EvalSet, Run, read_evalset, read_run
 from krag_eval.files import write_atomically
 from krag_eval.settings import ScoringSettings
 from krag_eval.thresholds import USUAL_THRESHOLDS
@@ -62,19 +62,21 @@ def run_evaluate(
     doc_key: str = "doc_id",
     proxy: bool = False,
     intervals: bool = False,
+    max_bad_rows: int = 0,
     **settings: Unpack[ScoringSettings],
 ) -> None:
     """Score each run and print a table, or write what was asked for."""
     if per_query_out is not None and str(per_query_out) == "-":
         raise InvalidInputError("`--per-query` needs the name of a file, got '-'. To print rows, use /dev/stdout.")
     id_key = settings.get("id_key")
-    questions = read_evalset(evalset, id_key=id_key, grade_key=settings.get("grade_key", "relevance"))
+    grade_key = settings.get("grade_key", "relevance")
+    questions = read_evalset(evalset, id_key=id_key, grade_key=grade_key, max_bad_rows=max_bad_rows)
     results: dict[str, EvaluationResult] = {}
     read: dict[str, Run] = {}
     missing: dict[str, list[str]] = {}
     for path in runs:
         name = run_name(path, read)
-        read[name] = read_run(path, questions, name=name, id_key=id_key)
+        read[name] = read_run(path, questions, name=name, id_key=id_key, max_bad_rows=max_bad_rows)
         missing[name] = read[name].missing(questions)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", KragEvalWarning)
@@ -95,8 +97,12 @@ def run_evaluate(
         json_out,
         lambda: {
             "evalset": str(evalset),
+            **_rejected(questions),
             "runs": {
-                name: json.loads(result.to_json()) | {"missing": missing[name]} | _recorded(read[name])
+                name: json.loads(result.to_json())
+                | {"missing": missing[name]}
+                | _recorded(read[name])
+                | _rejected(read[name])
                 for name, result in results.items()
             },
         },
@@ -115,6 +121,11 @@ def run_name(path: Path, taken: dict[str, Run]) -> str:
     """The file's name; its whole path where two files share one."""
     candidates = itertools.chain([path.stem, str(path)], (f"{path}#{n}" for n in itertools.count(2)))
     return next(name for name in candidates if name not in taken)
+
+
+def _rejected(given: EvalSet | Run) -> dict[str, int]:
+    """How many bad lines of its file were left out, where any were."""
+    return {"rejected_lines": given.n_rejected} if given.n_rejected else {}
 
 
 def _recorded(run: Run) -> dict[str, object]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+from krag_eval.checks import check_count
 from krag_eval.documents import Document
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset.formats import llama_index, squad
@@ -15,7 +17,7 @@ from krag_eval.evalset.formats.source import Source
 from krag_eval.files import is_file, unreadable
 
 
-def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False) -> list[Document]:
+def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False, max_bad_rows: int = 0) -> list[Document]:
     """The documents of a corpus, in the order of the file.
 
     Reads rows in JSONL (also packed as .gz), a JSON list, CSV, TSV or Parquet, with an id under `id`, `_id`,
@@ -25,22 +27,21 @@ def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False) ->
     Args:
         path: The file or folder.
         prepend_title: Put the title before the text, as retrievers of BEIR corpora index it.
+        max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be left out, with a warning, and kept
+            in `path.rejected.jsonl`; with 0 the first bad line is an error.
 
     Raises:
         InvalidInputError: The file cannot be read, repeats an id, or holds nothing; the message begins with
             `path:line:` where a line is at fault.
         MissingDependencyError: The format needs a package that is not installed.
     """
-    documents: list[Document] = []
     seen: set[str] = set()
-    for place, document in iterate_corpus(path, prepend_title=prepend_title):
-        if document.id in seen:
-            raise InvalidInputError(f"{place}: the document id {document.id!r:.60} stands twice. Ids must be unique.")
-        if document.id is not None:
-            seen.add(document.id)
-        documents.append(document)
-    if not documents:
-        raise InvalidInputError(f"{path}: holds no document. A corpus needs at least one.")
+    source = _source(path, check_count("max_bad_rows", max_bad_rows, least=0))
+    with source.rejects.kept(source.lines):
+        new = source.rejects.each(_documents(source, prepend_title), partial(_check_new, seen))
+        documents = [document for _, document in new]
+        if not documents:
+            raise InvalidInputError(f"{path}: holds no document. A corpus needs at least one.")
     return documents
 
 
@@ -53,7 +54,18 @@ def iterate_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False)
         InvalidInputError: The file cannot be read.
         MissingDependencyError: The format needs a package that is not installed.
     """
-    source = _source(path)
+    yield from _documents(_source(path), prepend_title)
+
+
+def _check_new(seen: set[str], place: str, document: Document) -> Document:
+    if document.id in seen:
+        raise InvalidInputError(f"{place}: the document id {document.id!r:.60} stands twice. Ids must be unique.")
+    if document.id is not None:
+        seen.add(document.id)
+    return document
+
+
+def _documents(source: Source, prepend_title: bool) -> Iterator[tuple[str, Document]]:
     if source.container == "json":
         if llama_index.is_llama_index(source.document):
             yield from llama_index.passages(source)
@@ -61,15 +73,15 @@ def iterate_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False)
         if squad.is_squad(source.document):
             yield from squad.passages(source)
             return
-    for place, row in source.rows():
-        yield place, read_at(place, lambda given: read_passage(given, prepend_title=prepend_title), row)
+    read = partial(read_passage, prepend_title=prepend_title)
+    yield from source.rejects.each(source.rows(), lambda place, row: read_at(place, read, row))
 
 
-def _source(path: str | os.PathLike[str]) -> Source:
-    source = Source(path)
+def _source(path: str | os.PathLike[str], max_bad_rows: int = 0) -> Source:
+    source = Source(path, max_bad_rows=max_bad_rows)
     if not source.is_folder:
         return source
     for name in ("corpus.jsonl", "corpus.jsonl.gz"):
         if is_file(Path(path) / name):
-            return Source(Path(path) / name)
+            return Source(Path(path) / name, max_bad_rows=max_bad_rows)
     raise unreadable(path, IsADirectoryError(21, "Is a directory"))

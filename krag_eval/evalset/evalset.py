@@ -23,6 +23,9 @@ class EvalSet(Sequence[Question]):
         questions: `Question` objects, or rows as mappings with the fields of `Question`.
         name: What the set is called in tables and reports.
 
+    Attributes:
+        n_rejected: How many bad lines of its file were left out by `read_evalset`.
+
     Raises:
         InvalidInputError: A row cannot be read or repeats an id; the message names its number.
 
@@ -33,6 +36,7 @@ class EvalSet(Sequence[Question]):
 
     def __init__(self, questions: Iterable[Question | Mapping[str, Any]], *, name: str | None = None) -> None:
         self.name = name
+        self.n_rejected = 0
         self._by_id: dict[str, Question] = {}
         for number, given in enumerate(questions):
             question = _as_question(given, f"question {number}")
@@ -141,9 +145,10 @@ def as_evalset(given: object) -> EvalSet:
         rows = records.to_dict("records")
         return EvalSet([{str(k): v for k, v in row.items() if not _is_missing(v)} for row in rows])
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        changed_places = "Have two arguments changed places? " if callable(given) or hasattr(given, "rows") else ""
         raise InvalidInputError(
             f"An evaluation set must be an EvalSet, a list of questions or a pandas frame, got {describe_type(given)}. "
-            "Read a file with `read_evalset(path)`."
+            f"{changed_places}Read a file with `read_evalset(path)`."
         )
     return EvalSet(given)
 

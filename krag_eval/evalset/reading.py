@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-from krag_eval.errors import InvalidInputError
+from krag_eval.checks import check_kind, check_path
+from krag_eval.errors import InvalidInputError, warn
 from krag_eval.evalset.evalset import EvalSet
-from krag_eval.evalset.formats import beir, hf, own
-from krag_eval.evalset.formats.checking import check_documents
+from krag_eval.evalset.formats import beir, own
+from krag_eval.evalset.formats.checked import checked_questions, checked_rankings
 from krag_eval.evalset.formats.choosing import (
     EVALSET,
     RUN,
     StrPath,
     format_to_write,
-    no_reader,
     no_writer,
     open_source,
 )
-from krag_eval.evalset.formats.source import Source, stem
+from krag_eval.evalset.formats.source import stem
 from krag_eval.evalset.formats.table import FORMATS
 from krag_eval.evalset.formats.topics import fill_in
 from krag_eval.evalset.formats.writing import Writing
@@ -34,6 +34,7 @@ def read_evalset(
     grade_key: str = "relevance",
     columns: Mapping[str, str] | None = None,
     queries: StrPath | None = None,
+    max_bad_rows: int = 0,
 ) -> EvalSet:
     """Read a set of questions.
 
@@ -44,21 +45,33 @@ def read_evalset(
         grade_key: The key of the metadata under which grades will be read.
         columns: For rows with other names, the column of each field of `Question`: `{"question": "query"}`.
         queries: A file with the texts of the queries, for TREC qrels, which have ids alone.
+        max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be left out, with a warning, and kept
+            in `path.rejected.jsonl`; with 0 the first bad line is an error.
 
     Raises:
         InvalidInputError: The file cannot be read; the message begins with `path:line:` where a line is at fault.
         MissingDependencyError: The format needs a package that is not installed.
     """
     questions: dict[str, Question] = {}
-    for place, question in iterate_questions(path, format=format, id_key=id_key, grade_key=grade_key, columns=columns):
+
+    def check_new(place: str, question: Question) -> Question:
         if question.id in questions:
             raise InvalidInputError(f"{place}: the question id {question.id!r:.60} stands twice. Ids must be unique.")
-        questions[question.id] = question
-    if not questions:
-        raise InvalidInputError(f"{path}: holds no question. An evaluation set needs at least one.")
+        return question
+
+    check_path(path)
+    source, its_format = open_source(path, format, has_columns=bool(columns), max_bad_rows=max_bad_rows)
+    with source.rejects.kept(source.lines):
+        read = checked_questions(source, its_format, columns, id_key, grade_key)
+        for _, question in source.rejects.each(read, check_new):
+            questions[question.id] = question
+        if not questions:
+            raise InvalidInputError(f"{path}: holds no question. An evaluation set needs at least one.")
     name = beir.root_of(os.fspath(path)).name if beir.is_beir(os.fspath(path)) else stem(path)
     evalset = EvalSet(questions.values(), name=name)
-    return evalset if queries is None else fill_in(evalset, queries)
+    evalset = evalset if queries is None else fill_in(evalset, queries)
+    evalset.n_rejected = len(source.rejects)
+    return evalset
 
 
 def iterate_questions(
@@ -77,13 +90,8 @@ def iterate_questions(
         InvalidInputError: The file cannot be read.
         MissingDependencyError: The format needs a package that is not installed.
     """
-    source, name = open_source(path, format, has_columns=bool(columns))
-    read = FORMATS[name].questions
-    if read is None or (columns and FORMATS[name].container is None):
-        raise no_reader(source.path, name, "rows with columns" if columns else EVALSET)
-    for place, question in hf.questions(source, columns) if columns else read(source):
-        check_documents(place, "gold", question.gold, id_key=id_key, grade_key=grade_key, is_gold=True)
-        yield place, question
+    check_path(path)
+    yield from checked_questions(*open_source(path, format, has_columns=bool(columns)), columns, id_key, grade_key)
 
 
 def write_evalset(
@@ -107,6 +115,8 @@ def write_evalset(
         InvalidInputError: The file cannot be written, the ending tells no format, or it could hold nothing of the set.
         MissingDependencyError: The format needs a package that is not installed.
     """
+    check_kind("evalset", evalset, EvalSet, "Make one with `EvalSet(rows)` or `as_evalset`; it stands before the path.")
+    check_path(path)
     name = format_to_write(path, format)
     writing = Writing(os.fspath(path), name, id_key, grade_key)
     write = FORMATS[name].write_questions
@@ -123,6 +133,7 @@ def read_run(
     name: str | None = None,
     format: str | None = None,  # noqa: A002 - as above
     id_key: str | None = None,
+    max_bad_rows: int = 0,
 ) -> Run:
     """Read what a retriever returned.
 
@@ -132,27 +143,39 @@ def read_run(
         name: What the run is called; by default what the file calls it, else its name without the ending.
         format: A name of `FORMATS`; by default what the ending and the beginning of the file show.
         id_key: The key of the metadata under which ids will be read.
+        max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be left out, with a warning, and kept
+            in `path.rejected.jsonl`; with 0 the first bad line is an error. A
+            ranking that is left out counts as nothing retrieved.
 
     Raises:
         InvalidInputError: The file cannot be read; the message begins with `path:line:` where a line is at fault.
         MissingDependencyError: The format needs a package that is not installed.
     """
-    source, format_name = open_source(path, format)
+    check_path(path)
+    source, format_name = open_source(path, format, max_bad_rows=max_bad_rows)
     rows: dict[str, RunRow] = {}
-    for place, row in _rankings(source, format_name, id_key):
+
+    def check_new(place: str, row: RunRow) -> RunRow:
         if row.query_id in rows:
             raise InvalidInputError(f"{place}: the query {row.query_id!r:.60} stands twice. A run has one row a query.")
         if evalset is not None and evalset.get(row.query_id) is None:
             raise InvalidInputError(
                 f"{place}: the evaluation set has no question {row.query_id!r:.60}. Is this the run of another set?"
             )
-        rows[row.query_id] = row
+        return row
+
+    with source.rejects.kept(source.lines):
+        for _, row in source.rejects.each(checked_rankings(source, format_name, id_key), check_new):
+            rows[row.query_id] = row
+    if not rows:
+        warn(f"{path}: holds no ranking, so that every question counts as nothing retrieved. Is it the right file?")
     header = own.run_header(source) if FORMATS[format_name].rankings is own.rankings else {}
     return Run(
         name=name or header.get("name") or stem(path),
         rows=rows,
         parameters=header.get("parameters", {}),
         recorded=header.get("recorded", {}),
+        n_rejected=len(source.rejects),
     )
 
 
@@ -170,7 +193,7 @@ def iterate_rankings(
         InvalidInputError: The file cannot be read.
         MissingDependencyError: The format needs a package that is not installed.
     """
-    yield from _rankings(*open_source(path, format), id_key)
+    yield from checked_rankings(*open_source(path, format), id_key)
 
 
 def write_run(
@@ -194,6 +217,8 @@ def write_run(
         InvalidInputError: The file cannot be written, the ending tells no format, or it could hold nothing of the run.
         MissingDependencyError: The format needs a package that is not installed.
     """
+    check_kind("run", run, Run, "Make one with `Run.of(name, rows)` or `run_retriever`; it stands before the path.")
+    check_path(path)
     name = format_to_write(path, format)
     writing = Writing(os.fspath(path), name, id_key, evalset=evalset)
     write = FORMATS[name].write_rankings
@@ -201,12 +226,3 @@ def write_run(
         raise no_writer(path, name, RUN)
     write(run, writing)
     writing.warn()
-
-
-def _rankings(source: Source, name: str, id_key: str | None) -> Iterator[tuple[str, RunRow]]:
-    read = FORMATS[name].rankings
-    if read is None:
-        raise no_reader(source.path, name, RUN)
-    for place, row in read(source):
-        check_documents(place, "retrieved", row.retrieved, id_key=id_key)
-        yield place, row

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from krag_eval.checks import check_kind
 from krag_eval.documents import Document, read_leniently
 from krag_eval.errors import InvalidInputError, RetrieverError, show
 from krag_eval.evalset.evalset import EvalSet
@@ -75,12 +76,14 @@ class Run:
         rows: By the id of the question.
         parameters: What the user says about the retriever: chunk size, overlap, model.
         recorded: What the runner wrote down: k, fingerprint of the evaluation set, versions, time.
+        n_rejected: How many bad lines of its file were left out.
     """
 
     name: str
     rows: Mapping[str, RunRow]
     parameters: Mapping[str, Any] = field(default_factory=dict)
     recorded: Mapping[str, Any] = field(default_factory=dict)
+    n_rejected: int = 0
 
     @classmethod
     def of(cls, name: str, rows: Iterable[RunRow], **fields: Any) -> Run:
@@ -147,3 +150,12 @@ def _read(number: int, given: object) -> Document:
 def _document_row(document: Document) -> dict[str, Any]:
     row = {"id": document.id, "text": document.text, "score": document.score, "metadata": dict(document.metadata)}
     return {name: value for name, value in row.items() if value not in (None, {})}
+
+
+def check_run(run: object) -> None:
+    """See that it is a run.
+
+    Raises:
+        InvalidInputError: It is something else, such as a path.
+    """
+    check_kind("run", run, Run, "Read a file with `read_run(path)`; plain lists are scored by `evaluate`.")

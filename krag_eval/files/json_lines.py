@@ -9,6 +9,7 @@ from typing import Any
 
 from krag_eval.errors import InvalidInputError
 from krag_eval.files.opening import lines_of
+from krag_eval.files.rejects import Rejects
 from krag_eval.files.strict_json import NestedTooDeepError, parse_json
 from krag_eval.shapes import describe_type
 
@@ -26,9 +27,15 @@ def read_jsonl(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, An
 
 
 def parse_jsonl(
-    lines: Iterable[bytes], path: str | os.PathLike[str], first: int = 1
+    lines: Iterable[bytes], path: str | os.PathLike[str], first: int = 1, rejects: Rejects | None = None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of lines that were read from `path`, from line `first` on, as `read_jsonl` gives them.
+
+    Args:
+        lines: The lines.
+        path: Where they come from.
+        first: The number of the first of them.
+        rejects: Takes the lines that may be left out.
 
     Raises:
         InvalidInputError: A line is no JSON object.
@@ -38,7 +45,14 @@ def parse_jsonl(
         if line_number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
         if line.strip():
-            yield place, _parse_line(line, place)
+            try:
+                row = _parse_line(line, place)
+            except InvalidInputError as error:
+                if rejects is None:
+                    raise
+                rejects.take(place, error, is_unread=True)
+                continue
+            yield place, row
 
 
 def _parse_line(line: bytes, place: str) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from typing import Any
 
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset.formats import jsontext
-from krag_eval.files import MAX_LINE, lines_of, parse_json
+from krag_eval.evalset.formats.record_lines import RecordLines
+from krag_eval.files import MAX_LINE, Rejects, lines_of, parse_json
 from krag_eval.shapes import describe_type
 
 IDS = frozenset({"gold_doc_ids", "gold_chunk_ids", "reference_context_ids", "retrieved_context_ids"})
@@ -41,20 +42,25 @@ def read_names(path: str | os.PathLike[str], delimiter: str | None = None) -> li
     return _check_names(*next(read_records(path, delimiter), (f"{path}", list[str]())))
 
 
-def read_rows(path: str | os.PathLike[str], delimiter: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_rows(
+    path: str | os.PathLike[str], delimiter: str | None = None, rejects: Rejects | None = None
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each row under the header by its columns, with its place as `path:line`; an empty cell is left out.
 
     Args:
         path: The file.
         delimiter: What separates cells; by default what the header has most of: comma, semicolon or tab.
+        rejects: Takes the lines that may be left out; none by default.
 
     Raises:
         InvalidInputError: The file cannot be read, or a row does not fit the header.
     """
-    records = read_records(path, delimiter)
+    rejects = Rejects(os.fspath(path)) if rejects is None else rejects
+    records = read_records(path, delimiter, rejects)
     names = _check_names(*next(records, (f"{path}", list[str]())))
     empty = [[name for name in group if name in names] for group in _EMPTY_IS_NONE]
-    for place, record in records:
+
+    def read(place: str, record: list[str]) -> dict[str, Any]:
         if len(record) != len(names):
             raise InvalidInputError(
                 f"{place}: has {len(record)} cells where the header names {len(names)} columns. "
@@ -68,7 +74,9 @@ def read_rows(path: str | os.PathLike[str], delimiter: str | None = None) -> Ite
         for group in empty:
             if group and not any(name in row for name in group):
                 row[group[0]] = []
-        yield place, row
+        return row
+
+    yield from rejects.each(records, read)
 
 
 def read_cell(name: str, cell: str, place: str) -> object:
@@ -108,34 +116,42 @@ def _parse(name: str, cell: str, place: str, kind: type) -> Any:
     return value
 
 
-def read_records(path: str | os.PathLike[str], delimiter: str | None = None) -> Iterator[tuple[str, list[str]]]:
+def read_records(
+    path: str | os.PathLike[str], delimiter: str | None = None, rejects: Rejects | None = None
+) -> Iterator[tuple[str, list[str]]]:
     """The cells of each record, the header first, with its place as `path:line`; empty records are passed over.
 
     Raises:
         InvalidInputError: The file cannot be read, is empty, or is no CSV.
     """
-    lines = _decoded(lines_of(path), path)
-    above, header = next(((n, line) for n, line in enumerate(lines) if line.strip()), (0, ""))
+    rejects = Rejects(os.fspath(path)) if rejects is None else rejects
+    lines = RecordLines(lines_of(path), path)
+    header = next((line for line in lines if line.strip()), "")
     if not header:
         raise InvalidInputError(f"{path}: is empty. The first line must name the columns.")
-    reader = csv.reader(itertools.chain([header], lines), delimiter=delimiter or _delimiter_of(header), strict=True)
+    reader = csv.reader(lines, delimiter=delimiter or _delimiter_of(header), strict=True)
+    lines.again(lines.number)
+    is_header = True
     while True:
-        place = f"{path}:{above + reader.line_num + 1}"
-        record = _next_record(reader, place)
+        first = lines.begin()
+        place = f"{path}:{first}"
+        try:
+            record = _next_record(reader, place)
+        except InvalidInputError as error:
+            if is_header:
+                raise
+            rejects.extent = range(first, lines.number + 1)
+            if lines.is_at_end:  # a quote that nothing closes takes all that follows with it
+                rejects.extent = ()
+                lines.again(first + 1)
+            rejects.take(place, error, is_unread=True)
+            continue
         if record is None:
             return
         if any(cell.strip() for cell in record):  # spreadsheets leave rows of empty cells behind
+            is_header = False
+            rejects.extent = range(first, lines.number + 1)
             yield place, record
-
-
-def _decoded(file: Iterable[bytes], path: str | os.PathLike[str]) -> Iterator[str]:
-    for number, line in enumerate(file, 1):
-        try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise InvalidInputError(
-                f"{path}:{number}: not UTF-8 at byte {error.start} of the line. Save it as UTF-8."
-            ) from None
 
 
 def _delimiter_of(header: str) -> str:

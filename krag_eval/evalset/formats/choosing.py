@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from krag_eval.checks import check_count
 from krag_eval.errors import InvalidInputError, did_you_mean
 from krag_eval.evalset.formats.detect import detect
 from krag_eval.evalset.formats.source import Source
@@ -13,16 +14,19 @@ StrPath = str | os.PathLike[str]
 EVALSET, RUN = "an evaluation set", "a run"
 
 
-def open_source(path: StrPath, format_name: str | None, *, has_columns: bool = False) -> tuple[Source, str]:
+def open_source(
+    path: StrPath, format_name: str | None, *, has_columns: bool = False, max_bad_rows: int = 0
+) -> tuple[Source, str]:
     """A file to read, and the format that it is in.
 
     Raises:
-        InvalidInputError: The format is not known, or the file shows none.
+        InvalidInputError: The format is not known, the file shows none, or `max_bad_rows` is no number of lines.
     """
+    most = check_count("max_bad_rows", max_bad_rows, least=0)
     if format_name is not None:
         name = check_format(format_name)
-        return Source(path, FORMATS[name].container), name
-    source = Source(path)
+        return Source(path, FORMATS[name].container, max_bad_rows=most), name
+    source = Source(path, max_bad_rows=most)
     if has_columns and source.container is not None:
         return source, source.container
     return source, detect(source)[0]

@@ -6,8 +6,8 @@ called after its text, since rows have no ids of paragraphs.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from krag_eval.checks import one_of
@@ -18,9 +18,9 @@ from krag_eval.evalset.formats.cells import read_cell
 from krag_eval.evalset.formats.own import read_at
 from krag_eval.evalset.formats.source import Source
 from krag_eval.evalset.formats.squad import question_of
-from krag_eval.evalset.formats.writing import FIELDS, made_id
+from krag_eval.evalset.formats.writing import FIELDS, made_id, numbered
 from krag_eval.evalset.question import DOC_KEY, Question
-from krag_eval.files import parse_json
+from krag_eval.files import Rejects, parse_json
 from krag_eval.shapes import describe_type
 
 GOLD = ("gold", "gold_chunk_ids", "gold_doc_ids")
@@ -69,7 +69,8 @@ def questions(source: Source, columns: Mapping[str, str] | None = None) -> Itera
     missing = next((column for column in (columns or {}).values() if source.names and column not in source.names), None)
     if missing is not None:
         raise InvalidInputError(_no_column(source.path, missing, source.names))
-    return questions_in(source.rows(), columns, cell=read_cell if source.container in ("csv", "tsv") else None)
+    cell = read_cell if source.container in ("csv", "tsv") else None
+    return questions_in(source.rows(), columns, cell=cell, rejects=source.rejects)
 
 
 def questions_in(
@@ -77,6 +78,7 @@ def questions_in(
     columns: Mapping[str, str] | None = None,
     *,
     cell: Callable[[str, str, str], object] | None = None,
+    rejects: Rejects | None = None,
 ) -> Iterator[tuple[str, Question]]:
     """Each row as a question, with its place.
 
@@ -84,12 +86,16 @@ def questions_in(
         rows: The rows with their places.
         columns: As for `evalset_from_rows`.
         cell: What a text in a column means, where rows have nothing but texts.
+        rejects: Takes the rows that may be left out.
 
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
     """
     chosen = {one_of("columns", field, SETTABLE): column for field, column in (columns or {}).items()}
-    for number, (place, row) in enumerate(rows):
+    numbers, taken = itertools.count(), Rejects("") if rejects is None else rejects
+
+    def read(place: str, row: Mapping[str, Any]) -> Question:
+        number = next(numbers)
         if not isinstance(row, Mapping):
             raise InvalidInputError(f"{place}: is {describe_type(row)}. Each row must be a mapping of its columns.")
         plain = {str(name): _plain(value) for name, value in row.items()}
@@ -100,17 +106,20 @@ def questions_in(
         renamed |= {field: plain.get(column) for field, column in chosen.items()}
         if cell is not None:
             renamed = {name: _cell(name, value, place, cell) for name, value in renamed.items()}
-        yield place, read_at(place, partial(_question, number=number), renamed)
+        known = None if taken.is_counting_lost else number
+        return read_at(place, lambda given: _question(given, known), renamed)
+
+    return taken.each(rows, read)
 
 
 def _no_column(place: str, column: str, names: Iterable[str]) -> str:
     return f"{place}: has no column {column!r:.60}. It has: {', '.join(sorted(names))!s:.300}."
 
 
-def _question(given: Mapping[str, Any], number: int) -> Question:
+def _question(given: Mapping[str, Any], number: int | None) -> Question:
     row = dict(given)
     if row.get("id") is None:
-        row["id"] = str(number)
+        row["id"] = numbered(number)
     has_gold = any(name in row for name in GOLD)
     if not has_gold and row.keys() >= SQUAD_COLUMNS:
         return _squad_question(row)

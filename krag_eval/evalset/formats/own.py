@@ -29,8 +29,7 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
     """
-    for place, row in source.rows():
-        yield place, read_at(place, Question.from_dict, row)
+    return source.rejects.each(source.rows(), lambda place, row: read_at(place, Question.from_dict, row))
 
 
 def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
@@ -39,8 +38,7 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
     """
-    for place, row in ranking_rows(source):
-        yield place, read_at(place, RunRow.from_dict, row)
+    return source.rejects.each(ranking_rows(source), lambda place, row: read_at(place, RunRow.from_dict, row))
 
 
 def ranking_rows(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -6,22 +6,23 @@ which ragas passes over. A row without an `id` is numbered from 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from krag_eval.documents import Document
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset.evalset import EvalSet
 from krag_eval.evalset.formats import jsontext
 from krag_eval.evalset.formats.own import list_lines, read_at
-from krag_eval.evalset.formats.source import Source
-from krag_eval.evalset.formats.writing import FIELDS, Writing, fields_from
+from krag_eval.evalset.formats.source import Row, Source
+from krag_eval.evalset.formats.writing import FIELDS, Writing, fields_from, numbered
 from krag_eval.evalset.question import Question
 from krag_eval.evalset.run import Run, RunRow
 from krag_eval.files import write_atomically
 from krag_eval.shapes import as_id, as_number, describe_type
 
+T = TypeVar("T")
 REFERENCE = ("reference_contexts", "reference_context_ids")
 RETRIEVED = ("retrieved_contexts", "retrieved_context_ids")
 ANSWERS = ("response", "multi_responses")  # what the system under test said
@@ -34,8 +35,7 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
     """
-    for number, (place, row) in enumerate(source.rows()):
-        yield place, read_at(place, partial(_question, number=number), row)
+    return _each(source, _question)
 
 
 def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
@@ -44,8 +44,7 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
     """
-    for number, (place, row) in enumerate(source.rows()):
-        yield place, read_at(place, partial(_ranking, number=number), row)
+    return _each(source, _ranking)
 
 
 def write_questions(evalset: EvalSet, writing: Writing) -> None:
@@ -74,7 +73,17 @@ def write_rankings(run: Run, writing: Writing) -> None:
     _write(rows, writing)
 
 
-def _question(row: Mapping[str, Any], number: int) -> Question:
+def _each(source: Source, make: Callable[[Mapping[str, Any], int | None], T]) -> Iterator[tuple[str, T]]:
+    numbers = itertools.count()
+
+    def read(place: str, row: Row) -> T:
+        number = next(numbers)
+        return read_at(place, lambda given: make(given, None if source.rejects.is_counting_lost else number), row)
+
+    return source.rejects.each(source.rows(), read)
+
+
+def _question(row: Mapping[str, Any], number: int | None) -> Question:
     text = row.get("user_input")
     if isinstance(text, list):
         raise InvalidInputError("`user_input` is a conversation of several turns. Only single questions can be read.")
@@ -90,7 +99,7 @@ def _question(row: Mapping[str, Any], number: int) -> Question:
     )
 
 
-def _ranking(row: Mapping[str, Any], number: int) -> RunRow:
+def _ranking(row: Mapping[str, Any], number: int | None) -> RunRow:
     retrieved, error = _documents(row, RETRIEVED), row.get("error")
     if retrieved is None and error is None:
         raise InvalidInputError(
@@ -105,9 +114,9 @@ def _ranking(row: Mapping[str, Any], number: int) -> RunRow:
     )
 
 
-def _id(row: Mapping[str, Any], number: int) -> str:
+def _id(row: Mapping[str, Any], number: int | None) -> str:
     given = row.get("id")
-    found = str(number) if given is None else as_id(given)
+    found = numbered(number) if given is None else as_id(given)
     if found is None:
         raise InvalidInputError(f"`id` is {given!r:.60}. It must be a string or an integer.")
     return found

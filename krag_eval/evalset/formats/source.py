@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import functools
 import os
 import stat
@@ -13,7 +14,7 @@ from typing import Any
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset.formats import cells, jsontext, parquet
 from krag_eval.evalset.formats.opening import read_head, unpacked_lines
-from krag_eval.files import is_folder, lines_of, parse_jsonl, unreadable
+from krag_eval.files import Rejects, is_folder, lines_of, parse_jsonl, unreadable
 from krag_eval.shapes import describe_type
 
 HEAD_SIZE = 65_536
@@ -27,6 +28,7 @@ CONTAINERS: dict[str, tuple[str, ...]] = {
 }
 
 Row = dict[str, Any]
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class Source:
@@ -35,14 +37,16 @@ class Source:
     Args:
         path: The file or folder.
         container: How its rows are stored, a key of `CONTAINERS`; told from the name and the content by default.
+        max_bad_rows: How many bad lines may be left out.
 
     Attributes:
         path: The file or folder, as messages name it.
     """
 
-    def __init__(self, path: str | os.PathLike[str], container: str | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], container: str | None = None, *, max_bad_rows: int = 0) -> None:
         self.path = os.fspath(path)
         self._container = container
+        self._max_bad_rows = max_bad_rows
 
     @property
     def is_folder(self) -> bool:
@@ -56,6 +60,12 @@ class Source:
             return stat.S_ISREG(Path(self.path).stat().st_mode)
         except (OSError, ValueError) as error:
             raise unreadable(self.path, error) from error
+
+    @functools.cached_property
+    def rejects(self) -> Rejects:
+        """What takes its bad lines; none may be left out where it cannot be read twice, or all would be bad."""
+        is_possible = self._max_bad_rows and self.is_regular and not self.head.startswith(_UTF_16)
+        return Rejects(self.path, self._max_bad_rows if is_possible else 0)
 
     @functools.cached_property
     def head(self) -> bytes:
@@ -121,12 +131,12 @@ class Source:
         """
         container = self.container
         if container in ("csv", "tsv"):
-            return cells.read_rows(self.path, None if container == "csv" else "\t")
+            return cells.read_rows(self.path, None if container == "csv" else "\t", self.rejects)
         if container == "parquet":
             return parquet.read_rows(self.path)
         if container == "json":
             return self._rows_of_document()
-        return parse_jsonl(self.lines(), self.path)
+        return parse_jsonl(self.lines(), self.path, rejects=self.rejects)
 
     def lines(self) -> Iterator[bytes]:
         """Its lines, unpacked.

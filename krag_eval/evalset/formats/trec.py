@@ -7,9 +7,10 @@ are ranked by their score in single precision, and where it is the same by their
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -17,11 +18,21 @@ from krag_eval.documents import Document
 from krag_eval.errors import InvalidInputError, warn
 from krag_eval.evalset.evalset import EvalSet
 from krag_eval.evalset.formats.source import Source
-from krag_eval.evalset.formats.trec_lines import QRELS, RESULTS, Line, groups, joined, number_in, read_lines
+from krag_eval.evalset.formats.trec_lines import (
+    QRELS,
+    RESULTS,
+    Line,
+    groups,
+    joined,
+    number_in,
+    number_of,
+    placed,
+    read_lines,
+)
 from krag_eval.evalset.formats.writing import Writing
 from krag_eval.evalset.question import Question
 from krag_eval.evalset.run import Run, RunRow
-from krag_eval.files import write_atomically
+from krag_eval.files import Rejects, write_atomically
 
 # Where a grade below 0 is kept; it means "not judged" or "spam" and counts as not relevant.
 NEGATIVE_GRADE = "qrels_grade"
@@ -40,13 +51,12 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
     by_query: dict[str, list[Line]] = {}
     for line in read_lines(source, QRELS):
         by_query.setdefault(line.query, []).append(line)
-    return ((lines[0].place, _question(lines)) for lines in by_query.values())
+    return _questions(by_query.values(), source.rejects)
 
 
 def questions_in_order(source: Source) -> Iterator[tuple[str, Question]]:
     """The same, line by line, for qrels whose lines of one query stand together."""
-    for lines in groups(read_lines(source, QRELS)):
-        yield lines[0].place, _question(lines)
+    return _questions(groups(read_lines(source, QRELS)), source.rejects)
 
 
 def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
@@ -64,13 +74,12 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
             f"{source.path}: the ranks of {len(contradicted)} queries contradict their scores, first of "
             f"{contradicted[0]!r:.60}. As in trec_eval the scores decide, and higher is better."
         )
-    return ((lines[0].place, _ranking(lines)) for lines in by_query.values())
+    return _rankings(by_query.values(), source.rejects)
 
 
 def rankings_in_order(source: Source) -> Iterator[tuple[str, RunRow]]:
     """The same, line by line, for a file whose lines of one query stand together."""
-    for lines in groups(read_lines(source, RESULTS)):
-        yield lines[0].place, _ranking(lines)
+    return _rankings(groups(read_lines(source, RESULTS)), source.rejects)
 
 
 def gold_document(doc_id: str, grade: str, place: str, **metadata: str) -> Document:
@@ -112,20 +121,33 @@ def keep(judged: Judged, line: Line, iteration: str, document: Document) -> None
         )
 
 
-def _question(lines: Sequence[Line]) -> Question:
-    judged: Judged = {}
-    for line in lines:
-        iteration, doc_id, grade = line.columns
-        kept = {} if iteration in ("0", "Q0") else {ITERATION: iteration}
-        keep(judged, line, iteration, gold_document(doc_id, grade, line.place, **kept))
-    return Question(id=lines[0].query, gold=tuple(document for _, document in judged.values()))
+def _questions(by_query: Iterable[Sequence[Line]], rejects: Rejects) -> Iterator[tuple[str, Question]]:
+    for lines in by_query:
+        judged: Judged = {}
+        kept = [place for place, _ in rejects.each(placed(lines), functools.partial(_judge, judged))]
+        if kept:
+            rejects.extent = [number_of(place) for place in kept]
+            yield kept[0], Question(id=lines[0].query, gold=tuple(document for _, document in judged.values()))
 
 
-def _ranking(lines: Sequence[Line]) -> RunRow:
-    scores = [number_in(line.columns[3], line.place, "The score") for line in lines]
-    order = order_of(scores, [line.columns[1] for line in lines])
-    retrieved = tuple(Document(id=lines[place].columns[1], score=scores[place]) for place in order)
-    return RunRow(query_id=lines[0].query, retrieved=retrieved, further={TAG: lines[0].columns[4]})
+def _judge(judged: Judged, place: str, line: Line) -> None:
+    iteration, doc_id, grade = line.columns
+    kept = {} if iteration in ("0", "Q0") else {ITERATION: iteration}
+    keep(judged, line, iteration, gold_document(doc_id, grade, place, **kept))
+
+
+def _rankings(by_query: Iterable[Sequence[Line]], rejects: Rejects) -> Iterator[tuple[str, RunRow]]:
+    for lines in by_query:
+        scored = list(rejects.each(placed(lines), _score))
+        if scored:
+            rejects.extent = [number_of(place) for place, _ in scored]
+            scores, ids = [score for _, (score, _) in scored], [line.columns[1] for _, (_, line) in scored]
+            retrieved = tuple(Document(id=ids[at], score=scores[at]) for at in order_of(scores, ids))
+            yield scored[0][0], RunRow(query_id=lines[0].query, retrieved=retrieved, further={TAG: lines[0].columns[4]})
+
+
+def _score(place: str, line: Line) -> tuple[float, Line]:
+    return number_in(line.columns[3], place, "The score"), line
 
 
 def order_of(scores: Sequence[float], ids: Sequence[str]) -> list[int]:

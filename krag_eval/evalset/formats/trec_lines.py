@@ -42,15 +42,29 @@ def read_lines(source: Source, shape: tuple[int, int | None, str, str]) -> Itera
         if not parts or parts[0].startswith(b"#"):
             continue
         place = f"{source.path}:{number}"
-        if not least <= len(parts) <= (most or len(parts)):
-            raise InvalidInputError(
-                f"{place}: has {len(parts)} columns, and a line of {what} is `{columns}`. Is this another kind of file?"
-            )
         try:
+            if not least <= len(parts) <= (most or len(parts)):
+                raise InvalidInputError(
+                    f"{place}: has {len(parts)} columns, and a line of {what} is `{columns}`. "
+                    "Is this another kind of file?"
+                )
             query, *others = [part.decode() for part in parts[:6]]
         except UnicodeDecodeError:
-            raise InvalidInputError(f"{place}: is not UTF-8. Save the file as UTF-8.") from None
-        yield Line(place, query, others)
+            source.rejects.take(place, InvalidInputError(f"{place}: is not UTF-8. Save the file as UTF-8."))
+        except InvalidInputError as error:
+            source.rejects.take(place, error)
+        else:
+            yield Line(place, query, others)
+
+
+def placed(lines: Iterable[Line]) -> Iterator[tuple[str, Line]]:
+    """Each line after its place."""
+    return ((line.place, line) for line in lines)
+
+
+def number_of(place: str) -> int:
+    """The number of the line at a place."""
+    return int(place.rpartition(":")[2])
 
 
 def groups(lines: Iterable[Line]) -> Iterator[list[Line]]:

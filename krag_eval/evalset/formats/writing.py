@@ -143,6 +143,20 @@ def made_id(text: str) -> str:
     return "text-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
+def numbered(number: int | None) -> str:
+    """The id of a row that has none: its number.
+
+    Raises:
+        InvalidInputError: The number is not known, because what stood before the row was left out unread.
+    """
+    if number is None:
+        raise InvalidInputError(
+            "has no id, and lines before it are left out, so that its number is not known. Give each row an id, or "
+            "mend those lines."
+        )
+    return str(number)
+
+
 def fields_from(row: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]:
     """What a foreign row has besides the keys that were used, as arguments of `Question`.
 
