@@ -216,7 +216,8 @@ bench: $(PEERS_READY) ## Run the benchmarks against other people's tools (RUN_AR
 	@$(PEERS_VENV)/bin/python benchmarks/run.py $(RUN_ARGS)
 
 .PHONY: bench-smoke
-bench-smoke: $(PEERS_READY) ## Run every benchmark once at a tiny size.
+bench-smoke: $(PEERS_READY) $(READY) ## Run every benchmark once at a tiny size.
+	@$(RUN)/python -m benchmarks.logs --smoke
 	@$(PEERS_VENV)/bin/python benchmarks/run.py --smoke $(RUN_ARGS)
 
 .PHONY: screenshots

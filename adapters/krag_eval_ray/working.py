@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from krag_eval import ColumnarScorer, InvalidInputError, KragEvalError
-
-Given = TypeVar("Given")
+from krag_eval import ColumnarScorer, InvalidInputError
 
 SUMMARY = pa.schema([("state", pa.large_string()), ("fingerprints", pa.large_binary()), ("refused", pa.large_string())])
 
 
 def score_table(table: pa.Table, scorer: ColumnarScorer) -> pa.Table:
     """The values of each query of a table."""
-    parts = [_naming_the_query(scorer.score_batch, batch) for batch in _batches(table)]
+    parts = [scorer.score_batch(batch) for batch in _batches(table)]
     return pa.Table.from_batches(parts, schema=scorer.schema)
 
 
@@ -29,7 +27,7 @@ def summarize_table(table: pa.Table, scorer: ColumnarScorer, with_fingerprints: 
         Ray wraps what is raised into its own errors, and retries and logs it.
     """
     try:
-        states = (_naming_the_query(scorer.partial_state, batch) for batch in _batches(table))
+        states = (scorer.partial_state(batch) for batch in _batches(table))
         state = scorer.merge(states).to_json()
     except InvalidInputError as error:
         return pa.Table.from_pylist([{"refused": str(error)}], schema=SUMMARY)
@@ -64,19 +62,3 @@ def _ids(table: pa.Table) -> pa.ChunkedArray:
 def _batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
     # A table of many small chunks would be scored in as many small steps.
     yield from table.combine_chunks().to_batches()
-
-
-def _naming_the_query(function: Callable[[pa.RecordBatch], Given], batch: pa.RecordBatch) -> Given:
-    """What a function gives for a batch. Our own errors name the query; others, of a user's metric, do not."""
-    try:
-        return function(batch)
-    except KragEvalError:
-        raise
-    except Exception as error:  # what a metric or a tokenizer may raise
-        half = batch.num_rows // 2
-        if half:
-            for part in (batch.slice(0, half), batch.slice(half)):
-                _naming_the_query(function, part)
-            raise  # no part fails alone
-        query_id = batch.column("query_id")[0].as_py() if batch.num_rows else None
-        raise RuntimeError(f"Query {query_id!r:.60} could not be scored: {type(error).__name__}: {error}") from error

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
 
 import pyarrow as pa
 
-from krag_eval import ColumnarScorer, KragEvalError, PartialState
+from krag_eval import ColumnarScorer, PartialState
 
 OnBatches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-Given = TypeVar("Given")
 
 STATES = "state string"
 _STATES = pa.schema([("state", pa.string())])
@@ -21,7 +19,7 @@ def score_batches(scorer: ColumnarScorer) -> OnBatches:
 
     def scored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield _naming_the_query(scorer.score_batch, batch)
+            yield scorer.score_batch(batch)
 
     return scored
 
@@ -30,7 +28,7 @@ def state_of_batches(scorer: ColumnarScorer) -> OnBatches:
     """A function that gives one state for all queries of a partition."""
 
     def states(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield _merged(scorer, (_naming_the_query(scorer.partial_state, batch) for batch in batches))
+        yield _merged(scorer, (scorer.partial_state(batch) for batch in batches))
 
     return states
 
@@ -47,19 +45,3 @@ def merge_states(scorer: ColumnarScorer) -> OnBatches:
 
 def _merged(scorer: ColumnarScorer, states: Iterable[PartialState]) -> pa.RecordBatch:
     return pa.record_batch([[scorer.merge(states).to_json()]], schema=_STATES)
-
-
-def _naming_the_query(function: Callable[[pa.RecordBatch], Given], batch: pa.RecordBatch) -> Given:
-    """What a function gives for a batch. Our own errors name the query; others, of a user's metric, do not."""
-    try:
-        return function(batch)
-    except KragEvalError:
-        raise
-    except Exception:  # what a metric or a tokenizer may raise
-        for row in range(batch.num_rows):
-            try:
-                function(batch.slice(row, 1))
-            except Exception as error:
-                query_id = batch.column("query_id")[row].as_py()
-                raise RuntimeError(f"Query {query_id!r:.60} could not be scored.") from error
-        raise

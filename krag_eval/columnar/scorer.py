@@ -11,20 +11,22 @@ import pyarrow as pa
 
 from krag_eval.aggregate import Tally
 from krag_eval.checks import TokenBudget, check_cut_offs
+from krag_eval.columnar.blaming import blame
 from krag_eval.columnar.reading import check_repeats, read_batch, read_query_ids
 from krag_eval.columnar.state import PartialState
 from krag_eval.columnar.types import Fields, check_columns
-from krag_eval.errors import InvalidInputError
+from krag_eval.columns import FloatArray
+from krag_eval.errors import InvalidInputError, KragEvalError
 from krag_eval.matching import find_matches
 from krag_eval.measurement import MetricFunction, choose_metrics, keys_of, signature_of, values_of
 from krag_eval.metrics import BoundMetric
-from krag_eval.pipeline import judged_of
+from krag_eval.pipeline import Judged, judged_of
 from krag_eval.results import EvaluationResult
 from krag_eval.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.shapes import describe_type
 from krag_eval.spread import Spread
 from krag_eval.supply import Supply
-from krag_eval.token_budgets import ranks_within
+from krag_eval.token_budgets import Ranks, ranks_within
 
 # What is matched and judged at once stays in the processor's cache.
 _QUERIES_AT_ONCE = 8192
@@ -132,7 +134,8 @@ class ColumnarScorer:
 
         Raises:
             InvalidInputError: A column is missing or of another type, a value is null that must not be, a query comes
-                twice, or a document cannot be used; the message names the column or the query.
+                twice, a document cannot be used, or a function of yours raised; the message names the column or the
+                query.
         """
         return self.score_with_state(batch)[0]
 
@@ -155,17 +158,19 @@ class ColumnarScorer:
                 f"A pyarrow.RecordBatch is needed, got {describe_type(batch)}. "
                 "A table gives its batches with `table.to_batches()`."
             )
-        fields = check_columns(batch.schema, self._settings, self._needs_texts)
+        self.check_schema(batch.schema)
         query_ids = read_query_ids(batch)
         if not self._allows_repeats:
             check_repeats(query_ids)
         scored = []
         for start in range(0, len(query_ids), _QUERIES_AT_ONCE):
-            ids = query_ids.slice(start, _QUERIES_AT_ONCE)
-            part = read_batch(batch.slice(start, _QUERIES_AT_ONCE), ids, fields, self._settings)
-            judged = judged_of(part, find_matches(part))
-            ranks = ranks_within(self._cut_offs, part)
-            values = values_of(judged, ranks, self._table)
+            part, ids = (rows.slice(start, _QUERIES_AT_ONCE) for rows in (batch, query_ids))
+            try:
+                judged, ranks, values = self._measure(part, ids)
+            except KragEvalError:
+                raise
+            except Exception as error:
+                raise blame(self._measure, part, ids, error) or error from error
             denominator = self._settings.precision_denominator
             state.tally.add(judged.judgments, values, ranks, denominator)
             state.spread.add(judged.judgments, values, ranks, denominator)
@@ -174,6 +179,12 @@ class ColumnarScorer:
             counts = {"n_gold": judgments.n_gold, "n_retrieved": judgments.n_retrieved}
             scored.append({**counts, **values})
         return self._rows(query_ids, scored)
+
+    def _measure(self, batch: Any, query_ids: Any) -> tuple[Judged, Ranks, dict[str, FloatArray]]:
+        part = read_batch(batch, query_ids, self.document_fields, self._settings)
+        judged = judged_of(part, find_matches(part))
+        ranks = ranks_within(self._cut_offs, part)
+        return judged, ranks, values_of(judged, ranks, self._table)
 
     def _rows(self, query_ids: Any, scored: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
         columns = [query_ids.cast(pa.string())]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from krag_eval import ColumnarScorer, InvalidInputError, KragEvalWarning, PartialState
+from krag_eval import ColumnarScorer, InvalidInputError, Judgments, KragEvalWarning, PartialState
+from krag_eval.columns import FloatArray
 from tests.columnar.cases import GOLD, RETRIEVED, SCHEMA, as_batch
 
 SCORER = ColumnarScorer(2, match_method="id")
@@ -148,3 +150,26 @@ def test_types_are_checked_before_anything_is_read() -> None:
     SCORER.check_schema(pa.schema([("query_id", pa.string()), ("actual", GOLD), ("predicted", RETRIEVED)]))
     with pytest.raises(InvalidInputError, match="two columns `query_id`"):
         SCORER.check_schema(SCHEMA.append(pa.field("query_id", pa.string())))
+
+
+def test_a_query_that_a_function_of_the_users_fails_on_is_named() -> None:
+    def picky(judged: Judgments, k: object) -> FloatArray:
+        if (judged.n_retrieved == 3).any():
+            raise ZeroDivisionError("three are too many, token=sk-abcdefghijklmnop1234")
+        return np.zeros(len(judged))
+
+    rows = [row(query_id=f"q{n}", predicted=[{"id": "a"}] * size) for n, size in enumerate((1, 2, 2, 3, 1, 3))]
+    told = refusal(*rows, scorer=ColumnarScorer(2, match_method="id", metrics=[picky]))
+    assert told.startswith("Query 'q3' could not be scored: ZeroDivisionError: three are too many, token=")
+    assert "sk-abc" not in told
+
+
+def test_where_no_query_fails_alone_the_error_comes_through() -> None:
+    def never_two(judged: Judgments, k: object) -> FloatArray:
+        if len(judged) > 1:
+            raise ZeroDivisionError("two at once")
+        return np.zeros(len(judged))
+
+    batch = pa.RecordBatch.from_pylist([row(query_id="q1"), row(query_id="q2")], SCHEMA)
+    with pytest.raises(ZeroDivisionError, match="two at once"):
+        ColumnarScorer(2, match_method="id", metrics=[never_two]).score_batch(batch)

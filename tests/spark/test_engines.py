@@ -80,4 +80,4 @@ def test_what_cannot_be_scored_is_refused_in_our_own_words_with_the_query_named(
         assert said[where].startswith("refused: `predicted` is null for query 'query-"), where
         assert said[where].endswith("Write an empty list where nothing was retrieved."), where
     first = next(row for row in scored_here(str(folder / "ids"))[0].to_pylist() if row["n_retrieved"] > MOST_RETRIEVED)
-    assert f"Query {first['query_id']!r} could not be scored." in said["a metric that fails"]
+    assert f"Query {first['query_id']!r} could not be scored: " in said["a metric that fails"]
