@@ -8,6 +8,7 @@
 import typing as _typing
 
 from krag_eval._lazy_names import LAZY_NAMES as _LAZY_NAMES
+from krag_eval._lazy_names import offered as _offered
 from krag_eval._version import __version__
 from krag_eval.callbacks import EvaluationCallback, EvaluationStart
 from krag_eval.documents import Document, KragDocument, as_document
@@ -16,6 +17,7 @@ from krag_eval.errors import (
     KragEvalError,
     KragEvalWarning,
     MissingDependencyError,
+    UnknownArgumentError,
     UnknownMetricError,
 )
 from krag_eval.evaluation import evaluate, evaluate_all, evaluate_ids
@@ -148,6 +150,7 @@ __all__ = [
     "Sweep",
     "Tokenizer",
     "TokenizerType",
+    "UnknownArgumentError",
     "UnknownMetricError",
     "ValidationReport",
     "Verification",
@@ -199,6 +202,7 @@ __all__ = [
     "write_report",
     "write_run",
 ]
+__all__[:] = _offered(__all__)
 
 
 def __getattr__(name: str) -> object:

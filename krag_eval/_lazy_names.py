@@ -1,5 +1,8 @@
 """Which names of the front door are loaded when they are first asked for, and from where."""
 
+import sys
+from collections.abc import Iterable
+
 # Who only scores lists does not pay for files, threads and processes.
 LAZY_NAMES: dict[str, tuple[str, ...]] = {
     "answers": ("ANSWER_METRICS", "AnswerPairs", "AnswerResult", "AnswerRow", "evaluate_answers"),
@@ -47,3 +50,17 @@ LAZY_NAMES: dict[str, tuple[str, ...]] = {
     "threshold_sweep": ("Sweep", "sweep"),
     "verification": ("Verification", "verify"),
 }
+
+_NEED_PYARROW = {*LAZY_NAMES["columnar"], *LAZY_NAMES["log_scoring"]}
+
+
+def offered(names: Iterable[str]) -> list[str]:
+    """The names that `import *` can give here: it asks for every one, and a missing package would end it."""
+    return [name for name in names if name not in _NEED_PYARROW] if _lacks("pyarrow") else list(names)
+
+
+def _lacks(package: str) -> bool:
+    """Whether a package is not installed; importlib.util would say so, too, and is slow to import."""
+    if package in sys.modules:
+        return sys.modules[package] is None
+    return all(finder.find_spec(package, None) is None for finder in sys.meta_path)

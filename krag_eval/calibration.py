@@ -86,6 +86,11 @@ def calibrate(
     0.75
     """
     need_scipy("calibrate")
+    if "match_method" in settings or "threshold" in settings:
+        raise InvalidInputError(
+            "`calibrate` takes neither `match_method` nor `threshold`. It finds the threshold of one `method`: "
+            "write method='rougeL'."
+        )
     one_of("method", method, THRESHOLD_METHODS)
     target = check_threshold(precision, "precision")
     if not target:

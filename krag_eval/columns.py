@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from krag_eval.errors import InvalidInputError, RetrieverError, show
+from krag_eval.errors import InvalidInputError, RetrieverError
+from krag_eval.input_hints import is_frame, pair_hint, rows_hint
 from krag_eval.shapes import (
     MAPPING,
     PLAIN_OBJECT,
@@ -98,6 +99,10 @@ class Side:
             self._require(ids, lambda d, shape: read_text(d, shape) is not None or read_id(d, shape, None))
         return ids
 
+    def ids_of(self, query: int) -> list[str]:
+        """The ids of one query, of those documents that have one."""
+        return [one for one in self.ids[int(self.offsets[query]) : int(self.offsets[query + 1])] if one is not None]
+
     @property
     def has_ids(self) -> bool:
         """Whether any document has an id."""
@@ -126,9 +131,10 @@ class Side:
         return np.searchsorted(self.offsets, positions, side="right") - 1
 
     def _check_rows(self, rows: object) -> list[Sequence[object]]:
-        if rows is None or isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
+        if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable) or is_frame(rows):
             raise InvalidInputError(
                 f"`{self.name}` must be a list with one list of documents for each query, got {describe_type(rows)}."
+                f"{rows_hint(rows)}"
             )
         lists: list[Sequence[object]] = self._listed(rows, f"`{self.name}`")
         if set(map(type, lists)) <= {list}:
@@ -176,7 +182,7 @@ class Side:
             if shape is None:
                 hint = " Use [] where nothing was retrieved." if type_ is type(None) else ""
                 hint = " Is it nested once too deep?" if issubclass(type_, (list, tuple, set)) else hint
-                hint = _odd_pair(self._unpaired[position]) or hint
+                hint = pair_hint(self._unpaired[position]) or hint
                 if issubclass(type_, (int, float)) or hasattr(self._unpaired[position], "__index__"):
                     hint = ' For bare ids write {"id": ...}, or call `evaluate_ids`.'
                 raise InvalidInputError(
@@ -232,13 +238,6 @@ class Side:
     def _place_of(self, query: int, rank: int) -> str:
         query += self.first_query
         return f"`{self.name}[{query}][{rank}]` (query {query}, rank {rank + 1})"
-
-
-def _odd_pair(document: object) -> str:
-    """A sentence on a tuple that was meant as `(document, number)`, or nothing."""
-    if type(document) is tuple and len(document) == 2 and shape_of(document[0]) is not None:
-        return f" In a (document, number) pair the second must be a number, got {show(document[1], 40)}."
-    return ""
 
 
 def _describe(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
     KragEvalError
     ├── InvalidInputError (ValueError)          a value that was passed cannot be used
+    │   ├── UnknownArgumentError (TypeError)    an argument that does not exist
     │   └── UnknownMetricError (KeyError)       a metric or result key that does not exist
     ├── MissingDependencyError (ImportError)    an optional package is not installed
     └── RunStoppedError (RuntimeError)          a run was given up; krag_eval/runner/failures.py
@@ -26,6 +27,10 @@ class KragEvalError(Exception):
 
 class InvalidInputError(KragEvalError, ValueError):
     """A value that was passed cannot be used."""
+
+
+class UnknownArgumentError(InvalidInputError, TypeError):
+    """A function was called with an argument that it does not have."""
 
 
 class UnknownMetricError(InvalidInputError, KeyError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
+from krag_eval.argument_names import tell_names
 from krag_eval.callbacks import EvaluationCallback, check_callbacks
 from krag_eval.checks import check_cut_offs
 from krag_eval.familiar import FAMILIAR_METRICS, Familiar, check_one_cut_off
@@ -18,6 +19,7 @@ from krag_eval.thresholds import USUAL_THRESHOLDS
 DEFAULT_CUT_OFFS = (1, 3, 5, 10)
 
 
+@tell_names
 def evaluate(
     actual: object,
     predicted: object,
@@ -133,6 +135,7 @@ def evaluate(
     )
 
 
+@tell_names
 def evaluate_ids(
     actual: object,
     predicted: object,
@@ -180,6 +183,7 @@ def evaluate_ids(
     )
 
 
+@tell_names
 def evaluate_all(
     actual: object,
     predicted: object,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
+from krag_eval.argument_names import tell_names
 from krag_eval.callbacks import EvaluationCallback, check_callbacks
 from krag_eval.checks import check_cut_offs, check_threshold, one_of
+from krag_eval.errors import InvalidInputError
 from krag_eval.familiar import FAMILIAR_METRICS, Familiar, check_one_cut_off
 from krag_eval.measurement import choose_metrics, measure
 from krag_eval.pipeline import Judged, match_and_judge
@@ -47,6 +49,7 @@ class OfflineRetrievalEvaluators:
     {'micro_recall': 0.5, 'macro_recall': 0.5}
     """
 
+    @tell_names
     def __init__(
         self,
         actual_docs: object,
@@ -67,6 +70,12 @@ class OfflineRetrievalEvaluators:
         check_callbacks(callbacks)  # a mistake is reported before anything is matched
         checked = make_settings(match_method=match_method, threshold=threshold, tokenizer=tokenizer, **settings)
         self.judged: Judged = match_and_judge(actual_docs, predicted_docs, checked)
+
+    if not TYPE_CHECKING:  # to a type checker every attribute would be there
+
+        def __getattr__(self, name: str) -> None:
+            told = " Call `evaluate_all(k)`, a dict." if name == "get_metrics_by_averaging_method" else ""
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}.{told}", name=name, obj=self)
 
     def calculate_hit_rate(self, k: int | None = None) -> Values:
         """`{"hit_rate"}`: the share of queries that are hits under the matching criteria."""
@@ -145,6 +154,7 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         **settings: Further scoring settings that `evaluate` takes, such as `use_stemmer`.
     """
 
+    @tell_names
     def __init__(
         self,
         actual_docs: object,
@@ -201,6 +211,7 @@ class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
     {'mrr': 1.0}
     """
 
+    @tell_names
     def __init__(
         self,
         actual_docs: object,
@@ -217,6 +228,8 @@ class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
         raise_errors: bool = False,
         **settings: Unpack[CommonSettings],
     ) -> None:
+        if "threshold" in settings:
+            raise InvalidInputError("There is no setting 'threshold' here. This evaluator calls it `rouge_threshold`.")
         super().__init__(
             actual_docs,
             predicted_docs,

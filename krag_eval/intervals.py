@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from krag_eval.checks import GivenCutOff, check_cut_offs
+from krag_eval.checks import GivenCutOff, check_cut_offs, check_kind
 from krag_eval.columns import FloatArray
 from krag_eval.errors import InvalidInputError
 from krag_eval.metrics.f1 import harmonic_mean
@@ -62,6 +62,7 @@ def intervals_of(
     (0.555, 0.9975)
     """
     need_scipy("intervals")
+    check_kind("result", result, EvaluationResult, "Give what `evaluate` returned.")
     spread = result.spread or _spread_of(result)
     if spread is None:
         raise InvalidInputError(

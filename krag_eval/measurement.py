@@ -56,9 +56,37 @@ def choose_metrics(metrics: object, settings: Settings) -> MetricTable:
             table[metric.__name__] = metric
         else:
             raise UnknownMetricError(
-                f"Unknown metric {metric!r}.{did_you_mean(metric, known)} Known metrics: {', '.join(known)}."
+                f"Unknown metric {metric!r}.{_meant(metric, known)} Known metrics: {', '.join(known)}."
             )
     return table
+
+
+_ELSEWHERE = {
+    "hits": "hit_rate",
+    "hit": "hit_rate",
+    "recip_rank": "mrr",
+    "reciprocal_rank": "mrr",
+    "average_precision": "map",
+    "ap": "map",
+    "f1_score": "f1",
+    "context_precision": "map",
+    "context_recall": "recall",
+    "micro_recall": "recall",
+    "macro_recall": "recall",
+    "micro_precision": "precision",
+    "macro_precision": "precision",
+    "micro_f1": "f1",
+    "macro_f1": "f1",
+}
+
+
+def _meant(metric: object, known: Sequence[str]) -> str:
+    """A sentence on a metric under the name that it has elsewhere."""
+    name, at, cut_off = str(metric).partition("@")
+    ours = name if name in known else _ELSEWHERE.get(name)
+    if ours is None:
+        return did_you_mean(metric, known)
+    return f" It is called {ours!r} here{f', and its cut-off is given as k={cut_off}' if at else ''}."
 
 
 def _companions(name: str, metric: BoundMetric, settings: Settings) -> dict[str, MetricFunction]:

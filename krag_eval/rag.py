@@ -6,6 +6,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
+from krag_eval.argument_names import tell_names
 from krag_eval.callbacks import EvaluationCallback, check_callbacks
 from krag_eval.errors import InvalidInputError
 from krag_eval.evaluators import OfflineRetrievalEvaluators, Values
@@ -38,6 +39,7 @@ class RAGEvaluator:
     1.0
     """
 
+    @tell_names
     def __init__(
         self,
         match_method: str | Sequence[str] = "text",

@@ -7,12 +7,14 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from krag_eval.argument_names import tell_names
 from krag_eval.callbacks import EvaluationCallback, check_callbacks
 from krag_eval.checks import check_cut_offs
 from krag_eval.columns import BoolArray, FloatArray
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.evalset.levels import settings_at
+from krag_eval.evalset.run import check_run
 from krag_eval.judgments import CutOff, Judgments
 from krag_eval.measurement import MetricFunction, choose_metrics, measure
 from krag_eval.metrics import hit_rate, recall
@@ -24,6 +26,7 @@ from krag_eval.shapes import as_id
 DOC_HIT = "doc_hit"
 
 
+@tell_names
 def evaluate_run(
     evalset: object,
     run: Run,
@@ -72,6 +75,7 @@ def evaluate_run(
     {'recall@2': 0.25, 'micro_recall@2': 0.3333333333333333}
     """
     questions = as_evalset(evalset)
+    check_run(run)
     checked = make_settings(**settings_at(level, doc_key, settings))
     check_callbacks(callbacks)
     cut_offs, rankings = check_cut_offs(k), run.rankings(questions)

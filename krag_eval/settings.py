@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
+from krag_eval.argument_names import hint_for
 from krag_eval.checks import check_threshold, one_of
 from krag_eval.embedded_texts import EmbeddedTexts, embedded_texts
 from krag_eval.embeddings import describe_embeddings
-from krag_eval.errors import InvalidInputError, did_you_mean
+from krag_eval.errors import InvalidInputError
 from krag_eval.naming import normalizer_name, qualified_name, shortest, tokenizer_name
 from krag_eval.text import Normalizer, normalize
 from krag_eval.thresholds import ROUGE_METHODS, THRESHOLD_METHODS, USUAL_THRESHOLDS, check_thresholds
@@ -242,6 +243,6 @@ def make_settings(**settings: Unpack[ScoringSettings]) -> Settings:
     for name in settings:
         if name not in (known := [f.name for f in fields(Settings) if f.init]):
             raise InvalidInputError(
-                f"There is no setting {name!r}.{did_you_mean(name, known)} Known settings: {', '.join(known)}."
+                f"There is no setting {name!r}.{hint_for(name, [*known, 'k'])} Known settings: {', '.join(known)}."
             )
     return Settings(**settings)

@@ -218,7 +218,8 @@ def _all_lack(name: str, settings: Settings) -> str:
     reads = " nor ".join(["an id"] * settings.uses_ids + ["a text"] * settings.uses_texts)
     where = f" under the metadata key {settings.id_key!r}" if settings.id_key and settings.uses_ids else ""
     cure = (
-        'Match by text instead, for example with match_method="text", or call `evaluate_ids` if the strings are ids.'
+        'Match by text instead, for example with match_method="text". If the strings are ids, write {"id": ...} for '
+        "each, or call `evaluate_ids`."
         if settings.uses_ids
         else 'Match by id instead, with match_method="id", or give the documents their texts.'
     )

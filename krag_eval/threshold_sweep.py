@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 from krag_eval.aggregate import Tally
+from krag_eval.argument_names import tell_names
 from krag_eval.checks import GivenCutOff, check_cut_offs, check_threshold
 from krag_eval.errors import InvalidInputError, needing
 from krag_eval.judgments import judge
@@ -94,6 +95,7 @@ class Sweep:
         return "\n".join([*lines, f"  {self.signature}"])
 
 
+@tell_names
 def sweep(
     actual: object,
     predicted: object,

@@ -160,7 +160,7 @@ def test_an_unknown_method_gets_the_nearest_name(run: Runner) -> None:
 
 @pytest.mark.parametrize("arguments", [["--k", "0"], ["--match", "text"]])
 def test_the_cure_is_one_that_works_on_the_command_line(run: Runner, arguments: list[str]) -> None:
-    outcome = run(*arguments, questions=b'{"id": "q1", "gold": [{"id": "a"}]}', rows=b"")
+    outcome = run(*arguments, questions=b'{"id": "q1", "gold": [{"id": "a"}]}', rows=RUN.splitlines()[0])
     assert_refused(outcome, "InvalidInputError: ")
     # Leaving `--k` out does not score every rank there, and nobody can call a function.
     assert [words for words in ("Leave it out", 'match_method="', "evaluate_ids") if words in outcome.err] == []
@@ -215,3 +215,17 @@ def test_what_is_broken_inside_an_extra_is_not_called_missing(tmp_path: Path) ->
     outcome = in_a_process(sys.executable, "-c", "from krag_eval.cli import main; main()", PYTHONPATH=str(tmp_path))
     assert "No module named 'no_such_module'" in outcome.err
     assert "not installed" not in outcome.err
+
+
+def test_files_in_each_others_place_are_told_to_change_places(run: Runner) -> None:
+    assert_refused(run(questions=RUN, rows=SET), "InvalidInputError: set.jsonl:1: ", "the evaluation set comes first")
+
+
+def test_a_run_without_rows_is_said_to_be_one(run: Runner) -> None:
+    outcome = run("--metrics", "recall", rows=b"")
+    assert outcome.code == 0
+    assert outcome.err.startswith("run.jsonl: holds no ranking, so that every question counts as nothing retrieved.")
+
+
+def test_a_cut_off_of_the_demonstration_is_a_rank(command: Runner) -> None:
+    assert_refused(command("demo --k 0"), "InvalidInputError: `k` must be an integer of at least 1, got 0.\n")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from krag_eval.answers.exact_match import exact_match
 from krag_eval.answers.pairs import AnswerPairs
 from krag_eval.columns import FloatArray
 
@@ -20,7 +23,8 @@ def token_f1(pairs: AnswerPairs) -> FloatArray:
     Shape: (n_pairs,), float64. Range: 0 to 1, higher is better.
 
     Edge cases:
-        * No token in common: 0, also where both have none.
+        * No token in common: 0.
+        * Neither has a token (only signs): 1 if the normalised texts are the same, else 0, as in `exact_match`.
 
     Source: Rajpurkar et al. (2016), doi:10.18653/v1/D16-1264, for the formula; characters as tokens as in Cui et al.
     (2019), doi:10.18653/v1/D19-1600. Where we depart from SQuAD is said at `exact_match`.
@@ -28,4 +32,4 @@ def token_f1(pairs: AnswerPairs) -> FloatArray:
     >>> token_f1(AnswerPairs(["北京市"], ["北京"])).tolist()
     [0.8]
     """
-    return pairs.tokens.f_measure("rouge1")
+    return np.where(pairs.tokens.has_tokens(), pairs.tokens.f_measure("rouge1"), exact_match(pairs))

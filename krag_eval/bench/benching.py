@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from krag_eval.answers import AnswerResult, evaluate_answers
+from krag_eval.argument_names import tell_names
 from krag_eval.bench.checking import check_before, why_no_intervals
 from krag_eval.bench.choosing import of_mode, spread
 from krag_eval.bench.records import EVAL_MODES, Bench
 from krag_eval.bench.sections import bench_sections
 from krag_eval.bench.stages import Stages
 from krag_eval.bench.texts import with_texts
-from krag_eval.checks import check_count, check_cut_offs, one_of
+from krag_eval.checks import check_count, check_ranks, one_of
 from krag_eval.context_judge import ContextResult
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset import EvalSet, as_evalset
@@ -28,6 +29,7 @@ from krag_eval.settings import ScoringSettings
 CUT_OFFS = (1, 3, 5, 10, 20)
 
 
+@tell_names
 def run_bench(
     corpus: object,
     retriever: object,
@@ -99,7 +101,7 @@ def run_bench(
     """
     check_before(answer, level, **settings)
     one_of("eval_mode", eval_mode, list(EVAL_MODES))
-    limit, cut_offs = check_count("e2e_limit", e2e_limit), _check_ranks(k)
+    limit, cut_offs = check_count("e2e_limit", e2e_limit), check_ranks(k, "a bench")
     model = None if llm is None else as_language_model(llm, timeout=timeout)
     stages = Stages(
         None if journals is None else Path(journals),
@@ -152,15 +154,6 @@ def run_bench(
         left_out=left_out,
         report=replace(report, further=bench_sections(questions, asked, generation, scores, context, left_out)),
     )
-
-
-def _check_ranks(k: object) -> list[int]:
-    cut_offs = [one for one in check_cut_offs(k) if isinstance(one, int)]
-    if len(cut_offs) != len(check_cut_offs(k)):
-        raise InvalidInputError(
-            f"`k` must be numbers of ranks for a bench, got {k!r:.60}. Give some such as [1, 5, 10]."
-        )
-    return cut_offs
 
 
 def _left_out(

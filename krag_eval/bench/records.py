@@ -52,7 +52,13 @@ class Bench:
     left_out: tuple[str, ...]
     report: Report
 
-    def write(self, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False) -> Path:  # noqa: A002
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002 - the word that users of such methods know
+        force: bool = False,
+    ) -> Path:
         """Write the report as `write_report` does.
 
         Raises:

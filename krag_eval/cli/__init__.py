@@ -72,9 +72,10 @@ def _show_warning(
 # What the library calls a thing, and what it is called on the command line.
 _WORDS = {
     "Leave it out to score every rank.": "Write `all` to score every rank.",
-    'Match by text instead, for example with match_method="text", or call `evaluate_ids` if the strings are ids.': (
-        "Match by text instead, for example with --match text."
-    ),
+    (
+        'Match by text instead, for example with match_method="text". If the strings are ids, write {"id": ...} for '
+        "each, or call `evaluate_ids`."
+    ): ("Match by text instead, for example with --match text."),
     'Match by id instead, with match_method="id",': "Match by id instead, with --match id,",
     "document of `actual`": "gold document of the evaluation set",
     "document of `predicted`": "document of the run",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from krag_eval import EvaluationResult, evaluate
-from krag_eval.checks import check_cut_offs
+from krag_eval.checks import check_count
 from krag_eval.cli.tables import console, print_table
 from krag_eval.demo import load_collection
 from krag_eval.demo.chunks import chunk
@@ -31,7 +31,7 @@ WAYS: Mapping[str, dict[str, Any]] = {
 
 def run_demo(k: int) -> None:
     """Index, retrieve, score and print."""
-    check_cut_offs(k)
+    check_count("k", k)
     started = time.perf_counter()
     documents, questions = load_collection()
     out = console()

@@ -8,6 +8,7 @@ from typing import Unpack
 
 import numpy as np
 
+from krag_eval.argument_names import tell_names
 from krag_eval.checks import one_of
 from krag_eval.comparison.numbers import Options, corrected, tested
 from krag_eval.comparison.records import Transition
@@ -26,6 +27,7 @@ from krag_eval.statistics import check_rounds, check_seed, check_share, need_sci
 DECISIVE_METRICS = ("recall", "mrr", "ndcg")
 
 
+@tell_names
 def compare(
     systems: Mapping[str, Run | EvaluationResult],
     evalset: object = None,

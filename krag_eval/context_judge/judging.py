@@ -15,6 +15,7 @@ from krag_eval._version import __version__
 from krag_eval.aggregate import MeanState
 from krag_eval.answers.intervals import answer_intervals
 from krag_eval.answers.references import read_references
+from krag_eval.argument_names import tell_names
 from krag_eval.checks import check_count, one_of
 from krag_eval.context_judge.asking import Judge
 from krag_eval.context_judge.context_precision import context_precision
@@ -37,6 +38,7 @@ _LAST_CALLS = 5.0
 _Verdict = tuple[str, dict[str, Any]]  # with its key before it
 
 
+@tell_names
 def judge_contexts(
     references: object,
     retrieved: object,
@@ -69,8 +71,8 @@ def judge_contexts(
         metrics: `"context_precision"`, `"context_recall"`, or both; both by default.
         k: How many chunks are judged; None for all.
         prompts: A folder or a mapping with prompts in place of the bundled ones: `chunk`, `statements`, `attribution`.
-        cache: Verdicts by key, given before or in an earlier run; new ones are added. Any mapping of strings to dicts,
-            such as a `shelve`; it is read once, and filled as verdicts come.
+        cache: Verdicts by key, given before or in an earlier run; new ones are added. Any mutable mapping of strings
+            to dicts; it is read once, and filled as verdicts come.
         concurrency: How many questions are judged at a time.
         intervals: Give every mean its 95 % interval, in `result.intervals`, or one of another confidence such as 0.9.
         progress: Called with a `RunProgress` after every question.

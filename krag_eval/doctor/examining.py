@@ -8,6 +8,7 @@ from typing import Unpack
 
 import numpy as np
 
+from krag_eval.argument_names import tell_names
 from krag_eval.checks import check_count, check_threshold
 from krag_eval.columns import Side
 from krag_eval.doctor.candidates import make_candidates
@@ -28,6 +29,7 @@ from krag_eval.supply import Supply
 NEAR = 0.6
 
 
+@tell_names
 def examine(
     evalset: object,
     runs: Run | Sequence[Run] | Mapping[str, Run],

@@ -116,7 +116,7 @@ class Question:
         if all(row.get(name) is None for name in _GOLD):
             raise InvalidInputError(
                 "`gold` is missing, and so are `gold_chunk_ids` and `gold_doc_ids`. "
-                "It must be a list of documents, [] for a question that has no answer."
+                f"It must be a list of documents, [] for a question that has no answer.{_swapped(row)}"
             )
         if "id" not in row:
             raise InvalidInputError("`id` is missing. Each question needs a string or an integer there.")
@@ -185,3 +185,8 @@ def _gold_document(given: object) -> Document:
 def _document_row(document: Document) -> dict[str, Any]:
     row = {"id": document.id, "text": document.text, "grade": document.grade, "metadata": dict(document.metadata)}
     return {name: value for name, value in row.items() if value not in (None, {})}
+
+
+def _swapped(row: Mapping[str, Any]) -> str:
+    """A sentence for a row of a run, or nothing."""
+    return " This looks like a run: the evaluation set comes first, and runs after it." if "retrieved" in row else ""

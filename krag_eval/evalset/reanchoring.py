@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from krag_eval.documents import Document, as_document
-from krag_eval.errors import InvalidInputError
+from krag_eval.errors import InvalidInputError, show
 from krag_eval.evalset.chunks import Chunks
 from krag_eval.evalset.evalset import EvalSet, as_evalset
 from krag_eval.evalset.passage_search import FOUND, Link, Passage, find_links
@@ -195,6 +196,10 @@ def _without_repeats(gold: Iterable[Document]) -> Iterator[Document]:
 
 
 def _read(name: str, corpus: Iterable[object]) -> list[Document]:
+    if isinstance(corpus, (str, os.PathLike)):
+        raise InvalidInputError(
+            f"`{name}` must be a list of documents, got {show(corpus)}. Read a file with `read_corpus(path)`."
+        )
     documents: list[Document] = []
     seen: set[str] = set()
     for number, given in enumerate(corpus):

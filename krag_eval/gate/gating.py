@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from krag_eval.checks import check_kind
 from krag_eval.comparison import ComparisonRow, compare
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset import EvalSet, Run
+from krag_eval.evalset.run import check_run
 from krag_eval.gate.policy import Demands, Policy
 from krag_eval.gate.requirements import Check, Status, check_result
 from krag_eval.numerals import format_value
@@ -100,6 +102,10 @@ def check_gate(evalset: EvalSet, run: Run, policy: Policy, *, baseline: Run | No
         InvalidInputError: A baseline is missing, a slice has no question, or something cannot be scored.
         UnknownMetricError: The policy names a metric that does not exist.
     """
+    check_run(run)
+    check_kind(
+        "policy", policy, Policy, "Read a file with `read_policy(path)`; for one result call `assert_retrieval`."
+    )
     if policy.needs_baseline and baseline is None:
         raise InvalidInputError("The policy forbids drops, and there is no baseline. Give one, or leave out `no_drop`.")
     parts: list[tuple[str | None, Demands, EvalSet]] = [(None, policy.demands, evalset)]

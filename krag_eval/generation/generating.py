@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from krag_eval.argument_names import tell_names
 from krag_eval.checks import check_count, check_threshold
 from krag_eval.errors import InvalidInputError, warn
 from krag_eval.evalset.near_duplicates import NEAR
@@ -30,6 +31,7 @@ GENERATION_JOURNAL = JournalKind("krag_eval_generation", "generation")
 _PROMPTS_A_QUESTION, _PROMPTS_MORE = 10, 20
 
 
+@tell_names
 def generate_evalset(
     chunks: object,
     llm: object,

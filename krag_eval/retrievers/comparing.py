@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
+from krag_eval.argument_names import tell_names
 from krag_eval.checks import check_cut_offs
 from krag_eval.errors import InvalidInputError, needing, warn
 from krag_eval.evalset import DOC_KEY, Run, as_evalset
@@ -45,6 +46,7 @@ class RetrieverScores:
         return iter((self.means, self.per_query))
 
 
+@tell_names
 def evaluate_retrievers(
     evalset: object,
     retrievers: Mapping[str, object],

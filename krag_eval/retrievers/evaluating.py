@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
+from krag_eval.argument_names import tell_names
 from krag_eval.callbacks import EvaluationCallback, check_callbacks
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset import EvalSet, Run, as_evalset
@@ -32,6 +33,7 @@ class RetrieverOptions(RunManner, ScoringSettings, total=False):
     intervals: bool | float
 
 
+@tell_names
 def evaluate_retriever(
     retriever: object,
     evalset: object,

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Required, TypedDict, Unpack, overload
 
+from krag_eval.argument_names import tell_names
 from krag_eval.errors import InvalidInputError, did_you_mean
 from krag_eval.evalset import Run, as_evalset
 from krag_eval.progress import ProgressHook, hook_for
@@ -43,6 +44,7 @@ def run_retriever(  # type: ignore[overload-overlap]  # a mapping is several ret
 ) -> dict[str, Run]: ...
 @overload
 def run_retriever(retriever: object, evalset: object, **options: Unpack[RunOptions]) -> Run: ...
+@tell_names
 def run_retriever(
     retriever: object,
     evalset: object,

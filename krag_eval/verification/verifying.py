@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval.checks import check_cut_offs
+from krag_eval.argument_names import tell_names
+from krag_eval.checks import check_ranks
 from krag_eval.columns import FloatArray
 from krag_eval.errors import InvalidInputError, needing
 from krag_eval.evalset import DOC_KEY, Run, as_evalset
@@ -21,6 +22,7 @@ from krag_eval.verification.records import Verification, VerifiedMeasure
 from krag_eval.verification.telling import MEASURES, Told
 
 
+@tell_names
 def verify(
     evalset: object,
     run: Run,
@@ -53,11 +55,7 @@ def verify(
     """
     ir_measures = _load()
     questions = as_evalset(evalset)
-    cut_offs = [one for one in check_cut_offs(k) if isinstance(one, int)]
-    if len(cut_offs) != len(check_cut_offs(k)):
-        raise InvalidInputError(
-            f"`k` must be numbers of ranks for this comparison, got {k!r:.60}. Give such as (5, 10)."
-        )
+    cut_offs = check_ranks(k, "this comparison")
     settings: Any = {} if id_key is None else {"id_key": id_key}
     ours = evaluate_run(
         questions,
