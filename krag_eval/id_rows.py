@@ -42,6 +42,10 @@ class IdSide(Side):
         """The ids, one query after the other."""
         return list(chain.from_iterable(self.rows))
 
+    def ids_of(self, query: int) -> list[str]:
+        """The ids of one query."""
+        return self.rows[query]
+
     @property
     def has_ids(self) -> bool:
         """Whether there is any id."""

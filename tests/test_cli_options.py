@@ -94,4 +94,4 @@ def test_every_option_of_the_command_is_compared_above() -> None:
     of_levels = {option.split()[0] for option, _ in LEVELS}
     # What names an embedding model is compared in test_embedding_options.py.
     of_models = {"--embeddings", "--embedding-prefix", "--similarity-threshold"}
-    assert known - {"--json", "--per-query", "--intervals"} - of_models == named | of_levels
+    assert known - {"--json", "--per-query", "--intervals", "--max-bad-rows"} - of_models == named | of_levels

@@ -12,10 +12,10 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from krag_eval.errors import InvalidInputError
+from krag_eval.files import lines_of
 
 _SEAL = re.compile(rb', "crc": "([0-9a-f]{8})"\}$')
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
@@ -120,15 +120,11 @@ def read_journal(path: str | os.PathLike[str], kind: JournalKind) -> Iterator[tu
     """The rows of a journal, its header first, each with its place as `path:line` and without its checksum.
 
     Raises:
-        InvalidInputError: The file cannot be opened, or a row is damaged or was changed.
+        InvalidInputError: The file cannot be opened or read, a line is longer than any row, or a row is damaged or was
+            changed.
     """
-    try:
-        file = Path(path).open("rb")  # noqa: SIM115 - the generator below closes it
-    except OSError as error:
-        raise InvalidInputError(f"{path}: cannot be read ({error.strerror or error}). Check the path.") from error
-    with file:
-        for line in read_lines(file, path, kind):
-            yield line.place, line.row
+    for line in read_lines(lines_of(path), path, kind):
+        yield line.place, line.row
 
 
 def _row_of(raw: bytes) -> dict[str, Any] | None:

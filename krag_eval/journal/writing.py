@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from krag_eval.errors import InvalidInputError
+from krag_eval.files import lines_of
 from krag_eval.journal.lines import JournalKind, read_lines, seal
 from krag_eval.journal.locking import lock
 from krag_eval.journal.syncing import Syncing
@@ -161,16 +162,15 @@ class Journal:
     ) -> set[int]:
         """Check every row and cut a torn end off; the ends of the rows to leave out."""
         left_out, is_first, end, is_ended = set[int](), True, 0, True
-        with self.path.open("rb") as file:
-            for line in read_lines(file, self.path, self._kind):
-                end, is_ended = line.end, line.is_ended
-                if self._kind.header in line.row:
-                    if is_first:
-                        check(self.path, line.row)
-                        self.header = line.row
-                elif not take(line.place, line.row):
-                    left_out.add(line.end)
-                is_first = False
+        for line in read_lines(lines_of(self.path), self.path, self._kind):
+            end, is_ended = line.end, line.is_ended
+            if self._kind.header in line.row:
+                if is_first:
+                    check(self.path, line.row)
+                    self.header = line.row
+            elif not take(line.place, line.row):
+                left_out.add(line.end)
+            is_first = False
         self._cut(end)
         if not is_ended:
             self._write(b"\n")
@@ -178,8 +178,11 @@ class Journal:
 
     def _leave_out(self, ends: set[int]) -> None:
         """Put a file without some rows in the place of the journal."""
-        with self.path.open("rb") as file:
-            self._replace(line.raw + b"\n" for line in read_lines(file, self.path, self._kind) if line.end not in ends)
+        kept = read_lines(lines_of(self.path), self.path, self._kind)
+        try:
+            self._replace(line.raw + b"\n" for line in kept if line.end not in ends)
+        except OSError as error:
+            raise self._unwritable(error) from error
 
     def _replace(self, parts: Iterable[bytes]) -> None:
         """Put a file with this content in the place of the journal, whole or not at all."""
