@@ -10,7 +10,6 @@ from krag_eval.errors import InvalidInputError
 from krag_eval.id_rows import IdBatch, IdSide
 from krag_eval.judgments import Judgments, judge
 from krag_eval.matching import Batch, Matches, find_matches
-from krag_eval.matching.spelling import warn_of_spelling
 from krag_eval.settings import Settings
 from krag_eval.supply import Supply
 
@@ -51,6 +50,8 @@ def match_and_judge(
     judged = judge_batch(actual, predicted, settings, bare_ids=bare_ids, n_jobs=check_count("n_jobs", n_jobs))
     judged.supply.check(settings)
     if settings.uses_ids:
+        from krag_eval.matching.spelling import warn_of_spelling  # streams and live scoring need none of it
+
         warn_of_spelling(judged.batch, judged.matches)
     return judged
 

@@ -51,6 +51,12 @@ def test_each_way_of_writing_is_seen_on_either_side(gold: str, found: str) -> No
     assert f"{found!r} for {gold!r}" in message
 
 
+def test_a_retrieved_id_that_is_gold_itself_is_not_taken_for_another_gold_id() -> None:
+    (message,) = told([["doc7", "doc007", "x1"]], [["doc007", "x01"]])
+    assert "1 gold id differs" in message
+    assert "'x1' for 'x01'" in message
+
+
 def test_ids_with_line_ends_are_compared_one_by_one() -> None:
     (message,) = told([["a\nb", "doc007"]], [["A\nB", "doc7"]])
     assert "'a\\nb' for 'A\\nB', 'doc007' for 'doc7'" in message
