@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from krag_eval.columnar import ColumnarScorer
 from krag_eval.errors import InvalidInputError
-from krag_eval.log_scoring.work import SIGNATURE
+from krag_eval.log_scoring.work import SIGNATURE, how_written
 
 _ROWS_AT_ONCE = 1 << 16
 _BYTES_AT_ONCE = 1 << 26
@@ -26,7 +26,7 @@ def join_parts(parts: Sequence[Path], target: Path, scorer: ColumnarScorer) -> N
     """
     schema = scorer.schema.with_metadata({SIGNATURE: scorer.signature.encode()})
     try:
-        write_whole(_rows_of(parts), schema, target, _ROWS_AT_ONCE)
+        write_whole(_rows_of(parts), schema, target, _ROWS_AT_ONCE, **how_written(schema, "zstd"))
     except (pa.ArrowException, OSError) as error:
         raise InvalidInputError(
             f"{target}: cannot be written from its parts ({' '.join(str(error).split())[:200]}). Every part stands in "
@@ -40,7 +40,7 @@ def _rows_of(parts: Sequence[Path]) -> Iterator[Any]:
             yield from file.iter_batches(_ROWS_AT_ONCE)
 
 
-def write_whole(batches: Iterable[Any], schema: pa.Schema, target: Path, rows_in_group: int) -> None:
+def write_whole(batches: Iterable[Any], schema: pa.Schema, target: Path, rows_in_group: int, **options: Any) -> None:
     """Write record batches into a file that is there as a whole or not at all; its pages have checksums.
 
     Args:
@@ -48,10 +48,13 @@ def write_whole(batches: Iterable[Any], schema: pa.Schema, target: Path, rows_in
         schema: Their schema, with the metadata that the file gets.
         target: The file.
         rows_in_group: How many rows a row group has at least, unless they are very large.
+        **options: What `pyarrow.parquet.ParquetWriter` takes besides.
     """
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        with pq.ParquetWriter(temporary, schema, compression="zstd", write_page_checksum=True) as writer:
+        with pq.ParquetWriter(
+            temporary, schema, **{"compression": "zstd", "write_page_checksum": True, **options}
+        ) as writer:
             waiting: list[Any] = []
             n_rows = n_bytes = 0
             for batch in batches:
