@@ -16,7 +16,7 @@ from krag_eval.columnar import ColumnarScorer
 from krag_eval.columnar.reading import repeated
 from krag_eval.errors import InvalidInputError
 from krag_eval.journal import JournalKind, KeyedJournal
-from krag_eval.log_scoring.joining import join_parts
+from krag_eval.log_scoring.joining import JoinedParts
 from krag_eval.log_scoring.long_form import LongForm
 from krag_eval.log_scoring.pool import work_off
 from krag_eval.log_scoring.repeats import find_repeated
@@ -90,19 +90,21 @@ def score_logs(
     with _journal(parts, scorer, fingerprints, long_form) as journal:
         if long_form is not None:
             groups = _survey([str(_joined(long_form, parts, journal))], scorer)
-        done = {key for key in journal if key != _JOINED and _part(parts, int(key)).is_file()}
-        left = [number for number in range(len(groups)) if str(number) not in done]
-        watch = _Watch(target.name, groups, [number for number in range(len(groups)) if str(number) in done], hook)
-        work = partial(_score, groups=groups, scorer=scorer, parts=str(parts))
-        for number in work_off(work, left, n_workers, lambda number: groups[number].place):
-            if str(number) not in journal:
-                journal.put(str(number), {"rows": groups[number].n_rows})
-            watch.add(groups[number].n_rows)
         paths = [_part(parts, number) for number in range(len(groups))]
-        if not allow_repeated_ids:
-            _check_repeats(paths)
-        result = scorer.finalize(scorer.merge(map(read_state, paths)), intervals=intervals)
-        join_parts(paths, target, scorer)
+        done = [number for number, path in enumerate(paths) if path.is_file()]  # a part is there whole or not at all
+        left = [number for number, path in enumerate(paths) if not path.is_file()]
+        watch = _Watch(target.name, groups, done, hook)
+        work = partial(_score, groups=groups, scorer=scorer, parts=str(parts))
+        with JoinedParts(paths, target, scorer) as joined:
+            for number in done:
+                joined.add(number)
+            for number in work_off(work, left, n_workers, lambda number: groups[number].place):
+                watch.add(groups[number].n_rows)
+                joined.add(number)
+            if not allow_repeated_ids:
+                _check_repeats(paths)
+            result = scorer.finalize(scorer.merge(map(read_state, paths)), intervals=intervals)
+            joined.finish()
         watch.end()
     shutil.rmtree(parts)
     return result

@@ -68,7 +68,7 @@ def test_queries_that_come_twice_in_different_files_are_refused_with_three_named
     assert allowed.n_queries == 12
 
 
-def test_a_part_that_is_gone_from_the_disk_is_scored_again_whatever_the_journal_says(tmp_path: Path) -> None:
+def test_a_part_that_is_gone_from_the_disk_is_scored_again(tmp_path: Path) -> None:
     logs = [write_rows(tmp_path / f"{name}.parquet", [row("q1")], SCHEMA) for name in "ab"]
     told = refusal(logs, tmp_path / "out.parquet")
     (tmp_path / "out.parquet.parts" / "000000.parquet").unlink()
