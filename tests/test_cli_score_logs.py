@@ -87,7 +87,10 @@ def test_long_logs_are_joined_to_their_gold_and_cut(command: Runner) -> None:
         ("score-logs logs --out 1.parquet --kmax 3", "`kmax` cuts logs in long form."),
         ("score-logs logs --out 1.parquet --metrics recal", "Unknown metric 'recal'."),
         ("score-logs logs --out 1.parquet --match sound", "`match_method` must be"),
-        ("score-logs logs --out logs/0.parquet/1.parquet", "logs/0.parquet/1.parquet.parts/journal.jsonl: cannot be written"),
+        (
+            "score-logs logs --out logs/0.parquet/1.parquet",
+            "logs/0.parquet/1.parquet.parts/journal.jsonl: cannot be written",
+        ),
     ],
 )
 def test_a_mistake_ends_with_2_and_is_told_in_one_line(run: Runner, line: str, said: str) -> None:
