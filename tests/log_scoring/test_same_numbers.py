@@ -125,4 +125,5 @@ def test_a_scoring_that_was_killed_goes_on_where_it_was(tmp_path: Path, monkeypa
     values = whole.finalize(whole.partial_state(WHOLE)).to_dict()
     name = "recall_but_three_times_none_is_killed"
     assert ast.literal_eval(output) == {f"{name}@{k}": values[f"recall@{k}"] for k in (1, 3)}
+    assert rows_of(tmp_path / "out.parquet").column("query_id").to_pylist() == [f"q{n}" for n in range(1200)]
     assert not (tmp_path / "out.parquet.parts").exists()
