@@ -18,6 +18,7 @@ LISTS = st.lists(
 ANY = [{"id": "same", "text": "배송 a"}]
 
 
+@pytest.mark.filterwarnings("ignore:.* from a retrieved id of the same query only:krag_eval.errors.KragEvalWarning")
 @given(gold=LISTS, retrieved=LISTS, method=st.sampled_from(["id", "text", "containment", "rouge1", ["id", "rougeL"]]))
 def test_they_equal_the_explanations_one_by_one(gold: Any, retrieved: Any, method: Any) -> None:
     n = min(len(gold), len(retrieved))

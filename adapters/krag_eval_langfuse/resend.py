@@ -60,7 +60,8 @@ def resend_outbox(path: str | os.PathLike[str], client: Any = None, *, timeout: 
 
     Args:
         path: The outbox.
-        client: A Langfuse client; None takes `langfuse.get_client()`, which reads the environment.
+        client: A Langfuse client; None takes that of the environment (`LANGFUSE_PUBLIC_KEY` and so on), whatever other
+            clients there are, and without a key there `langfuse.get_client()`.
         timeout: Give up when nothing was answered for so many seconds.
 
     Raises:
@@ -75,7 +76,9 @@ def resend_outbox(path: str | os.PathLike[str], client: Any = None, *, timeout: 
     try:
         if not outbox.n_waiting and not outbox.n_refused:
             return Resent(Path(path), 0, 0, ())
-        client = load_langfuse("resend_outbox").get_client() if client is None else client
+        if client is None:
+            langfuse = load_langfuse("resend_outbox")
+            client = langfuse.Langfuse() if os.environ.get("LANGFUSE_PUBLIC_KEY") else langfuse.get_client()
         disabled = why_disabled(client)
         if disabled is not None:
             n_left = outbox.n_waiting + outbox.n_refused
