@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from krag_eval import InvalidInputError, evaluate, evaluate_ids, evaluate_stream
@@ -19,6 +19,7 @@ ANY = [{"id": "same", "text": "배송 a"}]
 
 
 @pytest.mark.filterwarnings("ignore:.* from a retrieved id of the same query only:krag_eval.errors.KragEvalWarning")
+@example(gold=[[{"id": "a", "text": "a"}]], retrieved=[[{"id": " a", "text": " a"}]], method="id")
 @given(gold=LISTS, retrieved=LISTS, method=st.sampled_from(["id", "text", "containment", "rouge1", ["id", "rougeL"]]))
 def test_they_equal_the_explanations_one_by_one(gold: Any, retrieved: Any, method: Any) -> None:
     n = min(len(gold), len(retrieved))
