@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from langfuse import Langfuse
 from langfuse._client.resource_manager import LangfuseResourceManager
+from opentelemetry.sdk.trace import TracerProvider
 
 from krag_eval import Outbox
 from krag_eval_langfuse.post_office import OF
@@ -53,6 +55,13 @@ def test_it_sends_what_waits_and_then_there_is_nothing_to_send(resend: Runner, s
     }
     assert resend("langfuse-resend langfuse.outbox") == (0, "langfuse.outbox: 0 sent, 0 waiting, 0 rejected\n", "")
     assert server.n_requests == 1
+
+
+def test_the_environment_names_the_client_however_many_others_there_are(resend: Runner, server: FaultyLangfuse) -> None:
+    for other in ("pk-lf-one", "pk-lf-two"):
+        Langfuse(public_key=other, secret_key="sk", base_url="http://127.0.0.1:9", tracer_provider=TracerProvider())
+    assert resend("langfuse-resend langfuse.outbox")[0] == 0
+    assert len(server.scores) == 3
 
 
 def test_it_names_what_was_rejected_and_why(resend: Runner, server: FaultyLangfuse) -> None:
