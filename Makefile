@@ -243,7 +243,7 @@ lock: $(READY) ## Write the locks anew from pyproject.toml and requirements/*.in
 	@$(LOCK) -c requirements/dev.txt --extra ko --extra report pyproject.toml requirements/peers.in -o requirements/peers.txt
 	@$(LOCK) --no-deps requirements/peers-nodeps.in -o requirements/peers-nodeps.txt
 	@for name in $(MATRIX); do \
-		$(LOCK) --extra langchain --extra langfuse --extra llama-index pyproject.toml requirements/matrix-$$name.in -o requirements/matrix-$$name.txt; \
+		$(LOCK) --extra cli --extra langchain --extra langfuse --extra llama-index pyproject.toml requirements/matrix-$$name.in -o requirements/matrix-$$name.txt; \
 	done
 	@for name in $(ENGINES); do \
 		$(LOCK) --extra $$name --extra stats pyproject.toml requirements/$$name.in -o requirements/$$name.txt; \
