@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -47,7 +48,8 @@ class WholeFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._writer.close()
+        with contextlib.suppress(pa.ArrowException, OSError):  # what is not finished is thrown away
+            self._writer.close()
         self._temporary.unlink(missing_ok=True)
 
     def write(self, batch: pa.RecordBatch) -> None:

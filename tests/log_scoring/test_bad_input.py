@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import InvalidInputError, score_logs
+from krag_eval.log_scoring.joining import WholeFile
 from tests.columnar.cases import SCHEMA
 from tests.log_scoring.cases import damage, write_logs, write_rows
 
@@ -138,3 +139,23 @@ def test_parts_of_another_scoring_are_never_mixed_in(tmp_path: Path) -> None:
 def test_an_argument_that_cannot_be_used_is_told_at_once(tmp_path: Path, wrong: dict[str, Any], told: str) -> None:
     logs = write_rows(tmp_path / "logs.parquet", [row("q1", actual=[{"text": "a"}])], SCHEMA)
     assert told in refusal(logs, tmp_path / "out.parquet", **wrong)
+
+
+def test_a_disk_that_is_full_at_the_end_is_told_and_every_part_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs, out = write_rows(tmp_path / "logs.parquet", [row("q")], SCHEMA), tmp_path / "out.parquet"
+
+    def no_room(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    def full(file: WholeFile) -> None:
+        file._writer.close()
+        monkeypatch.setattr(file._writer, "close", no_room)
+        no_room()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(WholeFile, "_write_group", full)
+        told = refusal(logs, out)
+    assert told.startswith(f"{out}: cannot be written from its parts ([Errno 28] No space left on device). Every part")
+    assert score_logs(logs, out, **HOW).n_queries == 1
