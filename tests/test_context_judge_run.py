@@ -67,23 +67,33 @@ def test_what_was_judged_before_an_interruption_is_in_the_cache() -> None:
     assert len(cache) == 2
 
 
-def test_a_verdict_is_in_the_cache_before_the_next_one_is_asked_for() -> None:
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_a_verdict_is_in_the_cache_before_its_thread_asks_for_another(concurrency: int) -> None:
     """A judge that is killed in the middle of a question has lost what it was asked last, and no more."""
-    kept = threading.Event()
-    was_kept: list[bool] = []
+    asked, n_lacking = list[str](), list[int]()
 
-    class Cache(dict[str, Any]):
+    class SlowCache(dict[str, Any]):
         def update(self, *given: Any, **named: Any) -> None:
+            time.sleep(0.02)
             super().update(*given, **named)
-            kept.set()
 
     def judge(prompt: str) -> str:
-        if "second" in prompt:
-            was_kept.append(kept.wait(5))
-        return USEFUL
+        n_lacking.append(len(asked) - len(cache))
+        asked.append(prompt)
+        return honest(prompt)
 
-    judge_contexts(GOLD, {"q": ["first", "second"]}, judge, questions=ASKED, metrics="context_precision", cache=Cache())
-    assert was_kept == [True]
+    cache = SlowCache()
+    references, questions = dict.fromkeys("abcd", "three days, free"), {key: f"How long, {key}?" for key in "abcd"}
+    judge_contexts(
+        references,
+        {key: ["first", "second", "three"] for key in "abcd"},
+        judge,
+        questions=questions,
+        cache=cache,
+        concurrency=concurrency,
+    )
+    assert (len(asked), len(cache)) == (20, 20)
+    assert max(n_lacking) < concurrency
 
 
 def test_a_judge_that_hangs_is_not_waited_for_when_it_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:

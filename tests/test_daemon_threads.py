@@ -5,11 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import wait
 
 import pytest
 
-from krag_eval.language_model.daemon_threads import DaemonThreads
+from krag_eval.language_model.daemon_threads import DaemonThreads, as_they_come
 
 
 def test_calls_return_and_raise_through_their_futures() -> None:
@@ -53,6 +54,35 @@ def test_closing_cancels_what_has_not_begun_and_lets_the_threads_end() -> None:
     assert first.result(30) == "done"
     threads._threads[0].join(30)
     assert not threads._threads[0].is_alive()
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_what_is_done_is_taken_before_more_is_begun(n_threads: int) -> None:
+    begun, taken, n_ahead = list[int](), list[int](), list[int]()
+
+    def square(number: int) -> int:
+        n_ahead.append(len(begun) - len(taken))
+        begun.append(number)
+        return number * number
+
+    for task, outcome in as_they_come(square, iter(range(20)), n_threads, "test"):
+        time.sleep(0.01)
+        assert outcome == task * task
+        taken.append(task)
+    assert sorted(taken) == list(range(20))
+    assert max(n_ahead) < n_threads
+
+
+def test_an_error_is_raised_where_the_outcome_is_taken_and_nothing_more_is_begun() -> None:
+    begun = []
+
+    def divide(divisor: int) -> float:
+        begun.append(divisor)
+        return 1 / divisor
+
+    with pytest.raises(ZeroDivisionError):
+        list(as_they_come(divide, [2, 0, 4, 8], 1, "test"))
+    assert begun == [2, 0]
 
 
 def test_a_call_that_hangs_does_not_keep_the_process_alive() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,28 @@ def test_wherever_it_was_cut_off_it_ends_as_the_undisturbed_one_does(tmp_path: P
         writer = Writer(moody)
         assert generate(writer, n=8, journal=path, concurrency=concurrency).evalset == wanted.evalset
         assert len(writer.prompts) == n_rows - max(0, whole[:length].count(b"\n") - 1)
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_an_answer_is_a_row_before_its_place_is_given_to_the_next_prompt(
+    tmp_path: Path, concurrency: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put, rows, n_lacking = KeyedJournal.put, list[str](), list[int]()
+
+    def slow_put(journal: KeyedJournal, key: str, row: Mapping[str, Any]) -> None:
+        time.sleep(0.01)
+        put(journal, key, row)
+        rows.append(key)
+
+    def note(kind: str, answer: dict[str, str], prompt: str) -> Any:
+        n_lacking.append(len(writer.prompts) - 1 - len(rows))
+        return answer
+
+    monkeypatch.setattr(KeyedJournal, "put", slow_put)
+    writer = Writer(note)
+    generate(writer, n=8, journal=tmp_path / "journal.jsonl", concurrency=concurrency)
+    assert len(n_lacking) >= 8
+    assert max(n_lacking) < concurrency
 
 
 DIFFERENT: dict[str, tuple[dict[str, Any], str]] = {

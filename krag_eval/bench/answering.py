@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
 from typing import Any
 
 from krag_eval.bench.answerers import Answerer
@@ -17,7 +17,7 @@ from krag_eval.errors import KragEvalError
 from krag_eval.evalset import Question, Run
 from krag_eval.journal import JournalKind, KeyedJournal
 from krag_eval.language_model import ModelSetupError
-from krag_eval.language_model.daemon_threads import DaemonThreads
+from krag_eval.language_model.daemon_threads import as_they_come
 from krag_eval.progress import ProgressHook, RunProgress
 from krag_eval.redaction import describe_error
 
@@ -72,25 +72,27 @@ def answer_questions(
         row = journal.get(task.key)
         if row is not None:
             done[name] = _read(row)
-    left = {name: task for name, task in tasks.items() if name not in done}
+    left = [task for name, task in tasks.items() if name not in done]
     start, errors = time.monotonic(), 0
-    for asked, (name, row) in enumerate(_rows(left, answerer, concurrency), 1):
-        if journal.get(tasks[name].key) is None:  # two questions may be the same
-            journal.put(tasks[name].key, row)
-        done[name] = _read(row)
-        errors += row.get("error") is not None
-        if progress is not None:
-            progress(
-                RunProgress(
-                    name="answers",
-                    done=len(done),
-                    total=len(tasks),
-                    errors=errors,
-                    asked=asked,
-                    seconds=time.monotonic() - start,
-                    is_over=len(done) == len(tasks),
+    answered = as_they_come(partial(_answer, answerer), left, concurrency, "krag-eval-answer")
+    with closing(answered):
+        for asked, (task, row) in enumerate(answered, 1):
+            if journal.get(task.key) is None:  # two questions may be the same
+                journal.put(task.key, row)
+            done[task.question.id] = _read(row)
+            errors += row.get("error") is not None
+            if progress is not None:
+                progress(
+                    RunProgress(
+                        name="answers",
+                        done=len(done),
+                        total=len(tasks),
+                        errors=errors,
+                        asked=asked,
+                        seconds=time.monotonic() - start,
+                        is_over=len(done) == len(tasks),
+                    )
                 )
-            )
     return {name: done[name] for name in tasks}
 
 
@@ -103,24 +105,7 @@ def _read(row: Any) -> str | Exception:
     return AnswerError(str(row["error"])) if row.get("error") is not None else str(row.get("answer") or "")
 
 
-def _rows(tasks: dict[str, _Task], answerer: Answerer, concurrency: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each row as it comes; no more tasks are handed out than there are threads, so that stopping is quick."""
-    left = iter(tasks.items())
-    threads, running = DaemonThreads(concurrency, "krag-eval-answer"), dict[Future[dict[str, Any]], str]()
-    try:
-        while True:
-            for name, task in islice(left, concurrency - len(running)):
-                running[threads.submit(_answer, answerer, task)] = name
-            if not running:
-                return
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                name = running.pop(future)
-                yield name, future.result()
-    finally:
-        threads.close()
-
-
-def _answer(answerer: Callable[[str, Sequence[Document]], str], task: _Task) -> dict[str, Any]:
+def _answer(answerer: Answerer, task: _Task) -> dict[str, Any]:
     start = time.perf_counter()
     try:
         answer = answerer(task.question.question or "", task.documents)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from concurrent.futures import Future, wait
@@ -136,14 +137,18 @@ def _in_threads(
 ) -> list[ContextRow]:
     """The rows in order; after an error nothing more is asked.
 
-    Every verdict is in the cache as soon as it is there, and the cache is used in the thread of the caller alone.
+    The cache is used in the thread of the caller alone, and has a verdict before its thread asks for another one.
     """
-    events: SimpleQueue[_Verdict | Future[ContextRow]] = SimpleQueue()
-    given: list[_Verdict] = []
+    events: SimpleQueue[tuple[_Verdict, threading.Event] | Future[ContextRow]] = SimpleQueue()
+    given: list[tuple[_Verdict, threading.Event]] = []
+    is_over = threading.Event()
 
     def tell(verdict: _Verdict) -> None:
-        given.append(verdict)
-        events.put(verdict)
+        kept = threading.Event()
+        given.append((verdict, kept))
+        events.put((verdict, kept))
+        if not is_over.is_set():
+            kept.wait()
 
     judge, threads = Judge(model, prompts, cache, tell), DaemonThreads(workers, "krag-eval-judge")
     futures: list[Future[ContextRow]] = []
@@ -155,7 +160,9 @@ def _in_threads(
         while done < len(contexts):
             event = events.get()
             if not isinstance(event, Future):
-                cache.update([event])
+                verdict, kept = event
+                cache.update([verdict])
+                kept.set()
                 continue
             done, failed = done + 1, failed + bool(event.result().failures)
             if progress is not None:
@@ -172,9 +179,12 @@ def _in_threads(
                 )
     except BaseException:
         judge.stop()
+        is_over.set()
+        for _, kept in tuple(given):
+            kept.set()
         threads.close()
         wait([future for future in futures if not future.cancelled()], _LAST_CALLS)
-        cache.update(list(given))  # an interruption may have come between reading one and keeping it
+        cache.update([verdict for verdict, _ in given])  # an interruption may have come before one was kept
         raise
     threads.close()
     return [future.result() for future in futures]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, as_completed
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 from krag_eval.generation.prompting import NEGATIVE
 from krag_eval.journal import KeyedJournal
 from krag_eval.language_model import LanguageModel, NoAnswerError
-from krag_eval.language_model.daemon_threads import DaemonThreads
+from krag_eval.language_model.daemon_threads import as_they_come
 
 # So many prompts in a row without a word from the model: it is out of reach, and asking on would use up the chunks.
 MOST_UNANSWERED = 5
@@ -88,31 +88,22 @@ class Asker:
                 new.append(request)
             else:
                 yield request, row
-        if self._concurrency == 1:
-            for request in new:
-                yield request, self._record(request, self._answer(request))
+        # One by one nothing needs a thread, and Ctrl-C reaches the model itself.
+        asked = (
+            ((request, self._answer(request)) for request in new)
+            if self._concurrency == 1
+            else as_they_come(self._answer, new, self._concurrency, "krag-eval-generate")
+        )
+        with closing(asked):
+            for request, row in asked:
+                yield request, self._record(request, row)
                 if self.is_out_of_reach:
                     return
-            return
-        yield from self._ask_together(new)
 
     def finish(self) -> None:
         """Write down what is held back, unless the model is out of reach: then it will be asked again."""
         if not self.is_out_of_reach:
             self._write_unanswered()
-
-    def _ask_together(self, requests: Sequence[Request]) -> Iterator[tuple[Request, Mapping[str, Any]]]:
-        threads = DaemonThreads(self._concurrency, "krag-eval-generate")
-        try:
-            futures: dict[Future[dict[str, Any]], Request] = {
-                threads.submit(self._answer, request): request for request in requests
-            }
-            for future in as_completed(futures):
-                yield futures[future], self._record(futures[future], future.result())
-                if self.is_out_of_reach:
-                    return
-        finally:
-            threads.close()
 
     def _answer(self, request: Request) -> dict[str, Any]:
         schema = NEGATIVE_SCHEMA if request.kind == NEGATIVE else SCHEMA

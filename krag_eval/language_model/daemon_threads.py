@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -62,3 +64,28 @@ class DaemonThreads:
                 future.set_result(value)
                 del value
             del job, future, call  # nothing of it is kept while waiting
+
+
+def as_they_come(function: Callable[[S], T], tasks: Iterable[S], n_threads: int, name: str) -> Generator[tuple[S, T]]:
+    """Each task with what the function makes of it, in the order in which they are done.
+
+    No more tasks are handed out than there are threads, and a further one only when the caller comes back for more:
+    what it has written down by then is all that is known, but for the calls under way.
+
+    Args:
+        function: Called with each task in one of the threads; what it raises is raised here, and ends it all.
+        tasks: Taken as threads become free.
+        n_threads: How many calls are made at a time.
+        name: What the threads are called.
+    """
+    left, threads, running = iter(tasks), DaemonThreads(n_threads, name), dict[Future[T], S]()
+    try:
+        while True:
+            for task in islice(left, n_threads - len(running)):
+                running[threads.submit(function, task)] = task
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), future.result()
+    finally:
+        threads.close()
