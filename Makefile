@@ -35,13 +35,16 @@ MATRIX_READY := $(MATRIX:%=.venv-matrix-%/.ready)
 ENGINES_READY := $(ENGINES:%=.venv-%/.ready)
 FUZZ_READY := .venv-fuzz/.ready
 FUZZ_SECONDS ?= 60
-PIP_INSTALL := -m pip install -qq --no-input --disable-pip-version-check
+# Modules are compiled when they are first imported: most never are.
+PIP_OPTIONS := install -qq --no-input --disable-pip-version-check --no-compile
+PIP_INSTALL := -m pip $(PIP_OPTIONS)
 EDITABLE := $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 NEW_PYTHON := import sys; sys.exit(sys.version_info < (3, 11))
 TYPED = $(foreach room,krag_eval $(wildcard adapters/*) tests examples benchmarks,$(if $(wildcard $(room)/*.py),$(room)))
 
 # $(call new-venv,FOLDER): an empty environment. PYTHON is used as named; when it was left at its default
-# and is too old, newer names on PATH are tried. Debian's python3 may come without ensurepip.
+# and is too old, newer names on PATH are tried. The pip of the lock comes first: an old one takes three times as long.
+# Debian's python3 may come without ensurepip, another one without pip.
 define new-venv
 names='$(PYTHON)'; \
 if [ '$(origin PYTHON)' = file ]; then names="$$names python3.13 python3.12 python3.11"; fi; \
@@ -53,10 +56,11 @@ if [ -z "$$found" ]; then \
 fi; \
 echo "Setting up $(1) with $$("$$found" --version); this takes about a minute." >&2; \
 rm -rf $(1); \
-if ! "$$found" -m venv $(1) >/dev/null 2>&1; then \
+"$$found" -m venv --without-pip $(1); \
+if ! "$$found" -m pip --python $(1)/bin/python $(PIP_OPTIONS) --require-hashes -r requirements/pip.txt; then \
 	rm -rf $(1); \
-	"$$found" -m venv --without-pip $(1); \
-	"$$found" -m pip --python $(1)/bin/python install -qq --no-input --disable-pip-version-check pip; \
+	"$$found" -m venv $(1); \
+	$(1)/bin/python -m pip $(PIP_OPTIONS) --require-hashes -r requirements/pip.txt; \
 fi
 endef
 
@@ -249,6 +253,7 @@ lock: $(READY) ## Write the locks anew from pyproject.toml and requirements/*.in
 		$(LOCK) --extra $$name --extra stats pyproject.toml requirements/$$name.in -o requirements/$$name.txt; \
 	done
 	@$(LOCK) -c requirements/dev.txt --extra arrow pyproject.toml requirements/fuzz.in -o requirements/fuzz.txt
+	@$(LOCK) requirements/pip.in -o requirements/pip.txt
 	@if grep -nE '://|find-links|index-url' requirements/*.txt; then echo 'A lock names an address.' >&2; exit 1; fi
 
 .PHONY: clean
