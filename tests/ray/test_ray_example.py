@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from examples.ray_score_logs import N_QUERIES, main, write_logs
-from tests.ray.logs import in_order, scored_here
+from tests.engine_logs import in_order, scored_here
 
 
 def test_the_example_scores_logs_that_it_writes_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

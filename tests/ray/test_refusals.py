@@ -13,7 +13,7 @@ import ray
 from krag_eval import InvalidInputError
 from krag_eval_ray import aggregate, plain_errors, score
 from krag_eval_ray.repeats import RepeatFinder
-from tests.ray.logs import bits, collected, logs, scored_here
+from tests.engine_logs import bits, collected, logs, scored_here
 
 BOTH = pytest.mark.parametrize("front", [score, aggregate])
 

@@ -16,7 +16,7 @@ import pytest
 import ray
 
 from krag_eval_ray import aggregate, score
-from tests.ray.logs import K, bits, collected, documents, logs, scored_here, write
+from tests.engine_logs import K, bits, collected, documents, logs, scored_here, write
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from krag_eval import METRICS, InvalidInputError
 from krag_eval_spark import aggregate, from_long, plain_errors, score
-from tests.ray.logs import K, bits, in_order, logs, write
+from tests.engine_logs import K, bits, in_order, logs, write
 
 ROOT = Path(__file__).parents[2]
 TEXTS: dict[str, Any] = {"k": 2, "match_method": "rouge1", "metrics": ["recall", "ndcg"]}

@@ -15,7 +15,7 @@ import pytest
 from examples.spark_score_logs import main as example
 from krag_eval import METRICS, ColumnarScorer, InvalidInputError, UnknownMetricError
 from krag_eval_spark import aggregate, from_long, score
-from tests.ray.logs import bits, logs
+from tests.engine_logs import bits, logs
 
 N_QUERIES, N_ROWS, KMAX = 20_000, 1_000_000, 10
 recall = METRICS["recall"].function

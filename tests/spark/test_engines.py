@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.ray.logs import bits, scored_here
+from tests.engine_logs import bits, scored_here
 from tests.spark.engines import MOST_RETRIEVED, TEXTS, ask, asked_in_another_process, plain
 
 
