@@ -42,7 +42,7 @@ if _typing.TYPE_CHECKING:
     from krag_eval.answers import ANSWER_METRICS, AnswerPairs, AnswerResult, AnswerRow, evaluate_answers
     from krag_eval.bench import Bench, run_bench
     from krag_eval.calibration import Calibration, calibrate
-    from krag_eval.columnar import ColumnarScorer, PartialState
+    from krag_eval.columnar import ColumnarScorer, PartialState, RepeatFinder
     from krag_eval.comparison import Comparison, compare
     from krag_eval.context_judge import ContextResult, ContextRow, judge_contexts
     from krag_eval.diagnosis import Diagnosis, Miss, diagnose
@@ -76,6 +76,7 @@ if _typing.TYPE_CHECKING:
     from krag_eval.live import Departure, LiveCounters, LiveScorer, RetrievalSink, ScoredRetrieval
     from krag_eval.log_scoring import score_logs
     from krag_eval.no_answer import NoAnswerCurve, no_answer_curve
+    from krag_eval.redaction import Redactor
     from krag_eval.report import Report, build_report, write_report
     from krag_eval.retrievers import RetrieverScores, aevaluate_retriever, evaluate_retriever, evaluate_retrievers
     from krag_eval.rows import to_deepeval_rows, to_ragas_rows
@@ -137,6 +138,8 @@ __all__ = [
     "Question",
     "RAGEvaluator",
     "ReanchorReport",
+    "Redactor",
+    "RepeatFinder",
     "Report",
     "RetrievalSink",
     "RetrieverScores",
