@@ -177,6 +177,7 @@ class _ToObservations(RetrievalSink):
             names=self._names,
             run_id=self._run_id,
             include_text=self._include_text,
+            clean=self._sender.clean,
         )
         self._sender.skip(undefined=len(retrieval.scores) - len(scores))
         self._sender.send(scores)

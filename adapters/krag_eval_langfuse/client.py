@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import queue
+import weakref
 from typing import Any
 
-from krag_eval import KragEvalError, MissingDependencyError
+from krag_eval import KragEvalError, MissingDependencyError, Redactor
 
 _PACKAGE = "langfuse"
+_REDACTORS: weakref.WeakKeyDictionary[Any, Redactor] = weakref.WeakKeyDictionary()
 
 
 class LangfuseDeliveryError(KragEvalError):
@@ -91,9 +93,12 @@ def environment_of(client: Any) -> str | None:
 
 
 def without_keys(client: Any, text: str) -> str:
-    """A text, such as the answer of a server, without the secret key of this client."""
-    secret = getattr(getattr(client, "_resources", None), "secret_key", None)
-    return text.replace(secret, "[key]") if isinstance(secret, str) and secret else text
+    """A text, such as the answer of a server, without the keys of this client and the environment, or what looks so."""
+    try:
+        redact = _REDACTORS.get(client) or _REDACTORS.setdefault(client, Redactor(client))
+    except TypeError:  # a client that cannot be held weakly
+        redact = Redactor(client)
+    return redact(text)
 
 
 def records(client: Any, span: Any) -> bool:

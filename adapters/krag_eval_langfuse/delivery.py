@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from krag_eval_langfuse.client import queue_is_full
+from krag_eval_langfuse.forking import renew_when_forked
 from krag_eval_langfuse.posting import describe, post
 from krag_eval_langfuse.scores import Score
 
@@ -93,6 +94,11 @@ class QueueDelivery(_WithoutFile):
     def __init__(self) -> None:
         self._flushing: threading.Thread | None = None
         self._lock = threading.Lock()
+        renew_when_forked(self)
+
+    def renew(self) -> None:
+        """This is a copy of the process: whoever held the lock is not here."""
+        self._flushing, self._lock = None, threading.Lock()
 
     def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
         """Hand over these scores."""
@@ -112,7 +118,7 @@ class QueueDelivery(_WithoutFile):
                 )
                 outcome += Outcome(sent=1)
             except Exception as error:  # noqa: BLE001 - the application goes on, and the failure is counted
-                outcome += Outcome(failed=1, problems=(describe(error),))
+                outcome += Outcome(failed=1, problems=(describe(error, client),))
         return outcome
 
     def finish(self, client: Any) -> Outcome:  # noqa: ARG002 - nothing waits here
@@ -144,6 +150,11 @@ class SyncDelivery(_WithoutFile):
         self._waiting: list[Score] = []
         self._failed_in_a_row = 0
         self._lock = threading.Lock()
+        renew_when_forked(self)
+
+    def renew(self) -> None:
+        """This is a copy of the process: whoever held the lock is not here, and sends what waits there."""
+        self._waiting, self._lock = [], threading.Lock()
 
     def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
         """Take these scores, and send all full requests."""
@@ -176,7 +187,7 @@ class SyncDelivery(_WithoutFile):
             refusals = post(client, batch)
         except Exception as error:  # noqa: BLE001 - whatever the client raises is the answer
             self._failed_in_a_row += 1
-            return Outcome(failed=len(batch), problems=(describe(error),))
+            return Outcome(failed=len(batch), problems=(describe(error, client),))
         self._failed_in_a_row = 0
         problems = tuple(f"rejected: {refusal.message}" for refusal in refusals)
         return Outcome(len(batch) - len(refusals), len(refusals), problems)
@@ -187,7 +198,7 @@ def _flush(client: Any, done: list[bool]) -> None:
         client.flush()
         done.append(True)
     except Exception as error:  # noqa: BLE001 - on a thread of its own nobody would catch it
-        _LOG.warning("krag_eval: the Langfuse client cannot flush: %s", describe(error))
+        _LOG.warning("krag_eval: the Langfuse client cannot flush: %s", describe(error, client))
 
 
 def _joined(thread: threading.Thread, end: float | None) -> bool:

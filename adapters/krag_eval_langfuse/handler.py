@@ -12,7 +12,7 @@ from krag_eval import EvaluationResult, EvaluationStart, InvalidInputError, Quer
 from krag_eval_langfuse.arguments import check_run_id, check_timestamp
 from krag_eval_langfuse.locating import Locator
 from krag_eval_langfuse.names import ScoreNames
-from krag_eval_langfuse.scores import Primitive, Target, make_scores, scores_of_retrieval, texts
+from krag_eval_langfuse.scores import Primitive, Target, make_scores, metadata_of, scores_of_retrieval, texts
 from krag_eval_langfuse.sender import ScoreCounters, ScoreSender
 from krag_eval_langfuse.traces import TraceMap, Traces
 from krag_eval_langfuse.warning import warn
@@ -154,7 +154,7 @@ class LangfuseScoreHandler(RetrievalSink):
         metadata: dict[str, Primitive] = {"signature": start.signature}
         if self._run_id is not None:
             metadata["run_id"] = self._run_id
-        self._evaluation = _Evaluation(self._run_id or start.signature, self._timestamp, metadata)
+        self._evaluation = _Evaluation(self._run_id or start.signature, self._timestamp, self._sender.clean(metadata))
 
     def on_query_scored(self, query: QueryResult) -> None:
         """Send a query's scores to its trace; count them where it has none."""
@@ -165,7 +165,9 @@ class LangfuseScoreHandler(RetrievalSink):
             self._sender.skip(no_target=len(query.values))
             return
         self._n_placed += 1
-        metadata = {**self._evaluation.metadata, "query_index": query.index, **self._about(query)}
+        metadata = {**self._evaluation.metadata, **metadata_of(query)}
+        if self._include_text:
+            metadata |= self._sender.clean(texts(query.id, query.query))
         which = f"query={query.id if query.id is not None else query.index}"
         self._send(query.values, target, (self._evaluation.run_id, which), self._evaluation.timestamp, metadata)
 
@@ -209,7 +211,12 @@ class LangfuseScoreHandler(RetrievalSink):
             self._sender.skip(no_target=len(retrieval.scores))
             return
         scores = scores_of_retrieval(
-            retrieval, target, names=self._names, run_id=self._run_id, include_text=self._include_text
+            retrieval,
+            target,
+            names=self._names,
+            run_id=self._run_id,
+            include_text=self._include_text,
+            clean=self._sender.clean,
         )
         self._sender.skip(undefined=len(retrieval.scores) - len(scores))
         self._sender.send(scores)
@@ -226,12 +233,6 @@ class LangfuseScoreHandler(RetrievalSink):
             LangfuseDeliveryError: Scores wait or did not arrive, and `on_error` is `"raise"`; else that is a warning.
         """
         self._sender.close(timeout)
-
-    def _about(self, query: QueryResult) -> dict[str, Primitive]:
-        said: dict[str, Primitive] = {"n_gold": query.n_gold, "n_retrieved": query.n_retrieved}
-        if query.error is not None:
-            said["retriever_raised"] = True
-        return said | texts(query.id, query.query) if self._include_text else said
 
     def _send(
         self,

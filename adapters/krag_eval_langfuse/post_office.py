@@ -26,13 +26,14 @@ class PostOffice:
     """An outbox that is open, and who uses it; made by `join`.
 
     Attributes:
-        outbox: The outbox.
+        outbox: The outbox; in a copy of the process it takes and gives nothing.
         postman: Who delivers, as soon as there is a client.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, place: Path) -> None:
         self.outbox = Outbox(path, OF)
         self.postman: Postman | None = None
+        self._place = place  # what it is found by, wherever the program goes
         self._client: Any = None
         self._n_users = 0
 
@@ -47,7 +48,7 @@ class PostOffice:
             place = Path(path).resolve()
             office = _OFFICES.get(place)
             if office is None:
-                office = _OFFICES[place] = PostOffice(Path(path))
+                office = _OFFICES[place] = PostOffice(Path(path), place)
             office._n_users += 1
             return office
 
@@ -69,6 +70,8 @@ class PostOffice:
 
     def leave(self) -> None:
         """One user less. After the last one the rest is still delivered, then the file is closed."""
+        if self.outbox.is_copy:
+            return
         with _LOCK:
             self._n_users -= 1
             if self._n_users:
@@ -80,11 +83,13 @@ class PostOffice:
 
     def close(self, timeout: float) -> None:
         """One user less. After the last one nothing more is sent, and the file is closed."""
+        if self.outbox.is_copy:
+            return
         with _LOCK:
             self._n_users -= 1
             if self._n_users:
                 return
-            _OFFICES.pop(self.outbox.path.resolve(), None)
+            _OFFICES.pop(self._place, None)
         if self.postman is not None:
             self.postman.stop(timeout)
         self.outbox.close()
@@ -95,7 +100,7 @@ class PostOffice:
         return describe_waiting(self.outbox.path, self.outbox.n_waiting, problem)
 
     def _close(self) -> None:
-        _OFFICES.pop(self.outbox.path.resolve(), None)
+        _OFFICES.pop(self._place, None)
         if self.postman is not None:
             self.postman.stop()
         self.outbox.close()
@@ -130,4 +135,13 @@ def _at_exit() -> None:
             _LOG.warning("krag_eval: %s", office.describe_waiting())
 
 
+def _start_anew() -> None:
+    """In a copy of the process: the offices, and who is busy there, are those of another, and so may be the lock."""
+    global _LOCK
+    _LOCK = threading.RLock()
+    _OFFICES.clear()
+
+
 atexit.register(_at_exit)
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked
+    os.register_at_fork(after_in_child=_start_anew)

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from krag_eval_langfuse.client import environment_of, load_langfuse
+from krag_eval_langfuse.client import environment_of, load_langfuse, without_keys
 from krag_eval_langfuse.scores import Score
+
+LONGEST_TOLD = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,10 @@ class Refusal:
     message: str
     score_id: str | None = None
     status: int | None = None
+
+
+class UnknownAnswerError(Exception):
+    """Something answered that does not take scores, such as the page of a proxy."""
 
 
 def post(client: Any, scores: Sequence[Score], options: Mapping[str, Any] | None = None) -> list[Refusal]:
@@ -47,8 +53,8 @@ def post(client: Any, scores: Sequence[Score], options: Mapping[str, Any] | None
             request=[types.CreateScoreRequest(**_fields(score, client), timestamp=score.timestamp) for score in scores],
             request_options=options,
         )
-        rejected = int(getattr(answer, "rejected", 0))
-        refusals = [Refusal(_message(error)) for error in getattr(answer, "errors", ())[:rejected]]
+        rejected = _count_rejected(answer, len(scores))
+        refusals = [Refusal(_message(client, error)) for error in getattr(answer, "errors", ())[:rejected]]
         missing = rejected - len(refusals)
         return refusals + [Refusal(f"{rejected} of {len(scores)} scores rejected")] * missing
     events = {str(uuid.uuid4()): score for score in scores}  # ids of this request, not of the scores
@@ -62,17 +68,40 @@ def post(client: Any, scores: Sequence[Score], options: Mapping[str, Any] | None
         request_options=options,
     )
     return [
-        Refusal(_message(error), events[error.id].id if error.id in events else None, error.status)
+        Refusal(_message(client, error), events[error.id].id if error.id in events else None, error.status)
         for error in answer.errors
     ]
 
 
-def describe(error: Exception) -> str:
-    """What an error says in a line; of an answer of the server its status and the beginning of its body."""
+def _count_rejected(answer: Any, n_scores: int) -> int:
+    """How many scores were not accepted; langfuse takes any JSON object for a yes, from whoever answers in its place.
+
+    Raises:
+        UnknownAnswerError: It is no answer to scores.
+    """
+    accepted, rejected = getattr(answer, "accepted", None), getattr(answer, "rejected", None)
+    if isinstance(accepted, int) and isinstance(rejected, int):
+        return min(n_scores, max(rejected, n_scores - accepted, 0))
+    if "message" in getattr(answer, "model_fields_set", ()):
+        return 0
+    raise UnknownAnswerError(f"an answer that does not say what became of the scores: {answer!r:.500}")
+
+
+def describe(error: Exception, client: Any = None) -> str:
+    """What an error says in a line, without keys; of an answer of the server its status and how its body begins."""
     status = getattr(error, "status_code", None)
     if status is not None:
-        return f"HTTP {status}: {getattr(error, 'body', '')!s:.200}"
-    return f"{type(error).__name__}: {error!s:.200}"
+        return f"HTTP {status}: {_told(client, getattr(error, 'body', ''))}"
+    return f"{type(error).__name__}: {_told(client, error)}"
+
+
+def _told(client: Any, what: object) -> str:
+    # Keys are taken out before it is cut: the first half of a key is too much, too.
+    try:
+        text = f"{what!s:.{20 * LONGEST_TOLD}}"
+    except Exception:  # noqa: BLE001 - a foreign error that cannot be printed still has a name
+        return ""
+    return without_keys(client, " ".join(text.split()))[:LONGEST_TOLD]
 
 
 def _fields(score: Score, client: Any) -> dict[str, Any]:
@@ -82,5 +111,5 @@ def _fields(score: Score, client: Any) -> dict[str, Any]:
     return given if environment is None else given | {"environment": environment}
 
 
-def _message(error: Any) -> str:
-    return f"{getattr(error, 'message', None) or error!s:.200}"
+def _message(client: Any, error: Any) -> str:
+    return _told(client, getattr(error, "message", None) or error)

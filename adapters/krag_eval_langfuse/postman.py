@@ -6,13 +6,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from tenacity import RetryCallState, Retrying
 
 from krag_eval import KragEvalError, Outbox, OutboxEntry
-from krag_eval_langfuse.client import without_keys
 from krag_eval_langfuse.delivery import AT_ONCE, Outcome
 from krag_eval_langfuse.posting import Refusal, describe, post
 from krag_eval_langfuse.retrying import MOST_DOUBTFUL, Failure, Waits, failure_of, failure_of_status
@@ -153,7 +151,7 @@ class Postman:
             refused |= found
         for entry in newest:
             if entry.key in refused:
-                self._outbox.refuse(entry, refused[entry.key])
+                self._set_aside(entry, refused[entry.key])
         self._settle(batch)
         failed = sum(entry.key in refused for entry in batch)
         problems = tuple(dict.fromkeys(f"rejected: {reason}" for reason in refused.values()))
@@ -162,6 +160,19 @@ class Postman:
             self._news = Outcome(self._news.sent + len(batch) - failed, self._news.failed + failed, known)
             self.problem, self._is_delivering = None, False
             self._changed.notify_all()
+
+    def _set_aside(self, entry: OutboxEntry, reason: str) -> None:
+        """Note that a score was refused, however long that takes: settled without it, its row would be forgotten."""
+        while True:
+            try:
+                return self._outbox.refuse(entry, reason)
+            except KragEvalError as error:  # the disk is full
+                with self._changed:
+                    if self.problem != describe(error):
+                        _LOG.warning("krag_eval: what was refused could not be noted down yet: %s", describe(error))
+                    self.problem = describe(error)
+                    if self._changed.wait_for(lambda: self._is_stopping, timeout=self._waits.longest):
+                        raise _StoppedError from None
 
     def _settle(self, batch: Sequence[OutboxEntry]) -> None:
         try:
@@ -198,8 +209,7 @@ class Postman:
             if self._is_stopping:
                 raise _StoppedError
             self._is_hurried = False
-        answered = post(self._client, [score_from_row(entry.row) for entry in part], _ONE_TRY)
-        refusals = [replace(refusal, message=without_keys(self._client, refusal.message)) for refusal in answered]
+        refusals = post(self._client, [score_from_row(entry.row) for entry in part], _ONE_TRY)
         for refusal in refusals:
             if refusal.status is not None and failure_of_status(refusal.status) in (
                 Failure.TEMPORARY,
@@ -215,7 +225,7 @@ class Postman:
         return {str(refusal.score_id): refusal.message for refusal in refusals}
 
     def _say(self, error: Exception) -> str:
-        return without_keys(self._client, describe(error))
+        return describe(error, self._client)
 
     def _pause(self, state: RetryCallState) -> None:
         """Wait before the next attempt; a pause that the server asked for is kept even if somebody is in a hurry."""

@@ -75,6 +75,9 @@ class Waits:
         first: The longest first wait in seconds; doubled before each further attempt.
         longest: The longest wait that the server did not ask for.
         now: The time of day, which dates in `Retry-After` are compared with.
+
+    Attributes:
+        longest: The longest wait that the server did not ask for.
     """
 
     def __init__(
@@ -83,7 +86,7 @@ class Waits:
         longest: float = LONGEST_WAIT,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._now = now
+        self._now, self.longest = now, longest
         self._backoff = wait_random_exponential(multiplier=first, max=longest, min=first / 10)
         self._jitter = wait_random_exponential(multiplier=first, max=first)
 

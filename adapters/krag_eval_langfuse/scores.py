@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from krag_eval import InvalidInputError, ScoredRetrieval
+from krag_eval import InvalidInputError, QueryResult, ScoredRetrieval
 from krag_eval_langfuse.names import ScoreNames
 
 Primitive = str | int | float | bool
@@ -113,7 +113,7 @@ def make_scores(
         names: Their names.
         identity: What makes their ids the same again: the run, and which query it is.
         timestamp: The time of all of them.
-        metadata: The metadata of all of them.
+        metadata: The metadata of all of them, without keys.
     """
     place = [*identity, *(f"{name}={value}" for name, value in target.to_dict().items())]
     return [
@@ -124,9 +124,24 @@ def make_scores(
 
 
 def scores_of_retrieval(
-    retrieval: ScoredRetrieval, target: Target, *, names: ScoreNames, run_id: str | None, include_text: bool
+    retrieval: ScoredRetrieval,
+    target: Target,
+    *,
+    names: ScoreNames,
+    run_id: str | None,
+    include_text: bool,
+    clean: Callable[[Mapping[str, Primitive]], Mapping[str, Primitive]],
 ) -> list[Score]:
-    """The scores of one live retrieval: their ids follow from it, their time is that of its end."""
+    """The scores of one live retrieval: their ids follow from it, their time is that of its end.
+
+    Args:
+        retrieval: The retrieval.
+        target: What its scores belong to.
+        names: Their names.
+        run_id: The run that they belong to, if any.
+        include_text: Say what was asked.
+        clean: Takes keys out of metadata.
+    """
     metadata: dict[str, Primitive] = {"seconds": retrieval.seconds}
     if retrieval.name is not None:
         metadata["retriever"] = retrieval.name
@@ -142,8 +157,15 @@ def scores_of_retrieval(
         names=names,
         identity=(run_id or "", f"retrieval={retrieval.run_id}"),
         timestamp=retrieval.ended_at,
-        metadata=metadata,
+        metadata=clean(metadata),
     )
+
+
+def metadata_of(query: QueryResult) -> dict[str, Primitive]:
+    """What is said of a query of an offline evaluation."""
+    said: dict[str, Primitive] = {"query_index": query.index, "n_gold": query.n_gold}
+    said["n_retrieved"] = query.n_retrieved
+    return said | {"retriever_raised": True} if query.error is not None else said
 
 
 def texts(query_id: str | None, query: str | None) -> dict[str, Primitive]:

@@ -6,15 +6,22 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from krag_eval import InvalidInputError, KragEvalError
-from krag_eval_langfuse.client import LangfuseDeliveryError, check_installed, load_langfuse, why_disabled
+from krag_eval_langfuse.client import (
+    LangfuseDeliveryError,
+    check_installed,
+    load_langfuse,
+    why_disabled,
+    without_keys,
+)
 from krag_eval_langfuse.deliveries import make_delivery
 from krag_eval_langfuse.delivery import Outcome
-from krag_eval_langfuse.scores import Score
+from krag_eval_langfuse.forking import renew_when_forked
+from krag_eval_langfuse.scores import Primitive, Score
 from krag_eval_langfuse.warning import warn
 
 _LOG = logging.getLogger("krag_eval.langfuse")
@@ -92,12 +99,17 @@ class ScoreSender:
         self._checked = False
         self._n_failed = 0
         self._lock = threading.Lock()
+        renew_when_forked(self)
         if client is not None:
             try:
                 self.check()
             except KragEvalError:
                 self._delivery.close(0.0)  # nobody will use this one
                 raise
+
+    def renew(self) -> None:
+        """This is a copy of the process: whoever held the lock is not here."""
+        self._lock = threading.Lock()
 
     @property
     def counters(self) -> ScoreCounters:
@@ -143,6 +155,13 @@ class ScoreSender:
             self._count(Outcome(failed=len(scores)))
         elif scores:
             self._count(self._delivery.send(self.client, scores))
+
+    def clean(self, metadata: Mapping[str, Primitive]) -> dict[str, Primitive]:
+        """The metadata without keys: a question or a name may hold one."""
+        return {
+            name: without_keys(self.client, value) if isinstance(value, str) else value
+            for name, value in metadata.items()
+        }
 
     def skip(self, *, undefined: int = 0, no_target: int = 0) -> None:
         """Count what is not sent."""

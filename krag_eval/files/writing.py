@@ -55,10 +55,12 @@ def write_atomically(path: str | os.PathLike[str], parts: Iterable[str]) -> None
 def sync_folder(folder: Path) -> None:
     """Have the names of the files in it on the disk too, where the system can do that."""
     if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        with contextlib.suppress(OSError):  # not every file system takes it
-            os.fsync(handle)
-        os.close(handle)
+        with contextlib.suppress(OSError):  # a folder that may not be read; and not every file system takes it
+            handle = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
 
 
 def _noting(parts: Iterable[str], errors: list[OSError]) -> Iterator[str]:

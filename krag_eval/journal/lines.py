@@ -64,6 +64,10 @@ class JournalLine:
     is_ended: bool
 
 
+class RowTooLongError(InvalidInputError):
+    """A row that is longer than any row that is read back; what was written before it stands, and may be added to."""
+
+
 def seal(row: Mapping[str, Any]) -> bytes:
     r"""The line to write, with its checksum; `row` is not empty.
 

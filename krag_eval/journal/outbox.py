@@ -59,26 +59,30 @@ class Outbox:
         self._refused: dict[str, Refusal] = {}
         self._refused_ahead: dict[int, str] = {}  # by number, those that were not settled when the process died
         self._writing, self._reading = threading.Lock(), threading.RLock()
-        self._process = os.getpid()
         self._is_closed = False
         header = {_KIND.header: _KIND.version, "of": of, "krag_eval": __version__}
         self._journal = Journal(self.path, header, _KIND, check=self._check, take=self._take)
         try:
             self._scan()
-            self._file = FileIO(self.path)
+            self._file = FileIO(self._journal.place)
         except BaseException:
             self._journal.close()
             raise
 
     @property
     def n_waiting(self) -> int:
-        """How many rows are neither settled nor refused."""
-        return self._n_waiting
+        """How many rows are neither settled nor refused; in a copy of the process none, for they are not its own."""
+        return 0 if self.is_copy else self._n_waiting
 
     @property
     def n_refused(self) -> int:
         """How many rows are set aside."""
         return len(self._refused)
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether another process opened it, of which this one is a copy: here it takes and gives nothing."""
+        return self._journal.is_copy
 
     def put(self, key: str, row: Mapping[str, Any]) -> None:
         """Write a row down, at the end of the line.
@@ -87,28 +91,38 @@ class Outbox:
             InvalidInputError: It cannot be written, or the outbox is closed, or another process opened it.
             ValueError: JSON cannot hold it.
         """
-        if os.getpid() != self._process:
-            raise InvalidInputError(
-                f"{self.path}: was opened by another process, of which this one is a copy. An outbox belongs to one "
-                "process. Open one in each process, with a path of its own."
-            )
+        self._journal.check_own()
         with self._writing:
             self._check_open()
-            self._journal.append({"n": self._last + 1, "key": key, "row": row})
+            # Counted first: Ctrl+C comes right after the write, and a row that is not counted would be forgotten.
             self._last += 1
             self._n_waiting += 1
+            try:
+                self._journal.append({"n": self._last, "key": key, "row": row})
+            except Exception:
+                self._n_waiting -= 1
+                raise
             self._refused.pop(key, None)
 
     def peek(self, most: int) -> list[OutboxEntry]:
         """The oldest rows that wait, at most `most` of them; they go on waiting until they are settled."""
+        if self.is_copy:
+            return []
         with self._reading:
             if self._is_closed:
                 return []
-            entries = read_entries(self._file, self._cursor, self._journal.size)
-            return list(islice((entry for entry in entries if entry.number not in self._refused_ahead), most))
+            end = self._journal.size
+            entries = read_entries(self._file, self._cursor, end)
+            found = list(islice((entry for entry in entries if entry.number not in self._refused_ahead), most))
+            if not found:
+                with self._writing:
+                    if self._journal.size == end:  # one was counted and, with Ctrl+C before the write, is not there
+                        self._n_waiting = 0
+            return found
 
     def refuse(self, entry: OutboxEntry, reason: str) -> None:
         """Set a row of the last `peek` aside: it will not be taken. It has to be settled with the others, too."""
+        self._journal.check_own()
         said = self._redact(" ".join(reason.split()))[:LONGEST_REASON]
         with self._writing:
             self._check_open()
@@ -117,6 +131,7 @@ class Outbox:
 
     def settle(self, entries: Iterable[OutboxEntry]) -> None:
         """Forget the rows of the last `peek`, or the first of them: they have arrived, or were refused."""
+        self._journal.check_own()
         with self._reading:
             with self._writing:
                 self._check_open()
@@ -148,9 +163,13 @@ class Outbox:
     def close(self) -> None:
         """Take what is settled out of the file, have the rest on the disk, and unlock the file.
 
+        A copy of the process leaves the file as it is.
+
         Raises:
             InvalidInputError: The disk does not take it.
         """
+        if self.is_copy:
+            return
         with self._reading:
             if self._is_closed:
                 return
@@ -189,7 +208,7 @@ class Outbox:
                     key: Refusal(refusal.number, starts[key], refusal.reason) for key, refusal in self._refused.items()
                 }
             finally:
-                self._file = FileIO(self.path)
+                self._file = FileIO(self._journal.place)
 
     def _check(self, path: Path, header: Mapping[str, Any]) -> None:
         if header.get("of") != self._of:

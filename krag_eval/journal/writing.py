@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import stat
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from krag_eval.errors import InvalidInputError
-from krag_eval.files import lines_of
-from krag_eval.journal.lines import JournalKind, read_lines, seal
+from krag_eval.files import lines_of, opening
+from krag_eval.files.writing import sync_folder
+from krag_eval.journal.forking import belongs_to_this_process
+from krag_eval.journal.lines import JournalKind, RowTooLongError, read_lines, seal
 from krag_eval.journal.locking import lock
+from krag_eval.journal.replacing import FLAGS, replace_file, rest_of
 from krag_eval.journal.syncing import Syncing
-
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Journal:
@@ -35,8 +34,10 @@ class Journal:
         take: Called with the place and each row that is already there; False takes the row out of the file.
 
     Attributes:
-        path: The file.
+        path: The file, as it was given.
+        place: The file, wherever the program goes.
         header: The first row, which a resumed journal keeps.
+        is_copy: Whether another process opened it, of which this one is a copy.
 
     Raises:
         InvalidInputError: The file cannot be written, is in use, damaged, made in another way, or not to be resumed.
@@ -55,10 +56,15 @@ class Journal:
         self.path = Path(path)
         self.header = dict(header)
         self._kind = kind
+        self.place = self.path.absolute()
+        self._torn_at: int | None = None
+        self.is_copy = False
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._handle = self._open()
-        except OSError as error:
+        except InvalidInputError:
+            raise
+        except (OSError, ValueError) as error:  # a ValueError: a name with NUL or half a character in it
             raise self._unwritable(error) from error
         try:
             self._begin(resume, check, take)
@@ -66,14 +72,22 @@ class Journal:
             os.close(self._handle)
             raise
         self._syncing = Syncing(self._handle)
+        belongs_to_this_process(self)
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Write a row.
 
         Raises:
+            RowTooLongError: It is longer than what is read back.
             InvalidInputError: It cannot be written, for example because the disk is full; the rows before it stand.
         """
-        self._write(seal(row))
+        line = seal(row)
+        if len(line) > opening.MAX_LINE:
+            raise RowTooLongError(
+                f"{self.path}: a row of {len(line) / 2**20:,.0f} MB cannot be kept. A row has at most "
+                f"{opening.MAX_LINE // 2**20} MB. Keep fewer documents, or shorter texts and metadata."
+            )
+        self._write(line)
         error = self._syncing.row_written()
         if error is not None:
             raise self._unwritable(error) from error
@@ -84,20 +98,38 @@ class Journal:
         Raises:
             InvalidInputError: The disk does not take it.
         """
+        if self.is_copy:
+            return
         error = self._syncing.stop()
-        os.close(self._handle)
+        handle, self._handle = self._handle, -1
+        os.close(handle)
         if error is not None:
             raise self._unwritable(error) from error
+
+    def check_own(self) -> None:
+        """Raise InvalidInputError where another process opened it, of which this one is a copy."""
+        if self.is_copy:
+            raise InvalidInputError(
+                f"{self.path}: was opened by another process, of which this one is a copy. A file belongs to one "
+                "process. Open one in each process, with a path of its own."
+            )
+
+    def let_go(self) -> None:
+        """This is a copy of the process: close the file here, and change nothing."""
+        self.is_copy = True
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
 
     @property
     def size(self) -> int:
         """How many bytes the file has."""
-        return self._end
+        return os.fstat(self._handle).st_size
 
     @property
     def header_end(self) -> int:
         """Where the first row ends, in bytes."""
-        with self.path.open("rb") as file:
+        with self.place.open("rb") as file:
             return len(file.readline())
 
     def replace_start(self, end: int, lines: Iterable[bytes]) -> None:
@@ -108,14 +140,14 @@ class Journal:
         """
         self._syncing.stop()
         try:
-            with self.path.open("rb") as file:
-                self._replace(itertools.chain((file.readline(),), lines, _rest(file, end)))
+            with self.place.open("rb") as file:
+                self._replace(itertools.chain((file.readline(),), lines, rest_of(file, end)))
         finally:
             self._syncing = Syncing(self._handle)
 
     def _open(self) -> int:
         while True:
-            handle = os.open(self.path, _FLAGS, 0o666)
+            handle = os.open(self.path, FLAGS, 0o666)
             try:
                 self._check_regular(handle)
                 if not lock(handle):
@@ -140,18 +172,18 @@ class Journal:
         check: Callable[[Path, Mapping[str, Any]], object],
         take: Callable[[str, dict[str, Any]], bool],
     ) -> None:
-        self._end = os.fstat(self._handle).st_size
-        if self._end and not resume:
+        there = self.size
+        if there and not resume:
             raise InvalidInputError(
                 f"{self.path}: exists already, and is not to be resumed. Give another path, or remove the file; it is "
                 "never written over."
             )
-        if self._end < 4096 and self._kind.is_torn_start(self.path.read_bytes()):
+        if there < 4096 and self._kind.is_torn_start(self.path.read_bytes()):
             self._cut(0)
-        if not self._end:
+        if not self.size:
             self._write(seal(self.header))
             os.fsync(self._handle)
-            _sync_folder(self.path)
+            sync_folder(self.path.resolve().parent)
             return
         left_out = self._read(check, take)
         if left_out:
@@ -185,58 +217,35 @@ class Journal:
             raise self._unwritable(error) from error
 
     def _replace(self, parts: Iterable[bytes]) -> None:
-        """Put a file with this content in the place of the journal, whole or not at all."""
-        target = self.path.resolve()  # a link stays one
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as kept:
-                kept.writelines(parts)
-                kept.flush()
-                os.fsync(kept.fileno())
-            Path(temporary).chmod(stat.S_IMODE(os.fstat(self._handle).st_mode))
-            new = os.open(temporary, _FLAGS)
-            lock(new)
-            Path(temporary).replace(target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        new = replace_file(self.place, parts, self._handle)
         os.close(self._handle)
-        self._handle, self._end = new, os.fstat(new).st_size
-        _sync_folder(self.path)
+        self._handle, self._torn_at = new, None
 
     def _write(self, data: bytes) -> None:
+        self.check_own()
+        end = self._torn_at  # where sound rows end, if that is not where the file does
         try:
+            if end is not None:
+                self._cut(end)
+            end = self.size
             written = os.write(self._handle, data)
             while written < len(data):  # hardly ever: a disk that is about to be full
                 written += os.write(self._handle, data[written:])
         except OSError as error:
-            with contextlib.suppress(OSError):  # then the part of a row that was written is cut off on resuming
-                self._cut(self._end)
+            try:
+                if end is not None:
+                    self._cut(end)
+            except OSError:  # then the part of a row is cut off before the next one, or on resuming
+                self._torn_at = end
             raise self._unwritable(error) from error
-        self._end += len(data)
 
     def _cut(self, end: int) -> None:
-        if os.fstat(self._handle).st_size != end:
+        if self.size != end:
             os.ftruncate(self._handle, end)
-        self._end = end
+        self._torn_at = None
 
-    def _unwritable(self, error: OSError) -> InvalidInputError:
+    def _unwritable(self, error: Exception) -> InvalidInputError:
         return InvalidInputError(
-            f"{self.path}: cannot be written ({error.strerror or error}). The rows written so far stand: make room, "
+            f"{self.path}: cannot be written ({opening.reason_of(error)}). The rows written so far stand: make room, "
             "or check the folder, and run again to go on."
         )
-
-
-def _rest(file: BinaryIO, start: int) -> Iterator[bytes]:
-    file.seek(start)
-    while part := file.read(1 << 20):
-        yield part
-
-
-def _sync_folder(path: Path) -> None:
-    """Have the name of a new file on the disk too, where the system can do that."""
-    if os.name == "posix":
-        handle = os.open(path.resolve().parent, os.O_RDONLY)
-        with contextlib.suppress(OSError):  # not every file system takes it
-            os.fsync(handle)
-        os.close(handle)

@@ -1,0 +1,36 @@
+"""A journal belongs to the process that opened it: a forked copy of the process lets go of the file.
+
+Two processes at one file would write over each other's knowledge of it, and a copy that outlives its parent would keep
+the file locked.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import Protocol
+
+
+class Held(Protocol):
+    """What belongs to one process."""
+
+    def let_go(self) -> None:
+        """This is a copy of the process: close the file here, and change nothing."""
+        ...
+
+
+_HELD: weakref.WeakSet[Held] = weakref.WeakSet()
+
+
+def belongs_to_this_process(held: Held) -> None:
+    """Have a forked copy of the process let go of it; it may still be collected as garbage."""
+    _HELD.add(held)
+
+
+def _let_go_of_all() -> None:
+    for held in list(_HELD):
+        held.let_go()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked
+    os.register_at_fork(after_in_child=_let_go_of_all)
