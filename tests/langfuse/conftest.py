@@ -50,4 +50,4 @@ def make_client(server: LoopbackLangfuse, monkeypatch: pytest.MonkeyPatch) -> It
 
 @pytest.fixture
 def client(make_client: MakeClient) -> Langfuse:
-    return make_client()
+    return make_client(timeout=30)  # on a busy machine a second is not enough, and what timed out comes twice

@@ -140,8 +140,8 @@ def test_wire_a_refused_connection_is_reported_and_given_up_after_three(make_cli
     ]
 
 
-def test_wire_a_server_that_hangs_is_a_timeout_for_sync(hanging: threading.Event, client: Langfuse) -> None:
-    handler = LangfuseScoreHandler(client, session_id="s", delivery="sync", on_error="raise")
+def test_wire_a_server_that_hangs_is_a_timeout_for_sync(hanging: threading.Event, make_client: MakeClient) -> None:
+    handler = LangfuseScoreHandler(make_client(timeout=1), session_id="s", delivery="sync", on_error="raise")
     with pytest.raises(LangfuseDeliveryError, match="Timeout"):
         run(handler)
     assert (handler.sent, handler.failed) == (0, 6)
