@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -86,7 +87,8 @@ class JoinedParts:
     """All rows of the parts of a scoring, written in the order of the parts while later ones are still being scored.
 
     Args:
-        parts: The parts that there will be.
+        parts: The parts that there will be, each with how many rows it has of each row group that it was made of: how
+            these were scored together does not show.
         target: The file.
         scorer: How they are scored.
 
@@ -94,13 +96,13 @@ class JoinedParts:
         InvalidInputError: A part is damaged, or the file cannot be written.
     """
 
-    def __init__(self, parts: Sequence[Path], target: Path, scorer: ColumnarScorer) -> None:
+    def __init__(self, parts: Sequence[tuple[Path, Sequence[int]]], target: Path, scorer: ColumnarScorer) -> None:
         self._parts, self._target = parts, target
         self._next, self._done = 0, set[int]()
         schema = scorer.schema.with_metadata({SIGNATURE: scorer.signature.encode()})
         try:
             options = how_written(schema, "zstd")
-            self._file = WholeFile(target, schema, _ROWS_AT_ONCE, parts[0].parent, **options)
+            self._file = WholeFile(target, schema, _ROWS_AT_ONCE, parts[0][0].parent, **options)
         except (pa.ArrowException, OSError) as error:
             raise self._unwritable(error) from error
 
@@ -117,9 +119,8 @@ class JoinedParts:
         self._done.add(number)
         try:
             while self._next in self._done:
-                with pq.ParquetFile(self._parts[self._next], page_checksum_verification=True) as part:
-                    for batch in part.iter_batches(_ROWS_AT_ONCE):
-                        self._file.write(batch)
+                for batch in _rows_of(*self._parts[self._next]):
+                    self._file.write(batch)
                 self._done.remove(self._next)
                 self._next += 1
         except (pa.ArrowException, OSError) as error:
@@ -137,3 +138,13 @@ class JoinedParts:
             f"{self._target}: cannot be written from its parts ({' '.join(str(error).split())[:200]}). Every part "
             f"stands in {self._target}.parts: make room, or remove a damaged part there, and run again to go on."
         )
+
+
+def _rows_of(part: Path, sizes: Sequence[int]) -> Iterator[Any]:
+    with pq.ParquetFile(part, page_checksum_verification=True) as file:
+        if len(sizes) == 1:
+            yield from file.iter_batches(_ROWS_AT_ONCE)
+            return
+        (rows,) = file.read().combine_chunks().to_batches()
+        for first, size in zip(accumulate(sizes, initial=0), sizes, strict=False):
+            yield rows.slice(first, size)

@@ -20,8 +20,10 @@ from krag_eval.log_scoring.joining import JoinedParts
 from krag_eval.log_scoring.long_form import LongForm
 from krag_eval.log_scoring.pool import work_off
 from krag_eval.log_scoring.repeats import find_repeated
-from krag_eval.log_scoring.sources import RowGroup, find_files, fingerprint, open_parquet, row_groups
-from krag_eval.log_scoring.work import read_state, score_row_group
+from krag_eval.log_scoring.sources import find_files
+from krag_eval.log_scoring.survey import Survey, survey
+from krag_eval.log_scoring.units import Unit, limits, units_of
+from krag_eval.log_scoring.work import place_of, read_state, score_unit
 from krag_eval.measurement import MetricFunction
 from krag_eval.progress import ProgressHook, RunProgress, hook_for
 from krag_eval.results import EvaluationResult
@@ -82,25 +84,27 @@ def score_logs(
         MissingDependencyError: pyarrow is not installed, or scipy for intervals.
     """
     hook, n_workers, target = hook_for(progress), check_count("workers", workers), _check_target(out, force)
-    scorer = ColumnarScorer(k, metrics=metrics, allow_repeated_ids=allow_repeated_ids, **settings)
+    # Rows of several files are scored together, and repeats among all of them are told at the end.
+    scorer = ColumnarScorer(k, metrics=metrics, allow_repeated_ids=True, **settings)
     parts, files = Path(f"{target}.parts"), find_files(logs, may_be_remote=gold is None)
     long_form = _long_form(files, gold, kmax, k, scorer)
-    fingerprints = [_fingerprint(path, target) for path in (*files, *(long_form.gold if long_form else ()))]
-    groups = [] if long_form is not None else _survey(files, scorer)
-    with _journal(parts, scorer, fingerprints, long_form) as journal:
+    found = survey([*files, *long_form.gold], target) if long_form else survey(files, target, scorer)
+    with _journal(parts, scorer, found, long_form) as journal:
         if long_form is not None:
-            groups = _survey([str(_joined(long_form, parts, journal))], scorer)
-        paths = [_part(parts, number) for number in range(len(groups))]
-        done = [number for number, path in enumerate(paths) if path.is_file()]  # a part is there whole or not at all
-        left = [number for number, path in enumerate(paths) if not path.is_file()]
-        watch = _Watch(target.name, groups, done, hook)
-        work = partial(_score, groups=groups, scorer=scorer, parts=str(parts))
-        with JoinedParts(paths, target, scorer) as joined:
-            for number in done:
-                joined.add(number)
-            for number in work_off(work, left, n_workers, lambda number: groups[number].place):
-                watch.add(groups[number].n_rows)
-                joined.add(number)
+            found = survey([str(_joined(long_form, parts, journal))], target, scorer)
+        units = units_of(found.groups)
+        paths = [_part(parts, unit) for unit in units]
+        done = [unit for unit, path in zip(units, paths, strict=True) if path.is_file()]  # whole or not at all
+        left = [unit for unit, path in zip(units, paths, strict=True) if not path.is_file()]
+        watch = _Watch(target.name, units, done, hook)
+        work = partial(_score, scorer=scorer, parts=parts, allow_repeated_ids=allow_repeated_ids)
+        parts_of = [(path, [group.n_rows for group in unit.groups]) for path, unit in zip(paths, units, strict=True)]
+        with JoinedParts(parts_of, target, scorer) as joined:
+            for unit in done:
+                joined.add(unit.number)
+            for unit in work_off(work, left, n_workers, lambda unit: place_of(unit, str(_part(parts, unit)))):
+                watch.add(unit.n_rows)
+                joined.add(unit.number)
             if not allow_repeated_ids:
                 _check_repeats(paths)
             result = scorer.finalize(scorer.merge(map(read_state, paths)), intervals=intervals)
@@ -110,12 +114,12 @@ def score_logs(
     return result
 
 
-def _score(number: int, *, groups: Sequence[RowGroup], scorer: ColumnarScorer, parts: str) -> None:
-    score_row_group(groups[number], scorer, str(_part(Path(parts), number)))
+def _score(unit: Unit, *, scorer: ColumnarScorer, parts: Path, allow_repeated_ids: bool) -> None:
+    score_unit(unit, scorer, str(_part(parts, unit)), allow_repeated_ids=allow_repeated_ids)
 
 
-def _part(parts: Path, number: int) -> Path:
-    return parts / f"{number:06}.parquet"
+def _part(parts: Path, unit: Unit) -> Path:
+    return parts / f"{unit.number:06}.parquet"
 
 
 def _check_target(out: object, force: bool) -> Path:
@@ -158,34 +162,10 @@ def _joined(long_form: LongForm, parts: Path, journal: KeyedJournal) -> Path:
     return path
 
 
-def _fingerprint(path: str, target: Path) -> list[object]:
-    if "://" not in path and target.exists() and target.samefile(path):
-        raise InvalidInputError(f"{path}: is also what would be written. Give another path for the values.")
-    with open_parquet(path) as file:
-        return fingerprint(path, file)
-
-
-def _survey(files: Sequence[str], scorer: ColumnarScorer) -> list[RowGroup]:
-    """All row groups; every schema is looked at before anything is scored."""
-    groups: list[RowGroup] = []
-    for path in files:
-        with open_parquet(path) as file:
-            try:
-                scorer.check_schema(file.schema_arrow)
-            except InvalidInputError as error:
-                raise InvalidInputError(f"{path}: {error}") from None
-            groups += row_groups(path, file)
-    if not groups:
-        others = f", nor has any other of {len(files)} files" if len(files) > 1 else ""
-        raise InvalidInputError(f"{files[0]}: has no rows{others}. Give at least one query.")
-    return groups
-
-
 @contextmanager
-def _journal(
-    parts: Path, scorer: ColumnarScorer, fingerprints: list[list[object]], long_form: LongForm | None
-) -> Iterator[KeyedJournal]:
-    settings: dict[str, object] = {"signature": scorer.signature, "keys": list(scorer.keys), "files": fingerprints}
+def _journal(parts: Path, scorer: ColumnarScorer, found: Survey, long_form: LongForm | None) -> Iterator[KeyedJournal]:
+    settings: dict[str, object] = {"signature": scorer.signature, "keys": list(scorer.keys), "files": found.what}
+    settings["units"] = limits()
     settings |= {} if long_form is None else {"kmax": long_form.kmax}
     with KeyedJournal(parts / "journal.jsonl", LOGS_JOURNAL, settings) as journal:
         yield journal
@@ -200,10 +180,10 @@ def _check_repeats(parts: Sequence[Path]) -> None:
 class _Watch:
     """Tells how many queries were scored."""
 
-    def __init__(self, name: str, groups: Sequence[RowGroup], done: Sequence[int], hook: ProgressHook | None) -> None:
+    def __init__(self, name: str, units: Sequence[Unit], done: Sequence[Unit], hook: ProgressHook | None) -> None:
         self._name, self._hook = name, hook
-        self._total = sum(group.n_rows for group in groups)
-        self._before = self._done = sum(groups[number].n_rows for number in done)
+        self._total = sum(unit.n_rows for unit in units)
+        self._before = self._done = sum(unit.n_rows for unit in done)
         self._began = time.monotonic()
         self._tell()
 

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs as pa_fs
@@ -30,16 +29,31 @@ class RowGroup:
         path: The file, or its address such as `s3://bucket/logs/1.parquet`.
         number: Which row group of the file, from 0.
         n_rows: How many queries it has.
+        n_bytes: How large it is before it is packed.
     """
 
     path: str
     number: int
     n_rows: int
+    n_bytes: int
 
     @property
     def place(self) -> str:
         """How messages name it."""
         return f"{self.path}: row group {self.number}"
+
+    def check_unchanged(self, file: pq.ParquetFile) -> None:
+        """See that the opened file is still the one that was found.
+
+        Raises:
+            InvalidInputError: It has another row group there, or none.
+        """
+        there = file.metadata
+        if self.number >= there.num_row_groups or there.row_group(self.number).num_rows != self.n_rows:
+            raise InvalidInputError(
+                f"{self.place}: is not what it was when the scoring began. Let nobody write to the logs while they are "
+                "scored; give another path for the values to start anew."
+            )
 
 
 def find_files(patterns: object, *, may_be_remote: bool = True) -> list[str]:
@@ -155,8 +169,9 @@ def unreadable(place: str, error: Exception) -> InvalidInputError:
 
 def row_groups(path: str, file: pq.ParquetFile) -> list[RowGroup]:
     """The row groups of a file that have rows."""
-    sizes = [file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)]
-    return [RowGroup(path, number, size) for number, size in enumerate(sizes) if size]
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    found = [RowGroup(path, number, one.num_rows, one.total_byte_size) for number, one in enumerate(groups)]
+    return [group for group in found if group.n_rows]
 
 
 def columns_to_read(file: pq.ParquetFile, fields: set[str] | None) -> list[str]:
@@ -174,10 +189,3 @@ def columns_to_read(file: pq.ParquetFile, fields: set[str] | None) -> list[str]:
 
 def _is_read(parts: list[str], fields: set[str]) -> bool:
     return parts[0] in ("actual", "predicted") and parts[-1] in fields
-
-
-def fingerprint(path: str, file: pq.ParquetFile) -> list[Any]:
-    """What tells a file from another of its name: rows, row groups and the length of its footer."""
-    size = None if "://" in path else Path(path).stat().st_size
-    modified = None if "://" in path else Path(path).stat().st_mtime_ns
-    return [path, file.metadata.num_rows, file.metadata.num_row_groups, file.metadata.serialized_size, size, modified]

@@ -28,7 +28,10 @@ def row(query_id: str, **columns: Any) -> dict[str, Any]:
     return {"query_id": query_id, "actual": [{"id": "a"}], "predicted": [{"id": "a"}]} | columns
 
 
-def test_a_corrupt_page_is_named_and_what_was_scored_before_stands(tmp_path: Path) -> None:
+def test_a_corrupt_page_is_named_and_what_was_scored_before_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("krag_eval.log_scoring.units.ROW_GROUPS", 1)
     paths = write_logs(tmp_path / "logs")
     sound = paths[1].read_bytes()
     damage(paths[1], "predicted.list.element.id")

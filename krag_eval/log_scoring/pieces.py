@@ -1,0 +1,115 @@
+"""What is read of row groups at once, and small pieces scored together: of each it stays known where it stood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from krag_eval.columnar import ColumnarScorer, PartialState
+from krag_eval.columnar.reading import check_repeats, read_query_ids
+from krag_eval.errors import InvalidInputError, KragEvalError
+from krag_eval.log_scoring.sources import columns_to_read, errors_of, open_parquet
+from krag_eval.log_scoring.units import Unit
+from krag_eval.redaction import describe_error
+
+_QUERIES_AT_ONCE = 8192
+_BYTES_AT_ONCE = 1 << 26
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows of one row group.
+
+    Attributes:
+        place: Where they stand, for messages.
+        rows: A record batch.
+    """
+
+    place: str
+    rows: Any
+
+
+def pieces_of(unit: Unit, fields: set[str] | None, *, allow_repeated_ids: bool) -> Iterator[Piece]:
+    """The rows of a unit, in their order.
+
+    Args:
+        unit: The row groups.
+        fields: The fields of the documents that are read; None for all.
+        allow_repeated_ids: Whether a query id may come twice in one piece; between pieces nobody looks here.
+
+    Raises:
+        InvalidInputError: A row group cannot be read, or is another one than before, or a query comes twice.
+    """
+    for path, groups in unit.by_file():
+        with open_parquet(path) as file:
+            columns = columns_to_read(file, fields)
+            for group in groups:
+                group.check_unchanged(file)
+                first = 0
+                with errors_of(group.place):
+                    for rows in file.iter_batches(_QUERIES_AT_ONCE, row_groups=[group.number], columns=columns):
+                        piece = Piece(f"{group.place}, rows from {first}", rows)
+                        if not allow_repeated_ids:
+                            _check_repeats(piece)
+                        yield piece
+                        first += len(rows)
+
+
+def _check_repeats(piece: Piece) -> None:
+    try:
+        check_repeats(read_query_ids(piece.rows))
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{piece.place}: {error}") from None
+
+
+def together(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+    """Pieces of one schema that follow each other, as many as fit into one scoring."""
+    waiting: list[Piece] = []
+    n_rows = n_bytes = 0
+    for piece in pieces:
+        fits = n_rows + len(piece.rows) <= _QUERIES_AT_ONCE and n_bytes + piece.rows.nbytes <= _BYTES_AT_ONCE
+        if waiting and not (fits and piece.rows.schema == waiting[0].rows.schema):
+            yield waiting
+            waiting, n_rows, n_bytes = [], 0, 0
+        waiting.append(piece)
+        n_rows, n_bytes = n_rows + len(piece.rows), n_bytes + piece.rows.nbytes
+        if n_rows >= _QUERIES_AT_ONCE:  # the next one is read when these are out of memory
+            yield waiting
+            waiting, n_rows, n_bytes = [], 0, 0
+    if waiting:
+        yield waiting
+
+
+def score_pieces(pieces: Sequence[Piece], scorer: ColumnarScorer, state: PartialState) -> Any:
+    """The values of the queries of pieces of one schema, which are added to the state.
+
+    Raises:
+        InvalidInputError: Something cannot be scored; the message names the first piece that fails by itself.
+    """
+    try:
+        return scorer.score_into(state, _one_batch(pieces))
+    except Exception as error:
+        raise _named(pieces, scorer, error) from error
+
+
+def _one_batch(pieces: Sequence[Piece]) -> Any:
+    return pieces[0].rows if len(pieces) == 1 else pa.concat_batches([piece.rows for piece in pieces])
+
+
+def _named(pieces: Sequence[Piece], scorer: ColumnarScorer, error: Exception) -> InvalidInputError:
+    place = pieces[0].place if len(pieces) == 1 else f"{pieces[0].place}, to {pieces[-1].place}"
+    for piece in pieces if len(pieces) > 1 else ():
+        try:
+            scorer.partial_state(piece.rows)
+        except Exception as raised:  # noqa: BLE001 - whatever it was that failed
+            place, error = piece.place, raised
+            break
+    if isinstance(error, KragEvalError):
+        return InvalidInputError(f"{place}: {error}")
+    return InvalidInputError(
+        f"{place}: could not be scored ({describe_error(error)}). No query of these fails by itself: see what your own "
+        "functions do with several."
+    )
