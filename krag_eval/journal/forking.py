@@ -7,7 +7,6 @@ the file locked.
 from __future__ import annotations
 
 import os
-import weakref
 from typing import Protocol
 
 
@@ -19,17 +18,23 @@ class Held(Protocol):
         ...
 
 
-_HELD: weakref.WeakSet[Held] = weakref.WeakSet()
+_HELD: dict[int, Held] = {}
 
 
-def belongs_to_this_process(held: Held) -> None:
-    """Have a forked copy of the process let go of it; it may still be collected as garbage."""
-    _HELD.add(held)
+def hold(one: Held) -> None:
+    """Have a forked copy of the process let go of it, as long as it is open: also of one that nobody closed."""
+    _HELD[id(one)] = one
+
+
+def release(one: Held) -> None:
+    """It is closed."""
+    _HELD.pop(id(one), None)
 
 
 def _let_go_of_all() -> None:
-    for held in list(_HELD):
+    for held in tuple(_HELD.values()):
         held.let_go()
+    _HELD.clear()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked

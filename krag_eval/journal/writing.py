@@ -12,11 +12,14 @@ from typing import Any
 from krag_eval.errors import InvalidInputError
 from krag_eval.files import lines_of, opening
 from krag_eval.files.writing import sync_folder
-from krag_eval.journal.forking import belongs_to_this_process
+from krag_eval.journal.forking import hold, release
 from krag_eval.journal.lines import JournalKind, RowTooLongError, read_lines, seal
 from krag_eval.journal.locking import lock
 from krag_eval.journal.replacing import FLAGS, replace_file, rest_of
 from krag_eval.journal.syncing import Syncing
+
+Check = Callable[[Path, Mapping[str, Any]], object]
+Take = Callable[[str, dict[str, Any]], bool]
 
 
 class Journal:
@@ -50,8 +53,8 @@ class Journal:
         kind: JournalKind,
         *,
         resume: bool = True,
-        check: Callable[[Path, Mapping[str, Any]], object],
-        take: Callable[[str, dict[str, Any]], bool],
+        check: Check,
+        take: Take,
     ) -> None:
         self.path = Path(path)
         self.header = dict(header)
@@ -72,7 +75,7 @@ class Journal:
             os.close(self._handle)
             raise
         self._syncing = Syncing(self._handle)
-        belongs_to_this_process(self)
+        hold(self)
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Write a row.
@@ -101,13 +104,14 @@ class Journal:
         if self.is_copy:
             return
         error = self._syncing.stop()
+        release(self)
         handle, self._handle = self._handle, -1
         os.close(handle)
         if error is not None:
             raise self._unwritable(error) from error
 
     def check_own(self) -> None:
-        """Raise InvalidInputError where another process opened it, of which this one is a copy."""
+        """Raise where another process opened it, of which this one is a copy."""
         if self.is_copy:
             raise InvalidInputError(
                 f"{self.path}: was opened by another process, of which this one is a copy. A file belongs to one "
@@ -166,12 +170,7 @@ class Journal:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise InvalidInputError(f"{self.path}: is no file that can be resumed. A journal must be a regular file.")
 
-    def _begin(
-        self,
-        resume: bool,
-        check: Callable[[Path, Mapping[str, Any]], object],
-        take: Callable[[str, dict[str, Any]], bool],
-    ) -> None:
+    def _begin(self, resume: bool, check: Check, take: Take) -> None:
         there = self.size
         if there and not resume:
             raise InvalidInputError(
@@ -189,9 +188,7 @@ class Journal:
         if left_out:
             self._leave_out(left_out)
 
-    def _read(
-        self, check: Callable[[Path, Mapping[str, Any]], object], take: Callable[[str, dict[str, Any]], bool]
-    ) -> set[int]:
+    def _read(self, check: Check, take: Take) -> set[int]:
         """Check every row and cut a torn end off; the ends of the rows to leave out."""
         left_out, is_first, end, is_ended = set[int](), True, 0, True
         for line in read_lines(lines_of(self.path), self.path, self._kind):

@@ -11,7 +11,9 @@ from krag_eval.errors import InvalidInputError
 from krag_eval.evalset import EvalSet, Run, RunRow
 from krag_eval.evalset.formats.journal import split_header
 from krag_eval.evalset.latency import Latency
+from krag_eval.journal import RowTooLongError
 from krag_eval.progress import ProgressHook, RunProgress
+from krag_eval.redaction import describe_error
 from krag_eval.runner.failures import RunStoppedError
 from krag_eval.runner.journal import Journal
 from krag_eval.shapes import as_number
@@ -87,7 +89,11 @@ class Recorder:
             RunStoppedError: Too many questions failed.
         """
         if self.journal is not None:
-            self.journal.append(row)
+            try:
+                self.journal.append(row)
+            except RowTooLongError as error:  # of this question: the others have rows that fit
+                row = RunRow(query_id=row.query_id, error=describe_error(error), seconds=row.seconds)
+                self.journal.append(row)
         self._count(row)
         self._n_failed += row.error is not None
         self._tell()

@@ -130,6 +130,7 @@ async def arun_retriever(  # type: ignore[overload-overlap]  # as above
 ) -> dict[str, Run]: ...
 @overload
 async def arun_retriever(retriever: object, evalset: object, **options: Unpack[RunOptions]) -> Run: ...
+@tell_names
 async def arun_retriever(retriever: object, evalset: object, **options: Unpack[RunOptions]) -> Run | dict[str, Run]:
     """Ask a retriever every question of an evaluation set, on the event loop that is running.
 
@@ -144,6 +145,8 @@ async def arun_retriever(retriever: object, evalset: object, **options: Unpack[R
 
 def plan_run(retriever: object, evalset: object, *, prefer_async: bool = False, **options: Unpack[RunOptions]) -> Plan:
     """Check the arguments of `run_retriever`."""
+    if "k" not in options:
+        raise InvalidInputError("`k` is missing. It says how many documents of each answer are kept: give k=10.")
     manner = Manner(
         k=options["k"],
         concurrency=options.get("concurrency", 8),
