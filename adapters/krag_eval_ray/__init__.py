@@ -2,11 +2,11 @@
 
 * `score`: a dataset with one row for each query and a column for every metric at every cut-off.
 * `aggregate`: the result over all queries, the same to the last bit as on one machine.
+* `from_long`: logs with one row for each retrieved document, joined to their gold documents.
 * `plain_errors`: what a worker refused, told in its own words where a dataset of `score` is consumed.
 
-A row is one query: its id, its gold documents and its retrieved documents, best first. Logs with one row for each
-retrieved document are put into that form before they come here, by DuckDB on one machine or Spark on many: both cut a
-query to its first ranks before they collect them, while a group of Ray Data is held in memory whole.
+A row is one query: its id, its gold documents and its retrieved documents, best first. `from_long` makes that of logs
+with one row for each retrieved document.
 
 Importing this package does not import Ray.
 """
@@ -15,11 +15,12 @@ import typing as _typing
 
 if _typing.TYPE_CHECKING:
     from krag_eval_ray.errors import plain_errors
+    from krag_eval_ray.long_logs import from_long
     from krag_eval_ray.scoring import aggregate, score
 
-__all__ = ["aggregate", "plain_errors", "score"]
+__all__ = ["aggregate", "from_long", "plain_errors", "score"]
 
-_PLACES = {"aggregate": "scoring", "plain_errors": "errors", "score": "scoring"}
+_PLACES = {"aggregate": "scoring", "from_long": "long_logs", "plain_errors": "errors", "score": "scoring"}
 
 
 def __getattr__(name: str) -> object:

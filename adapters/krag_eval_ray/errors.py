@@ -14,12 +14,12 @@ _REFUSAL = re.compile(rf"^{re.escape(InvalidInputError.__module__)}\.{InvalidInp
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Goes around whatever consumes a dataset of `score`; what a worker refused is raised as it was said there.
+    """Goes around whatever consumes a dataset of `score` or `from_long`: what a worker refused is raised as it said it.
 
     Without it the same sentences stand in the error that Ray raises, among the lines of its traceback.
 
     Raises:
-        InvalidInputError: A worker could not score a row; the message names the query. Ray's error is its cause.
+        InvalidInputError: A worker could not read a row or score it; the message names it. Ray's error is its cause.
 
     >>> from krag_eval_ray import plain_errors
     >>> with plain_errors():

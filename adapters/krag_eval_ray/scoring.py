@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from krag_eval import ColumnarScorer, EvaluationResult, InvalidInputError, PartialState
-from krag_eval_ray.repeats import RepeatFinder
+from krag_eval import ColumnarScorer, EvaluationResult, InvalidInputError, PartialState, RepeatFinder
+from krag_eval_ray.errors import plain_errors
 from krag_eval_ray.working import fingerprint_table, ids_with_fingerprints, score_table, summarize_table
 
 if TYPE_CHECKING:
@@ -135,10 +135,14 @@ def _mapped(ds: Dataset, function: Any, given: Mapping[str, Any], map_options: M
 def _rows(
     ds: Dataset, columns: list[str], function: Any, given: Mapping[str, Any], map_options: Mapping[str, Any] | None
 ) -> Iterator[dict[str, Any]]:
-    """What a function makes of each block, as it comes; leaving early stops the job."""
+    """What a function makes of each block, as it comes; leaving early stops the job.
+
+    Raises:
+        InvalidInputError: What made the dataset refused a row, as `from_long` may.
+    """
     known = ds.schema(fetch_if_missing=False)
     mapped = _mapped(ds if known is None else ds.select_columns(columns), function, given, map_options)
-    with closing(iter(mapped.iter_rows())) as rows:
+    with plain_errors(), closing(iter(mapped.iter_rows())) as rows:
         yield from rows
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from krag_eval import ColumnarScorer, InvalidInputError
+from krag_eval import ColumnarScorer, InvalidInputError, RepeatFinder
 
 SUMMARY = pa.schema([("state", pa.large_string()), ("fingerprints", pa.large_binary()), ("refused", pa.large_string())])
 
@@ -31,32 +31,25 @@ def summarize_table(table: pa.Table, scorer: ColumnarScorer, with_fingerprints: 
         state = scorer.merge(states).to_json()
     except InvalidInputError as error:
         return pa.Table.from_pylist([{"refused": str(error)}], schema=SUMMARY)
-    fingerprints = fingerprints_of(_ids(table)).tobytes() if with_fingerprints else None
+    fingerprints = RepeatFinder.fingerprints(_ids(table)).tobytes() if with_fingerprints else None
     return pa.Table.from_pylist([{"state": state, "fingerprints": fingerprints}], schema=SUMMARY)
 
 
 def fingerprint_table(table: pa.Table) -> pa.Table:
     """The fingerprints of the ids of a table, as one row."""
-    return pa.table({"fingerprints": pa.array([fingerprints_of(_ids(table)).tobytes()], pa.large_binary())})
+    return pa.table({"fingerprints": pa.array([RepeatFinder.fingerprints(_ids(table)).tobytes()], pa.large_binary())})
 
 
 def ids_with_fingerprints(table: pa.Table, wanted: np.ndarray[Any, np.dtype[np.uint64]]) -> pa.Table:
     """The ids of a table whose fingerprints are wanted, each once, and how often each stands there."""
     ids = _ids(table)
-    counts = ids.filter(pa.array(np.isin(fingerprints_of(ids), wanted))).value_counts()
+    counts = ids.filter(pa.array(np.isin(RepeatFinder.fingerprints(ids), wanted))).value_counts()
     return pa.table({"query_id": counts.field("values"), "count": counts.field("counts")})
 
 
-def fingerprints_of(ids: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """64 bits for each id, equal for equal ids, in every process."""
-    from pandas.util import hash_array  # Ray Data brings it along
-
-    return hash_array(ids.to_numpy(), categorize=False)
-
-
-def _ids(table: pa.Table) -> pa.ChunkedArray:
+def _ids(table: pa.Table) -> pa.Array:
     """The ids that there are; those that are missing are refused by whoever scores."""
-    return table.column("query_id").cast(pa.large_string()).drop_null()
+    return table.column("query_id").cast(pa.large_string()).combine_chunks().drop_null()
 
 
 def _batches(table: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,8 @@ from krag_eval.log_scoring.long_form import LongForm
 from tests.columnar.cases import as_batch
 from tests.log_scoring.cases import recall_but_three_times_none_is_killed, write_rows
 from tests.log_scoring.test_same_numbers import rows_of, told
+from tests.long_logs import Row, plain_join, random_logs
 
-Row = dict[str, Any]
 HOW: dict[str, Any] = {"k": (1, 3), "match_method": "id"}
 
 
@@ -46,49 +45,6 @@ def refusal(logs: object, gold: object, out: Path, **more: Any) -> str:
     with pytest.raises(InvalidInputError) as caught:
         score_logs(logs, out, gold=gold, **HOW | more)  # type: ignore[arg-type]
     return str(caught.value)
-
-
-def plain_join(logs: list[Row], gold: list[Row], kmax: int) -> dict[str, tuple[list[Row], list[Row]]]:
-    """The same with dicts and `sorted`, from the definition."""
-    queries: dict[str, tuple[list[Row], list[Row]]] = {str(row["query_id"]): ([], []) for row in gold}
-    for row in gold:
-        if row["id"] is not None:
-            queries[str(row["query_id"])][0].append({"id": str(row["id"]), "grade": row["grade"]})
-    by_query = defaultdict(list)
-    for row in logs:
-        by_query[str(row["query_id"])].append(row)
-    for query_id, rows in by_query.items():
-        best_first = sorted(rows, key=lambda row: (row["rank"], _descending(row["score"]), str(row["id"])))
-        if query_id in queries:
-            queries[query_id][1].extend({"id": str(row["id"])} for row in best_first[:kmax])
-    return dict(sorted(queries.items()))
-
-
-def _descending(score: float | None) -> float:
-    return math.inf if score is None or math.isnan(score) else -score
-
-
-def random_logs(seed: int) -> tuple[list[Row], list[Row]]:
-    """Ties of ranks and scores, scores that are none, queries of one side only; ids are integers in the gold."""
-    random = np.random.default_rng(seed)
-    scores = [0.5, 0.25, 0.0, -1.0, math.nan, None]
-    gold = [
-        {"query_id": query, "id": document, "grade": float(random.integers(0, 4))}
-        for query in range(300)
-        for document in random.choice(40, size=random.integers(1, 4), replace=False).tolist()
-    ]
-    gold += [{"query_id": query, "id": None, "grade": None} for query in range(300, 310)]
-    logs = [
-        {
-            "query_id": str(query),
-            "id": str(document),
-            "rank": int(random.integers(1, 6)),
-            "score": scores[random.integers(0, 6)],
-        }
-        for query in range(20, 330)
-        for document in random.choice(40, size=random.integers(1, 12), replace=False).tolist()
-    ]
-    return [logs[place] for place in random.permutation(len(logs))], gold
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -28,6 +28,7 @@ def cluster() -> Iterator[None]:
         RAY_USAGE_STATS_ENABLED="0",
         RAY_AUTH_TOKEN=secrets.token_hex(32),  # or Ray writes one into the home of whoever runs the tests
         RAY_worker_niceness="0",  # or its workers wait for whatever else the machine does
+        RAY_num_workers_soft_limit="8",  # or idle processes are ended, and a shuffle starts new ones
         RAY_DATA_PARQUET_FOOTER_NUM_ACTORS="1",  # or every read starts 32 processes to look at footers
     )
     import ray
@@ -48,5 +49,6 @@ def cluster() -> Iterator[None]:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         context.print_on_execution_start = False
+        context.default_hash_shuffle_parallelism = 4  # 200 are for clusters
         yield
         ray.shutdown()

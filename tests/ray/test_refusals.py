@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import ray
 
 from krag_eval import InvalidInputError
 from krag_eval_ray import aggregate, plain_errors, score
-from krag_eval_ray.repeats import RepeatFinder
 from tests.engine_logs import bits, collected, logs, scored_here
 
 BOTH = pytest.mark.parametrize("front", [score, aggregate])
@@ -116,23 +114,6 @@ def test_what_is_no_dataset_is_refused(front: Any) -> None:
 def test_a_dataset_without_a_row_has_nothing_to_aggregate() -> None:
     with pytest.raises(InvalidInputError, match=r"^The dataset has no row, so there is nothing to aggregate"):
         aggregate(ray.data.from_arrow(logs(0)), 5, match_method="id")
-
-
-def test_ids_on_disk_are_found_as_those_in_memory_and_the_disk_is_left_clean(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    numbers = np.random.default_rng(1).permutation(np.concatenate([np.arange(5000), np.arange(0, 5000, 500)]))
-    prints = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    expected = sorted((np.arange(0, 5000, 500).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)).tolist())
-    for n_held, n_folders in ((10_000, 0), (700, 1)):
-        with RepeatFinder(n_held) as finder:
-            for part in np.array_split(prints, 11):
-                finder.add(part)
-            assert len(list(tmp_path.iterdir())) == n_folders
-            assert finder.repeated(1000).tolist() == expected
-            assert finder.repeated(3).tolist() == (expected[:3])
-        assert list(tmp_path.iterdir()) == []
 
 
 def dropped(table: pa.Table) -> pa.Table:
