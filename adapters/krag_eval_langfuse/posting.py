@@ -80,8 +80,8 @@ def _count_rejected(answer: Any, n_scores: int) -> int:
         UnknownAnswerError: It is no answer to scores.
     """
     accepted, rejected = getattr(answer, "accepted", None), getattr(answer, "rejected", None)
-    if isinstance(accepted, int) and isinstance(rejected, int):
-        return min(n_scores, max(rejected, n_scores - accepted, 0))
+    if isinstance(accepted, int) and isinstance(rejected, int) and accepted + rejected == n_scores:
+        return rejected
     if "message" in getattr(answer, "model_fields_set", ()):
         return 0
     raise UnknownAnswerError(f"an answer that does not say what became of the scores: {answer!r:.500}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -19,10 +20,13 @@ class Fault(NamedTuple):
 
     Attributes:
         status: The status of the answer; 0 cuts the connection instead.
-        body: The body of the answer.
+        body: The body of the answer; bytes as they are, everything else as JSON.
         headers: Headers of the answer.
         is_processed: Whether the server does what it was asked to, all the same.
         kills: The process to kill in place of an answer.
+        cut_at: Break the connection off after so many bytes of the body.
+        holds: Wait for this before the answer.
+        drips: Send the body byte by byte.
     """
 
     status: int = 0
@@ -30,6 +34,9 @@ class Fault(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
     is_processed: bool = False
     kills: int | None = None
+    cut_at: int | None = None
+    holds: threading.Event | None = None
+    drips: bool = False
 
 
 BUSY = Fault(503, {"message": "busy"})
@@ -58,15 +65,17 @@ class FaultyLangfuse(LoopbackLangfuse):
     Attributes:
         choose: The fault of a request by its number, from 0; None answers as usual.
         n_requests: How many requests with scores came.
+        port: Where it listens; 0 for any that is free.
         stored: What is stored in the end, as the real server does it: by id, name and day, the last one wins.
     """
 
     choose: Choose = staticmethod(lambda number: None)
     n_requests = 0
+    port = 0
 
     def __enter__(self) -> Self:
         self._counting = threading.Lock()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
+        self._http = ThreadingHTTPServer(("127.0.0.1", self.port), _handler_of(self))
         self._http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._http.server_port}"
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
@@ -95,15 +104,19 @@ def _handler_of(server: FaultyLangfuse) -> type[BaseHTTPRequestHandler]:
                 server.respond("POST", self.path, {}, body)
             if fault.kills is not None:
                 os.kill(fault.kills, signal.SIGKILL)
+            if fault.holds is not None:
+                fault.holds.wait(60)
             if not fault.status:
                 return  # without a word
-            payload = json.dumps(fault.body).encode()
+            payload = fault.body if isinstance(fault.body, bytes) else json.dumps(fault.body).encode()
             self.send_response(fault.status)
             for name, value in fault.headers:
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(payload)))
-            self.end_headers()
-            self.wfile.write(payload)
+            with contextlib.suppress(OSError):  # the client has stopped waiting
+                self.end_headers()
+                for start in range(0, len(payload), 1) if fault.drips else (0,):
+                    self.wfile.write(payload[start : start + 1] if fault.drips else payload[: fault.cut_at])
 
         def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - its name in the base class
             pass

@@ -1,6 +1,6 @@
 """A process that sends scores by way of an outbox, to be killed by the test that starts it.
 
-python -m tests.langfuse.outbox_child URL OUTBOX evaluate|go-on [die-before-settling]
+python -m tests.langfuse.outbox_child URL OUTBOX evaluate|go-on|leave [die-before-settling]
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from langfuse import Langfuse
 
 from krag_eval import Outbox
-from krag_eval_langfuse import LangfuseScoreHandler, postman
+from krag_eval_langfuse import LangfuseScoreHandler, post_office, postman
 from krag_eval_langfuse.retrying import Waits
 from tests.langfuse.runs import TRACES, run
 
@@ -36,9 +36,12 @@ def main(url: str, path: str, what: str, death: str = "") -> None:
         Outbox.settle = die  # type: ignore[method-assign]
     client = Langfuse(public_key="pk-lf-child", secret_key="sk-lf-canary-of-the-child", base_url=url)
     handler = LangfuseScoreHandler(client, trace_ids=TRACES, timestamp=DAY, delivery="outbox", outbox=path)
-    if what == "evaluate":
+    if what != "go-on":
         run(handler)
     evaluated.set()
+    if what == "leave":  # without a word of farewell
+        post_office.AT_EXIT_SECONDS = 0.2
+        return
     handler.close(60)
 
 
