@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from krag_eval.errors import InvalidInputError
-from krag_eval.files import lines_of
+from krag_eval.files import lines_of, parse_json
 
 _SEAL = re.compile(rb', "crc": "([0-9a-f]{8})"\}$')
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
@@ -91,7 +91,7 @@ def read_lines(lines: Iterable[bytes], path: str | os.PathLike[str], kind: Journ
         raw = line.rstrip(b"\r\n")
         if not raw.strip():
             continue
-        row = _row_of(raw)
+        row = _row_of(raw, place)
         if row is None:
             torn = torn or place
             continue
@@ -116,7 +116,7 @@ def read_row(raw: bytes, place: str) -> dict[str, Any] | None:
     Raises:
         InvalidInputError: It was changed after it was written.
     """
-    row = _row_of(raw)
+    row = _row_of(raw, place)
     return None if row is None else _unsealed(raw, row, place)
 
 
@@ -131,11 +131,15 @@ def read_journal(path: str | os.PathLike[str], kind: JournalKind) -> Iterator[tu
         yield line.place, line.row
 
 
-def _row_of(raw: bytes) -> dict[str, Any] | None:
+def _row_of(raw: bytes, place: str) -> dict[str, Any] | None:
     """The row, or None where the line is no JSON object: torn, or overwritten."""
     try:
-        row = json.loads(raw.decode("utf-8"))
-    except (ValueError, RecursionError):
+        row = parse_json(raw.decode("utf-8"))
+    except ValueError as error:
+        if _is_sealed(raw):  # then it is whole, and nothing that was ever written here
+            raise InvalidInputError(
+                f"{place}: not valid JSON: {error}. No journal is written so: is this one of somebody else?"
+            ) from None
         return None
     return row if isinstance(row, dict) else None
 
@@ -153,12 +157,16 @@ def _check_header(row: Mapping[str, Any], place: str, kind: JournalKind) -> None
         )
 
 
+def _is_sealed(raw: bytes) -> bool:
+    found = _SEAL.search(raw)
+    return found is not None and int(found[1], 16) == zlib.crc32(raw[: found.start()] + b"}")
+
+
 def _unsealed(raw: bytes, row: dict[str, Any], place: str) -> dict[str, Any]:
-    seal_ = _SEAL.search(raw)
-    if seal_ is None or int(seal_[1], 16) != zlib.crc32(raw[: seal_.start()] + b"}"):
+    if not _is_sealed(raw):
         raise InvalidInputError(
-            f"{place}: the checksum of the row is {'wrong' if seal_ else 'missing'}: it was changed after it was "
-            "written. Restore the file, or take this line out if its question may be asked again."
+            f"{place}: the checksum of the row is {'wrong' if _SEAL.search(raw) else 'missing'}: it was changed after "
+            "it was written. Restore the file, or take this line out if its question may be asked again."
         )
     del row["crc"]
     return row
