@@ -11,9 +11,13 @@ import numpy as np
 
 Normalizer = Callable[[str], str]
 
-# Invisible characters without a width: soft hyphen, joiners, byte order mark, direction marks, variation selectors.
+# They say how a character looks, not which it is: Mongolian ones, and those of all other scripts.
+_SELECTORS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
+VARIATION_SELECTOR = re.compile(f"[{_SELECTORS}]")
+# Invisible characters without a width: soft hyphen, joiners, byte order mark, direction marks, variation selectors, and
+# the two vowels of Khmer that nobody sees.
 _ZERO_WIDTH = re.compile(
-    "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]"
+    f"[{_SELECTORS}\u00ad\u034f\u061c\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
 )
 _LONG_TEXT = 2000
 # No letter, digit or white space, and not ASCII: marks and symbols.

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from krag_eval.errors import needing
-from krag_eval.text import nfkc
+from krag_eval.text import VARIATION_SELECTOR, nfkc
 
 
 @runtime_checkable
@@ -56,8 +56,8 @@ class _Boundaries(dict[int, str]):
     def __missing__(self, point: int) -> str:
         character = chr(point)
         category = unicodedata.category(character)
-        if 0xFE00 <= point <= 0xFE0F or 0xE0100 <= point <= 0xE01EF:
-            becomes = ""  # variation selectors say how a character looks, not which it is
+        if VARIATION_SELECTOR.match(character):
+            becomes = ""
         elif category[0] in "LM" or category == "Nd":
             becomes = f" {character} " if _is_unspaced(point) else character
         elif category == "Nl" and _is_unspaced(point):  # the Han zero and the Hangzhou numerals
@@ -89,7 +89,10 @@ class WordTokenizer:
         """The tokens of `text`, in order."""
         if text.isascii():
             return text.lower().translate(_ASCII_BOUNDARIES).split()
-        return nfkc(text).lower().translate(_BOUNDARIES).split()
+        composed = nfkc(text)
+        lower = composed.lower()
+        # Small letters compose where capitals do not: there is an ΐ, and no capital of it.
+        return (lower if lower == composed else nfkc(lower)).translate(_BOUNDARIES).split()
 
 
 class CharacterTokenizer:

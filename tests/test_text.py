@@ -51,6 +51,8 @@ EQUAL = {
     "joiners": ("می\u200cخواهم \u2060क्\u200dष", "میخواهم क्ष"),
     "direction marks": ("\u200eabc\u200f \u202babc\u202c \u2067d\u2069 \u061ce", "abc abc d e"),
     "emoji variation selector": ("❤\ufe0f", "❤"),
+    "Mongolian variation selector": ("ᠠ\u180b\u180f", "ᠠ"),
+    "Khmer vowel that nobody sees": ("ក\u17b4", "ក"),
     "a mark behind a zero width space": ("e\u200b\u0301", "é"),
     "a mark behind what casefolding takes apart": ("ß\u0301", "sś"),
     "only what cannot be seen": (" \u200b\u00ad\ufeff\n", ""),
