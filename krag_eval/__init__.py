@@ -37,6 +37,7 @@ from krag_eval.settings import AveragingMethod, MatchingCriteria, TokenizerType
 from krag_eval.stream import evaluate_stream
 from krag_eval.text import normalize
 from krag_eval.tokenizers import TOKENIZERS, Tokenizer
+from krag_eval.wrong_names import tell_names
 
 if _typing.TYPE_CHECKING:
     from krag_eval.answers import ANSWER_METRICS, AnswerPairs, AnswerResult, AnswerRow, evaluate_answers
@@ -196,6 +197,7 @@ __all__ = [
     "score_logs",
     "stream_pairs",
     "sweep",
+    "tell_names",
     "to_deepeval_rows",
     "to_ragas_rows",
     "validate",

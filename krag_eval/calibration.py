@@ -17,6 +17,7 @@ from krag_eval.settings import FurtherSettings, make_settings
 from krag_eval.shapes import describe_type
 from krag_eval.statistics import binomial_interval, need_scipy
 from krag_eval.thresholds import THRESHOLD_METHODS
+from krag_eval.wrong_names import tell_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Calibration:
         return f"{self.method} >= {self.threshold:.4f}: {found}, recall {self.recall or 0:.3f}"
 
 
+@tell_names
 def calibrate(
     labelled_pairs: Iterable[tuple[object, object, object]],
     precision: float = 0.95,
@@ -86,11 +88,6 @@ def calibrate(
     0.75
     """
     need_scipy("calibrate")
-    if "match_method" in settings or "threshold" in settings:
-        raise InvalidInputError(
-            "`calibrate` takes neither `match_method` nor `threshold`. It finds the threshold of one `method`: "
-            "write method='rougeL'."
-        )
     one_of("method", method, THRESHOLD_METHODS)
     target = check_threshold(precision, "precision")
     if not target:

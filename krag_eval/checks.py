@@ -82,7 +82,9 @@ def _check_one(one: object) -> GivenCutOff:
     if isinstance(one, str) and (budget := _BUDGET.fullmatch(one)):
         return TokenBudget(int(budget[1]))
     if isinstance(one, bool) or not isinstance(one, Integral) or one < 1:
-        hint = ' A budget of tokens is written "2000tok".' if isinstance(one, str) else ""
+        hint = (
+            ' A budget of tokens is written "2000tok"; metrics are given as `metrics`.' if isinstance(one, str) else ""
+        )
         raise InvalidInputError(
             f"`k` must be an integer of at least 1, got {show(one)}. Leave it out to score every rank.{hint}"
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 from krag_eval.errors import InvalidInputError
 from krag_eval.shapes import describe_type, read_grade, read_id, read_score, read_text, shape_of, split_pair
+from krag_eval.wrong_names import tell_names
 
 # What a mapping says about itself; its other keys are metadata.
 _KEYS = {"id", "text", "page_content", "content", "grade", "score", "metadata", "meta"}
@@ -33,6 +34,7 @@ class Document:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
+@tell_names
 class KragDocument:
     """A document with `page_content` and `metadata`, for notebooks written for the package krag.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
-from krag_eval.argument_names import tell_names
 from krag_eval.callbacks import EvaluationCallback, check_callbacks
 from krag_eval.checks import check_cut_offs
 from krag_eval.familiar import FAMILIAR_METRICS, Familiar, check_one_cut_off
@@ -15,6 +14,7 @@ from krag_eval.results import EvaluationResult
 from krag_eval.settings import AveragingMethod, MatchingCriteria, ScoringSettings, Settings, make_settings
 from krag_eval.text import Normalizer, normalize
 from krag_eval.thresholds import USUAL_THRESHOLDS
+from krag_eval.wrong_names import tell_names
 
 DEFAULT_CUT_OFFS = (1, 3, 5, 10)
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
-from krag_eval.argument_names import tell_names
 from krag_eval.callbacks import EvaluationCallback, check_callbacks
 from krag_eval.checks import check_cut_offs, check_threshold, one_of
-from krag_eval.errors import InvalidInputError
 from krag_eval.familiar import FAMILIAR_METRICS, Familiar, check_one_cut_off
 from krag_eval.measurement import choose_metrics, measure
 from krag_eval.pipeline import Judged, match_and_judge
 from krag_eval.results import EvaluationResult
 from krag_eval.settings import AveragingMethod, CommonSettings, FurtherSettings, MatchingCriteria, make_settings
 from krag_eval.thresholds import DEFAULT_SIMILARITY_THRESHOLD, DEFAULT_THRESHOLD, ROUGE_METHODS, USUAL_THRESHOLDS
+from krag_eval.wrong_names import TellsAttributes, tell_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
 Values = dict[str, float | None]
 
 
-class OfflineRetrievalEvaluators:
+@tell_names
+class OfflineRetrievalEvaluators(TellsAttributes):
     """Scores fixed lists of gold and retrieved documents; matching is done once, when the evaluator is made.
 
     Args:
@@ -49,7 +49,6 @@ class OfflineRetrievalEvaluators:
     {'micro_recall': 0.5, 'macro_recall': 0.5}
     """
 
-    @tell_names
     def __init__(
         self,
         actual_docs: object,
@@ -70,12 +69,6 @@ class OfflineRetrievalEvaluators:
         check_callbacks(callbacks)  # a mistake is reported before anything is matched
         checked = make_settings(match_method=match_method, threshold=threshold, tokenizer=tokenizer, **settings)
         self.judged: Judged = match_and_judge(actual_docs, predicted_docs, checked)
-
-    if not TYPE_CHECKING:  # to a type checker every attribute would be there
-
-        def __getattr__(self, name: str) -> None:
-            told = " Call `evaluate_all(k)`, a dict." if name == "get_metrics_by_averaging_method" else ""
-            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}.{told}", name=name, obj=self)
 
     def calculate_hit_rate(self, k: int | None = None) -> Values:
         """`{"hit_rate"}`: the share of queries that are hits under the matching criteria."""
@@ -138,6 +131,7 @@ class OfflineRetrievalEvaluators:
         return self._face.values(result, k, names)
 
 
+@tell_names
 class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
     """`OfflineRetrievalEvaluators` that match by ROUGE.
 
@@ -154,7 +148,6 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         **settings: Further scoring settings that `evaluate` takes, such as `use_stemmer`.
     """
 
-    @tell_names
     def __init__(
         self,
         actual_docs: object,
@@ -183,6 +176,7 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         )
 
 
+@tell_names
 class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
     """`OfflineRetrievalEvaluators` that match by embeddings and ROUGE: both conditions must hold.
 
@@ -211,7 +205,6 @@ class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
     {'mrr': 1.0}
     """
 
-    @tell_names
     def __init__(
         self,
         actual_docs: object,
@@ -228,8 +221,6 @@ class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
         raise_errors: bool = False,
         **settings: Unpack[CommonSettings],
     ) -> None:
-        if "threshold" in settings:
-            raise InvalidInputError("There is no setting 'threshold' here. This evaluator calls it `rouge_threshold`.")
         super().__init__(
             actual_docs,
             predicted_docs,

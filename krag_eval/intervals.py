@@ -24,10 +24,12 @@ from krag_eval.statistics import (
     sample_intervals,
 )
 from krag_eval.token_budgets import ranks_within
+from krag_eval.wrong_names import tell_names
 
 Interval = tuple[float, float]
 
 
+@tell_names
 def intervals_of(
     result: EvaluationResult, confidence: float = 0.95, n_bootstrap: int = 10_000, seed: int = 0
 ) -> dict[str, Interval | None]:

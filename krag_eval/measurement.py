@@ -12,7 +12,7 @@ from krag_eval.aggregate import Tally, key_of
 from krag_eval.callbacks import CallbackRunner, EvaluationCallback, EvaluationStart
 from krag_eval.checks import GivenCutOff, TokenBudget
 from krag_eval.columns import BoolArray, FloatArray
-from krag_eval.errors import InvalidInputError, UnknownMetricError, did_you_mean
+from krag_eval.errors import InvalidInputError, UnknownMetricError
 from krag_eval.id_rows import with_documents
 from krag_eval.judgments import CutOff, Judgments
 from krag_eval.metrics import FURTHER_METRICS, METRICS, BoundMetric, find_metric
@@ -55,38 +55,12 @@ def choose_metrics(metrics: object, settings: Settings) -> MetricTable:
                 )
             table[metric.__name__] = metric
         else:
+            from krag_eval.metric_names import metric_hint
+
             raise UnknownMetricError(
-                f"Unknown metric {metric!r}.{_meant(metric, known)} Known metrics: {', '.join(known)}."
+                f"Unknown metric {metric!r}.{metric_hint(metric, known)} Known metrics: {', '.join(known)}."
             )
     return table
-
-
-_ELSEWHERE = {
-    "hits": "hit_rate",
-    "hit": "hit_rate",
-    "recip_rank": "mrr",
-    "reciprocal_rank": "mrr",
-    "average_precision": "map",
-    "ap": "map",
-    "f1_score": "f1",
-    "context_precision": "map",
-    "context_recall": "recall",
-    "micro_recall": "recall",
-    "macro_recall": "recall",
-    "micro_precision": "precision",
-    "macro_precision": "precision",
-    "micro_f1": "f1",
-    "macro_f1": "f1",
-}
-
-
-def _meant(metric: object, known: Sequence[str]) -> str:
-    """A sentence on a metric under the name that it has elsewhere."""
-    name, at, cut_off = str(metric).partition("@")
-    ours = name if name in known else _ELSEWHERE.get(name)
-    if ours is None:
-        return did_you_mean(metric, known)
-    return f" It is called {ours!r} here{f', and its cut-off is given as k={cut_off}' if at else ''}."
 
 
 def _companions(name: str, metric: BoundMetric, settings: Settings) -> dict[str, MetricFunction]:

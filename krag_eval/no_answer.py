@@ -17,6 +17,7 @@ from krag_eval.evaluation import evaluate
 from krag_eval.numerals import format_value
 from krag_eval.settings import ScoringSettings
 from krag_eval.shapes import as_number
+from krag_eval.wrong_names import tell_names
 
 DEFAULT_POINTS = 11
 
@@ -71,6 +72,7 @@ class NoAnswerCurve:
         return "\n".join([f"{self.n_without_answer} questions without an answer", head, *rows])
 
 
+@tell_names
 def no_answer_curve(
     actual: object,
     predicted: Sequence[object],

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from krag_eval.columns import FloatArray
+from krag_eval.wrong_names import TellsAttributes
 
 if TYPE_CHECKING:
     from krag_eval.judgments import Judgments
@@ -36,7 +37,7 @@ class Detail:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryResult:
+class QueryResult(TellsAttributes):
     """One query's values.
 
     Attributes:
@@ -48,6 +49,8 @@ class QueryResult:
         n_retrieved: Documents retrieved.
         error: What the retriever raised, if it did.
     """
+
+    _value_of = "row.values[{}]"
 
     index: int
     id: str | None

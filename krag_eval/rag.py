@@ -6,7 +6,6 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
-from krag_eval.argument_names import tell_names
 from krag_eval.callbacks import EvaluationCallback, check_callbacks
 from krag_eval.errors import InvalidInputError
 from krag_eval.evaluators import OfflineRetrievalEvaluators, Values
@@ -19,9 +18,11 @@ from krag_eval.settings import (
     make_settings,
 )
 from krag_eval.thresholds import USUAL_THRESHOLDS
+from krag_eval.wrong_names import TellsAttributes, tell_names
 
 
-class RAGEvaluator:
+@tell_names
+class RAGEvaluator(TellsAttributes):
     """Settings once, then the documents of each call.
 
     Args:
@@ -39,7 +40,6 @@ class RAGEvaluator:
     1.0
     """
 
-    @tell_names
     def __init__(
         self,
         match_method: str | Sequence[str] = "text",
@@ -53,8 +53,6 @@ class RAGEvaluator:
         **settings: Unpack[FurtherSettings],
     ) -> None:
         # Checked here, so that a mistake is reported at once and not at the first call.
-        if "threshold" in settings:
-            raise InvalidInputError("There is no setting 'threshold' here. RAGEvaluator calls it `rouge_threshold`.")
         make_settings(match_method=match_method, threshold=rouge_threshold, tokenizer=tokenizer, **settings)
         check_callbacks(callbacks)
         Familiar(averaging_method, matching_criteria)

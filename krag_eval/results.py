@@ -13,7 +13,7 @@ import numpy as np
 
 from krag_eval.aggregate import Tally
 from krag_eval.checks import one_of
-from krag_eval.errors import InvalidInputError, UnknownMetricError, did_you_mean, needing
+from krag_eval.errors import InvalidInputError, UnknownMetricError, needing
 from krag_eval.explanation import Explanation, explain
 from krag_eval.id_rows import with_documents
 from krag_eval.nearness import Nearest, nearest_of
@@ -21,6 +21,7 @@ from krag_eval.numerals import format_value
 from krag_eval.query_results import Detail, PerQuery, QueryResult
 from krag_eval.result_text import as_json, describe
 from krag_eval.summed_counts import NoAnswerState
+from krag_eval.wrong_names import TellsAttributes, tell_names
 
 if TYPE_CHECKING:
     import os
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
 MICRO = ("recall", "precision", "f1")
 
 
+@tell_names
 @dataclass(frozen=True, eq=False, repr=False)
-class EvaluationResult:
+class EvaluationResult(TellsAttributes):
     """The outcome of an evaluation: `result["recall@5"]`, `result["micro_recall@5"]`; a bare name is the macro mean.
 
     Attributes:
@@ -47,6 +49,8 @@ class EvaluationResult:
         intervals: The interval of every value by key, None where that is undefined; None where none were asked for.
         spread: What intervals need of the queries, where `detail` does not have it.
     """
+
+    _value_of = "result[{}]"
 
     signature: str
     tally: Tally
@@ -95,10 +99,9 @@ class EvaluationResult:
         if micro != key and micro in self.tally.means and (name := _micro_name(micro)):
             value: float | None = getattr(self.tally.counts[micro[len(name) :]], name)
             return value
-        known = self.keys()
-        raise UnknownMetricError(
-            f"The result has no value {key!r}.{did_you_mean(key, known)} It has: {', '.join(known)}."
-        )
+        from krag_eval.metric_names import key_hint
+
+        raise UnknownMetricError(f"The result has no value {key!r}.{key_hint(key, self.keys())}")
 
     @property
     def undefined(self) -> dict[str, int]:

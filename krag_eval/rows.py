@@ -12,10 +12,12 @@ from krag_eval.errors import InvalidInputError
 from krag_eval.query_results import Detail
 from krag_eval.results import EvaluationResult
 from krag_eval.shapes import describe_type
+from krag_eval.wrong_names import tell_names
 
 Texts = Sequence[str | None]
 
 
+@tell_names
 def to_ragas_rows(
     result: EvaluationResult, *, references: Texts | None = None, responses: Texts | None = None
 ) -> list[dict[str, Any]]:
@@ -50,6 +52,7 @@ def to_ragas_rows(
     return rows
 
 
+@tell_names
 def to_deepeval_rows(
     result: EvaluationResult, *, expected_outputs: Texts | None = None, actual_outputs: Texts | None = None
 ) -> list[dict[str, Any]]:

@@ -7,7 +7,6 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from krag_eval.argument_names import tell_names
 from krag_eval.callbacks import EvaluationCallback, check_callbacks
 from krag_eval.checks import check_cut_offs
 from krag_eval.columns import BoolArray, FloatArray
@@ -22,6 +21,7 @@ from krag_eval.pipeline import judge_batch, match_and_judge
 from krag_eval.results import EvaluationResult
 from krag_eval.settings import ScoringSettings, make_settings
 from krag_eval.shapes import as_id
+from krag_eval.wrong_names import tell_names
 
 DOC_HIT = "doc_hit"
 

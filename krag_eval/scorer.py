@@ -17,6 +17,7 @@ from krag_eval.results import EvaluationResult
 from krag_eval.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.supply import Supply
 from krag_eval.token_budgets import ranks_within
+from krag_eval.wrong_names import tell_names
 
 # Of so many retrievals that raised it is kept what they said; of the others it is kept which they were.
 MOST_MESSAGES = 1000
@@ -63,6 +64,7 @@ class FirstMessages(Mapping[int, str]):
         return f"<what {len(self):,} retrievers raised>"
 
 
+@tell_names
 class Scorer:
     """Scores queries one by one or in batches, and keeps the aggregates of all; memory does not grow.
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
-from krag_eval.argument_names import hint_for
 from krag_eval.checks import check_threshold, one_of
 from krag_eval.embedded_texts import EmbeddedTexts, embedded_texts
 from krag_eval.embeddings import describe_embeddings
@@ -242,6 +241,8 @@ def make_settings(**settings: Unpack[ScoringSettings]) -> Settings:
     """
     for name in settings:
         if name not in (known := [f.name for f in fields(Settings) if f.init]):
+            from krag_eval.argument_names import hint_for
+
             raise InvalidInputError(
                 f"There is no setting {name!r}.{hint_for(name, [*known, 'k'])} Known settings: {', '.join(known)}."
             )

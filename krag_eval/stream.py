@@ -15,8 +15,10 @@ from krag_eval.results import EvaluationResult
 from krag_eval.scorer import Scorer
 from krag_eval.settings import ScoringSettings
 from krag_eval.shapes import describe_type
+from krag_eval.wrong_names import tell_names
 
 
+@tell_names
 def evaluate_stream(
     pairs: Iterable[tuple[object, object]],
     k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
@@ -50,6 +52,10 @@ def evaluate_stream(
     >>> evaluate_stream(((["a"], ["b", "a"]) for _ in range(5000)), k=2)["mrr@2"]
     0.5
     """
+    if isinstance(k, (list, tuple)) and any(isinstance(one, (list, tuple)) for one in k):
+        raise InvalidInputError(
+            "`k` holds lists, as if it were documents. Give both sides as one iterable of pairs: zip(gold, retrieved)."
+        )
     size = check_count("batch_size", batch_size)
     scorer = Scorer(k, metrics=metrics, bare_ids=bare_ids, **settings)
     runner = CallbackRunner(callbacks, raise_errors=raise_errors)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 from krag_eval.aggregate import Tally
-from krag_eval.argument_names import tell_names
 from krag_eval.checks import GivenCutOff, check_cut_offs, check_threshold
 from krag_eval.errors import InvalidInputError, needing
 from krag_eval.judgments import judge
@@ -23,6 +22,7 @@ from krag_eval.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.supply import Supply
 from krag_eval.thresholds import THRESHOLD_METHODS, USUAL_THRESHOLDS
 from krag_eval.token_budgets import ranks_within
+from krag_eval.wrong_names import TellsAttributes, tell_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +33,7 @@ FRAGILE_MOVE, FRAGILE_DISTANCE = 0.05, 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sweep:
+class Sweep(TellsAttributes):
     """Every metric at every threshold.
 
     Attributes:
@@ -43,6 +43,8 @@ class Sweep:
         fragile: The keys that move by more than 0.05 within 0.05 of the threshold in use, with how far they move.
         signature: The settings, with the threshold in use.
     """
+
+    _value_of = "sweep.values[{}]"
 
     thresholds: tuple[float, ...]
     values: Mapping[str, tuple[float | None, ...]]

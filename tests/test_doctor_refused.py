@@ -21,7 +21,7 @@ from tests.doctor_cases import one_question, run, runs_of
         ({"near_questions": 2}, "`near_questions` must be a number from 0 to 1, got 2."),
         ({"level": "page"}, "`level` must be one of 'chunk', 'document', got 'page'."),
         ({"level": "document", "match_method": "text"}, "At level='document' documents are matched by id"),
-        ({"match_metod": "id"}, "There is no setting 'match_metod'. Did you mean 'match_method'?"),
+        ({"match_metod": "id"}, "`examine` has no argument 'match_metod'. Did you mean 'match_method'?"),
     ],
 )
 def test_what_cannot_be_used_is_refused(options: dict[str, Any], said: str) -> None:

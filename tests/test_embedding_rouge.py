@@ -107,7 +107,7 @@ def test_the_real_encoder_tells_a_changed_word_from_a_changed_meaning() -> None:
         ({"similarity_threshold": 70}, "`similarity_threshold` must be a number from 0 to 1, got 70"),
         ({"rouge_threshold": -1}, "`rouge_threshold` must be a number from 0 to 1, got -1"),
         ({"match_method": "embedding"}, "`match_method` must be one of 'rouge1', 'rouge2', 'rougeL', got 'embedding'"),
-        ({"embedding_type": "openai"}, "There is no setting 'embedding_type'. A name loads no model: make it"),
+        ({"embedding_type": "openai"}, "has no argument 'embedding_type'. A name loads no model: make it"),
     ],
 )
 def test_what_cannot_be_used_is_named(settings: dict[str, Any], message: str) -> None:

@@ -43,7 +43,10 @@ def nothing(question: str) -> list[object]:
             lambda: front.evaluate_all(gold=GOLD, retrieved=RETRIEVED),
             "`evaluate_all` has no argument 'gold'. It is called `a",
         ),
-        (lambda: front.evaluate_all(GOLD, RETRIEVED, top_k=5), "There is no setting 'top_k'."),
+        (
+            lambda: front.evaluate_all(GOLD, RETRIEVED, top_k=5),
+            "`evaluate_all` has no argument 'top_k'. It is called `k`",
+        ),
         (lambda: front.evaluate_all(GOLD, RETRIEVED, metrics="mrr"), "`evaluate` lets you choose."),
         (lambda: front.evaluate_ids(expected_ids=GOLD, retrieved_ids=RETRIEVED), "It is called `actual` here."),
         (
@@ -94,13 +97,13 @@ def test_krags_description_of_a_model_is_answered_with_what_to_write() -> None:
 
 def test_the_threshold_of_the_evaluator_of_two_conditions_has_a_name_of_its_own() -> None:
     settings: dict[str, Any] = {"embeddings": lambda texts: [[1.0]] * len(texts), "threshold": 0.5}
-    with pytest.raises(InvalidInputError, match="calls it `rouge_threshold`"):
+    with pytest.raises(InvalidInputError, match="It is called `rouge_threshold` here"):
         front.EmbeddingRougeOfflineRetrievalEvaluators(GOLD, RETRIEVED, **settings)
 
 
 def test_krags_method_for_a_text_is_answered_with_the_one_for_a_dict() -> None:
     evaluator = front.OfflineRetrievalEvaluators(GOLD, RETRIEVED)
-    with pytest.raises(AttributeError, match=r"Call `evaluate_all\(k\)`"):
+    with pytest.raises(AttributeError, match=r"Write `evaluate_all\(k\)`, a dict\."):
         evaluator.get_metrics_by_averaging_method(5)
     assert not hasattr(evaluator, "recall")
 

@@ -219,7 +219,7 @@ def test_a_notebook_that_cannot_be_read_is_refused_by_row_and_column(change: dic
         ({"evalset": NOTEBOOK.drop(columns="question")}, "The frame has no column 'question'."),
         ({"level": "page"}, "`level` must be one of 'chunk', 'document', got 'page'."),
         ({"metrics": ["ndgc"]}, "Unknown metric 'ndgc'. Did you mean 'ndcg'?"),
-        ({"match_methods": "id"}, "There is no setting 'match_methods'. Did you mean 'match_method'?"),
+        ({"match_methods": "id"}, "has no argument 'match_methods'. Did you mean 'match_method'?"),
     ],
 )
 def test_arguments_that_cannot_be_used_are_refused(arguments: dict[str, Any], message: str) -> None:

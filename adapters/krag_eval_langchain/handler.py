@@ -10,7 +10,7 @@ from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 
-from krag_eval import Departure, EvaluationResult, InvalidInputError, LiveCounters, LiveScorer
+from krag_eval import Departure, EvaluationResult, InvalidInputError, LiveCounters, LiveScorer, tell_names
 from krag_eval_langchain.nesting import OpenRuns
 
 Event = TypeVar("Event", bound=Callable[..., None])
@@ -77,6 +77,7 @@ class RetrievalScoringHandler(BaseCallbackHandler):
     ignore_retry = True
     ignore_custom_event = True
 
+    @tell_names
     def __init__(
         self,
         gold: object = None,

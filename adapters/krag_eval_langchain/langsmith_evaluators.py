@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from krag_eval import EvaluationResult, InvalidInputError, evaluate
+from krag_eval import EvaluationResult, InvalidInputError, evaluate, tell_names
 from krag_eval_langchain.fields import GOLD, Place
 from krag_eval_langchain.rows import RowScorer
 
@@ -16,6 +16,7 @@ Row = dict[str, Any]
 USUAL_GOLD = (*GOLD, "documents")
 
 
+@tell_names
 def as_langsmith_evaluator(
     *,
     k: int | str | Sequence[int | str | None] | None = (5, 10),
@@ -59,6 +60,7 @@ def as_langsmith_evaluator(
     return retrieval
 
 
+@tell_names
 def as_langsmith_summary_evaluator(
     *,
     k: int | str | Sequence[int | str | None] | None = (5, 10),

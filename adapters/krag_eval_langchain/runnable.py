@@ -7,10 +7,12 @@ from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableLambda
 
+from krag_eval import tell_names
 from krag_eval_langchain.fields import Place
 from krag_eval_langchain.rows import RowScorer
 
 
+@tell_names
 def retrieval_evaluator_runnable(
     *,
     k: int | str | Sequence[int | str | None] | None = (5, 10),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from krag_eval import EvaluationResult, InvalidInputError, LiveScorer, RetrievalSink, ScoredRetrieval
+from krag_eval import EvaluationResult, InvalidInputError, LiveScorer, RetrievalSink, ScoredRetrieval, tell_names
 from krag_eval_langfuse.arguments import check_count, check_run_id
 from krag_eval_langfuse.fields import BareStrings, Where
 from krag_eval_langfuse.names import ScoreNames
@@ -42,6 +42,7 @@ class ScoredTraces:
     problems: list[str] = field(default_factory=list)
 
 
+@tell_names
 def score_traces(
     gold: object,
     client: Any = None,

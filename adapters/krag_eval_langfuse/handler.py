@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import krag_eval
 from krag_eval import EvaluationResult, EvaluationStart, InvalidInputError, QueryResult, RetrievalSink, ScoredRetrieval
 from krag_eval_langfuse.arguments import check_run_id, check_timestamp
 from krag_eval_langfuse.locating import Locator
@@ -68,6 +69,7 @@ class LangfuseScoreHandler(RetrievalSink):
         LangfuseDeliveryError: The client is disabled, and `on_error` is `"raise"`.
     """
 
+    @krag_eval.tell_names
     def __init__(
         self,
         client: Any = None,
@@ -89,8 +91,7 @@ class LangfuseScoreHandler(RetrievalSink):
         if dataset_run_id is not None or session_id is not None:
             self._whole = Target(dataset_run_id=dataset_run_id, session_id=session_id)
         self._names = ScoreNames(prefix)
-        self._run_id = check_run_id(run_id)
-        self._timestamp = check_timestamp(timestamp)
+        self._run_id, self._timestamp = check_run_id(run_id), check_timestamp(timestamp)
         self._include_text = include_text
         self._sender = sender = ScoreSender(
             client, delivery=delivery, outbox=outbox, on_error=on_error, needed_by="LangfuseScoreHandler"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from krag_eval import InvalidInputError, Outbox
+from krag_eval import InvalidInputError, Outbox, tell_names
 from krag_eval_langfuse.client import LangfuseDeliveryError, load_langfuse, why_disabled
 from krag_eval_langfuse.post_office import OF, describe_waiting
 from krag_eval_langfuse.postman import Postman
@@ -53,6 +53,7 @@ class Resent:
         }
 
 
+@tell_names
 def resend_outbox(path: str | os.PathLike[str], client: Any = None, *, timeout: float = 60.0) -> Resent:
     """Send what is still in an outbox, and once more what Langfuse rejected: the key may be another one now.
 

@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from krag_eval import EvalSet, EvaluationResult, InvalidInputError, Question, Run, RunRow, evaluate, evaluate_run
+from krag_eval import (
+    EvalSet,
+    EvaluationResult,
+    InvalidInputError,
+    Question,
+    Run,
+    RunRow,
+    evaluate,
+    evaluate_run,
+    tell_names,
+)
 from krag_eval_llama_index.nodes import as_documents
 
 
+@tell_names
 def score_response(
     response: object, gold: object, k: int | Sequence[int | None] | None = (1, 3, 5, 10), **settings: Any
 ) -> EvaluationResult:
@@ -26,6 +37,7 @@ def score_response(
     return score_responses([response], [gold], k, **settings)
 
 
+@tell_names
 def score_responses(
     responses: Sequence[object] | Mapping[str, object],
     gold: object,

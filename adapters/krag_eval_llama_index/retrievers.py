@@ -17,9 +17,10 @@ from llama_index.core.instrumentation.dispatcher import (  # type: ignore[attr-d
 from llama_index.core.schema import QueryBundle
 
 import krag_eval
-from krag_eval import EvalSet, EvaluationResult, InvalidInputError, KragEvalWarning, as_evalset
+from krag_eval import EvalSet, EvaluationResult, InvalidInputError, KragEvalWarning, as_evalset, tell_names
 
 
+@tell_names
 def evaluate_retriever(
     retriever: BaseRetriever | BaseQueryEngine,
     evalset: object,
@@ -70,6 +71,7 @@ def evaluate_retriever(
     return krag_eval.evaluate_retriever(asked.plain(), questions, k, name=name or asked.name, **settings)
 
 
+@tell_names
 async def aevaluate_retriever(
     retriever: BaseRetriever | BaseQueryEngine,
     evalset: object,

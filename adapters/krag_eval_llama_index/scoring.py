@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from krag_eval import EvaluationResult, InvalidInputError, LiveCounters, LiveScorer
+from krag_eval import EvaluationResult, InvalidInputError, LiveCounters, LiveScorer, tell_names
 from krag_eval_llama_index.events import RetrievalEvents, attach, detach
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 EXIT_TIMEOUT = 5.0
 
 
+@tell_names
 def retrieval_scoring(
     gold: object = None,
     *,

@@ -15,10 +15,10 @@ from krag_eval.answers.result import AnswerResult
 from krag_eval.answers.settings import AnswerSettings
 from krag_eval.answers.sheet import AnswerSheet, read_sheet
 from krag_eval.answers.table import AnswerMetric, choose_answer_metrics
-from krag_eval.argument_names import tell_names
 from krag_eval.columns import FloatArray
 from krag_eval.errors import InvalidInputError
 from krag_eval.text import Normalizer, normalize
+from krag_eval.wrong_names import tell_names
 
 _PAIRS_AT_ONCE = 4096
 

@@ -14,14 +14,16 @@ from krag_eval.answers.intervals import Interval, answer_intervals
 from krag_eval.answers.refusals import is_empty
 from krag_eval.answers.sheet import AnswerSheet
 from krag_eval.columns import BoolArray, FloatArray
-from krag_eval.errors import InvalidInputError, UnknownMetricError, did_you_mean, needing
+from krag_eval.errors import InvalidInputError, UnknownMetricError, needing
+from krag_eval.metric_names import key_hint
+from krag_eval.wrong_names import TellsAttributes
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerRow:
+class AnswerRow(TellsAttributes):
     """One answer and its values.
 
     Attributes:
@@ -36,6 +38,8 @@ class AnswerRow:
         is_missing: Whether no answer was handed over.
         error: What the system raised, if it did.
     """
+
+    _value_of = "row.values[{}]"
 
     index: int
     id: str | None
@@ -56,7 +60,7 @@ class AnswerRow:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AnswerResult:
+class AnswerResult(TellsAttributes):
     """The outcome of scoring answers: `result["token_f1"]` is the mean over the answers where it is defined.
 
     Attributes:
@@ -67,6 +71,8 @@ class AnswerResult:
         confidence: Of the intervals; None where none were asked for.
         intervals: The interval of every mean, None where that is undefined; None where none were asked for.
     """
+
+    _value_of = "result[{}]"
 
     signature: str
     values: Mapping[str, FloatArray]
@@ -128,9 +134,7 @@ class AnswerResult:
             UnknownMetricError: There is no such metric.
         """
         if key not in self.values:
-            raise UnknownMetricError(
-                f"The result has no value {key!r}.{did_you_mean(key, self.values)} It has: {', '.join(self.values)}."
-            )
+            raise UnknownMetricError(f"The result has no value {key!r}.{key_hint(key, self.values)}")
         return self._state(key).mean
 
     def _state(self, key: str) -> MeanState:

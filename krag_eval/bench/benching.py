@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from krag_eval.answers import AnswerResult, evaluate_answers
-from krag_eval.argument_names import tell_names
 from krag_eval.bench.checking import check_before, why_no_intervals
 from krag_eval.bench.choosing import of_mode, spread
 from krag_eval.bench.records import EVAL_MODES, Bench
@@ -25,6 +24,7 @@ from krag_eval.language_model import as_language_model
 from krag_eval.progress import ProgressHook, hook_for
 from krag_eval.report import build_report
 from krag_eval.settings import ScoringSettings
+from krag_eval.wrong_names import tell_names
 
 CUT_OFFS = (1, 3, 5, 10, 20)
 

@@ -8,7 +8,6 @@ from typing import Unpack
 
 import numpy as np
 
-from krag_eval.argument_names import tell_names
 from krag_eval.checks import one_of
 from krag_eval.comparison.numbers import Options, corrected, tested
 from krag_eval.comparison.records import Transition
@@ -23,6 +22,7 @@ from krag_eval.results import EvaluationResult
 from krag_eval.settings import ScoringSettings
 from krag_eval.shapes import as_number
 from krag_eval.statistics import check_rounds, check_seed, check_share, need_scipy
+from krag_eval.wrong_names import tell_names
 
 DECISIVE_METRICS = ("recall", "mrr", "ndcg")
 

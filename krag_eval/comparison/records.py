@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from krag_eval.wrong_names import TellsAttributes
+
 
 class Outcome(StrEnum):
     """What a row comes to; `ComparisonRow.verdict` says it in words."""
@@ -18,7 +20,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonRow:
+class ComparisonRow(TellsAttributes):
     """One metric of one system against the baseline, over all queries or those of a slice.
 
     Attributes:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from krag_eval.comparison.records import ComparisonRow, Transition
 from krag_eval.comparison.table import describe
 from krag_eval.errors import UnknownMetricError, did_you_mean, needing
+from krag_eval.wrong_names import TellsAttributes, tell_names
 
 if TYPE_CHECKING:
     import os
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 _KEPT = ("results", "diagnoses", "evalset")
 
 
+@tell_names
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Comparison:
+class Comparison(TellsAttributes):
     """Systems against a baseline: `comparison["hybrid", "recall@5"]` is a row, its `verdict` the answer in words.
 
     Attributes:
@@ -48,6 +50,8 @@ class Comparison:
         diagnoses: The causes of the misses of each system by name.
         evalset: The questions, where they were given.
     """
+
+    _value_of = "comparison[system, {}]"
 
     signature: str
     baseline: str

@@ -16,7 +16,6 @@ from krag_eval._version import __version__
 from krag_eval.aggregate import MeanState
 from krag_eval.answers.intervals import answer_intervals
 from krag_eval.answers.references import read_references
-from krag_eval.argument_names import tell_names
 from krag_eval.checks import check_count, one_of
 from krag_eval.context_judge.asking import Judge
 from krag_eval.context_judge.context_precision import context_precision
@@ -31,6 +30,7 @@ from krag_eval.language_model.daemon_threads import DaemonThreads
 from krag_eval.progress import ProgressHook, RunProgress
 from krag_eval.prompts import version_of
 from krag_eval.text import normalize
+from krag_eval.wrong_names import tell_names
 
 CONTEXT_METRICS = ("context_precision", "context_recall")
 # So many seconds are given to calls under way when it is stopped: they are paid for.

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from krag_eval.wrong_names import TellsAttributes
+
 
 @dataclass(frozen=True, slots=True)
 class ChunkVerdict:
@@ -41,7 +43,7 @@ class StatementVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextRow:
+class ContextRow(TellsAttributes):
     """One question with the verdicts on what was retrieved for it.
 
     Attributes:
@@ -57,6 +59,8 @@ class ContextRow:
         failures: What went wrong with the judge, in its words.
         error: What the retriever raised, if it did.
     """
+
+    _value_of = "row.values[{}]"
 
     index: int
     id: str | None

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from krag_eval.context_judge.records import ContextRow
 from krag_eval.errors import UnknownMetricError, did_you_mean, needing
 from krag_eval.language_model import ModelCounters
+from krag_eval.wrong_names import TellsAttributes
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ContextResult:
+class ContextResult(TellsAttributes):
     """The outcome of judging contexts: `result["context_recall"]` is the mean over the questions where it is defined.
 
     Attributes:
@@ -27,6 +28,8 @@ class ContextResult:
         counters: What happened to the prompts.
         intervals: The interval of every mean, None where that is undefined; None where none were asked for.
     """
+
+    _value_of = "result[{}]"
 
     signature: str
     means: Mapping[str, float | None]

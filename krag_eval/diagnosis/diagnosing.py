@@ -18,8 +18,10 @@ from krag_eval.matching import Batch
 from krag_eval.nearness import NEAR
 from krag_eval.query_results import Detail
 from krag_eval.results import EvaluationResult
+from krag_eval.wrong_names import tell_names
 
 
+@tell_names
 def diagnose(
     result: EvaluationResult, k: int | None = None, *, doc_key: str = "doc_id", near: float = NEAR
 ) -> Diagnosis:

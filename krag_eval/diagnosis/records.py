@@ -12,6 +12,7 @@ from krag_eval.columns import IntArray
 from krag_eval.diagnosis.causes import CAUSES, FOUND
 from krag_eval.documents import Document
 from krag_eval.errors import InvalidInputError
+from krag_eval.wrong_names import TellsAttributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class Ceilings:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagnosis:
+class Diagnosis(TellsAttributes):
     """The causes of all misses of a result.
 
     Attributes:

@@ -8,7 +8,6 @@ from typing import Unpack
 
 import numpy as np
 
-from krag_eval.argument_names import tell_names
 from krag_eval.checks import check_count, check_threshold
 from krag_eval.columns import Side
 from krag_eval.doctor.candidates import make_candidates
@@ -25,6 +24,7 @@ from krag_eval.matching import Batch, find_matches
 from krag_eval.settings import ScoringSettings, make_settings
 from krag_eval.shapes import describe_type
 from krag_eval.supply import Supply
+from krag_eval.wrong_names import tell_names
 
 NEAR = 0.6
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from krag_eval.checks import check_kind
 from krag_eval.doctor.report import DoctorReport
 from krag_eval.documents import Document, as_document
 from krag_eval.errors import InvalidInputError
@@ -16,8 +17,10 @@ from krag_eval.evalset.formats import jsontext
 from krag_eval.files import read_jsonl, write_atomically
 from krag_eval.shapes import as_grade, as_id, describe_type
 from krag_eval.text import normalize
+from krag_eval.wrong_names import tell_names
 
 
+@tell_names
 def write_queue(
     report: DoctorReport, path: str | os.PathLike[str], *, limit: int | None = None, force: bool = False
 ) -> int:
@@ -35,6 +38,7 @@ def write_queue(
     Raises:
         InvalidInputError: The file is there, or cannot be written.
     """
+    check_kind("report", report, DoctorReport, "Give what `examine` returned.")
     if Path(path).is_file() and not force:
         raise InvalidInputError(
             f"{path}: is there already, perhaps with labels in it. Choose another name, or replace it with force=True."
@@ -44,6 +48,7 @@ def write_queue(
     return len(rows)
 
 
+@tell_names
 def apply_labels(evalset: object, path: str | os.PathLike[str], *, id_key: str | None = None) -> EvalSet:
     """A new set with the labels of a queue: `true` or a grade above 0 makes a document gold, `false` or 0 grade 0.
 

@@ -15,8 +15,10 @@ from krag_eval.evalset.formats.own import read_at
 from krag_eval.evalset.formats.passages import read_passage
 from krag_eval.evalset.formats.source import Source
 from krag_eval.files import is_file, unreadable
+from krag_eval.wrong_names import tell_names
 
 
+@tell_names
 def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False, max_bad_rows: int = 0) -> list[Document]:
     """The documents of a corpus, in the order of the file.
 

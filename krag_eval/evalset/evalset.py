@@ -11,6 +11,7 @@ from krag_eval.documents import Document
 from krag_eval.errors import InvalidInputError, did_you_mean, needing
 from krag_eval.evalset.question import DOC_KEY, Question
 from krag_eval.shapes import describe_type
+from krag_eval.wrong_names import tell_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,7 @@ class EvalSet(Sequence[Question]):
     (('c7',), [[Document(id='c7', text=None, grade=None, score=None, metadata={})]])
     """
 
+    @tell_names
     def __init__(self, questions: Iterable[Question | Mapping[str, Any]], *, name: str | None = None) -> None:
         self.name = name
         self.n_rejected = 0
@@ -132,6 +134,7 @@ class EvalSet(Sequence[Question]):
         return pd.DataFrame([question.to_dict() for question in self])
 
 
+@tell_names
 def as_evalset(given: object) -> EvalSet:
     """An `EvalSet`, a sequence of questions or rows, or a pandas frame, as an `EvalSet`.
 

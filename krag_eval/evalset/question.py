@@ -10,6 +10,7 @@ from krag_eval.checks import one_of
 from krag_eval.documents import Document, as_document, read_leniently, telling
 from krag_eval.errors import InvalidInputError, show
 from krag_eval.shapes import as_id, describe_type, read_grade, read_own_grade
+from krag_eval.wrong_names import tell_names
 
 Level = Literal["chunk", "document"]
 LEVELS: tuple[str, ...] = get_args(Level)
@@ -20,6 +21,7 @@ _GOLD = ("gold", "gold_doc_ids", "gold_chunk_ids")
 _FIELDS = {"id", *_TEXTS, *_GOLD, "metadata"}
 
 
+@tell_names
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """One question with what answers it.

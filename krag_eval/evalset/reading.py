@@ -24,8 +24,10 @@ from krag_eval.evalset.formats.topics import fill_in
 from krag_eval.evalset.formats.writing import Writing
 from krag_eval.evalset.question import Question
 from krag_eval.evalset.run import Run, RunRow
+from krag_eval.wrong_names import tell_names
 
 
+@tell_names
 def read_evalset(
     path: StrPath,
     *,
@@ -94,6 +96,7 @@ def iterate_questions(
     yield from checked_questions(*open_source(path, format, has_columns=bool(columns)), columns, id_key, grade_key)
 
 
+@tell_names
 def write_evalset(
     evalset: EvalSet,
     path: StrPath,
@@ -126,6 +129,7 @@ def write_evalset(
     writing.warn()
 
 
+@tell_names
 def read_run(
     path: StrPath,
     evalset: EvalSet | None = None,
@@ -196,6 +200,7 @@ def iterate_rankings(
     yield from checked_rankings(*open_source(path, format), id_key)
 
 
+@tell_names
 def write_run(
     run: Run,
     path: StrPath,

@@ -15,11 +15,13 @@ from krag_eval.evalset.question import DOC_KEY, Question
 from krag_eval.evalset.reanchor_report import Anchor, MovedDocument, ReanchorReport, Status
 from krag_eval.shapes import as_id, read_grade
 from krag_eval.text import normalize
+from krag_eval.wrong_names import tell_names
 
 # A chunk so many times as long as a passage is more than that passage with some edits.
 _LARGER = 1.25
 
 
+@tell_names
 def reanchor(
     evalset: object,
     corpus: Iterable[object],

@@ -12,8 +12,10 @@ from krag_eval.errors import InvalidInputError, RetrieverError, show
 from krag_eval.evalset.evalset import EvalSet
 from krag_eval.evalset.latency import Latency
 from krag_eval.shapes import as_id, as_number, describe_type
+from krag_eval.wrong_names import tell_names
 
 
+@tell_names
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
     """One question's ranking.
@@ -67,6 +69,7 @@ class RunRow:
 _FIELDS = {"query_id", "retrieved", "error", "seconds"}
 
 
+@tell_names
 @dataclass(frozen=True, kw_only=True)
 class Run:
     """What one retriever returned for the questions of an evaluation set.

@@ -17,6 +17,7 @@ from krag_eval.evalset.formats.table import FORMATS
 from krag_eval.evalset.question import DOC_KEY, LEVELS, Question
 from krag_eval.evalset.run import RunRow
 from krag_eval.shapes import read_grade
+from krag_eval.wrong_names import tell_names
 
 Documents = Sequence[object]
 Gold = Documents | Mapping[str, float]
@@ -25,6 +26,7 @@ _QUICK_GOLD = frozenset({"id", "text", "grade"})
 _QUICK_RETRIEVED = frozenset({"id", "text", "score"})
 
 
+@tell_names
 def stream_pairs(
     evalset: StrPath,
     run: StrPath,

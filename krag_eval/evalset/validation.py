@@ -14,8 +14,10 @@ from krag_eval.evalset.near_duplicates import NEAR
 from krag_eval.evalset.question import DOC_KEY
 from krag_eval.evalset.question_checks import check_questions
 from krag_eval.evalset.repeat_checks import check_ids, check_texts
+from krag_eval.wrong_names import tell_names
 
 
+@tell_names
 def validate(
     evalset: object,
     corpus: Iterable[object] | None = None,

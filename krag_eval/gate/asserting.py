@@ -6,8 +6,10 @@ from krag_eval.checks import check_threshold
 from krag_eval.errors import InvalidInputError
 from krag_eval.gate.requirements import Requirement, Status, check_result
 from krag_eval.results import EvaluationResult
+from krag_eval.wrong_names import tell_names
 
 
+@tell_names
 def assert_retrieval(result: EvaluationResult, *requirements: str, confidence: float = 0.95) -> None:
     """Fail a test, readably, where a result does not meet what is required.
 

@@ -16,10 +16,11 @@ from krag_eval.gate.requirements import Check, Status, check_result
 from krag_eval.numerals import format_value
 from krag_eval.results import EvaluationResult
 from krag_eval.run_evaluation import evaluate_run
+from krag_eval.wrong_names import TellsAttributes, tell_names
 
 
 @dataclass(frozen=True, slots=True)
-class GateReport:
+class GateReport(TellsAttributes):
     """What a gate found.
 
     Attributes:
@@ -89,6 +90,7 @@ class GateReport:
         return "\n".join([*lines, "", f"<sub>`{_cell(self.signature)}`</sub>", ""])
 
 
+@tell_names
 def check_gate(evalset: EvalSet, run: Run, policy: Policy, *, baseline: Run | None = None) -> GateReport:
     """Check a run against a policy.
 

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from krag_eval.checks import one_of
+from krag_eval.checks import check_path, one_of
 from krag_eval.errors import InvalidInputError, did_you_mean
 from krag_eval.files import read_whole
 from krag_eval.gate.requirements import Requirement
 from krag_eval.settings import ScoringSettings, make_settings
 from krag_eval.shapes import as_number, describe_type
+from krag_eval.wrong_names import tell_names
 
 INCONCLUSIVE = ("report", "fail", "pass")
 _GATE_KEYS = ("require", "no_drop", "inconclusive", "confidence", "seed")
@@ -33,6 +34,7 @@ class Demands:
     no_drop: Mapping[str, float] = field(default_factory=dict)
 
 
+@tell_names
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """A gate's policy.
@@ -92,12 +94,14 @@ class Policy:
         return policy
 
 
+@tell_names
 def read_policy(path: str | os.PathLike[str]) -> Policy:
     """Read a policy from a TOML file.
 
     Raises:
         InvalidInputError: The file cannot be read, or is no policy; the message begins with the path.
     """
+    check_path(path)
     try:
         tables = tomllib.loads(read_whole(path).decode("utf-8"))
     except InvalidInputError:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from krag_eval.argument_names import tell_names
 from krag_eval.checks import check_count, check_threshold
 from krag_eval.errors import InvalidInputError, warn
 from krag_eval.evalset.near_duplicates import NEAR
@@ -24,6 +23,7 @@ from krag_eval.journal import JournalKind, KeyedJournal
 from krag_eval.language_model import LanguageModel, ModelSetupError, as_language_model
 from krag_eval.progress import ProgressHook, RunProgress, hook_for
 from krag_eval.shapes import describe_type
+from krag_eval.wrong_names import tell_names
 
 TYPES = ("literal", "paraphrase", "scenario", "negative")
 GENERATION_JOURNAL = JournalKind("krag_eval_generation", "generation")

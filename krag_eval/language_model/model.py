@@ -19,6 +19,7 @@ from krag_eval.language_model.limits import TimeLimit
 from krag_eval.language_model.replies import Reply
 from krag_eval.redaction import Redactor
 from krag_eval.shapes import as_number, describe_type
+from krag_eval.wrong_names import tell_names
 
 LONGEST_BACKOFF = 60.0
 _COUNTERS = {"rate_limited": "rate_limits", "timed_out": "time_outs", "unreachable": "unreachable"}
@@ -182,6 +183,7 @@ class LanguageModel:
         return self._backoff(state)
 
 
+@tell_names
 def as_language_model(
     llm: object,
     *,

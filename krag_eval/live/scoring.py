@@ -25,6 +25,7 @@ from krag_eval.measurement import MetricFunction
 from krag_eval.redaction import describe_error
 from krag_eval.results import EvaluationResult
 from krag_eval.settings import ScoringSettings
+from krag_eval.wrong_names import tell_names
 
 _LOG = logging.getLogger("krag_eval.live")
 COUNT_KEYS = ("retrieved", "repeats", "empty")
@@ -65,6 +66,7 @@ class LiveScorer:
         InvalidInputError: There is neither gold nor anybody to tell, or something given cannot be used.
     """
 
+    @tell_names
     def __init__(
         self,
         gold: object = None,

@@ -19,12 +19,14 @@ from krag_eval.report.decisive import decisive_keys
 from krag_eval.report.records import Report, ReportedSystem
 from krag_eval.results import EvaluationResult
 from krag_eval.settings import ScoringSettings
+from krag_eval.wrong_names import tell_names
 
 # What a name may hold that turns round the writing after it.
 _TURNING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 CUT_OFFS = (1, 3, 5, 10)
 
 
+@tell_names
 def build_report(
     systems: Mapping[str, Run | EvaluationResult],
     evalset: object = None,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from krag_eval.errors import InvalidInputError
+from krag_eval.wrong_names import TellsAttributes
 
 if TYPE_CHECKING:
     from krag_eval.comparison import Comparison
@@ -114,7 +115,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(TellsAttributes):
     """Everything that a report shows.
 
     Attributes:

@@ -7,12 +7,14 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from krag_eval.checks import check_kind, check_path
 from krag_eval.errors import InvalidInputError, did_you_mean
 from krag_eval.files import write_atomically
 from krag_eval.report.csv_form import csv_lines
 from krag_eval.report.json_form import json_lines
 from krag_eval.report.markdown import markdown
 from krag_eval.report.records import Report
+from krag_eval.wrong_names import tell_names
 
 
 def _html(report: Report) -> Iterable[str]:
@@ -30,6 +32,7 @@ FORMATS: dict[str, Callable[[Report], Iterable[str]]] = {
 _ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", ".json": "json", ".csv": "csv"}
 
 
+@tell_names
 def write_report(
     report: Report,
     path: str | os.PathLike[str],
@@ -51,6 +54,9 @@ def write_report(
         InvalidInputError: The format cannot be told, the file is there or cannot be written, or a result was streamed.
         MissingDependencyError: HTML was asked for, and a package that it needs is not installed.
     """
+    check_kind(
+        "report", report, Report, "Make one with `build_report({'name': result})`, or call `result.report(path)`."
+    )
     target, chosen = check_target(path, format, force)
     try:
         write_atomically(target, FORMATS[chosen](report))
@@ -71,6 +77,7 @@ def check_target(
     Raises:
         InvalidInputError: The format cannot be told, the file is there, or its folder is not.
     """
+    check_path(path)
     if not os.fspath(path):
         raise InvalidInputError("`path` is empty. Give the name of a file, such as report.html.")
     target = Path(path)

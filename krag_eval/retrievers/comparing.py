@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
-from krag_eval.argument_names import tell_names
 from krag_eval.checks import check_cut_offs
 from krag_eval.errors import InvalidInputError, needing, warn
 from krag_eval.evalset import DOC_KEY, Run, as_evalset
@@ -21,13 +20,14 @@ from krag_eval.runner import run_retriever
 from krag_eval.runner.asking import RetryOn
 from krag_eval.settings import ScoringSettings
 from krag_eval.shapes import describe_type
+from krag_eval.wrong_names import TellsAttributes, tell_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
-class RetrieverScores:
+class RetrieverScores(TellsAttributes):
     """Several retrievers, scored; `means, per_query = scores` takes the two tables.
 
     Attributes:

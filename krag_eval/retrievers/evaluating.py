@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
-from krag_eval.argument_names import tell_names
 from krag_eval.callbacks import EvaluationCallback, check_callbacks
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset import EvalSet, Run, as_evalset
@@ -16,6 +15,7 @@ from krag_eval.run_evaluation import DOC_HIT, evaluate_run
 from krag_eval.runner import arun_retriever, run_retriever
 from krag_eval.runner.running import RunManner
 from krag_eval.settings import ScoringSettings
+from krag_eval.wrong_names import tell_names
 
 _DEFAULT_K = (1, 3, 5, 10)
 
@@ -69,6 +69,7 @@ def evaluate_retriever(
     return evaluate_run(questions, run, k, **scoring)
 
 
+@tell_names
 async def aevaluate_retriever(
     retriever: object,
     evalset: object,

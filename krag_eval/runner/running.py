@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Required, TypedDict, Unpack, overload
 
-from krag_eval.argument_names import tell_names
 from krag_eval.errors import InvalidInputError, did_you_mean
 from krag_eval.evalset import Run, as_evalset
 from krag_eval.progress import ProgressHook, hook_for
 from krag_eval.runner.asking import Manner, RetryOn
 from krag_eval.runner.plan import Plan, journal_for, make_plan
 from krag_eval.shapes import describe_type
+from krag_eval.wrong_names import tell_names
 
 
 class RunManner(TypedDict, total=False):

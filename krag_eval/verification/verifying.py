@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval.argument_names import tell_names
 from krag_eval.checks import check_ranks
 from krag_eval.columns import FloatArray
 from krag_eval.errors import InvalidInputError, needing
@@ -20,6 +19,7 @@ from krag_eval.metrics import ndcg
 from krag_eval.run_evaluation import evaluate_run
 from krag_eval.verification.records import Verification, VerifiedMeasure
 from krag_eval.verification.telling import MEASURES, Told
+from krag_eval.wrong_names import tell_names
 
 
 @tell_names

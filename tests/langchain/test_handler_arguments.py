@@ -31,7 +31,7 @@ from tests.langchain.shop import GOLD, Recorder, Returning
         pytest.param({"gold": GOLD, "match_method": "id", "k": 0}, "`k` must be an integer", id="k"),
         pytest.param({"gold": GOLD, "match_method": "id", "max_pending": 0}, "`max_pending`", id="max_pending"),
         pytest.param({"gold": GOLD, "match_method": "id", "window": 0}, "`window`", id="window"),
-        pytest.param({"gold": GOLD, "match_method": "id", "treshold": 1}, "There is no setting 'treshold'", id="typo"),
+        pytest.param({"gold": GOLD, "match_method": "id", "treshold": 1}, "has no argument 'treshold'", id="typo"),
         pytest.param({"gold": GOLD, "match_method": "id", "level": "page"}, "`level` must be one of", id="level"),
         pytest.param(
             {"gold": GOLD, "match_method": "id", "bands": {"recall@5": (0.5, None)}}, "need each other", id="1"

@@ -217,7 +217,7 @@ def test_arguments_that_cannot_be_used_are_refused_when_they_are_given() -> None
             make(0)
         with pytest.raises(InvalidInputError, match="`prefix`"):
             make(prefix="@")
-        with pytest.raises(InvalidInputError, match="no setting 'treshold'"):
+        with pytest.raises(InvalidInputError, match="no argument 'treshold'"):
             make(treshold=0.5)
 
 

@@ -152,7 +152,7 @@ def test_a_sink_is_asked_for_the_place_while_the_retrieval_runs_in_its_own_threa
 def test_neither_gold_nor_a_sink_or_an_unknown_setting_is_told_at_once() -> None:
     with pytest.raises(InvalidInputError, match="neither `gold`"):
         retrieval_scoring()
-    with pytest.raises(InvalidInputError, match="There is no setting 'match_methods'"):
+    with pytest.raises(InvalidInputError, match="has no argument 'match_methods'"):
         retrieval_scoring({"q": []}, match_methods="id")
 
 

@@ -152,7 +152,7 @@ def test_names_with_and_without_a_cut_off_give_a_metric_each() -> None:
         pytest.param({"metric": "recall", "k": (1, 5)}, "more than one metric at one cut-off", id="several cut-offs"),
         pytest.param({"metric": ["recall", "mrr"]}, "more than one metric at one cut-off", id="several metrics"),
         pytest.param({"metric": "recall", "match_method": "rogueL"}, "Did you mean 'rougeL'?", id="method"),
-        pytest.param({"metric": "recall", "thresh": 0.5}, "There is no setting 'thresh'", id="setting"),
+        pytest.param({"metric": "recall", "thresh": 0.5}, "has no argument 'thresh'", id="setting"),
         pytest.param({"metric": "recall", "id_key": "doc_id"}, "without metadata. Leave it out", id="id_key"),
     ],
 )

@@ -21,7 +21,7 @@ def test_a_retriever_that_returns_fewer_than_k_is_told_about(run: Evaluate) -> N
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        pytest.param({"match_methods": "id"}, "There is no setting 'match_methods'", id="setting"),
+        pytest.param({"match_methods": "id"}, "has no argument 'match_methods'", id="setting"),
         pytest.param({"metrics": ["recal"]}, "Did you mean 'recall'", id="metric"),
         pytest.param({"level": "page"}, "`level` must be one of", id="level"),
         pytest.param({"k": 0}, "`k` must be an integer of at least 1", id="k"),

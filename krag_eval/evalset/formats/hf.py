@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from krag_eval.checks import one_of
+from krag_eval.checks import check_kind, one_of
 from krag_eval.documents import Document
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset.evalset import EvalSet
@@ -22,12 +22,14 @@ from krag_eval.evalset.formats.writing import FIELDS, made_id, numbered
 from krag_eval.evalset.question import DOC_KEY, Question
 from krag_eval.files import Rejects, parse_json
 from krag_eval.shapes import describe_type
+from krag_eval.wrong_names import tell_names
 
 GOLD = ("gold", "gold_chunk_ids", "gold_doc_ids")
 SETTABLE = ("id", "question", *GOLD, *FIELDS[1:])
 SQUAD_COLUMNS = frozenset({"question", "context"})
 
 
+@tell_names
 def evalset_from_rows(
     rows: Iterable[Mapping[str, Any]], *, columns: Mapping[str, str] | None = None, name: str | None = None
 ) -> EvalSet:
@@ -53,8 +55,10 @@ def evalset_from_rows(
     return EvalSet(_once(questions_in(placed, columns)), name=name)
 
 
+@tell_names
 def evalset_to_rows(evalset: EvalSet) -> list[dict[str, Any]]:
     """The questions as mappings that all have the same keys, which `Dataset.from_list` needs to keep every column."""
+    check_kind("evalset", evalset, EvalSet, "Make one with `as_evalset(rows)`, or read one with `read_evalset(path)`.")
     rows = [question.to_dict() for question in evalset]
     names = dict.fromkeys(name for row in rows for name in row)
     return [{name: row.get(name) for name in names} for row in rows]
