@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 
 from krag_eval.errors import InvalidInputError
+from krag_eval.files import read_whole
 from krag_eval.shapes import describe_type
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
@@ -54,8 +55,8 @@ def own_prompts(given: object, example: str) -> dict[str, str]:
     texts = {}
     for file in sorted(folder.glob("*.txt")):
         try:
-            texts[file.stem] = file.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
+            texts[file.stem] = read_whole(file).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
             raise InvalidInputError(f"{file}: cannot be read ({error}). Save it as UTF-8.") from None
     if not texts:
         raise InvalidInputError(f"{folder}: holds no prompt. Put files such as {example}.txt there.")
