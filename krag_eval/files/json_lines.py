@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from krag_eval.errors import InvalidInputError
+from krag_eval.files.encodings import not_utf8
 from krag_eval.files.opening import lines_of
 from krag_eval.files.rejects import Rejects
 from krag_eval.files.strict_json import NestedTooDeepError, parse_json
@@ -59,7 +60,7 @@ def _parse_line(line: bytes, place: str) -> dict[str, Any]:
     try:
         row = parse_json(line.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{place}: not UTF-8 at byte {error.start} of the line. Save it as UTF-8.") from None
+        raise InvalidInputError(not_utf8(place, error.start, line)) from None
     except NestedTooDeepError as error:
         raise InvalidInputError(f"{place}: {error}. A row is an object of a few levels.") from None
     except ValueError as error:

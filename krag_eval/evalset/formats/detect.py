@@ -9,7 +9,7 @@ from krag_eval.evalset.formats import beir, hf, llama_index, ragas, scores, squa
 from krag_eval.evalset.formats.journal import RUN_HEADER
 from krag_eval.evalset.formats.source import Source
 from krag_eval.evalset.formats.table import FORMATS
-from krag_eval.files import is_folder
+from krag_eval.files import SAVE_AS_UTF8, is_folder, looks_like
 
 Kind = Literal["evalset", "run"]
 _OF_RUNS = frozenset({"query_id", "retrieved", RUN_HEADER})
@@ -36,9 +36,10 @@ def detect(source: Source) -> tuple[str, tuple[Kind, ...]]:
         if found is not None:
             return found
     if source.container is None:
+        hint = looks_like(source.head)
         raise InvalidInputError(
-            f"{source.path}: is in no format that can be told from its name or its beginning. "
-            f"Name the format: {', '.join(FORMATS)}."
+            f"{source.path}: is in no format that can be told from its name or its beginning{hint}. "
+            + (SAVE_AS_UTF8 if hint else f"Name the format: {', '.join(FORMATS)}.")
         )
     return _of_document(source) if source.container == "json" else _of_names(source, source.names)
 

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from krag_eval.errors import InvalidInputError
-from krag_eval.files import parse_json, read_whole
+from krag_eval.files import not_utf8, parse_json, read_whole
 from krag_eval.shapes import describe_type
 
 
@@ -21,8 +21,9 @@ def read_document(path: str | os.PathLike[str]) -> object:
     try:
         return parse_json(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InvalidInputError(f"{path}:{line}: not UTF-8 at byte {error.start}. Save it as UTF-8.") from None
+        number, begin = content.count(b"\n", 0, error.start) + 1, content.rfind(b"\n", 0, error.start) + 1
+        line = content[begin:].partition(b"\n")[0]
+        raise InvalidInputError(not_utf8(f"{path}:{number}", error.start - begin, line)) from None
     except json.JSONDecodeError as error:
         raise InvalidInputError(
             f"{path}:{error.lineno}: not valid JSON: {error.msg} at column {error.colno}. "

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from krag_eval.errors import InvalidInputError
+from krag_eval.files import not_utf8
 
 
 class RecordLines:
@@ -48,9 +49,7 @@ class RecordLines:
         try:
             return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            raise InvalidInputError(
-                f"{self._path}:{self.number}: not UTF-8 at byte {error.start} of the line. Save it as UTF-8."
-            ) from None
+            raise InvalidInputError(not_utf8(f"{self._path}:{self.number}", error.start, line)) from None
 
     def begin(self) -> int:
         """The number of the line at which another record begins."""

@@ -1,0 +1,73 @@
+"""What is said of files that spreadsheets saved in another encoding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from krag_eval import InvalidInputError, read_evalset
+from krag_eval.files.encodings import encoding_of
+
+TEXTS = {
+    "cp949": "q1,환불은 영업일 기준 3일 이내에 입금되나요?,refunds",
+    "cp1251": "q1,«Когда» вы вернёте деньги — и как? Я жду.,refunds",
+    "gb18030": "q1,退款需要几个工作日,周日是否营业？,refunds",
+    "cp932": "q1,返金はいつですか。営業日で三日,refunds",
+    "cp950": "q1,退款需要幾個工作天？週日營業嗎,refunds",
+    "cp1252": "q1,Où est le café près de l’église créée ?,refunds",
+}
+
+
+@pytest.mark.parametrize("encoding", TEXTS)
+def test_the_encoding_of_a_line_is_told_by_its_script(encoding: str) -> None:
+    assert encoding_of(TEXTS[encoding].encode(encoding)) == encoding
+
+
+def test_what_comes_after_pages_of_ascii_is_looked_at() -> None:
+    assert encoding_of(b"x" * 9999 + "환불".encode("cp949")) == "cp949"
+
+
+@pytest.mark.parametrize("data", [b"", b"plain", b"\x00\x01\xff\xfe" * 9, bytes(range(128, 256)), "한 бег".encode()])
+def test_nothing_is_guessed_of_bytes_that_are_text_in_no_script(data: bytes) -> None:
+    assert encoding_of(data) is None
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(InvalidInputError) as error:
+        read_evalset(path)
+    return str(error.value).replace(str(path), path.name)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "json"])
+def test_a_file_in_another_encoding_is_refused_with_its_name_and_a_piece_of_its_text(
+    tmp_path: Path, ending: str
+) -> None:
+    path = tmp_path / f"set.{ending}"
+    texts = {
+        "csv": "id,question\nq1,환불은 언제?\n",
+        "tsv": "id\tquestion\nq1\t환불은 언제?\n",
+        "jsonl": '\n{"question": "환불은 언제?"}\n',
+        "json": '\n[{"question": "환불은 언제?"}]\n',
+    }
+    path.write_bytes(texts[ending].encode("cp949"))
+    message = refused(path)
+    assert message.startswith(f"set.{ending}:2: not UTF-8 at byte ")
+    assert "; as cp949 it reads '환불은 언제?" in message
+    assert message.endswith(". Save it as UTF-8, which Excel calls “CSV UTF-8”.")
+
+
+@pytest.mark.parametrize("ending", ["csv", "txt"])
+def test_unicode_text_of_excel_is_named(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"set.{ending}"
+    path.write_bytes("id\tquestion\nq1\tКогда?\n".encode("utf-16"))
+    assert "it looks like UTF-16, which Excel calls “Unicode Text”" in refused(path)
+
+
+@pytest.mark.parametrize("name", ["set.xlsx", "set.csv", "set.xls"])
+@pytest.mark.parametrize("content", [b"PK\x03\x04\x14\x00\xff", b"\xd0\xcf\x11\xe0\xa1\xb1"])
+def test_a_workbook_is_named_whatever_its_ending(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert "it is a workbook of Excel" in refused(path)
+    assert "“CSV UTF-8”" in refused(path)
