@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from krag_eval import ColumnarScorer, EvaluationResult, InvalidInputError, PartialState
+from krag_eval import ColumnarScorer, EvaluationResult, InvalidInputError, PartialState, RepeatFinder
 from krag_eval_spark.errors import plain_errors
 from krag_eval_spark.schemas import COLUMNS, empty_batch
-from krag_eval_spark.working import STATES, merge_states, score_batches, state_of_batches
+from krag_eval_spark.working import MERGED, SUMMARIES, merge_summaries, score_batches, summarize_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# States are merged by this many tasks before they reach the driver, however many partitions there are.
+# Partitions are brought together by this many tasks before anything reaches the driver, however many they are.
 _MERGING_TASKS = 8
 _SPARK_TYPES = {pa.string(): "string", pa.int64(): "bigint", pa.float64(): "double"}
 
@@ -50,7 +50,9 @@ def score(
             the rows are computed, by Spark: `plain_errors` gives it back its own words.
     """
     scorer = ColumnarScorer(k, metrics=metrics, allow_repeated_ids=True, **settings)
-    rows = _checked(df, scorer, allow_repeated_ids)
+    rows = _checked(df, scorer)
+    if not allow_repeated_ids:
+        _refuse_repeats(df)
     columns = ", ".join(f"{_quoted(field.name)} {_SPARK_TYPES[field.type]}" for field in scorer.schema)
     return rows.mapInArrow(score_batches(scorer), columns)
 
@@ -68,6 +70,8 @@ def aggregate(
 
     Each partition becomes a state of exact sums, of about 20 kB for the default metrics at three cut-offs; the states
     are merged by a few tasks and then here, in any order. The memory taken does not depend on the number of queries.
+    In the same job these tasks compare 64 bits of each id, which they keep on the disk where they are many; only where
+    some are equal a second job looks at the ids themselves.
 
     Args:
         df: As for `score`.
@@ -82,18 +86,19 @@ def aggregate(
             message names the query.
     """
     scorer = ColumnarScorer(k, metrics=metrics, allow_repeated_ids=True, **settings)
-    states = _checked(df, scorer, allow_repeated_ids).mapInArrow(state_of_batches(scorer), STATES)
+    summarize = summarize_batches(scorer, None if allow_repeated_ids else RepeatFinder.fingerprints)
+    summaries = _checked(df, scorer).mapInArrow(summarize, SUMMARIES).repartition(_MERGING_TASKS, "bucket")
     with plain_errors():
-        merged = states.repartition(_MERGING_TASKS).mapInArrow(merge_states(scorer), STATES).collect()
+        merged = summaries.mapInArrow(merge_summaries(scorer), MERGED).collect()
+    if any(row["has_repeats"] for row in merged):
+        _refuse_repeats(df)  # two ids may share a fingerprint
     state = scorer.merge(PartialState.from_json(row["state"]) for row in merged)
     return scorer.finalize(state, intervals=intervals)
 
 
-def _checked(df: DataFrame, scorer: ColumnarScorer, allow_repeated_ids: bool) -> DataFrame:
-    """The columns that are read, after what can be said of them without reading them, and of their ids."""
+def _checked(df: DataFrame, scorer: ColumnarScorer) -> DataFrame:
+    """The columns that are read, after what can be said of them without reading them."""
     scorer.score_batch(empty_batch(df))
-    if not allow_repeated_ids:
-        _refuse_repeats(df)
     return df.select(*COLUMNS)
 
 

@@ -13,14 +13,16 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from krag_eval import METRICS, InvalidInputError
-from krag_eval_spark import aggregate, from_long, plain_errors, score
+from krag_eval import METRICS, EvaluationResult, InvalidInputError, RepeatFinder
+from krag_eval_spark import aggregate, from_long, plain_errors, score, scoring
 from tests.engine_logs import K, bits, in_order, logs, write
+from tests.long_logs import GOLD, GOLD_OF_NONE, LOGS
 
 ROOT = Path(__file__).parents[2]
 TEXTS: dict[str, Any] = {"k": 2, "match_method": "rouge1", "metrics": ["recall", "ndcg"]}
@@ -30,16 +32,8 @@ SENTENCES = [
     "보림 마을의 녹차는 사월에 수확한다.",
     "찻잎은 덖는다.",
 ]
-LOGS = [
-    *[("q1", "a", 2, 0.5), ("q1", "b", 1, 0.4), ("q1", "c", 3, 0.3)],  # by rank, whatever the scores, and cut
-    *[("q2", "b", 1, float("nan")), ("q2", "d", 1, None), ("q2", "c", 1, 0.1), ("q2", "a", None, 9.0)],
-    *[("q3", "b", 1, 0.5), ("q3", "a", 1, 0.5), ("q3", "a", 2, 0.1)],  # equal in all but the id; a document twice
-    *[("q5", None, 1, 1.0), ("q9", "a", 1, 1.0)],  # nothing retrieved; nobody said what answers it
-]
-GOLD = [("q1", "b", 2), ("q1", "a", 1), ("q2", "c", 1), ("q3", "a", None), ("q4", "z", 1), ("q5", "a", 1)]
 # A metric of our own fails for queries of more.
 MOST_RETRIEVED = 10
-GOLD_OF_NONE = [("q6", None, None)]
 
 
 def free_port() -> int:
@@ -97,12 +91,17 @@ def ask(spark: Any, folder: Path, answers: Path) -> dict[str, Any]:
     queries, texts = spark.read.parquet(str(folder / "ids")), spark.read.parquet(str(folder / "texts"))
     answers.mkdir(parents=True)
     pq.write_table(in_order(score(queries, K, match_method="id").toArrow()), answers / "rows.parquet")
+
+    def result() -> EvaluationResult:
+        return aggregate(queries, K, match_method="id", intervals=True)
+
     found = {
-        "result": bits(aggregate(queries, K, match_method="id", intervals=True)),
+        "ids that differ": counted(result),
+        "fingerprints that are equal": with_equal_fingerprints(result),
         "cut otherwise": bits(aggregate(queries.repartition(19), K, match_method="id", intervals=True)),
         "texts": bits(aggregate(texts, intervals=True, **TEXTS)),
         "joined": joined(spark),
-        "refused": {name: refusal(call) for name, call in refused(spark, queries).items()},
+        "refused": {name: refusal(call) for name, call in {**refused(spark, queries), **repeated(queries)}.items()},
     }
     told: dict[str, Any] = plain(found)
     return told
@@ -133,11 +132,43 @@ def refused(spark: Any, queries: Any) -> dict[str, Callable[[], object]]:
         return METRICS["recall"].function(judgments, k)
 
     return {
-        "repeated": lambda: aggregate(queries.union(few), K, match_method="id"),
         "null in aggregate": lambda: aggregate(broken, K, match_method="id"),
         "null in score": lambda: score(broken, K, match_method="id").collect(),
         "a metric that fails": lambda: aggregate(few, K, match_method="id", metrics=own),
     }
+
+
+def repeated(queries: Any) -> dict[str, Callable[[], object]]:
+    """Queries whose ids come more than once."""
+    few = queries.where("length(query_id) <= 8")
+    numbers = few.selectExpr("cast(substring(query_id, 7) as bigint) as query_id", "actual", "predicted")
+
+    def of(frame: Any) -> Callable[[], object]:
+        return lambda: aggregate(frame, K, match_method="id")
+
+    return {
+        "repeated": of(queries.union(few)),
+        "repeated in score": lambda: score(few.union(few), K, match_method="id"),
+        "repeated in one partition": of(few.union(few).union(few).coalesce(1)),
+        "repeated numbers": of(numbers.union(numbers)),
+        "numbers": of(numbers),
+    }
+
+
+def counted(call: Callable[[], EvaluationResult]) -> dict[str, Any]:
+    """What a result says, and how often a job read all ids for it."""
+    with mock.patch.object(scoring, "_refuse_repeats", wraps=scoring._refuse_repeats) as looks:
+        return {"result": bits(call()), "looks": looks.call_count}
+
+
+def with_equal_fingerprints(call: Callable[[], EvaluationResult]) -> dict[str, Any]:
+    """The same where all ids have one fingerprint."""
+
+    def same(ids: Any) -> Any:
+        return np.zeros(len(ids), np.uint64)
+
+    with mock.patch.object(RepeatFinder, "fingerprints", same):
+        return counted(call)
 
 
 def refusal(call: Callable[[], object]) -> str:

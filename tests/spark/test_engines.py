@@ -34,8 +34,8 @@ def test_rows_and_results_are_those_of_one_process_to_the_last_bit(
     rows, result = scored_here(str(folder / "ids"))
     assert len(rows) == 20_000
     assert pq.read_table(found / "rows.parquet").equals(rows)
-    assert told["result"] == plain(bits(result))
-    assert told["cut otherwise"] == told["result"]
+    assert told["ids that differ"]["result"] == plain(bits(result))
+    assert told["cut otherwise"] == plain(bits(result))
     _, by_text = scored_here(str(folder / "texts"), **TEXTS)
     assert 0 < (by_text["recall@2"] or 0) < 1
     assert told["texts"] == plain(bits(by_text))
@@ -71,13 +71,29 @@ def test_what_cannot_be_scored_is_refused_in_our_own_words_with_the_query_named(
 ) -> None:
     told, _ = answers
     said = told["refused"]
-    assert said["repeated"] == (
-        "refused: Query ids come more than once, for example 'query-0', 'query-1', 'query-10'. Each query must be one "
-        "row: group the rows of a query, give each asking an id of its own, or allow repeats with "
-        "`allow_repeated_ids=True`."
-    )
     for where in ("null in aggregate", "null in score"):
         assert said[where].startswith("refused: `predicted` is null for query 'query-"), where
         assert said[where].endswith("Write an empty list where nothing was retrieved."), where
     first = next(row for row in scored_here(str(folder / "ids"))[0].to_pylist() if row["n_retrieved"] > MOST_RETRIEVED)
     assert f"Query {first['query_id']!r} could not be scored: " in said["a metric that fails"]
+
+
+def test_ids_that_come_more_than_once_are_named_wherever_their_rows_are(answers: tuple[dict[str, Any], Path]) -> None:
+    said = answers[0]["refused"]
+    assert said["repeated"] == (
+        "refused: Query ids come more than once, for example 'query-0', 'query-1', 'query-10'. Each query must be one "
+        "row: group the rows of a query, give each asking an id of its own, or allow repeats with "
+        "`allow_repeated_ids=True`."
+    )
+    assert said["repeated in score"] == said["repeated"]
+    assert said["repeated in one partition"] == said["repeated"]
+    assert said["repeated numbers"].startswith("refused: Query ids come more than once, for example '0', '1', '2'. ")
+    assert said["numbers"] == "accepted"
+
+
+def test_fingerprints_that_are_equal_by_accident_have_the_ids_looked_at_and_refuse_nobody(
+    answers: tuple[dict[str, Any], Path],
+) -> None:
+    told, _ = answers
+    assert told["ids that differ"]["looks"] == 0
+    assert told["fingerprints that are equal"] == {**told["ids that differ"], "looks": 1}
