@@ -61,7 +61,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "a run of another kind": (lambda _: b'{"query_id": "q1", "retrieved": []}\n', ":1: is no journal of a run"),
     "a file that somebody else wrote": (lambda _: b"Dear diary", ":1: is no journal of a run"),
     "a later version": (
-        lambda w: seal(json.loads(w.partition(b"\n")[0]) | {RUN_HEADER: 2, "crc": None}),
+        lambda w: seal(json.loads(w.partition(b', "crc"')[0] + b"}") | {RUN_HEADER: 2}),
         ":1: the journal has version 2, and only version 1 can be read here.",
     ),
 }
