@@ -1,7 +1,8 @@
 """Score retrieval logs with Ray Data: a table of values for every query, and the result over all of them.
 
     python examples/ray_score_logs.py
-    python examples/ray_score_logs.py 's3://bucket/logs/' --k 5,10 --out 's3://bucket/scores/' --address auto
+    python examples/ray_score_logs.py 's3://bucket/queries/' --k 5,10 --out 's3://bucket/scores/' --address auto
+    python examples/ray_score_logs.py 's3://bucket/logs/' --gold 's3://bucket/gold/' --k 5,10 --address auto
 
 Without a path, small logs are written and scored on this machine. Each row of the Parquet files is one query:
 
@@ -9,8 +10,10 @@ Without a path, small logs are written and scored on this machine. Each row of t
     actual: list<struct<id: string, grade: double>>   the gold documents; grades may be left out
     predicted: list<struct<id: string>>               the retrieved documents, best first
 
-Logs with one row for each retrieved document are put into that form first, on one machine by DuckDB (as
-`krag-eval score-logs --gold` does), on many by Spark (`krag_eval_spark.from_long`).
+With `--gold` the logs have one row for each retrieved document, and the gold one for each gold document:
+
+    query_id: string, id: string, rank: int           the logs
+    query_id: string, id: string, grade: double       the gold documents; grades may be left out
 
 Needs Ray: pip install "krag-eval[ray,stats]"
 """
@@ -30,7 +33,7 @@ import pyarrow.parquet as pq
 import ray
 
 from krag_eval import KragEvalError
-from krag_eval_ray import aggregate, plain_errors, score
+from krag_eval_ray import aggregate, from_long, plain_errors, score
 
 N_QUERIES, N_DOCUMENTS, DEPTH = 2_000, 500, 10
 
@@ -57,10 +60,13 @@ def write_logs(folder: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("logs", nargs="?", help="a Parquet file or a folder of them; made up if left out")
+    parser.add_argument("--gold", help="the same for gold documents, where the logs have one row a document")
     parser.add_argument("--k", default="5,10", help="the cut-offs, separated by commas")
     parser.add_argument("--out", help="write the values of every query to this folder, as Parquet")
     parser.add_argument("--address", default="local", help="of the Ray cluster; `local` starts one on this machine")
     options = parser.parse_args(arguments)
+    if options.gold and not options.logs:
+        parser.error("--gold says what answers the queries of logs: give these as well")
     cut_offs = [int(k) for k in options.k.split(",")]
     if not ray.is_initialized():
         if options.address == "local":
@@ -70,16 +76,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         if options.logs is None:
             write_logs(Path(folder))
-        logs = ray.data.read_parquet(options.logs or folder)
+        queries = ray.data.read_parquet(options.logs or folder)
         try:
-            result = aggregate(logs, cut_offs, match_method="id", intervals=True)
+            if options.gold:
+                with plain_errors():  # computed once, for both that follow
+                    queries = from_long(queries, ray.data.read_parquet(options.gold), max(cut_offs)).materialize()
+            result = aggregate(queries, cut_offs, match_method="id", intervals=True)
             print(result)
             for key, interval in (result.intervals or {}).items():
                 if interval is not None:
                     print(f"{key}: {result[key]:.4f}, and with 95 % confidence {interval[0]:.4f} to {interval[1]:.4f}")
             if options.out:
                 # The ids were looked at above: once is enough.
-                scored = score(logs, cut_offs, match_method="id", allow_repeated_ids=True)
+                scored = score(queries, cut_offs, match_method="id", allow_repeated_ids=True)
                 with plain_errors():
                     scored.write_parquet(options.out)
         except KragEvalError as error:

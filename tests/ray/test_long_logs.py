@@ -14,6 +14,7 @@ from ray.data import DataContext
 from ray.data.context import ShuffleStrategy
 
 from krag_eval_ray import aggregate, from_long, score
+from krag_eval_ray.gathering import ROWS, first_rows
 from krag_eval_ray.long_columns import LongColumns
 from krag_eval_ray.long_logs import rows_to_gather
 from tests.columnar.cases import as_batch
@@ -126,6 +127,13 @@ def test_ids_may_be_integers_on_one_side_and_dictionaries_on_the_other_under_nam
     ]
 
 
+def test_one_column_may_be_the_id_and_the_text() -> None:
+    rows = joined([{"query_id": "q", "text": "a", "rank": 1}], [{"query_id": "q", "text": "b"}], id_column="text")
+    assert rows == [
+        {"query_id": "q", "actual": [{"id": "b", "text": "b"}], "predicted": [{"id": "a", "text": "a"}]},
+    ]
+
+
 def test_blocks_of_pandas_and_columns_that_ray_has_to_look_for_are_read() -> None:
     logs, gold = random_logs(seed=4)
     queries = from_long(dataset(logs), dataset(gold), 2).take_all()
@@ -143,6 +151,8 @@ def test_logs_without_a_row_have_retrieved_nothing_and_gold_without_a_row_asks_n
     assert len(rows) == 310
     assert all(row["predicted"] == [] for row in rows)
     assert from_long(dataset(logs), dataset(gold.slice(0, 0)), 3).take_all() == []
+    # Where a block is empty Ray may leave its columns out as well.
+    assert first_rows(pa.table({}), LongColumns("logs", RANKED), n_parts=1, kmax=3).equals(ROWS.empty_table())
 
 
 def test_a_query_with_a_million_rows_is_cut_before_its_rows_are_gathered() -> None:
