@@ -89,7 +89,7 @@ def test_long_logs_are_joined_to_their_gold_and_cut(command: Runner) -> None:
         ("score-logs logs --out 1.parquet --match sound", "`match_method` must be"),
         (
             "score-logs logs --out logs/0.parquet/1.parquet",
-            "logs/0.parquet/1.parquet.parts/journal.jsonl: cannot be written",
+            "logs/0.parquet/1.parquet: cannot be written",
         ),
     ],
 )

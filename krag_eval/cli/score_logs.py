@@ -118,7 +118,8 @@ def score_logs(
                 **settings,
             )
         except KeyboardInterrupt:
-            notes().print(f"Stopped. What was scored stands in {out}.parts: run the same again to go on.", markup=False)
+            stands = f" What was scored stands in {out}.parts: run the same again to go on." if _has_parts(out) else ""
+            notes().print(f"Stopped.{stands}", markup=False)
             raise typer.Exit(130) from None
     for warning in caught:
         notes().print(str(warning.message), markup=False)
@@ -128,6 +129,10 @@ def score_logs(
     if not put_json(json_out, lambda: {"out": str(out), **json.loads(result.to_json())}):
         print_result(result, f"{out}: {result.n_queries:,} queries")
         console().print(result.signature, markup=False, style="dim", soft_wrap=True)
+
+
+def _has_parts(out: Path) -> bool:
+    return any(Path(f"{out}.parts").glob("*.parquet"))
 
 
 def _n_cores() -> int:

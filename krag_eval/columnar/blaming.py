@@ -32,6 +32,6 @@ def blame(
         else:
             return None
     return InvalidInputError(
-        f"Query {query_ids[0].as_py()!r:.60} could not be scored: {describe_error(error)}. "
+        f"Query {query_ids[0].as_py()!r:.60} could not be scored: {describe_error(error).rstrip('.')}. "
         "A metric, a tokenizer or another function of your own raised it; see what it does with this query."
     )

@@ -87,8 +87,8 @@ def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: 
         query_ids,
         offsets,
         structs,
-        pa.nulls(len(structs), pa.string()) if ids is None else ids,
-        pa.nulls(len(structs), pa.string()) if texts is None else texts,
+        pa.nulls(len(structs), pa.large_string()) if ids is None else ids,
+        pa.nulls(len(structs), pa.large_string()) if texts is None else texts,
         [column(field, _as_numbers) for field in fields.grades if field in there] if name == "actual" else [],
     )
     if structs.null_count:

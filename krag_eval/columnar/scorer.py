@@ -27,11 +27,13 @@ from krag_eval.shapes import describe_type
 from krag_eval.spread import Spread
 from krag_eval.supply import Supply
 from krag_eval.token_budgets import Ranks, ranks_within
+from krag_eval.wrong_names import tell_names
 
 # What is matched and judged at once stays in the processor's cache.
 _QUERIES_AT_ONCE = 8192
 
 
+@tell_names
 class ColumnarScorer:
     """Scores Arrow record batches, one row a query; the numbers are those of `evaluate`, to the last bit.
 

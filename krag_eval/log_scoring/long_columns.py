@@ -72,7 +72,7 @@ def read_columns(what: What, files: Sequence[str], fields: Fields) -> set[str]:
         if "query_id" not in there or not {"id", "text"} & there:
             raise InvalidInputError(
                 f"{path}: has the columns {', '.join(schema.names) or 'none'}. {what.capitalize()} in long form need "
-                f"`query_id`, and `{fields.id or 'id'}` or `text`."
+                f"`query_id`, and `{fields.id or 'id'}` or `text`.{_hint(schema.names)}"
             )
         for short, names in _names(what, fields).items():
             for name in names:
@@ -96,6 +96,11 @@ _NEEDED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "score": (is_number, "a number"),
     "grade": (is_number, "a number"),
 }
+
+
+def _hint(names: Sequence[str]) -> str:
+    whole = " These have one row a query, with its gold: leave `gold` (--gold) out."
+    return whole if {"actual", "predicted"} <= set(names) else ""
 
 
 def _names(what: What, fields: Fields) -> dict[str, tuple[str, ...]]:

@@ -109,7 +109,8 @@ def _named(pieces: Sequence[Piece], scorer: ColumnarScorer, error: Exception) ->
             break
     if isinstance(error, KragEvalError):
         return InvalidInputError(f"{place}: {error}")
+    said = describe_error(error).rstrip(".")
     return InvalidInputError(
-        f"{place}: could not be scored ({describe_error(error)}). No query of these fails by itself: see what your own "
-        "functions do with several."
+        f"{place}: could not be scored ({said}). No query of these fails by itself: see what functions of your own do "
+        "with several."
     )

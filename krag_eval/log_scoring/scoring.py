@@ -16,11 +16,11 @@ from krag_eval.columnar import ColumnarScorer
 from krag_eval.columnar.reading import repeated
 from krag_eval.errors import InvalidInputError
 from krag_eval.journal import JournalKind, KeyedJournal
+from krag_eval.log_scoring.finding import find_files
 from krag_eval.log_scoring.joining import JoinedParts
 from krag_eval.log_scoring.long_form import LongForm
 from krag_eval.log_scoring.pool import work_off
 from krag_eval.log_scoring.repeats import find_repeated
-from krag_eval.log_scoring.sources import find_files
 from krag_eval.log_scoring.survey import Survey, survey
 from krag_eval.log_scoring.units import Unit, limits, units_of
 from krag_eval.log_scoring.work import place_of, read_state, score_unit
@@ -28,11 +28,13 @@ from krag_eval.measurement import MetricFunction
 from krag_eval.progress import ProgressHook, RunProgress, hook_for
 from krag_eval.results import EvaluationResult
 from krag_eval.settings import ScoringSettings
+from krag_eval.wrong_names import tell_names
 
 LOGS_JOURNAL = JournalKind("krag_eval_logs", "scoring of logs")
 _JOINED = "joined"
 
 
+@tell_names
 def score_logs(
     logs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     out: str | os.PathLike[str],
@@ -86,10 +88,11 @@ def score_logs(
     hook, n_workers, target = hook_for(progress), check_count("workers", workers), _check_target(out, force)
     # Rows of several files are scored together, and repeats among all of them are told at the end.
     scorer = ColumnarScorer(k, metrics=metrics, allow_repeated_ids=True, **settings)
-    parts, files = Path(f"{target}.parts"), find_files(logs, may_be_remote=gold is None)
+    parts = Path(f"{target}.parts")
+    files = find_files(logs, may_be_remote=gold is None, besides=parts)
     long_form = _long_form(files, gold, kmax, k, scorer)
     found = survey([*files, *long_form.gold], target) if long_form else survey(files, target, scorer)
-    with _journal(parts, scorer, found, long_form) as journal:
+    with _journal(target, parts, scorer, found, long_form) as journal:
         if long_form is not None:
             found = survey([str(_joined(long_form, parts, journal))], target, scorer)
         units = units_of(found.groups)
@@ -123,13 +126,23 @@ def _part(parts: Path, unit: Unit) -> Path:
 
 
 def _check_target(out: object, force: bool) -> Path:
-    if not isinstance(out, (str, os.PathLike)) or not os.fspath(out) or "://" in str(out):
+    if not isinstance(out, (str, os.PathLike)) or not os.fspath(out) or "://" in str(out) or str(out) == "-":
         raise InvalidInputError(f"`out` must be the path of a file on this machine, got {out!r:.60}.")
     target = Path(out)
-    if target.exists() and not (force and target.is_file()):
+    try:
+        is_there = target.exists()
+    except OSError as error:
+        raise _unwritable(target, error) from error
+    if is_there and not (force and target.is_file()):
         what = "is there already. Give another path, or replace it with force=True"
         raise InvalidInputError(f"{target}: {what if target.is_file() else 'is no file. Give the path of one'}.")
     return target
+
+
+def _unwritable(target: Path, error: OSError) -> InvalidInputError:
+    return InvalidInputError(
+        f"{target}: cannot be written ({error.strerror or error}). Give a path in a folder that you may write to."
+    )
 
 
 def _long_form(logs: Sequence[str], gold: object, kmax: object, k: object, scorer: ColumnarScorer) -> LongForm | None:
@@ -163,10 +176,16 @@ def _joined(long_form: LongForm, parts: Path, journal: KeyedJournal) -> Path:
 
 
 @contextmanager
-def _journal(parts: Path, scorer: ColumnarScorer, found: Survey, long_form: LongForm | None) -> Iterator[KeyedJournal]:
+def _journal(
+    target: Path, parts: Path, scorer: ColumnarScorer, found: Survey, long_form: LongForm | None
+) -> Iterator[KeyedJournal]:
     settings: dict[str, object] = {"signature": scorer.signature, "keys": list(scorer.keys), "files": found.what}
     settings["units"] = limits()
     settings |= {} if long_form is None else {"kmax": long_form.kmax}
+    try:
+        parts.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(target, error) from error
     with KeyedJournal(parts / "journal.jsonl", LOGS_JOURNAL, settings) as journal:
         yield journal
 

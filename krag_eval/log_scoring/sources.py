@@ -1,13 +1,10 @@
-"""Which row groups there are to score, in which files."""
+"""Parquet files and their row groups, and what is said of those that cannot be read."""
 
 from __future__ import annotations
 
-import glob
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,10 +12,11 @@ import pyarrow.fs as pa_fs
 import pyarrow.parquet as pq
 
 from krag_eval.errors import InvalidInputError
-from krag_eval.shapes import describe_type
+from krag_eval.files import is_file, open_file
+from krag_eval.log_scoring.other_files import ENCRYPTED, other_than_parquet
 
-_MAGIC = "*?["
 _BUFFER = 1 << 20
+_HEAD = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,95 +54,42 @@ class RowGroup:
             )
 
 
-def find_files(patterns: object, *, may_be_remote: bool = True) -> list[str]:
-    """The files that the patterns name, in order, each once.
-
-    Args:
-        patterns: A path, an address that Arrow can open (`s3://`, `gs://`, `file://`), or several. `*`, `?` and `[..]`
-            stand for characters of a name, `**` for folders of a path; a folder stands for all `*.parquet` below it.
-        may_be_remote: Whether an address may be given.
-
-    Raises:
-        InvalidInputError: A pattern names no file, or is an address where none may be given.
-    """
-    given = [patterns] if isinstance(patterns, (str, os.PathLike)) else patterns
-    if not isinstance(given, Sequence) or not given or not all(isinstance(p, (str, os.PathLike)) for p in given):
-        raise InvalidInputError(
-            f"The logs must be a path, a pattern such as 'logs/*.parquet', or a list of these, got "
-            f"{describe_type(patterns)}."
-        )
-    found: dict[str, None] = {}
-    for pattern in map(os.fspath, given):
-        if "://" in pattern and not may_be_remote:
-            raise InvalidInputError(
-                f"{pattern}: logs in long form are joined on this machine. Fetch the files first, or join them where "
-                "they are, with Spark: krag_eval_spark.from_long."
-            )
-        files = _find_remote(pattern) if "://" in pattern else _find_local(pattern)
-        if not files:
-            what = "a folder without any '*.parquet'" if Path(pattern).is_dir() else "no such file"
-            raise InvalidInputError(
-                f"{pattern}: {what}. Give the path of a Parquet file, a folder of these, or a pattern such as "
-                "'logs/*.parquet'."
-            )
-        found |= dict.fromkeys(files)
-    return list(found)
-
-
-def _find_local(pattern: str) -> list[str]:
-    pattern = os.path.expanduser(pattern)  # noqa: PTH111 - glob patterns are no paths
-    if Path(pattern).is_dir():
-        return sorted(map(str, Path(pattern).rglob("*.parquet")))
-    if Path(pattern).exists():
-        return [pattern]
-    return sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file())  # noqa: PTH207 - as above
-
-
-def _find_remote(pattern: str) -> list[str]:
-    first = min((pattern.index(sign) for sign in _MAGIC if sign in pattern), default=len(pattern))
-    root = pattern[:first].rpartition("/")[0] if first < len(pattern) else pattern
-    try:
-        system, folder = pa_fs.FileSystem.from_uri(root)
-        if system.get_file_info(folder).type == pa_fs.FileType.File:
-            return [pattern]
-        files = [info.path for info in system.get_file_info(pa_fs.FileSelector(folder, recursive=True)) if info.is_file]
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InvalidInputError(
-            f"{pattern}: cannot be listed ({' '.join(str(error).split())[:200]}). Give an address that Arrow knows "
-            "(s3://, gs://, file://), and see whether it is there and may be read from here."
-        ) from error
-    addresses = sorted(root + path.removeprefix(folder) for path in files)
-    wanted = pattern if first < len(pattern) else f"{root.rstrip('/')}/*.parquet"
-    return [address for address in addresses if fnmatchcase(address, wanted)]
-
-
 @contextmanager
 def open_parquet(path: str) -> Iterator[pq.ParquetFile]:
     """A Parquet file, whose pages are compared with their checksums where it has any.
 
     Raises:
-        InvalidInputError: It cannot be read. Its pages are read later, and may be found damaged then.
+        InvalidInputError: It cannot be read, or is no Parquet. Its pages are read later, and may be found damaged then.
     """
     with errors_of(path):
         if "://" in path:
             system, inner = pa_fs.FileSystem.from_uri(path)
-            source = system.open_input_file(inner)
         else:
             _check_regular(path)
-            source = path
-        # Streams: a row group is larger than what may be in memory.
-        file = pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False, buffer_size=_BUFFER)
-    with file:
+            system, inner = pa_fs.LocalFileSystem(), path
+        source = system.open_input_file(inner)
+        try:
+            # Streams: a row group is larger than what may be in memory.
+            file = pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False, buffer_size=_BUFFER)
+        except (pa.ArrowException, OSError):
+            source.seek(0)
+            told = other_than_parquet(path, source.read(_HEAD))
+            if told is not None:
+                raise InvalidInputError(f"{path}: {told}") from None
+            raise
+    with source, file:
         yield file
 
 
 def _check_regular(path: str) -> None:
-    if not Path(path).is_file():
+    try:
+        Path(path).stat()
+    except FileNotFoundError:
+        told = f"{path}: is gone. Let nobody remove logs while they are scored, and run again."
+        raise InvalidInputError(told) from None
+    if not is_file(path):
         raise InvalidInputError(f"{path}: is no regular file. Parquet is read from its end; put it into a file.")
-    with Path(path).open("rb") as file:
-        head = file.read(32)
-    if head.startswith(b"version https://git-lfs"):
-        raise InvalidInputError(f"{path}: is a pointer of Git LFS, not the file itself. Fetch it with: git lfs pull")
+    open_file(path).close()
 
 
 @contextmanager
@@ -161,6 +106,8 @@ def errors_of(place: str) -> Iterator[None]:
 def unreadable(place: str, error: Exception) -> InvalidInputError:
     """The error for a file or row group that Arrow cannot read."""
     said = " ".join(str(error).split())[:200].rstrip(".")
+    if "decrypt" in said:
+        return InvalidInputError(f"{place}: {ENCRYPTED}")
     return InvalidInputError(
         f"{place}: cannot be read as Parquet ({said}). It may be damaged or cut off; fetch or write it again. What was "
         "scored before stands."

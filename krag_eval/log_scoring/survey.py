@@ -11,6 +11,7 @@ from typing import Any
 
 from krag_eval.columnar import ColumnarScorer
 from krag_eval.errors import InvalidInputError
+from krag_eval.log_scoring.other_files import hint_for_columns
 from krag_eval.log_scoring.sources import RowGroup, open_parquet, row_groups
 
 
@@ -60,7 +61,7 @@ def _check_schema(path: str, file: Any, scorer: ColumnarScorer) -> None:
     try:
         scorer.check_schema(file.schema_arrow)
     except InvalidInputError as error:
-        raise InvalidInputError(f"{path}: {error}") from None
+        raise InvalidInputError(f"{path}: {error}{hint_for_columns(file.schema_arrow.names)}") from None
 
 
 def _fingerprint(path: str, file: Any) -> list[Any]:

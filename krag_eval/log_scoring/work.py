@@ -44,12 +44,15 @@ def score_unit(unit: Unit, scorer: ColumnarScorer, target: str, *, allow_repeate
 
     def score(fields: set[str] | None) -> Words:
         pieces = pieces_of(unit, fields, allow_repeated_ids=allow_repeated_ids)
-        return _write(_one_by_one(pieces, target) if was_killed else together(pieces), scorer, temporary)
+        with _writing(target):
+            return _write(_one_by_one(pieces, target) if was_killed else together(pieces), scorer, temporary)
 
     try:
         try:
             hashes = score(scorer.fields)
         except InvalidInputError:
+            if scorer.fields is None:
+                raise
             # A document without the id that is matched may still have a text: all fields say whether it is one.
             hashes = score(None)
         with _writing(target):
@@ -84,7 +87,7 @@ def _one_by_one(pieces: Iterable[Piece], target: str) -> Iterator[list[Piece]]:
 def _write(groups: Iterable[list[Piece]], scorer: ColumnarScorer, target: str) -> Words:
     """Score pieces into a file, those of a group together; the hashes of their query ids."""
     state, hashes = scorer.merge([]), [np.empty(0, dtype=np.uint64)]
-    with _writing(target), pq.ParquetWriter(target, scorer.schema, **how_written(scorer.schema, "lz4")) as writer:
+    with pq.ParquetWriter(target, scorer.schema, **how_written(scorer.schema, "lz4")) as writer:
         for pieces in groups:
             scored = score_pieces(pieces, scorer, state)
             hashes.append(hash_ids(scored.column(0)))

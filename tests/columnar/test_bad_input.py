@@ -8,7 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from krag_eval import ColumnarScorer, InvalidInputError, Judgments, KragEvalWarning, PartialState
+from krag_eval import (
+    ColumnarScorer,
+    InvalidInputError,
+    Judgments,
+    KragEvalWarning,
+    PartialState,
+    UnknownArgumentError,
+)
 from krag_eval.columns import FloatArray
 from tests.columnar.cases import GOLD, RETRIEVED, SCHEMA, as_batch
 
@@ -173,3 +180,27 @@ def test_where_no_query_fails_alone_the_error_comes_through() -> None:
     batch = pa.RecordBatch.from_pylist([row(query_id="q1"), row(query_id="q2")], SCHEMA)
     with pytest.raises(ZeroDivisionError, match="two at once"):
         ColumnarScorer(2, match_method="id", metrics=[never_two]).score_batch(batch)
+
+
+def test_arguments_as_other_tools_call_them_are_told() -> None:
+    front: Any = ColumnarScorer  # a type checker would stop these
+    with pytest.raises(UnknownArgumentError, match=r"`ColumnarScorer` has no argument 'ks'. It is called `k` here. It"):
+        front(ks=(1, 5), match_method="id")
+    with pytest.raises(
+        UnknownArgumentError, match=r"`ColumnarScorer.score_batch` has no argument 'table'. It takes: b"
+    ):
+        front(k=1, match_method="id").score_batch(table=1)
+
+
+@pytest.mark.parametrize("side", ["actual", "predicted"])
+@pytest.mark.parametrize("method", ["id", "text"])
+def test_a_batch_in_which_every_list_of_a_side_is_empty_is_scored(side: str, method: Any) -> None:
+    documents = pa.array([[{"id": "a", "text": "x"}]])
+    columns = {"query_id": pa.array(["q"]), "actual": documents, "predicted": documents}
+    columns[side] = pa.array([[]])
+    assert pa.types.is_null(columns[side].type.value_type)
+    scored = ColumnarScorer(1, metrics="recall", match_method=method).score_batch(pa.record_batch(columns))
+    assert scored.to_pylist() == [
+        {"query_id": "q", "n_gold": side != "actual", "n_retrieved": side != "predicted"}
+        | {"recall@1": None if side == "actual" else 0.0}
+    ]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from krag_eval import InvalidInputError, score_logs
+from krag_eval import InvalidInputError, UnknownArgumentError, score_logs
 from krag_eval.log_scoring.joining import WholeFile
 from tests.columnar.cases import SCHEMA
 from tests.log_scoring.cases import damage, write_logs, write_rows
@@ -88,8 +88,6 @@ def test_files_that_are_none_or_no_parquet_are_named(tmp_path: Path) -> None:
     assert "is a pointer of Git LFS" in refusal(pointer, out)
     pointer.write_bytes(b"PAR1 but not for long")
     assert refusal(pointer, out).startswith(f"{pointer}: cannot be read as Parquet (")
-    pointer.write_bytes(b"")
-    assert refusal(pointer, out).startswith(f"{pointer}: cannot be read as Parquet (")
 
 
 def test_a_column_of_another_type_is_named_with_its_file_before_anything_is_scored(tmp_path: Path) -> None:
@@ -162,3 +160,59 @@ def test_a_disk_that_is_full_at_the_end_is_told_and_every_part_stands(
         told = refusal(logs, out)
     assert told.startswith(f"{out}: cannot be written from its parts ([Errno 28] No space left on device). Every part")
     assert score_logs(logs, out, **HOW).n_queries == 1
+
+
+@pytest.mark.parametrize("out", ["a file/out.parquet", "a file/deeper/out.parquet"])
+def test_a_folder_that_cannot_be_written_to_is_told_by_the_name_of_the_file(tmp_path: Path, out: str) -> None:
+    logs = write_rows(tmp_path / "logs.parquet", [row("q")], SCHEMA)
+    (tmp_path / "a file").write_text("")
+    told = refusal(logs, tmp_path / out)
+    assert told == (
+        f"{tmp_path}/{out}: cannot be written (Not a directory). Give a path in a folder that you may write to."
+    )
+    assert score_logs(logs, tmp_path / "new" / "folder" / "out.parquet", **HOW).n_queries == 1
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ({"top_k": 3}, "'top_k'. It is called `k` here."),
+        ({"metric": "mrr"}, "'metric'. It is called `metrics` here."),
+        ({"n_jobs": 2}, "'n_jobs'. It is called `workers` here."),
+        ({"overwrite": True}, "'overwrite'. It is called `force` here."),
+        ({"matching": "id"}, "'matching'. It is called `match_method` here."),
+    ],
+)
+def test_an_argument_as_other_tools_call_it_is_told_before_anything_is_read(
+    tmp_path: Path, named: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(UnknownArgumentError) as caught:
+        score_logs("nowhere", tmp_path / "out.parquet", **named)
+    assert str(caught.value).startswith(f"`score_logs` has no argument {told} It takes: logs, out, gold, kmax, k,")
+
+
+def test_names_that_no_file_can_have_are_told(tmp_path: Path) -> None:
+    logs, long = write_rows(tmp_path / "logs.parquet", [row("q")], SCHEMA), "x" * 300
+    assert refusal(logs, tmp_path / long).startswith(f"{tmp_path}/{long}: cannot be written (File name too long). Give")
+    assert refusal(tmp_path / long, tmp_path / "out") == (
+        f"{tmp_path}/{long}: cannot be read (File name too long). Check the path."
+    )
+    assert refusal(logs, Path("-")).startswith("`out` must be the path of a file on this machine, got ")
+
+
+def test_a_folder_that_may_not_be_read_is_told_and_never_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = tmp_path / "logs" / "closed"
+    closed.mkdir(parents=True)
+    write_rows(tmp_path / "logs" / "open.parquet", [row("q")], SCHEMA)
+    listing = os.scandir
+
+    def refusing(folder: str) -> Any:  # stands in for the system, which lets root read everything
+        if Path(folder) == closed:
+            raise PermissionError(13, "Permission denied", str(folder))
+        return listing(folder)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    told = refusal(tmp_path / "logs", tmp_path / "out.parquet")
+    assert told == f"{closed}: cannot be read (Permission denied). Check the path."

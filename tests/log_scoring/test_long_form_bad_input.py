@@ -76,3 +76,10 @@ def test_without_duckdb_the_cure_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(MissingDependencyError, match=r'pip install "krag-eval\[duckdb\]"'):
         score_logs(files[0], tmp_path / "out.parquet", gold=files[1], **HOW)
+
+
+def test_logs_with_one_row_a_query_are_told_to_go_without_gold(tmp_path: Path) -> None:
+    documents = [{"id": "a"}]
+    logs = write_rows(tmp_path / "logs.parquet", [{"query_id": "q", "actual": documents, "predicted": documents}])
+    told = refusal(logs, logs, tmp_path / "out.parquet")
+    assert told.endswith(" These have one row a query, with its gold: leave `gold` (--gold) out.")

@@ -69,7 +69,9 @@ def test_the_file_is_the_same_to_the_last_byte_however_it_was_scored(
 def test_files_of_different_types_are_scored_by_themselves(tmp_path: Path) -> None:
     ids = pa.list_(pa.struct([("id", pa.int64())]))
     numbers = pa.schema([("query_id", pa.int64()), ("actual", ids), ("predicted", ids)])
-    plain = [{"query_id": n, "actual": [{"id": n}], "predicted": [{"id": 4}, {"id": n}]} for n in range(6)]
+    plain: list[dict[str, Any]] = [
+        {"query_id": n, "actual": [{"id": n}], "predicted": [{"id": 4}, {"id": n}]} for n in range(6)
+    ]
     texts = [
         {"query_id": str(r["query_id"]), **{side: [{"id": str(d["id"])} for d in r[side]] for side in SIDES}}
         for r in plain
@@ -151,3 +153,17 @@ def test_a_journal_says_how_many_files_it_is_of_whatever_their_number(tmp_path: 
     assert "' there, '8 of 8 rows, " in told
     with pytest.raises(InvalidInputError, match="come more than once"):
         score_logs(logs, tmp_path / "out.parquet", **HOW)
+
+
+def test_a_file_that_disappears_while_others_are_scored_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = [write_rows(tmp_path / f"{n}.parquet", [row(f"{n}")], SCHEMA) for n in range(3)]
+
+    def units_and_a_loss(groups: list[RowGroup]) -> list[Unit]:
+        logs[2].unlink()
+        return units_of(groups)
+
+    monkeypatch.setattr(scoring, "units_of", units_and_a_loss)
+    told = refusal(logs, tmp_path / "out.parquet")
+    assert told == f"{logs[2]}: is gone. Let nobody remove logs while they are scored, and run again."
