@@ -12,6 +12,7 @@ import pytest
 from rapidfuzz.distance import Levenshtein
 
 from tests.differences import PAGE, WORDS, Outcome, Row, is_shown_as, outcome, parse_call, read_rows
+from tests.torchmetrics_by_hand import by_hand_for_torchmetrics
 
 TEXT = PAGE.read_text(encoding="utf-8")
 ROWS = read_rows(TEXT)
@@ -118,6 +119,7 @@ PROGRAMS: dict[str, Callable[[Row], float]] = {
     "pytrec_eval": by_pytrec_eval,
     "rouge_score": by_rouge_score,
     "ragas": by_hand_for_ragas,
+    "torchmetrics": by_hand_for_torchmetrics,
     "notebook": by_hand_for_the_notebook,
 }
 
