@@ -127,8 +127,11 @@ def hint_for(name: str, known: Iterable[str]) -> str:
     return f" {_INSTEAD[name]}" if name in _INSTEAD else did_you_mean(name, names)
 
 
-def is_meant(name: str, known: Container[str], given: Container[str]) -> bool:
-    """Whether a name that might be passed on stands for an argument here that was not given, or describes a model."""
-    return _INSTEAD.get(name) == _MODEL or (
-        name not in _OWN and any(ours in known and ours not in given for ours, _ in _OURS.get(name, ()))
+def is_meant(name: str, not_given: Container[str], needed: Container[str]) -> bool:
+    """Whether a name that might be passed on stands for an argument that was not given, or describes a model.
+
+    A name that we have ourselves, in some other function, stands only for an argument that is needed.
+    """
+    return _INSTEAD.get(name) == _MODEL or any(
+        ours in not_given and (name not in _OWN or ours in needed) for ours, _ in _OURS.get(name, ())
     )

@@ -81,6 +81,7 @@ class _Takes:
         by_place: The arguments that need no name, `self` among them.
         further: The name of those beyond, where there may be any number.
         by_name: The arguments that have a name, those of an unpacked TypedDict among them.
+        needed: Those of them without a default.
         passes_on: Whether names beyond these are passed on, and checked where they are read.
     """
 
@@ -88,6 +89,7 @@ class _Takes:
     by_place: tuple[str, ...]
     further: str | None
     by_name: frozenset[str]
+    needed: frozenset[str]
     passes_on: bool
     listed: tuple[str, ...]
 
@@ -101,7 +103,9 @@ class _Takes:
             from krag_eval.argument_names import hint_for, is_meant  # only a mistake needs the table
 
             for name in given:
-                if name not in self.by_name and (not self.passes_on or is_meant(name, self.by_name, given)):
+                if name not in self.by_name and (
+                    not self.passes_on or is_meant(name, self.by_name - given.keys(), self.needed)
+                ):
                     hint = hint_for(name, [*self.listed, *([self.further] if self.further else [])])
                     raise UnknownArgumentError(f"`{self.called}` has no argument {name!r}.{hint} {self._list()}")
         if len(args) > len(self.by_place) and self.further is None:
@@ -133,6 +137,7 @@ def _takes(function: Callable[..., Any]) -> _Takes:
         by_place=tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)),
         further=next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), None),
         by_name=frozenset(listed),
+        needed=frozenset(p.name for p in parameters if p.default is p.empty and p.name in listed),
         passes_on=passes_on,
         listed=tuple(dict.fromkeys(name for name in listed if name not in ("self", "cls"))),
     )

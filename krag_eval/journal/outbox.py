@@ -16,6 +16,7 @@ from krag_eval.journal.lines import JournalKind, read_lines, seal
 from krag_eval.journal.outbox_entries import OutboxEntry, Refusal, read_entries
 from krag_eval.journal.writing import Journal
 from krag_eval.redaction import Redactor
+from krag_eval.wrong_names import tell_names
 
 COMPACT_BYTES = 4_000_000
 LONGEST_REASON = 300
@@ -51,6 +52,7 @@ class Outbox:
     to Ada 0
     """
 
+    @tell_names
     def __init__(self, path: str | os.PathLike[str], of: str) -> None:
         self.path = Path(path)
         self._of = of
