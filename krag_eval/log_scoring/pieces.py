@@ -66,14 +66,17 @@ def _check_repeats(piece: Piece) -> None:
 
 
 def together(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
-    """Pieces of one schema that follow each other, as many as fit into one scoring."""
+    """Pieces that follow each other, as many as fit into one scoring; their schemas differ in nulls at most."""
     waiting: list[Piece] = []
+    schema: Any = None
     n_rows = n_bytes = 0
     for piece in pieces:
         fits = n_rows + len(piece.rows) <= _QUERIES_AT_ONCE and n_bytes + piece.rows.nbytes <= _BYTES_AT_ONCE
-        if waiting and not (fits and piece.rows.schema == waiting[0].rows.schema):
+        both = _schema_of_both(schema, piece.rows.schema) if waiting and fits else None
+        if waiting and both is None:
             yield waiting
             waiting, n_rows, n_bytes = [], 0, 0
+        schema = piece.rows.schema if both is None else both
         waiting.append(piece)
         n_rows, n_bytes = n_rows + len(piece.rows), n_bytes + piece.rows.nbytes
         if n_rows >= _QUERIES_AT_ONCE:  # the next one is read when these are out of memory
@@ -83,8 +86,18 @@ def together(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
         yield waiting
 
 
+def _schema_of_both(one: Any, other: Any) -> Any:
+    """The schema of rows of both, where one has nulls alone, or nothing, where the other has values; otherwise None."""
+    if one == other:
+        return one
+    try:
+        return pa.concat_tables([one.empty_table(), other.empty_table()], promote_options="default").schema
+    except pa.ArrowException:
+        return None
+
+
 def score_pieces(pieces: Sequence[Piece], scorer: ColumnarScorer, state: PartialState) -> Any:
-    """The values of the queries of pieces of one schema, which are added to the state.
+    """The values of the queries of pieces that go together, which are added to the state.
 
     Raises:
         InvalidInputError: Something cannot be scored; the message names the first piece that fails by itself.
@@ -96,7 +109,11 @@ def score_pieces(pieces: Sequence[Piece], scorer: ColumnarScorer, state: Partial
 
 
 def _one_batch(pieces: Sequence[Piece]) -> Any:
-    return pieces[0].rows if len(pieces) == 1 else pa.concat_batches([piece.rows for piece in pieces])
+    if len(pieces) == 1:
+        return pieces[0].rows
+    tables = [pa.Table.from_batches([piece.rows]) for piece in pieces]
+    (rows,) = pa.concat_tables(tables, promote_options="default").combine_chunks().to_batches()
+    return rows
 
 
 def _named(pieces: Sequence[Piece], scorer: ColumnarScorer, error: Exception) -> InvalidInputError:

@@ -12,6 +12,7 @@ import pytest
 from krag_eval import ColumnarScorer, InvalidInputError, Judgments, RunProgress, score_logs
 from krag_eval.columns import FloatArray
 from krag_eval.log_scoring import scoring
+from krag_eval.log_scoring.pieces import pieces_of, together
 from krag_eval.log_scoring.sources import RowGroup
 from krag_eval.log_scoring.units import Unit, units_of
 from krag_eval.metrics import recall
@@ -83,6 +84,27 @@ def test_files_of_different_types_are_scored_by_themselves(tmp_path: Path) -> No
     score_logs(logs, tmp_path / "out.parquet", **HOW)
     expected = ColumnarScorer(**HOW).score_batch(pa.RecordBatch.from_pylist(texts, SCHEMA))
     assert pq.read_table(tmp_path / "out.parquet").to_pylist() == expected.to_pylist()
+
+
+def test_files_that_lack_values_or_fields_which_others_have_are_scored_with_them(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "query_id": "q0",
+            "actual": [{"id": "a", "grade": 2.0}, {"id": "b", "grade": 1.0}],
+            "predicted": [{"id": "b"}],
+        },
+        {"query_id": "q1", "actual": [{"id": "a", "grade": None}], "predicted": [{"id": "a"}]},
+        {"query_id": "q2", "actual": [], "predicted": [{"id": "a"}]},
+        {"query_id": "q3", "actual": [{"id": "a"}], "predicted": []},
+        {"query_id": "q4", "actual": [{"id": "a", "grade": 3.0}], "predicted": [{"id": "b"}, {"id": "a"}]},
+    ]
+    logs = [write_rows(tmp_path / f"{n}.parquet", [one]) for n, one in enumerate(rows)]
+    scorer = ColumnarScorer(**HOW | {"metrics": "ndcg"})
+    (unit,) = units_of(RowGroup(str(path), 0, 1, 100) for path in logs)
+    assert [len(group) for group in together(pieces_of(unit, scorer.fields, allow_repeated_ids=False))] == [5]
+    score_logs(logs, tmp_path / "out.parquet", **HOW | {"metrics": "ndcg"})
+    expected = scorer.score_batch(pa.RecordBatch.from_pylist(rows, SCHEMA)).to_pylist()
+    assert pq.read_table(tmp_path / "out.parquet").to_pylist() == expected
 
 
 def test_a_query_that_cannot_be_scored_is_named_with_its_own_file(tmp_path: Path) -> None:

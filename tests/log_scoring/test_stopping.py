@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -101,3 +103,24 @@ def test_a_script_without_a_guard_is_told_what_it_lacks(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, script.name], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "The processes of `workers=2` ended at once. A script that uses them must keep its own" in done.stderr
+
+
+@contextmanager
+def full_disk(n_bytes: int) -> Iterator[None]:
+    """No file gets larger than that, whoever asks."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_is_full_while_parts_are_written_is_told_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    logs, out = write_logs(tmp_path / "logs"), tmp_path / "out.parquet"
+    with full_disk(10_000), pytest.raises(InvalidInputError) as caught:
+        score_logs(logs, out, k=3, match_method="id")
+    assert str(caught.value).startswith(f"{out}.parts/000000.parquet: cannot be written (")
+    assert "make room, or see who may write there, and run again to go on" in str(caught.value)
+    assert [path.name for path in (tmp_path / "out.parquet.parts").iterdir()] == ["journal.jsonl"]
+    assert score_logs(logs, out, k=3, match_method="id").n_queries == 1200
