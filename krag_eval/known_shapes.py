@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from krag_eval.errors import InvalidInputError
-from krag_eval.shapes import Shape, describe_type, read_score, shape_of
+from krag_eval.shapes import LANGCHAIN, Shape, describe_type, read_score, shape_of
 
 _DECLARED = ("__pydantic_fields__", "__dataclass_fields__")
 
@@ -16,10 +16,12 @@ class Reading(NamedTuple):
     Attributes:
         shape: Where it keeps id, text and metadata.
         has_score: Whether it has an attribute `score`.
+        is_flat: Whether its text, its id and its metadata are plain fields, and there is no score.
     """
 
     shape: Shape
     has_score: bool
+    is_flat: bool
 
     def score(self, document: Any, paired: object) -> float | None:
         """The score that a retriever gave: of the pair, else the document's own."""
@@ -36,6 +38,11 @@ class KnownShapes:
     def __init__(self) -> None:
         self._known: dict[type, Reading] = {}
 
+    def are_flat(self, document: object) -> bool:
+        """Whether documents of this type keep all in the fields of LangChain's, and were seen before."""
+        known = self._known.get(type(document))
+        return known is not None and known.is_flat
+
     def reading_of(self, document: object) -> Reading:
         """How this document is read.
 
@@ -48,7 +55,8 @@ class KnownShapes:
         shape = shape_of(document)
         if shape is None:
             raise InvalidInputError(f"{describe_type(document)} is not a document: it has neither an id nor a text.")
-        reading = Reading(shape, hasattr(document, "score"))
+        has_score = hasattr(document, "score")
+        reading = Reading(shape, has_score, shape is LANGCHAIN and not has_score and hasattr(document, "metadata"))
         if any(hasattr(type(document), name) for name in _DECLARED):
             self._known[type(document)] = reading
         return reading

@@ -34,14 +34,14 @@ def test_a_type_that_declares_its_fields_is_looked_through_once() -> None:
     shapes = KnownShapes()
     first = shapes.reading_of(Declared("a"))
     looked = Declared.looked
-    assert shapes.reading_of(Declared("b")) == first == (PLAIN_OBJECT, False)
+    assert shapes.reading_of(Declared("b")) == first == (PLAIN_OBJECT, False, False)
     assert Declared.looked == looked > 0
 
 
 def test_objects_of_a_type_that_declares_nothing_may_differ() -> None:
     shapes = KnownShapes()
-    assert shapes.reading_of(Undeclared(id="a")) == (PLAIN_OBJECT, False)
-    assert shapes.reading_of(Undeclared(id="a", content="text", meta={}, score=2)) == (HAYSTACK, True)
+    assert shapes.reading_of(Undeclared(id="a")) == (PLAIN_OBJECT, False, False)
+    assert shapes.reading_of(Undeclared(id="a", content="text", meta={}, score=2)) == (HAYSTACK, True, False)
 
 
 def test_the_score_of_a_pair_counts_before_the_score_of_the_document() -> None:

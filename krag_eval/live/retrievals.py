@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from krag_eval.documents import Document
+from krag_eval.live.reading import TakenDocument
 
 
 @dataclass(slots=True)
@@ -43,6 +44,7 @@ class Retrieval:
     name: str | None
     targets: list[object | None]
     started: float
+    taken: list[TakenDocument | Document] | None = None
     documents: list[Document] | None = None
     error: BaseException | None = None
     seconds: float = 0.0

@@ -126,12 +126,12 @@ class LiveScorer:
             self._open[started.run_id] = started
 
     def end(self, run_id: object, documents: object) -> None:
-        """A retrieval ended with these documents, best first; they are read at once, for they may change later."""
+        """A retrieval ended with these documents, best first; they are copied at once, for they may change."""
         retrieval = self._close(run_id)
         if retrieval is None:
             return
         try:
-            retrieval.documents = self._reader.read(documents)
+            retrieval.taken = self._reader.take(documents)
         except Exception as error:  # noqa: BLE001 - the application goes on, and the error is counted
             self.report("documents cannot be read", error)
         self._put(retrieval)
@@ -207,7 +207,7 @@ class LiveScorer:
 
     def _work(self, batch: list[Retrieval]) -> None:
         """On the scorer's thread: score these, count them, and pass them on."""
-        readable = [retrieval for retrieval in batch if retrieval.documents is not None or retrieval.error is not None]
+        readable = [retrieval for retrieval in batch if self._is_readable(retrieval)]
         with self._scoring:
             outcomes = self._judge.score(readable)
         let_others_go_on()
@@ -225,6 +225,14 @@ class LiveScorer:
                 self._judge.check_supply(ENOUGH_TO_JUDGE)
             except UserWarning as warning:  # where the application makes warnings errors
                 self.report("documents that never match", str(warning))
+
+    def _is_readable(self, retrieval: Retrieval) -> bool:
+        try:
+            if retrieval.taken is not None:
+                retrieval.documents, retrieval.taken = self._reader.read(retrieval.taken), None
+        except Exception as error:  # noqa: BLE001 - as in `end`
+            self.report("documents cannot be read", error)
+        return retrieval.documents is not None or retrieval.error is not None
 
     def _pass_on(self, retrieval: Retrieval, scored: ScoredRetrieval) -> None:
         with self._lock:

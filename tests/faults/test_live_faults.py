@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from langchain_core.documents import Document as LangChainDocument
 
 from krag_eval import KragEvalWarning, LiveScorer
 from krag_eval.documents import Document
@@ -74,6 +77,56 @@ def test_other_threads_run_between_the_steps_of_the_scorer() -> None:
     finally:
         sys.setswitchinterval(interval)
     assert turns >= 3
+
+
+class Endless:
+    """Can be looked through again and again, and never to the end."""
+
+    def __iter__(self) -> Iterator[object]:
+        return itertools.repeat({"id": "b"}, 10**12)
+
+
+def failing() -> Iterator[object]:
+    yield {"id": "b"}
+    raise ConnectionError("cut off")
+
+
+class Failing:
+    def __iter__(self) -> Iterator[object]:
+        return failing()
+
+
+@pytest.mark.parametrize("answer", [Endless(), failing(), Failing(), itertools.count()], ids=lambda a: type(a).__name__)
+def test_an_answer_without_an_end_or_that_fails_half_way_is_unreadable_and_the_next_is_scored(answer: object) -> None:
+    scorer = LiveScorer(GOLD, match_method="id", k=1, metrics="recall")
+    retrieve(scorer, "q1", answer)
+    retrieve(scorer, "q2", [{"id": "c"}])
+    assert scorer.flush(30)
+    assert (scorer.counters.seen, scorer.counters.unreadable, scorer.counters.scored) == (2, 1, 1)
+    assert scorer.result()["recall@1"] == 1.0
+
+
+@pytest.mark.parametrize("kind", ["langchain", "mapping", "record"])
+def test_an_answer_that_is_changed_after_it_was_given_counts_as_it_was(kind: str) -> None:
+    """The same list again and again, as retrievers return that reuse it, and documents that a later step edits."""
+    makes: dict[str, Callable[[str], Any]] = {
+        "langchain": lambda name: LangChainDocument(page_content=name, metadata={"id": name}),
+        "mapping": lambda name: {"text": name, "metadata": {"id": name}},
+        "record": lambda name: Document(text=name, id=name, metadata={"id": name}),
+    }
+    reused: list[Any] = []
+    scorer = LiveScorer(GOLD, match_method="id", k=1, metrics="recall", keep_documents=True)
+    for name in ("other", "c"):  # the first of a type is read in another way than those after it
+        reused[:] = [makes[kind](name)]
+        retrieve(scorer, "q2", reused)
+        document = reused[0]
+        metadata = document["metadata"] if kind == "mapping" else document.metadata
+        metadata["id"] = "changed"
+        if kind == "langchain":
+            document.page_content = "changed"
+        reused.clear()
+    assert scorer.flush(30)
+    assert [row.values["recall@1"] for row in scorer.result().per_query] == [0.0, 1.0]
 
 
 def test_under_load_the_counters_add_up_and_memory_stays_flat() -> None:

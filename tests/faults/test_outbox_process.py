@@ -6,6 +6,7 @@ import errno
 import gc
 import os
 import signal
+import tempfile
 import threading
 import time
 import traceback
@@ -18,7 +19,6 @@ import pytest
 
 from krag_eval import InvalidInputError, Outbox
 from krag_eval.journal import outbox as outbox_module
-from krag_eval.journal import replacing
 from tests.outbox_cases import filled, set_aside, texts, waiting
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
@@ -106,7 +106,12 @@ def test_a_copy_is_told_whose_outbox_it_is(path: Path) -> None:
     (entry,) = outbox.peek(1)
 
     def copy() -> None:
-        for use in (lambda: outbox.put("b", {}), lambda: outbox.settle([entry]), lambda: outbox.refuse(entry, "no")):
+        uses: list[Callable[[], object]] = [
+            lambda: outbox.put("b", {}),
+            lambda: outbox.settle([entry]),
+            lambda: outbox.refuse(entry, "no"),
+        ]
+        for use in uses:
             with pytest.raises(InvalidInputError, match="was opened by another process, of which this one is a copy"):
                 use()
         with pytest.raises(InvalidInputError, match="another delivery is writing to it"):
@@ -208,7 +213,7 @@ def test_killed_while_the_file_is_made_small_nothing_is_lost(
         batch = outbox.peek(19)
         outbox.refuse(batch[0], "no stamp")
         kill: dict[str, tuple[Any, str, Callable[..., Any]]] = {
-            "before the new file is there": (replacing.tempfile, "mkstemp", die),
+            "before the new file is there": (tempfile, "mkstemp", die),
             "before it takes the place": (Path, "replace", die),
             "right after it": (Path, "replace", replace_and_die),
         }
@@ -230,7 +235,7 @@ def test_in_a_folder_that_takes_no_new_file_the_outbox_grows_and_delivers(
         raise PermissionError(errno.EACCES, "Permission denied")
 
     with monkeypatch.context() as patched:
-        patched.setattr(replacing.tempfile, "mkstemp", denied)
+        patched.setattr(tempfile, "mkstemp", denied)
         settle(outbox, 19)
         outbox.put("late", {"text": "1"})
     assert texts(outbox) == ["k19=text", "late=1"]

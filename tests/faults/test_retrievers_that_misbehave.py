@@ -91,6 +91,37 @@ def test_a_generator_that_hangs_runs_into_the_time_limit() -> None:
     assert set(run.errors.values()) == {"TimeoutError: no answer within 0.1 s"}
 
 
+def test_a_list_that_the_retriever_uses_again_counts_as_it_was(tmp_path: Path) -> None:
+    reused: list[dict[str, Any]] = []
+    document: dict[str, Any] = {"metadata": {"tags": []}}
+
+    def search(question: str) -> list[dict[str, Any]]:
+        reused.clear()
+        document["id"] = question
+        document["metadata"]["tags"] += [question]
+        reused.append(document)
+        return reused
+
+    run = run_retriever(search, EVALSET, k=1, concurrency=1, journal=tmp_path / "run.jsonl")
+    reused.clear()
+    document["metadata"]["tags"].clear()
+    assert ids(run) == [[text] for text in EVALSET.texts]
+    tags = [row.retrieved[0].metadata["tags"] for row in run.rows.values()]
+    assert tags == [EVALSET.texts[: n + 1] for n in range(40)]
+
+
+def test_an_async_retriever_that_hangs_or_fails_half_way_is_an_error() -> None:
+    async def failing(question: str) -> AsyncIterator[dict[str, str]]:
+        yield {"id": "c1"}
+        if question.endswith("1"):
+            await asyncio.sleep(60)
+        raise ConnectionError("cut off")
+
+    run = run_retriever(failing, EVALSET[:2], k=3, timeout=0.1, retries=0)
+    assert list(run.errors.values()) == ["ConnectionError: cut off", "TimeoutError: no answer within 0.1 s"]
+    assert ids(run) == [[], []]
+
+
 class Heavy(dict[str, Any]):
     """A document that can be watched."""
 

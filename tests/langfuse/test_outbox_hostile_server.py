@@ -117,7 +117,7 @@ def test_wire_requests_that_are_too_large_are_divided(
         take(method, where, query, json.dumps(given[:20]).encode())
         return 207, {"accepted": 20, "rejected": len(given) - 20, "errors": [{"message": "quota"}]}
 
-    server.respond = respond  # type: ignore[method-assign]
+    server.respond = respond  # type: ignore[method-assign, assignment]
     handler = handler_of(client, path)
     assert_complete(run(handler))
     assert handler.flush(60)

@@ -80,7 +80,7 @@ def run(handler: LangfuseScoreHandler) -> None:
 
 
 def handler_of(client: Langfuse, **settings: Any) -> LangfuseScoreHandler:
-    given = {"run_id": SAID, "include_text": True, "trace_ids": dict(zip("abc", "xyz", strict=True))}
+    given: dict[str, Any] = {"run_id": SAID, "include_text": True, "trace_ids": dict(zip("abc", "xyz", strict=True))}
     return LangfuseScoreHandler(client, **given, **settings)
 
 
@@ -120,7 +120,8 @@ def test_wire_no_delivery_tells_one_of_what_the_client_raises(
         raise httpx.ProxyError(SAID) from ConnectionError(SAID)
 
     monkeypatch.setattr(client, "create_score", fail)
-    monkeypatch.setattr(client.api.scores if hasattr(client.api, "scores") else client.api.ingestion, "create", fail)
+    api: Any = client.api
+    monkeypatch.setattr(*((api.ingestion, "batch") if hasattr(api, "ingestion") else (api.scores, "create")), fail)
     settings = {"outbox": tmp_path / "outbox"} if delivery == "outbox" else {}
     with caplog.at_level(logging.DEBUG, logger="krag_eval"):
         handler = handler_of(client, delivery=delivery, **settings)
@@ -179,4 +180,4 @@ def test_wire_langfuse_resend_prints_none(
             assert leaks(repr(score) + reason) == []
 
 
-REST = {"timestamp": "2026-05-04T00:00:00+00:00", "metadata": {}, "environment": None}
+REST: dict[str, Any] = {"timestamp": "2026-05-04T00:00:00+00:00", "metadata": {}, "environment": None}
