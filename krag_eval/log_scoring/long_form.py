@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from krag_eval.columnar.types import Fields
-from krag_eval.errors import InvalidInputError, needing
+from krag_eval.errors import InvalidInputError, needing, warn
 from krag_eval.log_scoring.grouping import group_by_query
 from krag_eval.log_scoring.joining import write_whole
 from krag_eval.log_scoring.long_columns import GOLD, LOGS, LongColumns, read_columns, read_rows
@@ -100,6 +100,16 @@ class LongForm:
                 f"The logs cannot be joined to their gold ({said}). Look at {self.logs[0]} and {self.gold[0]}, and at "
                 f"the room on the disk of {target.parent}."
             ) from error
+
+    def warn_of_nothing_found(self) -> None:
+        """Warn that the logs have not one document of any query of the gold, with an id of each to compare."""
+        columns = self.columns()
+        first = [next(read_rows(what, files, columns), None) for what, files in ((GOLD, self.gold), (LOGS, self.logs))]
+        ids = [repr(rows.column("query_id")[0].as_py())[:60] if rows else "none" for rows in first]
+        warn(
+            "The logs have no document for any query of the gold: all of them count as nothing retrieved. Compare the "
+            f"query ids: {ids[0]} in {self.gold[0]}, {ids[1]} in {self.logs[0]}."
+        )
 
     def _rows(self, columns: LongColumns) -> Iterator[Any]:
         yield from read_rows(GOLD, self.gold, columns)

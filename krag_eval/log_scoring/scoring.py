@@ -21,7 +21,7 @@ from krag_eval.log_scoring.joining import JoinedParts
 from krag_eval.log_scoring.long_form import LongForm
 from krag_eval.log_scoring.pool import work_off
 from krag_eval.log_scoring.repeats import find_repeated
-from krag_eval.log_scoring.survey import Survey, survey
+from krag_eval.log_scoring.survey import Survey, survey, survey_long
 from krag_eval.log_scoring.units import Unit, limits, units_of
 from krag_eval.log_scoring.work import place_of, read_state, score_unit
 from krag_eval.measurement import MetricFunction
@@ -91,7 +91,7 @@ def score_logs(
     parts = Path(f"{target}.parts")
     files = find_files(logs, may_be_remote=gold is None, besides=parts)
     long_form = _long_form(files, gold, kmax, k, scorer)
-    found = survey([*files, *long_form.gold], target) if long_form else survey(files, target, scorer)
+    found = survey_long(files, long_form.gold, target) if long_form else survey(files, target, scorer)
     with _journal(target, parts, scorer, found, long_form) as journal:
         if long_form is not None:
             found = survey([str(_joined(long_form, parts, journal))], target, scorer)
@@ -110,7 +110,10 @@ def score_logs(
                 joined.add(unit.number)
             if not allow_repeated_ids:
                 _check_repeats(paths)
-            result = scorer.finalize(scorer.merge(map(read_state, paths)), intervals=intervals)
+            state = scorer.merge(map(read_state, paths))
+            if long_form is not None and not state.supply.sides["predicted"].documents:
+                long_form.warn_of_nothing_found()
+            result = scorer.finalize(state, intervals=intervals)
             joined.finish()
         watch.end()
     shutil.rmtree(parts)

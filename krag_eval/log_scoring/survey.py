@@ -20,26 +20,45 @@ class Survey:
     """Files that were looked through.
 
     Attributes:
-        groups: Their row groups that have rows; none where nobody asked whether they can be scored.
+        groups: Their row groups that have rows; none of files that cannot be scored as they are.
+        n_rows: How many rows they have.
         what: What tells these files from others, in some words.
     """
 
     groups: list[RowGroup]
+    n_rows: int
     what: str
 
 
-def survey(files: Sequence[str], target: Path, scorer: ColumnarScorer | None = None) -> Survey:
-    """Look through files, each opened once.
+def survey(files: Sequence[str], target: Path, scorer: ColumnarScorer) -> Survey:
+    """Look through files with one row a query, each opened once.
 
     Args:
         files: Their paths or addresses.
         target: The file that will be written, which none of them may be.
-        scorer: What will score them, where they can be scored as they are.
+        scorer: What will score them.
 
     Raises:
-        InvalidInputError: A file cannot be read, is the target, or has columns that cannot be scored; or with a scorer
-            there is not one row.
+        InvalidInputError: A file cannot be read, is the target, or has columns that cannot be scored; or there is not
+            one row.
     """
+    found = _look_through(files, target, scorer)
+    _check_rows(files, found)
+    return found
+
+
+def survey_long(logs: Sequence[str], gold: Sequence[str], target: Path) -> Survey:
+    """Look through logs in long form and their gold, which are still to be joined.
+
+    Raises:
+        InvalidInputError: A file cannot be read, or is the target; or the gold has not one row.
+    """
+    of_logs, of_gold = _look_through(logs, target), _look_through(gold, target)
+    _check_rows(gold, of_gold)
+    return Survey([], of_logs.n_rows + of_gold.n_rows, f"{of_logs.what}; {of_gold.what}")
+
+
+def _look_through(files: Sequence[str], target: Path, scorer: ColumnarScorer | None = None) -> Survey:
     groups: list[RowGroup] = []
     n_rows, seen = 0, hashlib.sha256()
     for path in files:
@@ -51,10 +70,13 @@ def survey(files: Sequence[str], target: Path, scorer: ColumnarScorer | None = N
             if scorer is not None:
                 _check_schema(path, file, scorer)
                 groups += row_groups(path, file)
-    if scorer is not None and not groups:
+    return Survey(groups, n_rows, f"{len(files)} of {n_rows} rows, {seen.hexdigest()[:16]}")
+
+
+def _check_rows(files: Sequence[str], found: Survey) -> None:
+    if not found.n_rows:
         others = f", nor has any other of {len(files)} files" if len(files) > 1 else ""
         raise InvalidInputError(f"{files[0]}: has no rows{others}. Give at least one query.")
-    return Survey(groups, f"{len(files)} of {n_rows} rows, {seen.hexdigest()[:16]}")
 
 
 def _check_schema(path: str, file: Any, scorer: ColumnarScorer) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from krag_eval import MissingDependencyError, score_logs
+from krag_eval import KragEvalWarning, MissingDependencyError, score_logs
 from tests.log_scoring.cases import damage, write_rows
 from tests.log_scoring.test_long_form import HOW, refusal
 
@@ -83,3 +83,27 @@ def test_logs_with_one_row_a_query_are_told_to_go_without_gold(tmp_path: Path) -
     logs = write_rows(tmp_path / "logs.parquet", [{"query_id": "q", "actual": documents, "predicted": documents}])
     told = refusal(logs, logs, tmp_path / "out.parquet")
     assert told.endswith(" These have one row a query, with its gold: leave `gold` (--gold) out.")
+
+
+def test_gold_without_rows_is_named_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    logs = write_rows(tmp_path / "logs.parquet", [{"query_id": "q", "id": "a", "rank": 1}])
+    gold = tmp_path / "gold.parquet"
+    pq.write_table(pa.table({"query_id": ["q"], "id": ["a"]}).slice(0, 0), gold)
+    assert refusal(logs, gold, tmp_path / "out.parquet") == f"{gold}: has no rows. Give at least one query."
+    assert not (tmp_path / "out.parquet.parts").exists()
+
+
+@pytest.mark.parametrize(
+    ("query_ids", "shown"), [(["query-1"], "'query-1' in {logs}"), ([], "none in {logs}")], ids=["other ids", "no rows"]
+)
+def test_logs_in_which_no_query_of_the_gold_comes_are_warned_about(
+    tmp_path: Path, query_ids: list[str], shown: str
+) -> None:
+    gold = write_rows(tmp_path / "gold.parquet", [{"query_id": 1, "id": "a"}])
+    logs = tmp_path / "logs.parquet"
+    ids, ranks = pa.array(["a" for _ in query_ids], pa.string()), pa.array([1 for _ in query_ids], pa.int64())
+    pq.write_table(pa.table({"query_id": pa.array(query_ids, pa.string()), "id": ids, "rank": ranks}), logs)
+    with pytest.warns(KragEvalWarning, match="The logs have no document for any query of the gold") as caught:
+        result = score_logs(logs, tmp_path / "out.parquet", gold=gold, **HOW)
+    assert str(caught[0].message).endswith(f"query ids: '1' in {gold}, {shown.format(logs=logs)}.")
+    assert (result["recall@3"], caught[0].filename) == (0, __file__)
