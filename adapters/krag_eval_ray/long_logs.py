@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from krag_eval import InvalidInputError
-from krag_eval_ray.gathering import first_rows, gathered, gold_rows
+from krag_eval_ray.gathering import ROWS, first_rows, gathered, gold_rows
 from krag_eval_ray.long_columns import TYPES, LongColumns
 
 if TYPE_CHECKING:
-    from ray.data import Dataset
+    from ray.data import DataContext, Dataset
 
 # Ray shares the parts among its partitions by a hash of its own: few for each would share out unevenly.
 _PARTS_OF_A_PARTITION = 8
@@ -83,7 +83,7 @@ def rows_to_gather(
     logs: Dataset, logs_columns: LongColumns, gold: Dataset, gold_columns: LongColumns, kmax: int
 ) -> Dataset:
     """The rows that Ray sends around: of the logs, the first `kmax` documents of each query in each block."""
-    from ray.data import DataContext
+    from ray.data import DataContext, from_arrow
 
     partitions = getattr(DataContext.get_current(), "default_hash_shuffle_parallelism", _PARTITIONS)
     n_parts = _PARTS_OF_A_PARTITION * partitions
@@ -94,4 +94,16 @@ def rows_to_gather(
         options = {"batch_format": "pyarrow", "zero_copy_batch": True, "batch_size": None}
         return read.map_batches(function, fn_kwargs=given, **options)
 
-    return made(logs, logs_columns, first_rows, kmax=kmax).union(made(gold, gold_columns, gold_rows))
+    none = from_arrow(ROWS.empty_table())  # what follows has its context, which is not that of the user's
+    _avoid_shuffle_v2(none.context)
+    return none.union(made(logs, logs_columns, first_rows, kmax=kmax), made(gold, gold_columns, gold_rows))
+
+
+def _avoid_shuffle_v2(context: DataContext) -> None:
+    """Have rows shuffled in Ray's older way by hash: the newer one, the default of 2.60, fails on files without a row.
+
+    Of a block without rows Ray makes one without columns, and its shards cannot be joined to those of others there.
+    """
+    strategy = getattr(context, "shuffle_strategy", None)
+    if strategy == "shuffle_v2":
+        context.shuffle_strategy = type(strategy)("hash_shuffle")

@@ -25,6 +25,12 @@ N_QUERIES, N_ROWS, KMAX = 20_000, 1_000_000, 10
 RANKED = {name: name for name in ("query_id", "id", "rank")}
 
 
+@pytest.fixture(autouse=True)
+def by_sorting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default Ray starts processes for every shuffle, which takes seconds."""
+    monkeypatch.setattr(DataContext.get_current(), "shuffle_strategy", ShuffleStrategy.SORT_SHUFFLE_PULL_BASED)
+
+
 def dataset(rows: pa.Table | Sequence[Row], n_blocks: int = 1) -> Any:
     """Rows in so many blocks, of which each has rows of all queries."""
     table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows))
@@ -145,12 +151,22 @@ def test_blocks_of_pandas_and_columns_that_ray_has_to_look_for_are_read() -> Non
         assert by_id(from_long(logs_given, gold_given, 2).take_all()) == by_id(queries)
 
 
-def test_logs_without_a_row_have_retrieved_nothing_and_gold_without_a_row_asks_nothing() -> None:
+@pytest.mark.parametrize("strategy", [ShuffleStrategy.SHUFFLE_V2, ShuffleStrategy.SORT_SHUFFLE_PULL_BASED])
+def test_logs_without_a_row_have_retrieved_nothing(strategy: ShuffleStrategy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DataContext.get_current(), "shuffle_strategy", strategy)
     logs, gold = (pa.Table.from_pylist(rows) for rows in random_logs(seed=5))
-    rows = from_long(dataset(logs).map_batches(emptied, batch_format="pyarrow"), dataset(gold), 3).take_all()
+    queries = from_long(dataset(logs.slice(0, 0)), dataset(gold), 3)
+    rows = queries.take_all()
     assert len(rows) == 310
     assert all(row["predicted"] == [] for row in rows)
+    assert DataContext.get_current().shuffle_strategy == strategy
+
+
+def test_gold_without_a_row_asks_nothing() -> None:
+    logs, gold = (pa.Table.from_pylist(rows) for rows in random_logs(seed=5))
     assert from_long(dataset(logs), dataset(gold.slice(0, 0)), 3).take_all() == []
+    emptied_later = dataset(logs).map_batches(emptied, batch_format="pyarrow")
+    assert len(from_long(emptied_later, dataset(gold), 3).take_all()) == 310
     # Where a block is empty Ray may leave its columns out as well.
     assert first_rows(pa.table({}), LongColumns("logs", RANKED), n_parts=1, kmax=3).equals(ROWS.empty_table())
 

@@ -7,12 +7,20 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ray
+from ray.data import DataContext
+from ray.data.context import ShuffleStrategy
 
 from krag_eval import InvalidInputError
 from krag_eval_ray import aggregate, from_long, plain_errors, score
 
 ROWS = pa.table({"query_id": ["q", "r", "s"], "id": ["a", "b", "c"], "rank": [1, 1, 1]})
 GOLD = ROWS.drop_columns("rank")
+
+
+@pytest.fixture(autouse=True)
+def by_sorting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default Ray starts processes for every shuffle, which takes seconds."""
+    monkeypatch.setattr(DataContext.get_current(), "shuffle_strategy", ShuffleStrategy.SORT_SHUFFLE_PULL_BASED)
 
 
 def never_run(table: pa.Table) -> Any:
