@@ -18,7 +18,10 @@ def describe(result: EvaluationResult) -> str:
     if result.no_answer.n_queries:
         lines.append(f"  {result.no_answer.n_queries} queries have no gold document: left out of every value above")
     if result.n_unjudged:
-        lines.append(f"  {result.n_unjudged} queries have gold at the other level only: undefined, but for doc_hit")
+        lines.append(
+            f"  {result.n_unjudged} queries have gold at the other level only (chunk or document): "
+            "undefined, but for doc_hit"
+        )
     if result.errors:
         lines.append(f"  {len(result.errors)} retrievals raised: counted as nothing retrieved")
     for side, count in result.unmatchable.items():

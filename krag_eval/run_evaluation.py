@@ -10,7 +10,8 @@ import numpy as np
 from krag_eval.callbacks import EvaluationCallback, check_callbacks
 from krag_eval.checks import check_cut_offs
 from krag_eval.columns import BoolArray, FloatArray
-from krag_eval.errors import InvalidInputError
+from krag_eval.documents import Document
+from krag_eval.errors import InvalidInputError, warn
 from krag_eval.evalset import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.evalset.levels import settings_at
 from krag_eval.evalset.run import check_run
@@ -102,6 +103,15 @@ def evaluate_run(
         raise InvalidInputError(
             "`proxy` and `doc_hit` are for level='chunk'; at level='document' the hit rate is what `doc_hit` is there."
         )
+    else:
+        if checked.id_key != doc_key:
+            raise InvalidInputError(
+                f"At level='document' ids are read under the metadata key of `doc_key`, here {doc_key!r:.60}, got "
+                f"id_key={checked.id_key!r:.60}. If that is the key of document ids, give it as `doc_key`."
+            )
+        _check_document_ids(rankings, doc_key)
+    if DOC_HIT not in table:
+        _check_level(questions, gold, level)
     return measure(
         match_and_judge(gold, rankings, checked, n_jobs=n_jobs),
         cut_offs,
@@ -114,6 +124,34 @@ def evaluate_run(
         signature_parts=parts,
         intervals=intervals,
     )
+
+
+def _check_level(questions: EvalSet, gold: Sequence[Sequence[Document]], level: str) -> None:
+    """Warn where all gold is known at the other level, so that nothing can be scored at this one."""
+    n_other = 0 if any(gold) else sum(not question.is_negative for question in questions)
+    if n_other:
+        other = "document" if level == "chunk" else "chunk"
+        known, unknown = ("documents", "chunks") if level == "chunk" else ("chunks", "documents")
+        warn(
+            f"Gold {known} are known, and no gold {unknown}: all {n_other} questions with gold are undefined at the "
+            f"level of {unknown}. Score at the other one, with level={other!r}."
+        )
+
+
+def _check_document_ids(rankings: Sequence[Any], doc_key: str) -> None:
+    """Refuse rankings of which not one document carries the id of its source document, and say what they carry."""
+    keys: dict[str, None] = {}
+    for ranking in rankings:
+        for document in () if isinstance(ranking, Exception) else ranking:
+            if as_id(document.metadata.get(doc_key)) is not None:
+                return
+            keys |= dict.fromkeys(map(str, document.metadata))
+    if keys:
+        raise InvalidInputError(
+            f"Not one document of `predicted` has an id under the metadata key {doc_key!r}, by which level='document' "
+            f"compares. Their metadata has: {', '.join(keys)!s:.300}. If one of these holds the ids of the documents, "
+            "name it as `doc_key`."
+        )
 
 
 def _split_off_doc_hit(metrics: object) -> tuple[Any, bool | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -40,6 +41,11 @@ class EvalSet(Sequence[Question]):
         self.name = name
         self.n_rejected = 0
         self._by_id: dict[str, Question] = {}
+        if isinstance(questions, (str, os.PathLike)):
+            raise InvalidInputError(
+                f"An EvalSet is made of questions, got {describe_type(questions)}. "
+                "Read a file with `read_evalset(path)`."
+            )
         for number, given in enumerate(questions):
             question = _as_question(given, f"question {number}")
             if question.id in self._by_id:
@@ -147,8 +153,9 @@ def as_evalset(given: object) -> EvalSet:
         records: Any = given
         rows = records.to_dict("records")
         return EvalSet([{str(k): v for k, v in row.items() if not _is_missing(v)} for row in rows])
-    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        changed_places = "Have two arguments changed places? " if callable(given) or hasattr(given, "rows") else ""
+    is_retriever = any(callable(getattr(given, name, None)) for name in ("invoke", "retrieve", "__call__"))
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable) or is_retriever:
+        changed_places = "Have two arguments changed places? " if is_retriever or hasattr(given, "rows") else ""
         raise InvalidInputError(
             f"An evaluation set must be an EvalSet, a list of questions or a pandas frame, got {describe_type(given)}. "
             f"{changed_places}Read a file with `read_evalset(path)`."

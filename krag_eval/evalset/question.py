@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from krag_eval.checks import one_of
 from krag_eval.documents import Document, as_document, read_leniently, telling
 from krag_eval.errors import InvalidInputError, show
+from krag_eval.evalset.row_hints import without_gold
 from krag_eval.shapes import as_id, describe_type, read_grade, read_own_grade
 from krag_eval.wrong_names import tell_names
 
@@ -118,10 +119,13 @@ class Question:
         if all(row.get(name) is None for name in _GOLD):
             raise InvalidInputError(
                 "`gold` is missing, and so are `gold_chunk_ids` and `gold_doc_ids`. "
-                f"It must be a list of documents, [] for a question that has no answer.{_swapped(row)}"
+                f"It must be a list of documents, [] for a question that has no answer.{without_gold(row)}"
             )
         if "id" not in row:
-            raise InvalidInputError("`id` is missing. Each question needs a string or an integer there.")
+            raise InvalidInputError(
+                "`id` is missing. Each question needs a string or an integer there, by which runs name it; "
+                "`evalset_from_rows` numbers rows without one."
+            )
         known = {name: value for name, value in row.items() if name in _FIELDS and value is not None}
         known.setdefault("id", None)
         return cls(**known, further={name: value for name, value in row.items() if name not in _FIELDS})
@@ -187,8 +191,3 @@ def _gold_document(given: object) -> Document:
 def _document_row(document: Document) -> dict[str, Any]:
     row = {"id": document.id, "text": document.text, "grade": document.grade, "metadata": dict(document.metadata)}
     return {name: value for name, value in row.items() if value not in (None, {})}
-
-
-def _swapped(row: Mapping[str, Any]) -> str:
-    """A sentence for a row of a run, or nothing."""
-    return " This looks like a run: the evaluation set comes first, and runs after it." if "retrieved" in row else ""

@@ -12,6 +12,7 @@ from typing import Any
 
 from krag_eval.errors import InvalidInputError
 from krag_eval.evalset import EvalSet
+from krag_eval.evalset.row_hints import of_other_names
 from krag_eval.progress import ProgressHook
 from krag_eval.runner.asking import Manner, ask_all
 from krag_eval.runner.calling import Caller, caller_of
@@ -109,7 +110,10 @@ def make_plan(
         raise InvalidInputError(f"`journal` must be the path of a file, or None, got {journal!r:.60}.")
     for question in evalset:
         if not (question.question or "").strip():
-            raise InvalidInputError(f"The question {question.id!r} has no text. A retriever has to be asked something.")
+            raise InvalidInputError(
+                f"The question {question.id!r} has no text. A retriever has to be asked something."
+                f"{of_other_names('question', question.further)}"
+            )
     header = make_header(
         caller.name if name is None else _checked_name(name),
         as_json(parameters or {}),
