@@ -13,8 +13,8 @@ from krag_eval.bench import Bench, run_bench
 from krag_eval.bench.stages import EVALSET_FILE
 from krag_eval.cli.bars import Bars
 from krag_eval.cli.embedding_options import load_embeddings
-from krag_eval.cli.evaluate import parse_cut_offs, parse_names, parse_threshold
 from krag_eval.cli.loading import load_object, load_retriever
+from krag_eval.cli.parsing import parse_cut_offs, parse_names, parse_threshold
 from krag_eval.cli.report_tables import print_report
 from krag_eval.cli.run import parse_parameters
 from krag_eval.cli.scoring_options import Level, Match, Threshold, Tokenizer

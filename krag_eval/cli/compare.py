@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from krag_eval import InvalidInputError
-from krag_eval.cli.evaluate import parse_cut_offs, parse_names, run_name
+from krag_eval.cli.evaluate import run_name
 from krag_eval.cli.json_output import put_json
+from krag_eval.cli.parsing import parse_cut_offs, parse_names
 from krag_eval.cli.scoring_options import (
     Containment,
     DocKey,
@@ -32,6 +33,7 @@ from krag_eval.cli.scoring_options import (
     UseStemmer,
     scoring_settings,
 )
+from krag_eval.cli.shared_options import Baseline, CutOffs, EvalSetFile, MissingRows, SliceFields
 from krag_eval.cli.tables import console, notes
 from krag_eval.comparison import compare as compare_runs
 from krag_eval.errors import KragEvalWarning, did_you_mean
@@ -39,31 +41,22 @@ from krag_eval.evalset import EvalSet, Run, read_evalset, read_run
 
 
 def compare(
-    evalset: Annotated[
-        Path, typer.Argument(metavar="EVALSET", help="Questions with their gold documents, as for evaluate.")
-    ],
+    evalset: EvalSetFile,
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN RUN...", help="What retrievers returned, the baseline among them.")
     ],
-    baseline: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The run to compare with: its file, or that without the ending.")
-    ] = None,
-    k: Annotated[str, typer.Option("--k", "-k", help="Cut-offs, with commas; `all` for every rank.")] = "10",
+    baseline: Baseline = None,
+    k: CutOffs = "10",
     metrics: Annotated[
         str, typer.Option(help="Names with commas, or `all`. Each is one more test: name those that decide.")
     ] = "recall,mrr,ndcg",
-    by: Annotated[
-        str | None,
-        typer.Option(metavar="FIELD,...", help="Slice by these fields or metadata keys; type by default, if any."),
-    ] = None,
+    by: SliceFields = None,
     margin: Annotated[float, typer.Option(help="The smallest difference that matters.")] = 0.02,
     confidence: Annotated[float, typer.Option(help="Of the intervals; the tests' level is 1 minus it.")] = 0.95,
     n_bootstrap: Annotated[int, typer.Option(help="Resamples behind each interval.")] = 10_000,
     n_randomisation: Annotated[int, typer.Option(help="Rounds of each randomisation test.")] = 10_000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
-    missing: Annotated[
-        str, typer.Option(help="refuse runs that lack rows which others have, or take these as empty.")
-    ] = "refuse",
+    missing: MissingRows = "refuse",
     match: Match = "id",
     threshold: Threshold = None,
     rouge_measure: RougeMeasure = "fmeasure",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Sequence, Sized
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
+
+import typer
 
 from krag_eval import InvalidInputError
 from krag_eval.checks import one_of
+from krag_eval.cli.scoring_options import GradeKey, IdKey
+from krag_eval.cli.shared_options import MaxBadRows
 from krag_eval.cli.tables import notes
 from krag_eval.errors import KragEvalWarning
 from krag_eval.evalset import read_evalset, read_run, write_evalset, write_run
@@ -29,26 +33,38 @@ def parse_columns(text: str | None) -> dict[str, str]:
     return {field.strip(): column.strip() for field, _, column in pairs}
 
 
-def run_convert(
-    source: Path,
-    target: Path,
-    *,
-    from_format: str | None,
-    to_format: str | None,
-    kind: str | None,
-    force: bool,
-    evalset: Path | None,
-    queries: Path | None,
-    columns: Mapping[str, str],
-    id_key: str | None,
-    grade_key: str,
-    max_bad_rows: int = 0,
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="An evaluation set or a run; BEIR: the folder.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; BEIR: the folder.")],
+    from_format: Annotated[
+        str | None, typer.Option("--from", metavar="FORMAT", help="The format of IN, where it does not show.")
+    ] = None,
+    to_format: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="FORMAT",
+            help="jsonl, json, csv, tsv, parquet, trec, scores, beir, llama_index, ragas or squad; "
+            "the one of the ending by default.",
+        ),
+    ] = None,
+    kind: Annotated[str | None, typer.Option(help="evalset or run, where IN holds both.")] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="FIELD=COLUMN,...", help="Columns with other names: question=query,gold=pos.")
+    ] = None,
+    queries: Annotated[Path | None, typer.Option(help="The texts of the queries, for TREC qrels.")] = None,
+    evalset: Annotated[Path | None, typer.Option(help="The questions of a run, for rows of ragas.")] = None,
+    id_key: IdKey = None,
+    grade_key: GradeKey = "relevance",
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it is there.")] = False,
+    max_bad_rows: MaxBadRows = 0,
 ) -> None:
-    """Read, write, and say what was written and what could not be."""
+    """Convert an evaluation set or a run; what the new format cannot hold is named on stderr."""
+    named = parse_columns(columns)
     written = format_to_write(target, to_format)
     if target.exists() and not force:
         raise InvalidInputError(f"{target}: is there already. Choose another name, or replace it with --force.")
-    read, kinds = _look_at(source, from_format, has_columns=bool(columns), max_bad_rows=max_bad_rows)
+    read, kinds = _look_at(source, from_format, has_columns=bool(named), max_bad_rows=max_bad_rows)
     if (_only(kinds, source) if kind is None else one_of("--kind", kind, KINDS)) == "evalset":
         questions = noted(
             lambda: read_evalset(
@@ -56,7 +72,7 @@ def run_convert(
                 format=read,
                 id_key=id_key,
                 grade_key=grade_key,
-                columns=columns or None,
+                columns=named or None,
                 queries=queries,
                 max_bad_rows=max_bad_rows,
             )

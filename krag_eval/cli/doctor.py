@@ -9,8 +9,11 @@ import typer
 
 from krag_eval import InvalidInputError
 from krag_eval.cli.convert import noted
-from krag_eval.cli.evaluate import parse_names, parse_threshold, run_name
+from krag_eval.cli.evaluate import run_name
 from krag_eval.cli.json_output import put_json
+from krag_eval.cli.parsing import parse_names, parse_threshold
+from krag_eval.cli.scoring_options import DocKey, GradeKey, IdKey
+from krag_eval.cli.shared_options import EvalSetFile
 from krag_eval.cli.tables import console, notes
 from krag_eval.doctor import DoctorReport, apply_labels, examine, write_queue
 from krag_eval.evalset import EvalSet, Run, read_evalset, read_run, write_evalset
@@ -23,9 +26,7 @@ MOST_ROWS = 500
 
 
 def doctor(
-    evalset: Annotated[
-        Path, typer.Argument(metavar="EVALSET", help="Questions with their gold documents, as for evaluate.")
-    ],
+    evalset: EvalSetFile,
     runs: Annotated[
         list[Path] | None,
         typer.Argument(metavar="RUN...", help="What retrievers returned; several that differ tell the most."),
@@ -60,9 +61,9 @@ def doctor(
     level: Annotated[
         str, typer.Option(help="chunk, or document: look at the documents that chunks come from.")
     ] = "chunk",
-    doc_key: Annotated[str, typer.Option(help="The metadata key of document ids.")] = "doc_id",
-    id_key: Annotated[str | None, typer.Option(help="Read ids from the metadata under this key alone.")] = None,
-    grade_key: Annotated[str, typer.Option(help="Read grades from the metadata under this key.")] = "relevance",
+    doc_key: DocKey = "doc_id",
+    id_key: IdKey = None,
+    grade_key: GradeKey = "relevance",
     json_out: Annotated[
         Path | None, typer.Option("--json", help="Write the report as JSON; `-` prints it instead of the text.")
     ] = None,

@@ -4,72 +4,94 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import Annotated
+
+import typer
 
 from krag_eval import EvaluationResult, InvalidInputError, evaluate_run
 from krag_eval.cli.json_output import put_json
+from krag_eval.cli.parsing import parse_cut_offs, parse_names
+from krag_eval.cli.scoring_options import (
+    Containment,
+    DocKey,
+    EmbeddingPrefix,
+    Embeddings,
+    Gain,
+    GradeKey,
+    IdKey,
+    Level,
+    Match,
+    PrecisionDenominator,
+    Proxy,
+    RawText,
+    RougeMeasure,
+    SimilarityThreshold,
+    Threshold,
+    Tokenizer,
+    UseStemmer,
+    scoring_settings,
+)
+from krag_eval.cli.shared_options import CutOffs, MaxBadRows, MetricNames
 from krag_eval.cli.tables import console, notes, print_result
 from krag_eval.errors import KragEvalWarning
 from krag_eval.evalset import EvalSet, Run, read_evalset, read_run
 from krag_eval.files import write_atomically
-from krag_eval.settings import ScoringSettings
-from krag_eval.thresholds import USUAL_THRESHOLDS
-
-_NAMES = re.compile(r"(?:\([^()]*\)|[^,])+")  # a comma between parentheses, as in f(a=1,b=2), ends no name
 
 
-def parse_names(text: str | None) -> list[str] | None:
-    """`recall,ndcg` as a list; None stays None."""
-    return None if text is None else [name.strip() for name in _NAMES.findall(text) if name.strip()]
-
-
-def parse_cut_offs(text: str) -> list[int | str | None]:
-    """`1,5,10` as numbers; `all` is None, and a budget such as `2000tok` stays as it is."""
-    try:
-        parts = [part.strip() for part in text.split(",")]
-        return [None if part == "all" else part if part.endswith("tok") else int(part) for part in parts]
-    except ValueError:
-        raise InvalidInputError(f"`--k` must be integers with commas, such as 1,5,10, got {text!r}.") from None
-
-
-def parse_threshold(text: str | None) -> float | Mapping[str, float]:
-    """`0.5` as a number, `rouge1=0.6,rougeL=0.5` as one a method; None is the default of each."""
-    if text is None:
-        return USUAL_THRESHOLDS
-    try:
-        if "=" not in text:
-            return float(text)
-        return {name.strip(): float(value) for name, _, value in (part.partition("=") for part in text.split(","))}
-    except ValueError:
-        raise InvalidInputError(
-            f"`--threshold` must be a number from 0 to 1, or such as rouge1=0.6,rougeL=0.5, got {text!r}."
-        ) from None
-
-
-def run_evaluate(
-    evalset: Path,
-    runs: Sequence[Path],
-    *,
-    cut_offs: Sequence[int | str | None],
-    metrics: Sequence[str] | None,
-    json_out: Path | None,
-    per_query_out: Path | None,
-    level: str = "chunk",
-    doc_key: str = "doc_id",
-    proxy: bool = False,
-    intervals: bool = False,
-    max_bad_rows: int = 0,
-    **settings: Unpack[ScoringSettings],
+def evaluate(
+    evalset: Annotated[Path, typer.Argument(metavar="EVALSET", help="Questions with their gold documents, JSONL.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="What retrievers returned, JSONL.")],
+    match: Match = "id",
+    k: CutOffs = "1,3,5,10",
+    metrics: MetricNames = None,
+    threshold: Threshold = None,
+    rouge_measure: RougeMeasure = "fmeasure",
+    containment: Containment = "either",
+    tokenizer: Tokenizer = "words",
+    use_stemmer: UseStemmer = False,
+    raw_text: RawText = False,
+    embeddings: Embeddings = None,
+    embedding_prefix: EmbeddingPrefix = "",
+    similarity_threshold: SimilarityThreshold = None,
+    level: Level = "chunk",
+    doc_key: DocKey = "doc_id",
+    proxy: Proxy = False,
+    id_key: IdKey = None,
+    grade_key: GradeKey = "relevance",
+    precision_denominator: PrecisionDenominator = "retrieved",
+    gain: Gain = "exponential",
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="Show the 95 % interval of every value. Needs scipy (extra stats).")
+    ] = False,
+    json_out: Annotated[
+        Path | None, typer.Option("--json", help="Write the results as JSON; `-` prints them instead of the tables.")
+    ] = None,
+    per_query: Annotated[Path | None, typer.Option(help="Write one row a run and query as JSONL.")] = None,
+    max_bad_rows: MaxBadRows = 0,
 ) -> None:
-    """Score each run and print a table, or write what was asked for."""
-    if per_query_out is not None and str(per_query_out) == "-":
+    """Score one or several runs against an evaluation set."""
+    cut_offs, names = parse_cut_offs(k), parse_names(metrics)
+    settings = scoring_settings(
+        match=match,
+        threshold=threshold,
+        rouge_measure=rouge_measure,
+        containment=containment,
+        tokenizer=tokenizer,
+        use_stemmer=use_stemmer,
+        raw_text=raw_text,
+        embeddings=embeddings,
+        embedding_prefix=embedding_prefix,
+        similarity_threshold=similarity_threshold,
+        id_key=id_key,
+        grade_key=grade_key,
+        precision_denominator=precision_denominator,
+        gain=gain,
+    )
+    if per_query is not None and str(per_query) == "-":
         raise InvalidInputError("`--per-query` needs the name of a file, got '-'. To print rows, use /dev/stdout.")
-    id_key = settings.get("id_key")
-    grade_key = settings.get("grade_key", "relevance")
     questions = read_evalset(evalset, id_key=id_key, grade_key=grade_key, max_bad_rows=max_bad_rows)
     results: dict[str, EvaluationResult] = {}
     read: dict[str, Run] = {}
@@ -84,7 +106,7 @@ def run_evaluate(
                 questions,
                 read[name],
                 cut_offs,
-                metrics=metrics,
+                metrics=names,
                 level=level,
                 doc_key=doc_key,
                 proxy=proxy,
@@ -107,8 +129,8 @@ def run_evaluate(
             },
         },
     )
-    if per_query_out is not None:
-        write_atomically(per_query_out, _per_query_lines(results))
+    if per_query is not None:
+        write_atomically(per_query, _per_query_lines(results))
     for name, result in results.items():
         _report_run(read[name])
         _report_gaps(name, missing[name], result)

@@ -10,6 +10,7 @@ import typer
 from krag_eval import InvalidInputError, read_corpus, write_evalset
 from krag_eval.cli.json_output import put_json
 from krag_eval.cli.loading import load_object
+from krag_eval.cli.scoring_options import DocKey, IdKey
 from krag_eval.cli.tables import console, notes
 from krag_eval.generation import GeneratedEvalSet, generate_evalset
 from krag_eval.generation.generating import TYPES
@@ -50,8 +51,8 @@ def generate(
     retry_errors: Annotated[
         bool, typer.Option("--retry-errors", help="Ask prompts again that got no answer in an earlier session.")
     ] = False,
-    doc_key: Annotated[str, typer.Option(help="The metadata key of document ids.")] = "doc_id",
-    id_key: Annotated[str | None, typer.Option(help="Read ids from the metadata under this key alone.")] = None,
+    doc_key: DocKey = "doc_id",
+    id_key: IdKey = None,
     json_out: Annotated[
         Path | None, typer.Option("--json", help="Write the report as JSON; `-` prints it instead of the text.")
     ] = None,

@@ -11,6 +11,7 @@ import typer
 from krag_eval import InvalidInputError
 from krag_eval.cli.indented import print_indented
 from krag_eval.cli.json_output import put_json
+from krag_eval.cli.scoring_options import DocKey
 from krag_eval.cli.tables import console, notes, print_table
 from krag_eval.evalset import read_evalset, reanchoring, write_evalset
 from krag_eval.evalset.corpus import read_corpus
@@ -43,7 +44,7 @@ def reanchor(
         float, typer.Option(help="From which share of its words on a passage is found, 0 to 1 (recall of ROUGE-L).")
     ] = 0.8,
     tokenizer: Annotated[str, typer.Option(help="words, rouge_score, characters, whitespace or kiwi.")] = "words",
-    doc_key: Annotated[str, typer.Option(help="The metadata key of document ids.")] = "doc_id",
+    doc_key: DocKey = "doc_id",
     with_texts: Annotated[
         bool, typer.Option("--with-texts", help="Write texts from the old corpus too: the next time none is needed.")
     ] = False,

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from krag_eval.cli.compare import named_run, read_runs
-from krag_eval.cli.evaluate import parse_cut_offs, parse_names
+from krag_eval.cli.parsing import parse_cut_offs, parse_names
 from krag_eval.cli.report_tables import print_report
 from krag_eval.cli.scoring_options import (
     Containment,
@@ -31,6 +31,7 @@ from krag_eval.cli.scoring_options import (
     UseStemmer,
     scoring_settings,
 )
+from krag_eval.cli.shared_options import Baseline, CutOffs, EvalSetFile, MetricNames, MissingRows, SliceFields
 from krag_eval.cli.tables import console, notes
 from krag_eval.errors import InvalidInputError, KragEvalWarning
 from krag_eval.evalset import read_evalset
@@ -38,9 +39,7 @@ from krag_eval.report import Report, build_report, check_target, write_report
 
 
 def report(
-    evalset: Annotated[
-        Path, typer.Argument(metavar="EVALSET", help="Questions with their gold documents, as for evaluate.")
-    ],
+    evalset: EvalSetFile,
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="What retrievers returned.")],
     out: Annotated[
         Path | None, typer.Option(help="The file to write: .html, .md, .json or .csv; without it tables are printed.")
@@ -53,18 +52,11 @@ def report(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
     title: Annotated[str | None, typer.Option(help="The title; by default it names the runs and the set.")] = None,
-    baseline: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The run to compare with: its file, or that without the ending.")
-    ] = None,
-    k: Annotated[str, typer.Option("--k", "-k", help="Cut-offs, with commas; `all` for every rank.")] = "1,3,5,10",
-    metrics: Annotated[str | None, typer.Option(help="Names with commas; all by default.")] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(metavar="FIELD,...", help="Slice by these fields or metadata keys; type by default, if any."),
-    ] = None,
-    missing: Annotated[
-        str, typer.Option(help="refuse runs that lack rows which others have, or take these as empty.")
-    ] = "refuse",
+    baseline: Baseline = None,
+    k: CutOffs = "1,3,5,10",
+    metrics: MetricNames = None,
+    by: SliceFields = None,
+    missing: MissingRows = "refuse",
     seed: Annotated[int, typer.Option(help="Of intervals and tests; the same seed gives the same numbers.")] = 0,
     match: Match = "id",
     threshold: Threshold = None,

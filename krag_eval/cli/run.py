@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -19,18 +19,37 @@ from krag_eval.runner.recording import Recorder
 from krag_eval.runner.running import plan_run
 
 
-def run_run(
-    evalset: Path,
-    retriever: str,
-    *,
-    k: int,
-    out: Path,
-    name: str | None,
-    parameters: Sequence[str],
-    json_out: Path | None,
-    **options: Any,
+def run(
+    evalset: Annotated[Path, typer.Argument(metavar="EVALSET", help="Questions, in any format that evaluate reads.")],
+    retriever: Annotated[
+        str,
+        typer.Option(
+            metavar="MODULE:OBJECT",
+            help="A retriever, a function from a question to documents, or a class or function that makes a retriever; "
+            "modules of the current directory are found.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The run, JSONL. One that is there already is gone on with.")],
+    k: Annotated[int, typer.Option("--k", "-k", help="How many documents of each answer are kept.")],
+    concurrency: Annotated[int, typer.Option(help="How many questions are asked at a time.")] = 8,
+    timeout: Annotated[float | None, typer.Option(help="Seconds for one attempt.")] = None,
+    retries: Annotated[int, typer.Option(help="How often a question that fails is asked again.")] = 2,
+    max_error_rate: Annotated[
+        float | None, typer.Option(help="Give up when more than this share of the questions fails, 0 to 1.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="What the run is called; OBJECT by default.")] = None,
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="What to record, such as chunk_size=500; repeatable.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Go on with a run that is there.")] = True,
+    retry_errors: Annotated[
+        bool, typer.Option("--retry-errors", help="Ask questions again that failed in a run that is there.")
+    ] = False,
+    json_out: Annotated[
+        Path | None, typer.Option("--json", help="Write the summary as JSON; `-` prints it instead of the text.")
+    ] = None,
 ) -> None:
-    """Run the retriever, show how far it is, and say what came of it."""
+    """Run a retriever over an evaluation set, to be stopped, resumed and scored."""
     try:
         questions = read_evalset(evalset)
         found = load_retriever(retriever)
@@ -40,10 +59,15 @@ def run_run(
                 questions,
                 k=k,
                 name=name or retriever.partition(":")[2],
-                parameters=parse_parameters(parameters),
+                parameters=parse_parameters(param or []),
                 journal=out,
                 progress=bars.show,
-                **options,
+                concurrency=concurrency,
+                timeout=timeout,
+                retries=retries,
+                max_error_rate=max_error_rate,
+                resume=resume,
+                retry_errors=retry_errors,
             )
             # The rows are in the file: they need not be in memory too.
             recorder = plan.carry_out(keeps_rows=False)

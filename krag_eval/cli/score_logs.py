@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from krag_eval.cli.bars import Bars
-from krag_eval.cli.evaluate import parse_cut_offs, parse_names
 from krag_eval.cli.json_output import put_json
+from krag_eval.cli.parsing import parse_cut_offs, parse_names
 from krag_eval.cli.scoring_options import (
     Containment,
     EmbeddingPrefix,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from krag_eval.cli.embedding_options import EmbeddingPrefix, Embeddings, SimilarityThreshold, load_embeddings
-from krag_eval.cli.evaluate import parse_names, parse_threshold
+from krag_eval.cli.parsing import parse_names, parse_threshold
 from krag_eval.settings import ScoringSettings
 from krag_eval.text import normalize
 

@@ -10,9 +10,10 @@ import typer
 from rich.text import Text
 
 from krag_eval.checks import check_threshold
-from krag_eval.cli.evaluate import parse_names
 from krag_eval.cli.indented import print_indented
 from krag_eval.cli.json_output import put_json
+from krag_eval.cli.parsing import parse_names
+from krag_eval.cli.scoring_options import DocKey, GradeKey, IdKey
 from krag_eval.cli.tables import console, print_table
 from krag_eval.evalset import findings, validation
 from krag_eval.evalset.corpus import read_corpus
@@ -36,9 +37,9 @@ def validate(
     ] = None,
     show: Annotated[int, typer.Option(min=0, help="Show so many findings of each kind; 0 shows all.")] = 10,
     tokenizer: Annotated[str, typer.Option(help="words, rouge_score, characters, whitespace or kiwi.")] = "words",
-    doc_key: Annotated[str, typer.Option(help="The metadata key of document ids.")] = "doc_id",
-    id_key: Annotated[str | None, typer.Option(help="Read ids from the metadata under this key alone.")] = None,
-    grade_key: Annotated[str, typer.Option(help="Read grades from the metadata under this key.")] = "relevance",
+    doc_key: DocKey = "doc_id",
+    id_key: IdKey = None,
+    grade_key: GradeKey = "relevance",
     from_format: Annotated[
         str | None, typer.Option("--from", metavar="FORMAT", help="The format of the set; by default what it shows.")
     ] = None,

@@ -8,8 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from krag_eval.cli.convert import noted
-from krag_eval.cli.evaluate import parse_cut_offs
 from krag_eval.cli.json_output import put_json
+from krag_eval.cli.parsing import parse_cut_offs
+from krag_eval.cli.scoring_options import DocKey, GradeKey, IdKey, Level
+from krag_eval.cli.shared_options import EvalSetFile
 from krag_eval.cli.tables import console, print_table
 from krag_eval.evalset import read_evalset, read_run
 from krag_eval.verification import AGREEMENT, Verification
@@ -17,17 +19,13 @@ from krag_eval.verification import verify as verify_run
 
 
 def verify(
-    evalset: Annotated[
-        Path, typer.Argument(metavar="EVALSET", help="Questions with their gold documents, as for evaluate.")
-    ],
+    evalset: EvalSetFile,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="What a retriever returned.")],
     k: Annotated[str, typer.Option("--k", "-k", help="Cut-offs, with commas.")] = "1,3,5,10",
-    level: Annotated[
-        str, typer.Option(help="chunk, or document: score by the documents that chunks come from.")
-    ] = "chunk",
-    doc_key: Annotated[str, typer.Option(help="The metadata key of document ids.")] = "doc_id",
-    id_key: Annotated[str | None, typer.Option(help="Read ids from the metadata under this key alone.")] = None,
-    grade_key: Annotated[str, typer.Option(help="Read grades from the metadata under this key.")] = "relevance",
+    level: Level = "chunk",
+    doc_key: DocKey = "doc_id",
+    id_key: IdKey = None,
+    grade_key: GradeKey = "relevance",
     json_out: Annotated[
         Path | None, typer.Option("--json", help="Write the comparison as JSON; `-` prints it instead of the table.")
     ] = None,
