@@ -161,3 +161,19 @@ def test_without_pyarrow_the_cure_is_told_and_other_commands_start(
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "score-logs" in done.stdout
+
+
+@pytest.mark.parametrize("has_parts", [True, False])
+def test_an_interruption_says_what_stands_and_nothing_of_what_does_not(
+    run: Runner, monkeypatch: pytest.MonkeyPatch, has_parts: bool
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        if has_parts:
+            Path("out.parquet.parts").mkdir()
+            Path("out.parquet.parts/000000.parquet").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("krag_eval.log_scoring.score_logs", interrupted)
+    outcome = run("score-logs logs --out out.parquet")
+    stands = " What was scored stands in out.parquet.parts: run the same again to go on." if has_parts else ""
+    assert (outcome.code, outcome.out, outcome.err) == (130, "", f"Stopped.{stands}\n")
