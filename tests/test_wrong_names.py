@@ -125,6 +125,17 @@ def test_a_setting_that_is_handed_on_by_another_is_not_mistaken_for_a_wrong_name
         mistaken(qrels=GOLD, retrieved=RETRIEVED)
 
 
+def test_a_name_that_we_have_elsewhere_is_handed_on_unless_it_can_only_be_meant_for_what_is_missing() -> None:
+    @krag_eval.tell_names
+    def calibrated(gold: object, method: str = "rouge1", **settings: Any) -> dict[str, Any]:
+        return settings
+
+    mistaken: Any = calibrated
+    assert calibrated(GOLD, match_method="text") == {"match_method": "text"}
+    with pytest.raises(UnknownArgumentError, match=r"'references'\. It is called `gold` here"):
+        mistaken(references=GOLD)
+
+
 def test_an_async_function_is_one_still_and_waits_for_its_answer() -> None:
     assert inspect.iscoroutinefunction(krag_eval.arun_retriever)
     assert inspect.iscoroutinefunction(krag_eval.aevaluate_retriever)
