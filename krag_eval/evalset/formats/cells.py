@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import csv
 import io
 import itertools
@@ -31,6 +33,10 @@ _EMPTY_IS_NONE = (
 # What a spreadsheet takes for a formula, in the East also in its wide form; also with a guard of ours before it.
 _FORMULA = re.compile(r"'*(?:[\t\r\n]|[\s\x00-\x1f\u200b-\u200f\u2060-\u2069\ufeff]*[=+\-@＝＋－＠])")
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
+# A list of texts or whole numbers as pandas writes it. With commas: an array of numpy has none, and Python would make
+# one text of its texts.
+_ITEM = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?[1-9][0-9]{0,18}|0)"""
+_PYTHON_LIST = re.compile(rf"\[\s*{_ITEM}(?:\s*,\s*{_ITEM})*\s*\]", re.DOTALL)
 
 
 def read_names(path: str | os.PathLike[str], delimiter: str | None = None) -> list[str]:
@@ -110,6 +116,9 @@ def _parse(name: str, cell: str, place: str, kind: type) -> Any:
     try:
         value = parse_json(cell)
     except ValueError as error:
+        if kind is list and _PYTHON_LIST.fullmatch(cell.strip()):
+            with contextlib.suppress(ValueError, SyntaxError):  # half an escape
+                return ast.literal_eval(cell.strip())
         raise InvalidInputError(f"{place}: `{name}` must be {wanted}, got {cell!r:.60} ({error}).{hint}") from None
     if not isinstance(value, kind):
         raise InvalidInputError(f"{place}: `{name}` must be {wanted}, got {describe_type(value)}.{hint}")
