@@ -14,6 +14,9 @@ from mkdocs.structure.pages import Page
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 TOP_LEVEL = ("README.md", "README.ko.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "LICENSE")
+_CELL = re.compile(r"<td\b[^>]*>.*?</td>", re.DOTALL)
+_CELL_CODE = re.compile(r"<code>([^<]+)</code>")
+_JOINT = re.compile(r"::|[/_(,]")
 _ITEM = re.compile(r"( *)(?:[*-]|\d+\.) ")
 
 
@@ -40,6 +43,15 @@ def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
     else:
         markdown = markdown.replace("](../", "](") if "/" not in page.file.src_uri else markdown
     return in_steps_of_four(markdown)
+
+
+def on_post_page(output: str, **_: object) -> str:
+    """Lets long code in a table break at its joints."""
+    return _CELL.sub(lambda cell: _CELL_CODE.sub(_jointed, cell[0]), output)
+
+
+def _jointed(code: re.Match[str]) -> str:
+    return "<code>" + _JOINT.sub(r"\g<0><wbr>", code[1]) + "</code>"
 
 
 def in_steps_of_four(markdown: str) -> str:
