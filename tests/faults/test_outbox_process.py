@@ -7,7 +7,6 @@ import gc
 import os
 import signal
 import tempfile
-import threading
 import time
 import traceback
 import warnings
@@ -223,48 +222,3 @@ def test_killed_while_the_file_is_made_small_nothing_is_lost(
     assert in_a_copy(child) == -signal.SIGKILL
     assert waiting(path) == ["k18=text", "k19=text"]
     assert set_aside(path) == ["aside=0: no stamp"]
-
-
-def test_in_a_folder_that_takes_no_new_file_the_outbox_grows_and_delivers(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(outbox_module, "COMPACT_BYTES", 0)
-    outbox = filled(path, *(f"k{n}=text" for n in range(20)))
-
-    def denied(**_: object) -> None:
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(tempfile, "mkstemp", denied)
-        settle(outbox, 19)
-        outbox.put("late", {"text": "1"})
-    assert texts(outbox) == ["k19=text", "late=1"]
-    settle(outbox, 1)
-    outbox.close()
-    assert waiting(path) == ["late=1"]
-
-
-def test_where_no_thread_can_be_had_rows_are_written_all_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As at the end of an interpreter, which starts no thread any more."""
-    synced: list[int] = []
-
-    def refuse(self: threading.Thread) -> None:
-        raise RuntimeError("can't create new thread at interpreter shutdown")
-
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    monkeypatch.setattr("krag_eval.journal.syncing.os.fsync", synced.append)
-    outbox = filled(path)
-    counts = [len(synced)]
-    for number in range(70):
-        outbox.put(f"k{number}", {"text": "text"})
-        counts.append(len(synced) - counts[0])
-    assert counts[63:66] == [0, 1, 1]
-    settle(outbox, 69)
-    outbox.close()
-    assert waiting(path) == ["k69=text"]
-
-
-@pytest.mark.parametrize("name", ["a\0b", "\ud800", "x" * 300])
-def test_an_outbox_under_the_name_of_no_file_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidInputError, match=r": cannot be written \("):
-        Outbox(tmp_path / name, "letters")
