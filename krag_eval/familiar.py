@@ -6,20 +6,11 @@ from collections.abc import Sequence
 
 from krag_eval.aggregate import key_of
 from krag_eval.checks import check_cut_offs, one_of
-from krag_eval.errors import InvalidInputError, UnknownMetricError
+from krag_eval.errors import InvalidInputError
 from krag_eval.results import EvaluationResult
 from krag_eval.settings import AveragingMethod, MatchingCriteria
 
 FAMILIAR_METRICS = ("hit_rate", "mrr", "recall", "precision", "f1", "map", "ndcg")
-
-
-class FamiliarValues(dict[str, float | None]):
-    """A dict that says of a key which it does not have what that is called here."""
-
-    def __missing__(self, key: object) -> float | None:
-        from krag_eval.metric_names import key_hint
-
-        raise UnknownMetricError(f"There is no value {key!r}.{key_hint(key, self)}")
 
 
 class Familiar:
@@ -40,7 +31,7 @@ class Familiar:
 
     def values(self, result: EvaluationResult, k: int | None, names: Sequence[str]) -> dict[str, float | None]:
         """The values under the familiar keys, without the cut-off."""
-        values = FamiliarValues()
+        values: dict[str, float | None] = {}
         for name in names:
             key = key_of(self._own_name(name), k)
             if f"micro_{key}" not in result:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 import re
 from collections.abc import Callable
@@ -48,21 +47,8 @@ def test_a_key_from_elsewhere_is_answered_with_ours(key: Any, told: str) -> None
     assert key not in RESULT
 
 
-def test_the_dict_of_the_familiar_metrics_names_its_key_and_is_a_dict_still() -> None:
-    values = evaluate_all(GOLD, RETRIEVED, k=1)
-    for key, told in (
-        ("recall", "Say which one: 'micro_recall', 'macro_recall'."),
-        ("hit", "It is called 'hit_rate' here."),
-        ("MRR@1", "It is called 'mrr' here."),
-        ("micro_map", "It has no micro value; the mean over the queries is 'map'."),
-    ):
-        with pytest.raises(UnknownMetricError, match=re.escape(told)):
-            values[key]
-    with pytest.raises(KeyError):
-        values["wings"]
-    assert (values.get("recall"), "recall" in values) == (None, False)
-    assert json.loads(json.dumps(values)) == pickle.loads(pickle.dumps(values)) == dict(values)
-    assert repr(values) == repr(dict(values))
+def test_the_familiar_metrics_are_a_plain_dict_which_any_serialiser_takes() -> None:
+    assert type(evaluate_all(GOLD, RETRIEVED, k=1)) is dict
 
 
 def test_a_metric_of_answers_is_named() -> None:

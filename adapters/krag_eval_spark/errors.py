@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 from krag_eval import InvalidInputError
 
-_REFUSAL = re.compile(rf"\b{InvalidInputError.__name__}: ([^\n]+)")
+# Of an error that an expression raises, Spark adds the class after its words.
+_REFUSAL = re.compile(rf"\b{InvalidInputError.__name__}: ([^\n]+?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
 
 
 @contextmanager

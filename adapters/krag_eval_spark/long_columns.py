@@ -33,6 +33,7 @@ _TYPES = {
     "score": "double",
     "grade": "double",
 }
+_LONGEST_SHOWN = 60
 
 
 class LongColumns:
@@ -82,13 +83,26 @@ class LongColumns:
         return f"struct<{', '.join(f'{role}: {_TYPES[role]}' for role in self.fields(number))}>"
 
     def selected(self) -> DataFrame:
-        """The columns that are there under our own names, with the types that documents have."""
+        """The columns that are there under our own names, with the types that documents have.
+
+        A row whose query id is null or empty fails the job that reads it.
+        """
         from pyspark.sql import functions as f
 
         def column(role: str) -> Column:
-            return f.col("`" + self._names[role].replace("`", "``") + "`").cast(_TYPES[role]).alias(role)
+            return f.col("`" + self._names[role].replace("`", "``") + "`").cast(_TYPES[role])
 
-        return self._frame.select(*map(column, self.there))
+        query_id = column("query_id")
+        document = f.coalesce(*(column(role) for role in ("id", "text") if role in self.there), f.lit("none"))
+        refusal = f.concat(
+            f.lit(f"{InvalidInputError.__name__}: `{self._names['query_id']}` is null or empty in a row of "),
+            f.lit(f"`{self._name}` (document '"),
+            f.substring(document, 1, _LONGEST_SHOWN),
+            f.lit("'). Every row must say to which query it belongs: fill it in, or leave the row out."),
+        )
+        checked = f.when(f.length(query_id) > 0, query_id).otherwise(f.raise_error(refusal))
+        others = (column(role).alias(role) for role in self.there if role != "query_id")
+        return self._frame.select(checked.cast("string").alias("query_id"), *others)
 
     def has_document(self) -> Column:
         """Whether a row of `selected` has an id or a text."""

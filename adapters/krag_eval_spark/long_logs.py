@@ -48,7 +48,9 @@ def from_long(
         nothing, and its list is empty; one that is only in `logs` is left out, since nobody said what answers it.
 
     Raises:
-        InvalidInputError: `kmax` is no whole number of at least 1, or a column is missing or has another type.
+        InvalidInputError: `kmax` is no whole number of at least 1, or a column is missing or has another type. A row
+            whose query id is null or empty is refused where the rows are computed, by Spark: `plain_errors` gives the
+            refusal back its own words.
     """
     if type(kmax) is not int or kmax < 1:
         raise InvalidInputError(

@@ -101,7 +101,10 @@ def ask(spark: Any, folder: Path, answers: Path) -> dict[str, Any]:
         "cut otherwise": bits(aggregate(queries.repartition(19), K, match_method="id", intervals=True)),
         "texts": bits(aggregate(texts, intervals=True, **TEXTS)),
         "joined": joined(spark),
-        "refused": {name: refusal(call) for name, call in {**refused(spark, queries), **repeated(queries)}.items()},
+        "refused": {
+            name: refusal(call)
+            for name, call in {**refused(spark, queries), **repeated(queries), **of_no_query(spark)}.items()
+        },
     }
     told: dict[str, Any] = plain(found)
     return told
@@ -136,6 +139,18 @@ def refused(spark: Any, queries: Any) -> dict[str, Callable[[], object]]:
         "null in score": lambda: score(broken, K, match_method="id").collect(),
         "a metric that fails": lambda: aggregate(few, K, match_method="id", metrics=own),
     }
+
+
+def of_no_query(spark: Any) -> dict[str, Callable[[], object]]:
+    """Long rows that do not say to which query they belong."""
+    sound = [("q1", "a", 1)]
+    none, empty = [(None, "b", 1), *sound], [("", "b", 1), *sound]
+
+    def of(logs: Any, gold: Any) -> Callable[[], object]:
+        long, relevant = (spark.createDataFrame(rows, "query_id string, id string, rank int") for rows in (logs, gold))
+        return lambda: from_long(long, relevant, kmax=2).collect()
+
+    return {"null in logs": of(none, sound), "empty in logs": of(empty, sound), "null in gold": of(sound, none)}
 
 
 def repeated(queries: Any) -> dict[str, Callable[[], object]]:

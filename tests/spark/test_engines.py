@@ -78,6 +78,16 @@ def test_what_cannot_be_scored_is_refused_in_our_own_words_with_the_query_named(
     assert f"Query {first['query_id']!r} could not be scored: " in said["a metric that fails"]
 
 
+def test_a_long_row_that_belongs_to_no_query_is_refused_and_not_passed_over(
+    answers: tuple[dict[str, Any], Path],
+) -> None:
+    said = answers[0]["refused"]
+    cure = "Every row must say to which query it belongs: fill it in, or leave the row out."
+    logs = f"refused: `query_id` is null or empty in a row of `logs` (document 'b'). {cure}"
+    assert (said["null in logs"], said["empty in logs"]) == (logs, logs)
+    assert said["null in gold"] == logs.replace("`logs`", "`gold`")
+
+
 def test_ids_that_come_more_than_once_are_named_wherever_their_rows_are(answers: tuple[dict[str, Any], Path]) -> None:
     said = answers[0]["refused"]
     assert said["repeated"] == (
