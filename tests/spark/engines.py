@@ -48,7 +48,7 @@ def start_classic(connect_port: int, folder: Path) -> Any:
     os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master("local[2,4]").appName("krag-eval tests")
+    builder = SparkSession.builder.master("local[2,2]").appName("krag-eval tests")
     for name, value in {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": connect_port,
