@@ -25,7 +25,7 @@ LINE = b'{"query_id": "q1", "actual": [{"id": "a"}], "predicted": [{"id": "b"}, 
     [
         (LINE, "is no Parquet: it seems to be JSONL. `krag-eval evaluate SET RUN` scores"),
         (b"\xef\xbb\xbf\n" + LINE, "it seems to be JSONL."),
-        (gzip.compress(LINE), "it seems to be JSONL, packed with gzip."),
+        (gzip.compress(LINE, mtime=0), "it seems to be JSONL, packed with gzip."),
         (b'{"text": "' + b"x" * 9000, "it seems to be JSON or JSONL."),
         (b'[{"query_id": "q1"}]', "it seems to be JSON."),
         (b'{\n  "q1": {"a": 1}\n}\n', "it seems to be JSON."),
