@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import cycle
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,10 +23,19 @@ from tests.langfuse.runs import N_SCORES, TRACES, assert_complete, run, run_with
 MakeClient = Callable[..., Langfuse]
 
 
+# How many scores the requests of an evaluation have, again and again.
+SIZES: Iterator[int] = iter(())
+
+
+@pytest.fixture(autouse=True)
+def sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.SIZES", cycle((100, 100, N_SCORES - 200)))
+
+
 def partial(method: str, path: str) -> Answer | None:
     """One of the scores of each request is rejected, in the words of langfuse 5 and of langfuse 4."""
     if path == "/api/public/scores":
-        return 207, {"accepted": 99, "rejected": 1, "errors": [{"message": "value out of range"}]}
+        return 207, {"accepted": next(SIZES) - 1, "rejected": 1, "errors": [{"message": "value out of range"}]}
     errors = [{"id": "e", "status": 400, "message": "value out of range"}]
     return (207, {"successes": [], "errors": errors}) if path == "/api/public/ingestion" else None
 

@@ -168,7 +168,7 @@ def test_wire_close_says_how_many_wait_and_how_to_send_them(
     server.choose = lambda number: BUSY
     handler = handler_of(client, path, on_error=on_error)
     assert_complete(run(handler))
-    says = r"240 scores have not reached Langfuse yet \(HTTP 503.*krag-eval langfuse-resend .*langfuse\.outbox"
+    says = rf"{N_SCORES} scores have not reached Langfuse yet \(HTTP 503.*krag-eval langfuse-resend .*langfuse\.outbox"
     if on_error == "raise":
         with pytest.raises(LangfuseDeliveryError, match=says):
             handler.close(0.2)

@@ -147,7 +147,7 @@ def test_wire_an_address_that_speaks_no_tls_keeps_everything_for_the_right_one(
     handler = handler_of(make_client(base_url=server.url.replace("http:", "https:")), path)
     run(handler)
     assert handler.flush(0.1) is False
-    with pytest.warns(KragEvalWarning, match=r"240 scores have not reached Langfuse yet \(ConnectError: .*SSL"):
+    with pytest.warns(KragEvalWarning, match=rf"{N_SCORES} scores have not reached Langfuse yet \(ConnectError: .*SSL"):
         handler.close(0)
     assert server.scores == []
     assert resend_outbox(path, client).sent == N_SCORES
