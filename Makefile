@@ -8,7 +8,10 @@ SUPPORTED := 3.11 3.12 3.13
 MATRIX := langfuse4 oldest
 # The same, requirements/NAME.txt and .venv-NAME: engines with tests of their own, tests/NAME.
 ENGINES := spark ray
-ADAPTER_TESTS := tests/langchain tests/langfuse tests/llama_index
+# All that the frameworks have a part in: not what is said where they are absent, nor what becomes of processes.
+ADAPTER_TESTS = $(filter-out %/test_import.py %/test_imports.py %/test_outbox_forked.py %/test_outbox_pauses.py, \
+	$(wildcard $(ADAPTERS:%=tests/%/test_*.py)))
+ADAPTERS := langchain langfuse llama_index
 PYTEST_ARGS ?=
 RUN_ARGS ?=
 # How many tests run at a time: one for each core, eight at most. WORKERS=0 runs them in one process, one by one.

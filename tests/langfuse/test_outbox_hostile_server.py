@@ -23,7 +23,8 @@ from tests.langfuse.runs import N_SCORES, TRACES, assert_complete, run
 from tests.langfuse.test_outbox_faults import assert_all_arrived, is_settled, start
 
 HTML = b"<html><head><title>502</title></head><body><h1>Sorry!</h1></body></html>"
-WORDY = {"message": "Accepted", "note": "x" * 500}
+# What langfuse 5 and langfuse 4 take for a yes.
+WORDY = {"message": "Accepted", "note": "x" * 500, "successes": [], "errors": []}
 NEVER = threading.Event()
 PASSING = {
     "500 with a page": Fault(500, HTML, (("Content-Type", "text/html"),)),
