@@ -20,7 +20,7 @@ Queries = list[list[Any]]
 
 _ROW = re.compile(r'<a id="([a-z0-9_-]+)"></a>(.+)')
 _SHOWN = re.compile(r"`([^`]+)` (\S+)")
-_THEIR_NUMBER = re.compile(r"Their number: `([^`]+)`\.")
+_THEIR_NUMBER = re.compile(r"To get their number, use `([^`]+)`\.")
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def read_rows(page: str) -> list[Row]:
             header = []
         elif not header:
             header = _cells(line)
-            if header[1:3] != ["gold", "retrieved"] or header[5] not in {"why ours", "why the same"}:
+            if header[1:3] != ["gold", "retrieved"] or header[5] not in {"why krag_eval differs", "why they agree"}:
                 raise ValueError(f"not the head of a table of examples: {line}")
         elif set(line) != {"|", "-"}:
             rows.append(_row(header, _cells(line)))
@@ -111,6 +111,8 @@ def _row(header: list[str], cells: list[str]) -> Row:
     if not (named and their and our and why):
         raise ValueError(f"not an example: {cells}")
     by = _THEIR_NUMBER.search(why)
+    if (by is None) == ("their number" in why.lower()):
+        raise ValueError(f"settings that cannot be read: {why}")
     return Row(
         anchor=named[1],
         program=header[3],
@@ -122,7 +124,7 @@ def _row(header: list[str], cells: list[str]) -> Row:
         our_number=our[2],
         their_number_by=by[1] if by else None,
         settings=parse_call(header[4])[1],
-        is_difference=header[5] == "why ours",
+        is_difference=header[5] == "why krag_eval differs",
     )
 
 
