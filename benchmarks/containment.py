@@ -57,6 +57,6 @@ def _row(data: Collection, direction: str, work: str, asked: float | None, round
     mine, theirs = in_turn(rounds, ours(data, direction), lambda: loop)
     check_equal(f"matching pairs, {work}", n_matches(mine.result), theirs.result)
     row = Row(
-        work=work, peer="plain loop, text already normalised", ours=mine.seconds, theirs=theirs.seconds, asked=asked
+        work=work, peer="plain loop, text already normalized", ours=mine.seconds, theirs=theirs.seconds, asked=asked
     )
     return profiled(row, ours(data, direction))

@@ -1,4 +1,4 @@
-"""Rows of the table: two sides timed in turn, checked against each other, judged by what was asked for."""
+"""Rows of the table: two sides timed in turn, checked against each other, and compared with our target."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Row:
         peer: What it is compared with.
         ours: Our figure.
         theirs: The figure it is compared with; None where our figure itself is limited.
-        asked: The ratio asked for, or the limit; None where none was.
+        asked: The target: a ratio, or a limit of our figure; None if there is none.
         at_most: The ratio is ours to theirs and must not exceed `asked`; otherwise theirs to ours, at least `asked`.
         unit: Of both figures.
-        note: How it was measured, where that needs saying.
-        reason: In words, why what was asked for was not reached.
-        profile: Where our time goes; made where the ratio was not reached.
+        note: What readers of the figure should know, such as how it was measured.
+        reason: In words, why the target was missed.
+        profile: Where our time goes, if the target was missed.
     """
 
     work: str
@@ -63,13 +63,13 @@ class Row:
 
     @property
     def reached(self) -> bool | None:
-        """Whether it is what was asked for; None where nothing was."""
+        """Whether the target was reached; None if there is none."""
         if self.asked is None:
             return None
         return self.value <= self.asked if self.at_most or self.theirs is None else self.value >= self.asked
 
     def cells(self) -> list[str]:
-        """Work, peer, ours, theirs, ratio, asked, reached."""
+        """Return the cells of the printed table: work, peer, ours, theirs, ratio, target, reached."""
         limited = self.theirs is None
         bound = "at most" if self.at_most or limited else "at least"
         suffix = self.unit if limited else "x"
@@ -84,7 +84,7 @@ class Row:
         ]
 
 
-HEADINGS = ["work", "against", "ours", "theirs", "ratio", "asked for", "reached"]
+HEADINGS = ["work", "compared with", "ours", "theirs", "ratio", "target", "reached"]
 
 
 def figure(number: float) -> str:
@@ -137,19 +137,18 @@ def check_close(what: str, ours: float | None, theirs: float, tolerance: float =
 
 
 def profiled(row: Row, prepare: Prepare) -> Row:
-    """The row; where it did not reach what was asked for, with a profile of our side and what that says in words."""
+    """Return the row; if it missed its target, with a profile of our side, also in words."""
     if row.reached is not False:
         return row
     work, profiler = prepare(), cProfile.Profile()
     gc.collect()
     profiler.runcall(work)
     out = io.StringIO()
-    # Folder names stripped: the page is the same on every machine.
+    # Without folder names, which differ from machine to machine.
     stats: Any = pstats.Stats(profiler, stream=out).strip_dirs().sort_stats("tottime")
     stats.print_stats(_PROFILE_LINES)
     lines = [line for line in _ADDRESS.sub("", out.getvalue()).splitlines() if line.strip()]
     head = next(place for place, line in enumerate(lines) if line.lstrip().startswith("ncalls"))
     own = {function: stats.stats[function][2] for function in stats.fcn_list[:3]}
     costly = ", ".join(f"`{name.strip('<>')}` {seconds / stats.total_tt:.0%}" for (_, _, name), seconds in own.items())
-    reason = f"{row.reason} Of our time under the profiler: {costly}.".strip()
-    return replace(row, reason=reason, profile="\n".join(lines[head:]))
+    return replace(row, reason=f"Of our time under the profiler: {costly}.", profile="\n".join(lines[head:]))

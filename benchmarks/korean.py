@@ -30,6 +30,6 @@ def run(smoke: bool) -> Iterator[Row]:
             ours=mine.seconds,
             theirs=scaled(theirs, n_queries / n_sampled),
             asked=200.0,
-            reason=f"Kiwi alone takes {kiwi_alone:.1f} s to cut the {len(texts):,} different texts, each once.",
+            note=f"Kiwi alone takes {kiwi_alone:.1f} s to split the {len(texts):,} distinct texts, each once",
         )
         yield profiled(row, mine_of)

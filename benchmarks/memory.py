@@ -56,7 +56,6 @@ def child(*arguments: object) -> dict[str, Any]:
 
 
 def _megabytes(work: str, outcome: dict[str, Any], asked: float) -> Row:
-    note = (
-        f"{outcome['seconds']:.1f} s with the making or reading of the input; {outcome['before']:.0f} MB of it imports"
-    )
+    seconds, imported = outcome["seconds"], outcome["before"]
+    note = f"takes {seconds:.1f} s including making or reading the input; {imported:.0f} MB are imports"
     return Row(work=work, peer="", ours=outcome["mb"], asked=asked, unit="MB", note=note)

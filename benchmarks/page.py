@@ -1,15 +1,16 @@
-"""The page `docs/benchmarks.md`: what was measured, where and when."""
+"""Write `docs/benchmarks.md`: what was measured, compared with what, and how to repeat it."""
 
 from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
-from benchmarks.harness import HEADINGS, Row
+from benchmarks.harness import Row, figure
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 _PROGRAMS = (
@@ -26,116 +27,211 @@ _PROGRAMS = (
 _INTRODUCTION = """\
 # Benchmarks
 
-Written by `make bench`. Every line was measured in one process, on the same input, the two sides in turn; the times
-are medians over rounds. A round gets its input as new objects with new strings, made before the clock starts, so that
-nothing is known from the round before. Where two programs decide about the same pairs, the run stops unless they find
-equally many matches; where both give means, unless these are equal.
-"""
-_HOW = {
-    "rouge": """\
-Ours: from document objects to the dict of all metrics at k = 10, threshold 0.7. rouge-score-rs: the list of pairs is
-made before the clock starts, `score_batch` scores it on all cores, and each score is compared with the threshold
-once. rouge_score: a sample of the queries, in proportion. krag: all its metrics at k = 10, in proportion, measured
-once. Its cache holds 1,000 pairs: of 30 queries (900 pairs) it answers every metric after the first, of 1,000 queries
-none. The line of 40 queries (1,200 pairs) is therefore nearer to what 1,000 queries take; both are compared with what
-was asked for.
-""",
-    "korean": """\
-Kiwi and its model are loaded before the clock starts on both sides. krag cuts each text into morphemes anew for every
-pair and metric; we cut each different text once. krag's cache holds 1,000 pairs, so that few queries flatter it (see
-above); 40 queries are more than it holds.
-""",
-    "ids": """\
-Ours: from lists of ids to the dict of all seven metrics at all cut-offs, means included. The peers measure P, recall,
-MAP, nDCG and success at the same cut-offs and the reciprocal rank, without F1. "From lists of ids" includes the dicts
-or objects that they take and, for pytrec_eval, the means; "its evaluate alone" is nothing but that call on input made
-before. ranx was called before the clock starts, which is when it compiles.
-""",
-    "containment": """\
-Ours: from raw texts to the dict of all metrics, normalising and judging included. The loop: nothing but `gold in
-retrieved` (for `either` also `retrieved in gold`) for each pair, on text that was normalised before the clock starts.
-In long runs of one letter no filter can tell texts apart; what is left is what `in` costs.
-""",
-    "sweep": """\
-`evaluate` with a threshold of 0.3 finds every similarity from there on: all that a sweep from 0.3 to 0.9 needs.
-""",
-    "answers": """\
-From two lists of strings to the dict of means, with refusals and empty answers told apart. What is "together" is one
-call; rouge_score scores a sample, in proportion, each pair by itself. Its values of the sample are ours to the last
-bit, or the run stops.
-""",
-    "growth": """\
-Ours against ourselves. "Pairs": 100 ranks instead of 10 from the same corpus, the added ones matching hardly
-anything; "pairs and matches": ten times the matches with them. "Queries": the corpus grows along. "Unique text": as
-many queries, of which fewer are different.
+How fast krag_eval is compared with other tools, and how its time and memory grow with the input.
 
-![Time against pairs, queries, unique texts and k](img/growth.svg)
+| work | compared with | speed-up of krag_eval |
+| --- | --- | --: |
+"""
+_REPEAT = """\
+The speed-up is the other tool's time divided by krag_eval's, lowest to highest of the rows below. Below 1, krag_eval is
+slower. Times of slow tools are extrapolated from a sample, as the sections say.
+
+## Machine and versions
+"""
+_METHOD = """\
+## How to repeat the measurements
+
+`make bench` installs the other tools into an environment of their own, repeats all measurements and writes this page.
+`make bench RUN_ARGS="--only ids"` repeats one topic, and `make bench-smoke` runs everything once at a tiny size.
+
+* Both sides run in one process, in turn, on the same input. Times are medians over several rounds.
+* Each round gets its input as new objects with new strings, created before the clock starts. So nothing can be cached
+  from the round before.
+* If two tools decide about the same pairs, the run stops unless both find equally many matches. If both report means,
+  it stops unless the means are equal.
+"""
+
+
+class _Section(NamedTuple):
+    title: str
+    text: str
+    ratio: str = "ratio"
+
+
+_COMPARISONS = {
+    "rouge": _Section(
+        "Match by ROUGE: krag, rouge_score, rouge-score-rs",
+        """\
+krag_eval goes from document objects to a dict of all metrics at k = 10, threshold 0.7.
+
+* **krag** computes all its metrics at k = 10, measured once on a sample of the queries and extrapolated in proportion.
+  Its cache holds 1,000 pairs. With 30 queries (900 pairs), it answers every metric after the first from the cache; with
+  1,000 queries, none. So the rows of 40 queries (1,200 pairs) are closer to what 1,000 queries take.
+* **rouge_score** scores a sample of the queries, extrapolated in proportion.
+* **rouge-score-rs** gets a list of pairs that is built before the clock starts. `score_batch` scores it on all cores,
+  and each score is compared with the threshold once.
 """,
-    "memory": """\
-Each in a process of its own, fed from a generator or a file through `evaluate_stream`; the peak is the process's
-highest resident set, interpreter and imports included. Stream, file and one-shot call gave the same bits.
+        "speed-up",
+    ),
+    "korean": _Section(
+        "Match Korean text by ROUGE: krag with Kiwi",
+        """\
+Kiwi and its model are loaded before the clock starts, for both tools. krag splits each text into morphemes again for
+every pair and metric; krag_eval splits each distinct text once. krag's cache holds 1,000 pairs, so a small sample
+flatters krag (see above); 40 queries exceed the cache.
 """,
-    "long": "One gold and one retrieved text, in a process of its own. What was asked for is seconds, not hours.\n",
-    "runner": """\
-`run_retriever` in a process of its own, fingerprint of the question set and copies of all documents included. The
-in-memory retriever returns ten documents of 150 letters each with a score and metadata; the one of 100 ms sleeps.
+        "speed-up",
+    ),
+    "ids": _Section(
+        "Match by id: pytrec_eval, ranx",
+        """\
+krag_eval goes from lists of ids to a dict of all seven metrics at all cut-offs, means included. The other tools measure
+P, recall, MAP, nDCG and success at the same cut-offs, and the reciprocal rank, but not F1.
+
+* **From lists of ids** includes building the dicts or objects that the tool takes and, for pytrec_eval, the means.
+* **Its evaluate alone** is only that call, on input built before the clock starts.
+* **ranx** is called once before the clock starts, because it compiles at the first call.
 """,
-    "compare": """\
-Each in a process of its own. From results: statistics and what became of the misses. From runs: scoring too. With
-slices: the same over again for five types of questions. How well the statistics hold is in
-[statistics.md](statistics.md).
+        "speed-up",
+    ),
+    "containment": _Section(
+        "Match by containment: a plain loop",
+        """\
+krag_eval goes from raw texts to a dict of all metrics, normalization included. The loop is only `gold in retrieved` for
+each pair (for `either` also `retrieved in gold`), on text normalized before the clock starts. In long runs of one
+letter, no filter can tell texts apart, and the time is that of `in`.
 """,
-    "report": """\
-The page of two runs whose texts of about 300 characters are nearly all different. "Opened": from the address to the
-list drawn, best of three, where Chromium and playwright are installed.
+        "speed-up",
+    ),
+    "answers": _Section(
+        "Score answers: rouge_score",
+        """\
+krag_eval goes from two lists of strings to a dict of means, with refusals and empty answers told apart; metrics in one
+row are computed in one call. rouge_score scores each pair of a sample, extrapolated in proportion. If the values of the
+sample are not the same to the last bit, the run stops.
 """,
-    "import": "`python -X importtime`, the best of five.\n",
+        "speed-up",
+    ),
+}
+_GROWTH = {
+    "sweep": _Section(
+        "Threshold sweeps",
+        """\
+`evaluate` with a threshold of 0.3 finds every similarity from there on: all that a sweep from 0.3 to 0.9 needs. The
+ratio is the time of the sweep divided by that of one threshold. Every pair whose upper bound reaches the threshold has
+to be counted, so a lower threshold takes longer.
+""",
+    ),
+    "growth": _Section(
+        "Time by number of pairs, queries, texts and k",
+        """\
+krag_eval compared with itself at a smaller size. The ratio is the time at the larger size divided by the other.
+
+* **Pairs**: 100 ranks instead of 10 from the same corpus; the added ones match hardly anything.
+* **Pairs and matches**: ten times the pairs, with ten times the matches.
+* **Queries**: the corpus grows with the queries.
+* **Unique text**: as many queries, of which more are different.
+
+![Time by number of pairs, queries, unique texts and k](img/growth.svg)
+""",
+    ),
+    "memory": _Section(
+        "Peak memory of large inputs",
+        """\
+Each row runs in its own process, with input from a generator or a file through `evaluate_stream`. The peak is the
+highest resident set of the process, including the interpreter and imports. Stream, file and a single call return the
+same bits.
+""",
+    ),
+    "long": _Section("ROUGE-L of very long texts", "One gold and one retrieved text, in a process of its own.\n"),
+    "runner": _Section(
+        "Run a retriever",
+        """\
+`run_retriever` in its own process, including the fingerprint of the question set and copies of all documents. The
+in-memory retriever returns ten documents of 150 letters each with a score and metadata; the other retriever sleeps for
+100 ms.
+""",
+    ),
+    "compare": _Section(
+        "Compare systems",
+        """\
+Each row runs in its own process. "From results" covers the statistics and the analysis of misses, "from runs" also the
+scoring. With slices, all of it is repeated for five types of questions. [Statistics](statistics.md) says how reliable
+the methods are.
+""",
+    ),
+    "report": _Section(
+        "Write and open a report",
+        """\
+The HTML page of two runs whose texts of about 300 characters are nearly all different. "Opened" is the time from the
+address to the drawn list, best of three, where Chromium and playwright are installed.
+""",
+    ),
+    "import": _Section("Import time", "`python -X importtime`, the best of five.\n"),
 }
 
 
 def write(tables: Mapping[str, list[Row]]) -> None:
-    """Write the page."""
-    PAGE.write_text("\n".join(_lines(tables)) + "\n", encoding="utf-8")
+    """Write the page about a full run on this machine."""
+    PAGE.write_text(render(tables, list(_setting())), encoding="utf-8")
 
 
-def _lines(tables: Mapping[str, list[Row]]) -> Iterator[str]:
-    rows = [row for table in tables.values() for row in table]
-    missed = [row for row in rows if row.reached is False]
-    yield _INTRODUCTION
-    yield f"* **When**: {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    yield f"* **Machine**: {_processor()}, a {os.cpu_count()}-core machine, {platform.system()}, shared with other work"
+def render(tables: Mapping[str, list[Row]], setting: Sequence[str]) -> str:
+    """Return the text of the page.
+
+    Args:
+        tables: The rows of each topic.
+        setting: When, where and with which versions they were measured.
+    """
+    summary = [line for name in _COMPARISONS if name in tables for line in _ranges(name, tables[name])]
+    parts = [
+        _INTRODUCTION + "\n".join(summary) + "\n",
+        _REPEAT,
+        "\n".join(f"* {line}" for line in setting) + "\n",
+        _METHOD,
+    ]
+    for heading, sections in (("Comparison with other tools", _COMPARISONS), ("Time and memory by size", _GROWTH)):
+        parts.append(f"## {heading}\n")
+        for name, section in sections.items():
+            if name in tables:
+                parts += [f"### {section.title}\n", section.text, _table(tables[name], section.ratio) + "\n"]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _ranges(name: str, rows: list[Row]) -> Iterator[str]:
+    ratios: dict[str, list[float]] = {}
+    for row in rows:
+        if row.theirs is not None:
+            ratios.setdefault(row.peer.partition(",")[0], []).append(row.value)
+    for peer, values in ratios.items():
+        topic = _COMPARISONS[name].title.partition(":")[0]
+        yield f"| {topic} | {peer} | {figure(min(values))} x to {figure(max(values))} x |"
+
+
+def _table(rows: list[Row], ratio: str) -> str:
+    has_peers, has_notes = any(row.peer for row in rows), any(row.note for row in rows)
+    headings = [
+        "work",
+        *(
+            ["compared with", "krag_eval", "baseline" if ratio == "ratio" else "other", ratio]
+            if has_peers
+            else ["krag_eval"]
+        ),
+    ]
+    lines = [[*headings, *(["note"] if has_notes else [])]]
+    lines.append(["---", *(["---", "--:", "--:", "--:"] if has_peers else ["--:"]), *(["---"] if has_notes else [])])
+    for row in rows:
+        work, peer, ours, theirs, times, *_ = row.cells()
+        figures = [peer, ours, theirs, times] if has_peers else [ours]
+        lines.append([work, *figures, *([row.note] if has_notes else [])])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _setting() -> Iterator[str]:
+    yield f"**Date**: {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    yield f"**Machine**: {_processor()}, {os.cpu_count()} cores, {platform.system()}, shared with other work"
     programs = ", ".join(f"{name} {version(name)}" for name in _PROGRAMS)
-    yield f"* **Versions**: krag-eval {version('krag-eval')}, Python {platform.python_version()}, {programs}"
-    asked = [row for row in rows if row.asked is not None]
-    n_reached = sum(row.reached is True for row in asked)
-    yield f"* **Reached**: {n_reached} of the {len(asked)} figures that were asked for\n"
-    for name, table in tables.items():
-        yield f"## {name.capitalize()}\n\n{_HOW[name]}"
-        yield f"| {' | '.join(HEADINGS)} |"
-        yield "| --- | --- | --: | --: | --: | --: | --- |"
-        for row in table:
-            yield f"| {' | '.join(cell if cell != 'NO' else '**no**' for cell in row.cells())} |"
-        yield ""
-        notes = [f"* {row.work}: {row.note}" for row in table if row.note]
-        if notes:
-            yield "\n".join(notes) + "\n"
-    yield "## Not reached\n"
-    if not missed:
-        yield "Nothing: every figure that was asked for was reached."
-    shown: set[str] = set()
-    for row in missed:
-        yield from _missed(row, is_profiled=row.work in shown)
-        shown.add(row.work)
-
-
-def _missed(row: Row, *, is_profiled: bool) -> Iterator[str]:
-    _, _, _, _, ratio, asked, _ = row.cells()
-    against = f", against {row.peer}" if row.peer else ""
-    yield (
-        f"**{row.work}{against}**: {ratio or row.cells()[2]}, where {asked} was asked for. {row.reason}".rstrip() + "\n"
-    )
-    if row.profile and not is_profiled:
-        yield f"Where our time goes (cProfile, which slows calls down):\n\n```\n{row.profile}\n```\n"
+    yield f"**Versions**: krag-eval {version('krag-eval')}, Python {platform.python_version()}, {programs}"
 
 
 def _processor() -> str:

@@ -1,7 +1,7 @@
 """Measure krag_eval against other people's programs: `make bench`, `make bench-smoke`.
 
-Prints a line for everything measured; a full run writes docs/benchmarks.md. Exits with 1 where two programs that must
-agree do not.
+Prints a line for every measurement, with our target and whether it was reached, then the missed targets with a profile.
+A full run writes docs/benchmarks.md, without the targets. Exits with 1 if two programs that must agree do not.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from benchmarks import (
     rouge,
     runner,
     sweep,
+    targets,
 )
 from benchmarks.harness import HEADINGS, CheckError, Row, Topic
 
@@ -67,6 +68,8 @@ def main() -> int:
             failures.append(f"CHECK FAILED in {name}: {error}")
             print(failures[-1], file=sys.stderr, flush=True)
         print(f"  {name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+    for line in targets.report(tables):
+        print(line, flush=True)
     if failures:
         print(*failures, sep="\n", file=sys.stderr)
         return 1
