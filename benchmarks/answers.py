@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from benchmarks.data import collection
 from benchmarks.harness import Prepare, Row, Work, check_equal, in_turn, profiled, scaled
-from krag_eval.answers import AnswerResult, evaluate_answers
+from krag_eval.evaluation.answers import AnswerResult, evaluate_answers
 
 N_WORDS = 100
 TOGETHER = ("exact_match", "token_f1", "rougeL")

@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.harness import Row
 from benchmarks.memory_child import peak_megabytes
 from krag_eval import EvalSet, Run, RunRow
-from krag_eval.comparison import compare
-from krag_eval.run_evaluation import evaluate_run
+from krag_eval.analysis.comparison import compare
+from krag_eval.evaluation.runs import evaluate_run
 
 METRICS = ("hit_rate", "mrr", "recall", "precision", "f1", "map", "ndcg")
 N_SYSTEMS = 5

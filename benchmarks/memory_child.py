@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from krag_eval import EvaluationResult, evaluate, evaluate_ids, evaluate_stream
-from krag_eval.evalset.streaming import stream_pairs
+from krag_eval.datasets.streaming import stream_pairs
 
 Pairs = Iterator[tuple[list[str], list[str]]]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.memory_child import peak_megabytes
 from krag_eval import EvalSet
-from krag_eval.runner.running import plan_run
+from krag_eval.retrievers.runner import plan_run
 
 _N_CORPUS = 1_000
 _DEPTH = 10

@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks.simulated_large_samples import large_table, nearly_all_found
 from benchmarks.simulated_queries import DEPTH, KEYS, METRICS, Population, population
 from krag_eval import EvalSet, evaluate_ids
-from krag_eval.columns import FloatArray
-from krag_eval.comparison import ComparisonRow, Outcome, compare
+from krag_eval._utils.arrays import FloatArray
+from krag_eval.analysis.comparison import ComparisonRow, Outcome, compare
 from krag_eval.statistics import mean_intervals, resolvable_difference
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "statistics.md"

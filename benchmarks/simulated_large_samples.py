@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.simulated_queries import DEPTH, Population, scored
-from krag_eval.intervals import intervals_of
-from krag_eval.spread import Spread
+from krag_eval.evaluation.intervals import intervals_of
+from krag_eval.metrics.aggregation import Spread
 from krag_eval.statistics import CountSpread, ValueSpread
 
 SHOWN = ("recall@10", "mrr@10", "ndcg@10", "micro_recall@10", "micro_precision@10", "micro_f1@10")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from krag_eval import EvaluationResult, evaluate_ids
-from krag_eval.columns import FloatArray
+from krag_eval._utils.arrays import FloatArray
 
 DEPTH = 10
 METRICS = ["hit_rate", "mrr", "recall", "precision", "f1", "map", "ndcg"]

@@ -18,8 +18,8 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from krag_eval import EvalSet, Run, RunRow, evaluate_ids
-from krag_eval.demo import load_collection
-from krag_eval.demo.retrievers import build_retrievers
+from krag_eval.cli.demo_data import load_collection
+from krag_eval.cli.demo_data.retrievers import build_retrievers
 from krag_eval.report import build_report, write_report
 
 IMAGES = Path(__file__).resolve().parent / "img"

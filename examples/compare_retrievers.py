@@ -42,8 +42,8 @@ from krag_eval import (
     read_corpus,
     read_evalset,
 )
-from krag_eval.demo import load_collection
-from krag_eval.demo.retrievers import build_retrievers
+from krag_eval.cli.demo_data import load_collection
+from krag_eval.cli.demo_data.retrievers import build_retrievers
 
 RERANKED = 20  # how many of the hybrid's documents the closer look is spent on
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")

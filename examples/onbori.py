@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from krag_eval.demo import load_collection
-from krag_eval.demo.retrievers import build_retrievers
+from krag_eval.cli.demo_data import load_collection
+from krag_eval.cli.demo_data.retrievers import build_retrievers
 
 Retriever = Callable[[str], list[dict[str, Any]]]
 DEPTH = 20

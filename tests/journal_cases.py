@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from krag_eval.evalset import EvalSet, Run
-from krag_eval.evalset.formats.journal import RUN_HEADER, read_journal_rows
-from krag_eval.runner import run_retriever
+from krag_eval.datasets import EvalSet, Run
+from krag_eval.datasets.formats.run_journal import read_journal_rows
+from krag_eval.datasets.question import RUN_HEADER
+from krag_eval.retrievers.runner import run_retriever
 
 EVALSET = EvalSet([{"id": f"q{n}", "question": f"질문 {n}", "gold_chunk_ids": [f"c{n}"]} for n in range(6)], name="six")
 PARAMETERS = {"chunk_size": 500, "model": "bge-m3"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from krag_eval.evalset import EvalSet, Run
+from krag_eval.datasets import EvalSet, Run
 
 EVALSET = EvalSet(
     [{"id": f"q{n}", "question": f"question {n}", "gold_chunk_ids": [f"c{n}"]} for n in range(3)], name="three"

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from krag_eval import METRICS, EvaluationResult, Judgments, aggregate, evaluate
-from krag_eval.aggregate import MeanState, Tally
-from krag_eval.columns import FloatArray
-from krag_eval.summed_counts import CountState, NoAnswerState
+from krag_eval import METRICS, EvaluationResult, Judgments, evaluate
+from krag_eval._utils.arrays import FloatArray
+from krag_eval.metrics import aggregation as aggregate
+from krag_eval.metrics.aggregation import CountState, MeanState, NoAnswerState, Tally
 from tests.reference import Relation
 from tests.strategies import documents_for, relations
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
 from krag_eval import TOKENIZERS
-from krag_eval.answers import ANSWER_METRICS, AnswerPairs, AnswerSettings, evaluate_answers
-from krag_eval.tokenizing import StemmingTokenizer
+from krag_eval.documents.tokenizers import StemmingTokenizer
+from krag_eval.evaluation.answers import ANSWER_METRICS, AnswerPairs, AnswerSettings, evaluate_answers
 
 ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 WORDS = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from krag_eval import InvalidInputError, Question
-from krag_eval.answers import FILLERS, REFUSALS, RefusalTest, evaluate_answers
-from krag_eval.evalset import EvalSet
+from krag_eval.datasets import EvalSet
+from krag_eval.evaluation.answers import FILLERS, REFUSALS, RefusalTest, evaluate_answers
 
 REFUSED = [
     "",

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from krag_eval import EvalSet, InvalidInputError
-from krag_eval.bench import Bench, run_bench
-from krag_eval.language_model import ModelSetupError
-from krag_eval.progress import RunProgress
+from krag_eval._utils.progress import RunProgress
+from krag_eval.llm import ModelSetupError
+from krag_eval.llm.bench import Bench, run_bench
 from krag_eval.report import Section, sections_of
 from tests.bench_cases import CORPUS, EVALSET, answer, retrieve, writer
 

@@ -13,8 +13,8 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import CustomQueryEngine
 
 from krag_eval import Document, InvalidInputError
-from krag_eval.bench.answerers import as_answerer, model_answerer, read_answer
-from krag_eval.language_model import as_language_model
+from krag_eval.llm import as_language_model
+from krag_eval.llm.bench.answering import as_answerer, model_answerer, read_answer
 
 DOCUMENTS = [
     Document(id="a", text="Seoul is the capital."),

@@ -15,7 +15,7 @@ def test_a_bench_that_was_killed_goes_on(tmp_path: Path) -> None:
         textwrap.dedent(
             """
             import os, signal, sys
-            from krag_eval.bench import run_bench
+            from krag_eval.llm.bench import run_bench
             from tests.bench_cases import EVALSET, answer, retrieve
 
             asked = []

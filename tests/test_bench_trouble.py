@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError, KragEvalWarning
-from krag_eval.bench import Bench, run_bench
+from krag_eval._utils.errors import RunStoppedError
+from krag_eval.llm.bench import Bench, run_bench
 from krag_eval.report import sections_of
-from krag_eval.runner import RunStoppedError
 from tests.bench_cases import CORPUS, EVALSET, answer, retrieve, writer
 
 

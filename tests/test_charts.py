@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from krag_eval import OfflineRetrievalEvaluators, RAGEvaluator
-from krag_eval.charts import MEAN, MICRO, bar_chart
+from krag_eval.evaluation.charts import MEAN, MICRO, bar_chart
 
 GOLD, FOUND = [["a", "b"], ["c"]], [["a", "z"], ["x"]]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from krag_eval import read_evalset, read_run
-from krag_eval.evalset.formats.table import FORMATS
+from krag_eval.datasets.formats.registry import FORMATS
 from tests.command_line import Outcome, Runner
 
 QUESTIONS: list[dict[str, Any]] = [

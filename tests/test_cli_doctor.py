@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from krag_eval import read_evalset, read_run
-from krag_eval.doctor import examine
+from krag_eval.analysis.label_audit import examine
 from tests.cli_doctor_cases import jsonl, prepare, ranking_rows
 from tests.command_line import Runner
 from tests.doctor_cases import FEES, REFUNDS

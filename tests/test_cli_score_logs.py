@@ -147,7 +147,7 @@ def test_without_pyarrow_the_cure_is_told_and_other_commands_start(
 ) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "pyarrow" or "log_scoring" in name]:
         monkeypatch.delitem(sys.modules, name)
-    for name in [name for name in sys.modules if name.startswith("krag_eval.columnar")]:
+    for name in [name for name in sys.modules if name.startswith("krag_eval.scale")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     outcome = command("score-logs logs --out 1.parquet")
@@ -173,7 +173,7 @@ def test_an_interruption_says_what_stands_and_nothing_of_what_does_not(
             Path("out.parquet.parts/000000.parquet").touch()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("krag_eval.log_scoring.score_logs", interrupted)
+    monkeypatch.setattr("krag_eval.scale.score_logs", interrupted)
     outcome = run("score-logs logs --out out.parquet")
     stands = " What was scored stands in out.parquet.parts: run the same again to go on." if has_parts else ""
     assert (outcome.code, outcome.out, outcome.err) == (130, "", f"Stopped.{stands}\n")

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from krag_eval.evalset import read_evalset
-from krag_eval.evalset.findings import KINDS
+from krag_eval.datasets import read_evalset
+from krag_eval.datasets.findings import KINDS
 from tests.command_line import Runner
 
 SCRIPT = Path(sys.executable).with_name("krag-eval")

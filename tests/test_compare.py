@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from krag_eval import EvalSet, EvaluationResult, Run, RunRow, evaluate, evaluate_ids, evaluate_run
-from krag_eval.comparison import Comparison, Outcome, Transition, compare
+from krag_eval.analysis.comparison import Comparison, Outcome, Transition, compare
 
 TYPES = ("사실", "paraphrase", "negation")
 

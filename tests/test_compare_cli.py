@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from krag_eval import EvalSet, Run, RunRow, read_run, write_evalset, write_run
+from krag_eval.analysis.comparison import compare
+from krag_eval.analysis.comparison.result import cut, width_of
 from krag_eval.cli import main
-from krag_eval.comparison import compare
-from krag_eval.comparison.table import cut, width_of
 
 SCRIPT = Path(sys.executable).with_name("krag-eval")
 SET = EvalSet(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from krag_eval import EvaluationResult, InvalidInputError, evaluate_ids
-from krag_eval.comparison import compare
+from krag_eval.analysis.comparison import compare
 
 
 def results() -> dict[str, EvaluationResult]:

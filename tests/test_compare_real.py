@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from krag_eval import TOKENIZERS, Document, EvalSet, InvalidInputError, Question, Run, RunRow
-from krag_eval.comparison import Outcome, compare
+from krag_eval.analysis.comparison import Outcome, compare
 
 FILES = {"ko": "korquad1/KorQuAD_v1.0_dev.json", "ru": "xquad/xquad.ru.json", "zh": "xquad/xquad.zh.json"}
 K = 10

@@ -19,7 +19,7 @@ from krag_eval import (
     evaluate_ids,
     evaluate_stream,
 )
-from krag_eval.comparison import compare
+from krag_eval.analysis.comparison import compare
 
 GOLD = [["a"], ["b"], ["c"]]
 FOUND = evaluate_ids(GOLD, GOLD, k=1)

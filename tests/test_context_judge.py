@@ -13,9 +13,9 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel, G
 from langchain_core.messages import AIMessage
 
 from krag_eval import Question, Run, RunRow
-from krag_eval.context_judge import context_precision, context_recall, judge_contexts
-from krag_eval.evalset import EvalSet
-from krag_eval.language_model import ModelSetupError
+from krag_eval.datasets import EvalSet
+from krag_eval.llm import ModelSetupError
+from krag_eval.llm.context_judge import context_precision, context_recall, judge_contexts
 from tests.context_judge_cases import ASKED, GOLD, ONE_OF_TWO, TWO, USEFUL, USELESS, honest, patient
 
 

@@ -14,7 +14,7 @@ from llama_index.core.llms import MockLLM
 
 import krag_eval
 from krag_eval import InvalidInputError, MissingDependencyError, UnknownMetricError
-from krag_eval.context_judge import ContextResult, judge_contexts
+from krag_eval.llm.context_judge import ContextResult, judge_contexts
 from tests.context_judge_cases import ASKED, GOLD, USEFUL, USELESS, honest, patient
 
 

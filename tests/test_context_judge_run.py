@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError
-from krag_eval.context_judge import judge_contexts
-from krag_eval.language_model import ModelSetupError
-from krag_eval.progress import RunProgress
+from krag_eval._utils.progress import RunProgress
+from krag_eval.llm import ModelSetupError
+from krag_eval.llm.context_judge import judge_contexts
 from tests.context_judge_cases import ASKED, GOLD, USEFUL, honest, patient
 
 
@@ -97,7 +97,7 @@ def test_a_verdict_is_in_the_cache_before_its_thread_asks_for_another(concurrenc
 
 
 def test_a_judge_that_hangs_is_not_waited_for_when_it_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("krag_eval.context_judge.judging._LAST_CALLS", 0.1)
+    monkeypatch.setattr("krag_eval.llm.context_judge.judge._LAST_CALLS", 0.1)
     go_on, ended = threading.Event(), []
 
     def judge(prompt: str) -> str:

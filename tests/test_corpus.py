@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import Document, InvalidInputError
-from krag_eval.evalset.corpus import iterate_corpus, read_corpus
+from krag_eval.datasets.corpus import iterate_corpus, read_corpus
 
 ROWS: list[dict[str, Any]] = [
     {"_id": "d1", "title": "차", "text": "사월", "metadata": {"url": "u"}},

@@ -10,7 +10,7 @@ from concurrent.futures import wait
 
 import pytest
 
-from krag_eval.language_model.daemon_threads import DaemonThreads, as_they_come
+from krag_eval._utils.threads import DaemonThreads, as_they_come
 
 
 def test_calls_return_and_raise_through_their_futures() -> None:
@@ -88,7 +88,7 @@ def test_an_error_is_raised_where_the_outcome_is_taken_and_nothing_more_is_begun
 def test_a_call_that_hangs_does_not_keep_the_process_alive() -> None:
     script = (
         "import threading\n"
-        "from krag_eval.language_model.daemon_threads import DaemonThreads\n"
+        "from krag_eval._utils.threads import DaemonThreads\n"
         "begun = threading.Event()\n"
         "DaemonThreads(1, 'test').submit(lambda: begun.set() or threading.Event().wait())\n"
         "begun.wait()\n"

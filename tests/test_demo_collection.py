@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from krag_eval.demo import load_collection
-from krag_eval.text import normalize
+from krag_eval.cli.demo_data import load_collection
+from krag_eval.documents.text import normalize
 
 LANGUAGES = ["en", "ko", "ru", "zh"]
 TYPES = {"literal", "paraphrase", "scenario", "negative"}

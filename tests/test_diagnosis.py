@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import InvalidInputError, diagnose, evaluate, evaluate_ids, evaluate_stream
-from krag_eval.diagnosis import CAUSES
+from krag_eval.analysis.diagnosis import CAUSES
 
 
 def doc(id_: str, text: str | None = None, source: str | None = None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import EvalSet
-from krag_eval.doctor import REASONS, Candidate, examine
+from krag_eval.analysis.label_audit import REASONS, Candidate, examine
 from tests.doctor_cases import FEES, PARCELS, REFUNDS, SHIPPING, Documents, one_question, run, runs_of
 
 

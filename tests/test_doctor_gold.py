@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from krag_eval import Document, EvalSet, InvalidInputError, KragEvalWarning
-from krag_eval.doctor import examine
+from krag_eval.analysis.label_audit import examine
 from tests.doctor_cases import FEES, PARCELS, REFUNDS, SHIPPING, Documents, one_question, run, runs_of
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from krag_eval import Document, EvalSet, InvalidInputError, Run, evaluate_run, read_evalset, write_evalset
-from krag_eval.doctor import DoctorReport, apply_labels, examine, write_queue
+from krag_eval.analysis.label_audit import DoctorReport, apply_labels, examine, write_queue
 from tests.doctor_cases import FEES, PARCELS, REFUNDS, SHIPPING, one_question, run
 
 SET = EvalSet(

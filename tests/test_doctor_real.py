@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from krag_eval import Document, EvalSet, Run, RunRow, read_evalset
-from krag_eval.demo import retrievers
-from krag_eval.doctor import DoctorReport, apply_labels, examine, write_queue
-from krag_eval.evalset.corpus import read_corpus
-from krag_eval.tokenizers import TOKENIZERS
+from krag_eval.analysis.label_audit import DoctorReport, apply_labels, examine, write_queue
+from krag_eval.cli.demo_data import retrievers
+from krag_eval.datasets.corpus import read_corpus
+from krag_eval.documents.tokenizers import TOKENIZERS
 
 N_QUESTIONS, N_PLANTED, DEPTH = 240, 12, 20
 SETS = ["xquad/xquad.en.json", "xquad/xquad.ru.json", "xquad/xquad.zh.json", "korquad1/KorQuAD_v1.0_dev.json"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from krag_eval import EvalSet, InvalidInputError
-from krag_eval.doctor import examine
+from krag_eval.analysis.label_audit import examine
 from tests.doctor_cases import one_question, run, runs_of
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from krag_eval.embeddings import cosines, embed
+from krag_eval.documents.embeddings import cosines, embed
 from tests.encoders import Recorder, real_encoder
 
 LATE = ["The delivery is late", "배송이 늦습니다", "Доставка задерживается", "送货晚了", "Bananas are yellow"]

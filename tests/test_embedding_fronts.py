@@ -75,7 +75,7 @@ def test_vectors_that_find_no_room_are_asked_for_again_and_the_numbers_stay(monk
     pairs = [([one], [other, "nothing"]) for one in names for other in names]
     with pytest.warns(KragEvalWarning, match="vector of zeros for 25 of 50 documents"):
         expected = evaluate_stream(pairs, k=2, batch_size=1, **compass(threshold=0.6))
-    monkeypatch.setattr("krag_eval.embedded_texts._KEPT", 6)
+    monkeypatch.setattr("krag_eval.documents.embeddings._KEPT", 6)
     model = Recorder(COMPASS)
     with pytest.warns(KragEvalWarning, match="vector of zeros for 25 of 50 documents"):
         actual = evaluate_stream(pairs, k=2, batch_size=1, **compass(threshold=0.6, embeddings=model))

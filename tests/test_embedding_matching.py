@@ -18,9 +18,9 @@ from krag_eval import (
     evaluate_stream,
     normalize,
 )
+from krag_eval.evaluation.pipeline import read_batch
 from krag_eval.matching import Batch, find_matches
-from krag_eval.pipeline import read_batch
-from krag_eval.settings import make_settings
+from krag_eval.matching.settings import make_settings
 from tests.encoders import COMPASS, LangChainModel, LlamaIndexModel, Recorder, compass, real_encoder
 
 # Three facts in four languages each: whoever asks in one finds it in the others.

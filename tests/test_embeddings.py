@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from krag_eval import InvalidInputError
-from krag_eval.embeddings import check_embeddings, cosines, describe_embeddings, embed
+from krag_eval.documents.embeddings import check_embeddings, cosines, describe_embeddings, embed
 from tests.encoders import LangChainModel, LlamaIndexModel, Recorder, real_encoder
 
 LATE = ["The delivery is late", "배송이 늦습니다", "Доставка задерживается", "送货晚了", "Bananas are yellow"]

@@ -17,8 +17,8 @@ from krag_eval import (
     evaluate_run,
     run_retriever,
 )
-from krag_eval.retrievers.evaluating import RetrieverOptions
-from krag_eval.settings import ScoringSettings
+from krag_eval.matching.settings import ScoringSettings
+from krag_eval.retrievers.evaluate import RetrieverOptions
 
 EVALSET: list[dict[str, Any]] = [
     {"id": "q1", "question": "one", "gold": [{"id": "a", "text": "first words", "metadata": {"doc_id": "A"}}]},

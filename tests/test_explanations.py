@@ -18,7 +18,9 @@ LISTS = st.lists(
 ANY = [{"id": "same", "text": "배송 a"}]
 
 
-@pytest.mark.filterwarnings("ignore:.* from a retrieved id of the same query only:krag_eval.errors.KragEvalWarning")
+@pytest.mark.filterwarnings(
+    "ignore:.* from a retrieved id of the same query only:krag_eval._utils.errors.KragEvalWarning"
+)
 @example(gold=[[{"id": "a", "text": "a"}]], retrieved=[[{"id": " a", "text": " a"}]], method="id")
 @given(gold=LISTS, retrieved=LISTS, method=st.sampled_from(["id", "text", "containment", "rouge1", ["id", "rougeL"]]))
 def test_they_equal_the_explanations_one_by_one(gold: Any, retrieved: Any, method: Any) -> None:

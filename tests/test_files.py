@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from krag_eval import InvalidInputError
-from krag_eval.files import read_jsonl, write_atomically
+from krag_eval._utils.files import read_jsonl, write_atomically
 
 
 @pytest.fixture

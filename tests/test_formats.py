@@ -22,9 +22,8 @@ from krag_eval import (
     write_evalset,
     write_run,
 )
-from krag_eval.evalset.formats.detect import detect
-from krag_eval.evalset.formats.source import Source
-from krag_eval.evalset.formats.table import FORMATS
+from krag_eval.datasets.formats.registry import FORMATS, detect
+from krag_eval.datasets.formats.source import Source
 from tests.test_trec_eval import OF_ALL_RANKS, our_key, read_expected
 
 LOSSLESS = ("x.jsonl", "x.json", "x.csv", "x.tsv", "x.parquet")

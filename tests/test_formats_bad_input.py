@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from krag_eval import EvalSet, InvalidInputError, read_evalset, read_run, write_evalset, write_run
-from krag_eval.evalset.formats.table import FORMATS
+from krag_eval.datasets.formats.registry import FORMATS
 from tests.test_formats import FULL, RUN
 
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"

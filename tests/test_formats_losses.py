@@ -24,9 +24,9 @@ from krag_eval import (
     write_evalset,
     write_run,
 )
-from krag_eval.evalset.formats.table import FORMATS
-from krag_eval.evalset.formats.writing import FIELDS
-from krag_eval.shapes import read_grade
+from krag_eval.datasets.formats.registry import FORMATS
+from krag_eval.datasets.formats.writing import FIELDS
+from krag_eval.documents.readers import read_grade
 
 # Each example writes and reads a file.
 FEWER = settings(max_examples=settings.default.max_examples // 3 if settings.default else 20)

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from krag_eval import EvalSet, InvalidInputError, Run, RunRow, read_evalset, read_run, write_evalset, write_run
-from krag_eval.evalset.formats import opening
-from krag_eval.evalset.formats.table import FORMATS
+from krag_eval.datasets.formats import opening
+from krag_eval.datasets.formats.registry import FORMATS
 from tests.test_formats import FULL, RUN
 
 ONE = EvalSet([{"id": "q", "question": "?", "gold": [{"id": "a", "text": "b"}]}])

@@ -17,7 +17,7 @@ from krag_eval import (
     check_gate,
     evaluate_ids,
 )
-from krag_eval.gate import Policy, Requirement, Status
+from krag_eval.analysis.gate import Policy, Requirement, Status
 from tests.gate_cases import SET, make_run
 
 

@@ -12,7 +12,7 @@ from langchain_core.documents import Document as LangChainDocument
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from krag_eval import KragEvalWarning, validate
-from krag_eval.evalset import EvalSet
+from krag_eval.datasets import EvalSet
 from tests.generation_cases import CHUNKS, Writer, generate, kind_of, passage_of
 
 TEXTS = {chunk["id"]: chunk["text"] for chunk in CHUNKS}

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from krag_eval import KragEvalWarning
-from krag_eval.evalset.near_duplicates import group_near_duplicates
+from krag_eval.matching.near_duplicates import group_near_duplicates
 from tests.generation_cases import CHUNKS, Writer, answer_to, generate, passage_of
 
 DROPPED: dict[str, tuple[str, dict[str, str]]] = {

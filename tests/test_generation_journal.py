@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError, KragEvalWarning
-from krag_eval.generation import GeneratedEvalSet
-from krag_eval.generation.generating import GENERATION_JOURNAL
-from krag_eval.journal import KeyedJournal, read_journal
-from krag_eval.language_model import ModelSetupError, as_language_model
+from krag_eval._utils.journal import KeyedJournal, read_journal
+from krag_eval.llm import ModelSetupError, as_language_model
+from krag_eval.llm.question_generation import GeneratedEvalSet
+from krag_eval.llm.question_generation.generate import GENERATION_JOURNAL
 from tests.generation_cases import CHUNKS, Writer, generate, moody
 
 

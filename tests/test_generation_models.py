@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 from llama_index.core.llms import MockLLM
 
 from krag_eval import KragEvalWarning
-from krag_eval.language_model import ModelSetupError, as_language_model
+from krag_eval.llm import ModelSetupError, as_language_model
 from tests.generation_cases import CHUNKS, Writer, answer_to, generate
 
 

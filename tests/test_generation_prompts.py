@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError
-from krag_eval.generation.generating import TYPES
-from krag_eval.generation.prompting import Prompts, load_prompts
-from krag_eval.prompts import delimited
+from krag_eval.llm.prompts import delimited
+from krag_eval.llm.question_generation.candidates import Prompts, load_prompts
+from krag_eval.llm.question_generation.generate import TYPES
 from tests.generation_cases import CHUNKS, Writer, generate
 
 FOLDER = Path(__file__).parents[1] / "krag_eval" / "generation" / "prompts"

@@ -6,11 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from krag_eval.generation.asking_form import is_question
-from krag_eval.generation.chunks import Chunk, in_order, split_evenly
-from krag_eval.generation.evidence import Span, WordSearch, find_evidence, overlap, quotes_chunk
-from krag_eval.generation.languages import is_in, language_for, script_of
-from krag_eval.text import normalize
+from krag_eval.documents.text import normalize
+from krag_eval.llm.question_generation.evidence import (
+    Chunk,
+    Span,
+    WordSearch,
+    find_evidence,
+    in_order,
+    is_in,
+    is_question,
+    language_for,
+    overlap,
+    quotes_chunk,
+    script_of,
+    split_evenly,
+)
 
 QUESTIONS = [
     *("When does it open?", "when does it open", "My parcel is lost. What now?", "Is it open (today)?"),

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from krag_eval import EvalSet, InvalidInputError, evaluate, evaluate_ids
-from krag_eval.documents import as_document
+from krag_eval.documents.document import as_document
 
 Make = Callable[[], Any]
 

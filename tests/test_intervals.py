@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from krag_eval import InvalidInputError, MissingDependencyError, evaluate, evaluate_ids, evaluate_stream
-from krag_eval.intervals import intervals_of
+from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.statistics import binomial_interval
 
 # Of 40 queries with one to four gold documents, found more or less.

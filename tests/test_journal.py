@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from krag_eval import read_run
-from krag_eval.evalset.formats.journal import RUN_HEADER
-from krag_eval.runner import RunStoppedError
+from krag_eval._utils.errors import RunStoppedError
+from krag_eval.datasets.question import RUN_HEADER
 from tests.journal_cases import EVALSET, PARAMETERS, Search, documents, finished, query_ids, run
 
 

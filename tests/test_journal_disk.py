@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from krag_eval import InvalidInputError
-from krag_eval.journal.syncing import SYNC_ROWS, Syncing
+from krag_eval._utils.journal.journal import SYNC_ROWS, Syncing
 from tests.journal_cases import Search, documents, query_ids, run
 
 
@@ -57,8 +57,8 @@ def test_a_real_limit_of_the_file_size_ends_the_run_with_the_rows_before_it_inta
     path = tmp_path / "run.jsonl"
     program = """
         import resource, sys
-        from krag_eval.errors import KragEvalError
-        from krag_eval.runner import run_retriever
+        from krag_eval._utils.errors import KragEvalError
+        from krag_eval.retrievers.runner import run_retriever
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
         rows = [{"id": n, "question": f"q {n}", "gold": []} for n in range(50)]
         try:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError, read_run
-from krag_eval.evalset import EvalSet
-from krag_eval.evalset.formats.journal import RUN_HEADER, seal
-from krag_eval.journal import locking
-from krag_eval.runner import run_retriever
+from krag_eval._utils.journal import journal, seal
+from krag_eval.datasets import EvalSet
+from krag_eval.datasets.question import RUN_HEADER
+from krag_eval.retrievers.runner import run_retriever
 from tests.journal_cases import EVALSET, PARAMETERS, Search, documents, finished, query_ids, run
 
 
@@ -154,13 +154,13 @@ def test_a_file_put_in_the_place_of_the_journal_while_it_was_opened_is_the_one_t
 ) -> None:
     path, other = tmp_path / "run.jsonl", tmp_path / "other.jsonl"
     other.write_bytes(b"")
-    lock = locking.lock
+    lock = journal.lock
 
     def replace_first(handle: int) -> bool:
         if other.exists():
             other.replace(path)
         return lock(handle)
 
-    monkeypatch.setattr("krag_eval.journal.writing.lock", replace_first)
+    monkeypatch.setattr("krag_eval._utils.journal.journal.lock", replace_first)
     assert len(run(path)) == 6
     assert sorted(query_ids(path)) == EVALSET.ids

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError
-from krag_eval.known_shapes import KnownShapes
-from krag_eval.shapes import HAYSTACK, PLAIN_OBJECT
+from krag_eval.documents.readers import HAYSTACK, PLAIN_OBJECT, KnownShapes
 
 
 @dataclass

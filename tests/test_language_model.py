@@ -19,8 +19,8 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable
 from llama_index.core.llms import CompletionResponse, CompletionResponseGen, CustomLLM, LLMMetadata, MockLLM
 
-from krag_eval.errors import InvalidInputError
-from krag_eval.language_model import LanguageModel, ModelSetupError, as_language_model
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval.llm import LanguageModel, ModelSetupError, as_language_model
 from tests.language_model_cases import ANSWER, JSON, SCHEMA, StatusError, scripted
 
 

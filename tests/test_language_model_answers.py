@@ -8,7 +8,7 @@ from langchain_core.language_models.fake_chat_models import (
 )
 from langchain_core.messages import AIMessage, BaseMessage
 
-from krag_eval.language_model import NoAnswerError, as_language_model
+from krag_eval.llm import NoAnswerError, as_language_model
 from tests.language_model_cases import ANSWER, JSON, SCHEMA, scripted
 
 TOLERATED = {

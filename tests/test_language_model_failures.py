@@ -15,7 +15,7 @@ from langchain_core.language_models.fake_chat_models import (
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 
-from krag_eval.language_model import ModelSetupError, NoAnswerError, as_language_model
+from krag_eval.llm import ModelSetupError, NoAnswerError, as_language_model
 from tests.language_model_cases import ANSWER, JSON, SCHEMA, StatusError, Waits, scripted
 
 

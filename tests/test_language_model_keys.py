@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from krag_eval.language_model import ModelSetupError, NoAnswerError, as_language_model
+from krag_eval.llm import ModelSetupError, NoAnswerError, as_language_model
 from tests.language_model_cases import SCHEMA, StatusError, Waits, scripted
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import TOKENIZERS, evaluate
-from krag_eval.text import VARIATION_SELECTOR
+from krag_eval.documents.text import VARIATION_SELECTOR
 
 Composition = Literal["NFC", "NFD", "NFKC", "NFKD"]
 COMPOSITIONS: tuple[Composition, ...] = get_args(Composition)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError
-from krag_eval.evalset.levels import settings_at
+from krag_eval.datasets.question import settings_at
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from krag_eval import (
     Question,
     evaluate_run,
 )
-from krag_eval.evalset import Run, RunRow
+from krag_eval.datasets import Run, RunRow
 from tests.live import Recorder, retrieve, scored
 
 

@@ -83,7 +83,7 @@ def test_one_that_cannot_be_scored_does_not_spoil_those_that_came_with_it() -> N
 def test_only_the_first_problem_of_a_kind_is_a_warning_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     no_list = "the retriever returned a NoneType, not a list of documents"
     scorer = scored()
-    with caplog.at_level(logging.DEBUG, logger="krag_eval.live"):
+    with caplog.at_level(logging.DEBUG, logger="krag_eval.retrievers.live"):
         for _ in range(3):
             retrieve(scorer, "q1", TimeoutError("secret"))
         retrieve(scorer, "q1", None)

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
 from krag_eval import InvalidInputError, KragEvalWarning, evaluate, normalize
-from krag_eval.columns import Side
+from krag_eval.documents.columns import Side
+from krag_eval.documents.tokenizers import WordTokenizer
 from krag_eval.matching import Batch, find_matches
-from krag_eval.settings import ScoringSettings, make_settings
-from krag_eval.tokenizers import WordTokenizer
+from krag_eval.matching.settings import ScoringSettings, make_settings
 from tests import reference as ref
 from tests.reference import RougeKind
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import TOKENIZERS, InvalidInputError
-from krag_eval.evalset import near_duplicates
-from krag_eval.evalset.near_duplicates import group_near_duplicates
+from krag_eval.matching import near_duplicates
+from krag_eval.matching.near_duplicates import group_near_duplicates
 from tests.reference import rouge
 
 

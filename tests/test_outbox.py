@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import Outbox
-from krag_eval.journal import outbox as outbox_module
+from krag_eval._utils.journal import outbox as outbox_module
 from tests.outbox_cases import abandon, filled, set_aside, texts, waiting
 
 

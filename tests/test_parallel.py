@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from krag_eval import InvalidInputError, evaluate, parallel
-from krag_eval.results import EvaluationResult
+from krag_eval import InvalidInputError, evaluate
+from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.matching import parallel
 
 WORDS = [f"word{i}" for i in range(40)]
 GOLD = [[" ".join(WORDS[i % 7 : i % 7 + 12]), {"id": f"g{i}", "text": f"passage {i}"}] for i in range(60)]

@@ -7,8 +7,8 @@ import json
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from krag_eval.evalset.formats.journal import seal
-from krag_eval.runner.plain import as_json
+from krag_eval._utils.journal import seal
+from krag_eval.retrievers.responses import as_json
 
 ANYTHING = st.recursive(
     st.none()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError, LiveScorer, RetrievalSink, evaluate, run_retriever
-from krag_eval.redaction import Redactor, describe_error
+from krag_eval._utils.redaction import Redactor, describe_error
 from tests.live import retrieve
 
 CANARY = "canary-0123456789"

@@ -19,7 +19,7 @@ from krag_eval import (
     __version__,
     evaluate,
 )
-from krag_eval.explanation import Match
+from krag_eval.evaluation.explanation import Match
 
 GOLD: list[list[Any]] = [["a", "b"], [], ["c"]]
 RETRIEVED: list[Any] = [["b", "x", "a"], ["y"], TimeoutError("late")]

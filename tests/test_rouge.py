@@ -17,13 +17,12 @@ from rapidfuzz.distance import LCSseq
 from rouge_score.rouge_scorer import RougeScorer
 
 from krag_eval import TOKENIZERS, evaluate
-from krag_eval.columns import Side
+from krag_eval.documents.columns import Side
 from krag_eval.matching import Batch, find_matches
 from krag_eval.matching.overlap import _LONG
-from krag_eval.matching.sketches import UNIT_OF, sketch
-from krag_eval.matching.spans import Spans, Words
-from krag_eval.matching.tokens import TokenTable
-from krag_eval.settings import ScoringSettings, make_settings
+from krag_eval.matching.prefilters import UNIT_OF, sketch
+from krag_eval.matching.settings import ScoringSettings, make_settings
+from krag_eval.matching.tokens import Spans, TokenTable, Words
 from tests import reference as ref
 from tests.reference import RougeKind, RougeMeasure
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from krag_eval import Document
-from krag_eval.runner import arun_retriever, run_retriever
+from krag_eval.retrievers.runner import arun_retriever, run_retriever
 from tests.runner_cases import EVALSET, FOUND, CalledLater, ids, search, search_later, with_more
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError
-from krag_eval.runner import run_retriever
+from krag_eval.retrievers.runner import run_retriever
 from tests.runner_cases import EVALSET, Unlucky, search, with_more
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from krag_eval import read_run
-from krag_eval.evalset import Run
-from krag_eval.evalset.latency import Latency
-from krag_eval.progress import TerminalLine
-from krag_eval.runner import RunProgress, arun_retriever, run_retriever
+from krag_eval._utils.progress import RunProgress, TerminalLine
+from krag_eval.datasets import Run
+from krag_eval.datasets.run import Latency
+from krag_eval.retrievers.runner import arun_retriever, run_retriever
 from tests.runner_cases import EVALSET, FOUND, Unlucky, ids, many, search, search_later
 
 

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from krag_eval.runner import RunStoppedError, asking, run_retriever
+from krag_eval._utils.errors import RunStoppedError
+from krag_eval.retrievers import asking
+from krag_eval.retrievers.runner import run_retriever
 from tests.runner_cases import EVALSET, FOUND, Unlucky, ids, many, search
 
 
@@ -148,7 +150,7 @@ def test_a_plain_call_over_its_time_is_left_behind_and_its_slot_goes_on() -> Non
 def test_a_call_that_hangs_does_not_keep_the_process_alive() -> None:
     program = """
         import time
-        from krag_eval.runner import run_retriever
+        from krag_eval.retrievers.runner import run_retriever
         rows = [{"id": 1, "question": "why?", "gold": []}]
         print(run_retriever(lambda question: time.sleep(600), rows, k=1, timeout=0.05, retries=0).errors)
     """

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from krag_eval import evaluate_run, read_run
-from krag_eval.evalset import EvalSet
-from krag_eval.evalset.formats.journal import RUN_HEADER, read_journal_rows
+from krag_eval.datasets import EvalSet
+from krag_eval.datasets.formats.run_journal import read_journal_rows
+from krag_eval.datasets.question import RUN_HEADER
 
 N_QUESTIONS, N_KILLS, CONCURRENCY = 1500, 20, 4
 GOLD = {"id": "both", "text": "Refunds arrive within three working days.", "grade": 2}
@@ -28,7 +29,7 @@ CHILD = textwrap.dedent(
     """
     import sys, time
     from pathlib import Path
-    from krag_eval.runner import run_retriever
+    from krag_eval.retrievers.runner import run_retriever
     journal, asked, n_questions, concurrency = sys.argv[1:]
     rows = [{"id": f"q{n}", "question": f"question {n}", "gold": []} for n in range(int(n_questions))]
     log = open(asked, "ab", buffering=0)

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from krag_eval import METRICS, EvaluationResult, InvalidInputError, evaluate, evaluate_ids
-from krag_eval.intervals import intervals_of
-from krag_eval.spread import Spread
-from krag_eval.statistics import SPARSE, CountSpread, ValueSpread, count_spread, spread_intervals, value_spread
-from krag_eval.statistics.power_sums import POWER_BITS
-from krag_eval.token_budgets import ranks_within
+from krag_eval.evaluation.intervals import intervals_of
+from krag_eval.metrics.aggregation import Spread
+from krag_eval.metrics.cut_offs import ranks_within
+from krag_eval.statistics import SPARSE, CountSpread, ValueSpread, intervals, mergeable
+from krag_eval.statistics.mergeable import POWER_BITS
 from tests.strategies import documents_for, relations
 
 FEW = 12
@@ -33,9 +33,9 @@ ROWS = st.lists(st.tuples(*[COUNTS] * 4) | st.just((1, 1, 1, 5)), max_size=40)
 def _small_samples_are_large() -> Any:
     """Tables are dropped beyond twelve values, so that the tests meet both sides often."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (value_spread, count_spread, spread_intervals):
+        for module in (mergeable, mergeable, intervals):
             patch.setattr(module, "MOST_DRAWN", FEW)
-        for module in (value_spread, count_spread):
+        for module in (mergeable, mergeable):
             patch.setattr(module, "_AT_ONCE", 7)
         yield
 

@@ -13,9 +13,9 @@ import pytest
 from scipy import stats
 
 from krag_eval import evaluate_ids
-from krag_eval.columns import FloatArray, IntArray
-from krag_eval.intervals import intervals_of
-from krag_eval.spread import Spread
+from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval.evaluation.intervals import intervals_of
+from krag_eval.metrics.aggregation import Spread
 from krag_eval.statistics import CountSpread, Sample, ValueSpread, sample_intervals, unseen_share
 
 LARGE = 10_001

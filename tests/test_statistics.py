@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from krag_eval import InvalidInputError, MissingDependencyError
-from krag_eval.columns import FloatArray
+from krag_eval._utils.arrays import FloatArray
 from krag_eval.statistics import (
     EXACT_UP_TO,
     SPARSE,

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError, evaluate
-from krag_eval.aggregate import MeanState, Tally
 from krag_eval.matching import Batch
-from krag_eval.supply import SideSupply, Supply
+from krag_eval.matching.matchability import SideSupply, Supply
+from krag_eval.metrics.aggregation import MeanState, Tally
 
 GOLD = [[{"id": "a", "text": "one two"}, {"id": "b", "text": "three"}], [{"id": "c", "text": "four"}], []]
 FOUND = [[{"id": "a", "text": "one two"}, {"id": "x", "text": "noise"}], [{"id": "ü", "text": "---"}], [{"id": "a"}]]

@@ -21,7 +21,7 @@ from krag_eval import (
     write_evalset,
     write_run,
 )
-from krag_eval.evalset.streaming import stream_pairs
+from krag_eval.datasets.streaming import stream_pairs
 
 QUESTIONS: list[dict[str, Any]] = [
     {"id": "q1", "question": "?", "gold": [{"id": "a", "text": "x", "grade": 2}, {"id": "b"}]},

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError, evaluate, sweep
-from krag_eval.threshold_sweep import DEFAULT_THRESHOLDS
+from krag_eval.evaluation.thresholds import DEFAULT_THRESHOLDS
 
 GOLD = [
     ["배송은 사흘 걸립니다 보통", "the cat sat on the mat"],

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import KragEvalWarning, evaluate, normalize
-from krag_eval.text import normalize_all
+from krag_eval.documents.text import normalize_all
 
 Composition = Literal["NFC", "NFD", "NFKC", "NFKD"]
 COMPOSITIONS: tuple[Composition, ...] = get_args(Composition)

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.tokenizers import DefaultTokenizer
 
-from krag_eval import TOKENIZERS, InvalidInputError, MissingDependencyError, TokenizerType, evaluate, tokenizers
-from krag_eval.tokenizing import StemmingTokenizer, as_tokenizer, tokenize_all
+from krag_eval import TOKENIZERS, InvalidInputError, MissingDependencyError, TokenizerType, evaluate
+from krag_eval.documents import tokenizers
+from krag_eval.documents.tokenizers import StemmingTokenizer, as_tokenizer, tokenize_all
 
 WORDS, CHARACTERS, KIWI = TOKENIZERS["words"], TOKENIZERS["characters"], TOKENIZERS["kiwi"]
 

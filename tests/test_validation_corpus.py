@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from krag_eval.evalset.reanchoring import reanchor
-from krag_eval.evalset.validation import validate
+from krag_eval.datasets.reanchoring import reanchor
+from krag_eval.datasets.validation import validate
 
 Row = dict[str, Any]
 TEXT = "Refunds arrive within three working days after we approve them."

@@ -13,8 +13,8 @@ import pytest
 
 from examples.compare_retrievers import RERANKED, main, reranker
 from krag_eval import TOKENIZERS
-from krag_eval.demo import load_collection
-from krag_eval.demo.retrievers import build_retrievers
+from krag_eval.cli.demo_data import load_collection
+from krag_eval.cli.demo_data.retrievers import build_retrievers
 from tests import reference
 from tests.reference import Relation
 from tests.walkthrough_cases import ROOT, RememberingEncoder, exit_code, run, write_rows

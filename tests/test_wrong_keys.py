@@ -12,7 +12,7 @@ import pytest
 
 import krag_eval
 from krag_eval import EvaluationResult, UnknownMetricError, evaluate, evaluate_all
-from krag_eval.wrong_names import TellsAttributes
+from krag_eval._utils.suggestions import TellsAttributes
 
 GOLD, RETRIEVED = [["a", "b"], ["c"]], [["a"], ["x"]]
 RESULT: Any = evaluate(GOLD, RETRIEVED, k=(1, 5), metrics=["hit_rate", "mrr", "recall", "precision", "ndcg"])

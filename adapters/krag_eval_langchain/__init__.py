@@ -6,9 +6,12 @@ from krag_eval import MissingDependencyError
 
 if _typing.TYPE_CHECKING:
     from krag_eval_langchain.handler import RetrievalScoringHandler
-    from krag_eval_langchain.langsmith_evaluators import as_langsmith_evaluator, as_langsmith_summary_evaluator
+    from krag_eval_langchain.langsmith import (
+        as_langsmith_evaluator,
+        as_langsmith_summary_evaluator,
+        retrieval_evaluator_runnable,
+    )
     from krag_eval_langchain.offline import aevaluate_retriever, evaluate_retriever
-    from krag_eval_langchain.runnable import retrieval_evaluator_runnable
 
 __all__ = [
     "RetrievalScoringHandler",
@@ -23,10 +26,10 @@ __all__ = [
 _LAZY = {
     "RetrievalScoringHandler": "handler",
     "aevaluate_retriever": "offline",
-    "as_langsmith_evaluator": "langsmith_evaluators",
-    "as_langsmith_summary_evaluator": "langsmith_evaluators",
+    "as_langsmith_evaluator": "langsmith",
+    "as_langsmith_summary_evaluator": "langsmith",
     "evaluate_retriever": "offline",
-    "retrieval_evaluator_runnable": "runnable",
+    "retrieval_evaluator_runnable": "langsmith",
 }
 
 

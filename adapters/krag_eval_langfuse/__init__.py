@@ -8,7 +8,7 @@ from krag_eval_langfuse.client import LangfuseDeliveryError
 from krag_eval_langfuse.datasets import evalset_from_langfuse_dataset, push_evalset
 from krag_eval_langfuse.experiments import as_langfuse_evaluators, as_langfuse_run_evaluators
 from krag_eval_langfuse.handler import LangfuseScoreHandler
-from krag_eval_langfuse.resend import Resent, resend_outbox
+from krag_eval_langfuse.outbox import Resent, resend_outbox
 from krag_eval_langfuse.scores import Target
 from krag_eval_langfuse.sender import ScoreCounters
 

@@ -1,14 +1,27 @@
-"""What is asked of a Langfuse client, and why one may send nothing; private names are read here and guarded."""
+"""What is asked of a Langfuse client, and why one may send nothing; private names are read here and guarded.
+
+Single arguments, checked.
+
+Warnings at the line of the user that called into krag_eval or this package.
+
+What a forked copy of the process needs anew: locks that a thread held which is not there, and its own files.
+"""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import queue
+import sys
+import warnings
 import weakref
-from typing import Any
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
 
-from krag_eval import KragEvalError, MissingDependencyError, Redactor
+import krag_eval
+from krag_eval import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError, Redactor
 
 _PACKAGE = "langfuse"
 _REDACTORS: weakref.WeakKeyDictionary[Any, Redactor] = weakref.WeakKeyDictionary()
@@ -114,3 +127,78 @@ def records(client: Any, span: Any) -> bool:
         return False  # of another project: the same process may have several clients
     exports = getattr(resources, "should_export_span", None) or spans.is_default_export_span
     return bool(exports(span))
+
+
+def check_run_id(run_id: object) -> str | None:
+    """The id of a run, a string that is not empty, or None.
+
+    Raises:
+        InvalidInputError: It is something else.
+    """
+    if run_id is not None and not (isinstance(run_id, str) and run_id):
+        raise InvalidInputError(f"`run_id` is {run_id!r:.60}. It must be a string, or left out. Give a name.")
+    return run_id
+
+
+def check_timestamp(timestamp: object) -> datetime | None:
+    """A time in UTC, or None.
+
+    Raises:
+        InvalidInputError: It is something else, or has no time zone.
+    """
+    if timestamp is None:
+        return None
+    if not isinstance(timestamp, datetime) or timestamp.utcoffset() is None:
+        raise InvalidInputError(
+            f"`timestamp` is {timestamp!r:.60}. Langfuse needs a time with a time zone: the day that it falls on "
+            "decides what is overwritten. Give for example datetime.now(timezone.utc)."
+        )
+    return timestamp.astimezone(UTC)
+
+
+def check_count(name: str, value: object, *, most: int | None = None) -> int:
+    """A whole number of at least 1, and at most `most`.
+
+    Raises:
+        InvalidInputError: It is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
+        expected = "an integer of at least 1" if most is None else f"an integer from 1 to {most}"
+        raise InvalidInputError(f"`{name}` is {value!r:.60}. It must be {expected}. Give such a number.")
+    return value
+
+
+_OURS = (str(Path(__file__).parent), str(Path(krag_eval.__file__).parent))
+
+
+def warn(message: str) -> None:
+    """Warn with `KragEvalWarning`."""
+    frame, level = sys._getframe(1), 2  # noqa: SLF001 - `skip_file_prefixes` needs Python 3.12
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, KragEvalWarning, stacklevel=level)
+
+
+class Renewed(Protocol):
+    """What cannot be used in a copy of the process as it is."""
+
+    def renew(self) -> None:
+        """This is a copy of the process, with no other thread in it."""
+        ...
+
+
+_RENEWED: weakref.WeakSet[Renewed] = weakref.WeakSet()
+
+
+def renew_when_forked(one: Renewed) -> None:
+    """Have it renewed in every copy of the process; it may still be collected as garbage."""
+    _RENEWED.add(one)
+
+
+def _renew_all() -> None:
+    for one in list(_RENEWED):
+        one.renew()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked
+    os.register_at_fork(after_in_child=_renew_all)

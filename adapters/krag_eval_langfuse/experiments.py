@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from krag_eval import InvalidInputError, Scorer, tell_names
 from krag_eval_langfuse.client import check_installed, load_langfuse
 from krag_eval_langfuse.fields import BareStrings, Where, find_gold, find_retrieved, gold_at
-from krag_eval_langfuse.names import ScoreNames
+from krag_eval_langfuse.scores import ScoreNames
 
 if TYPE_CHECKING:
     from langfuse.experiment import EvaluatorFunction, RunEvaluatorFunction

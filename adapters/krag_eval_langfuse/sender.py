@@ -1,4 +1,7 @@
-"""Sends scores by one way, counts what became of them, and says so as loudly as was asked for."""
+"""Sends scores by one way, counts what became of them, and says so as loudly as was asked for.
+
+The ways for scores to leave, by name.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,14 @@ from krag_eval_langfuse.client import (
     LangfuseDeliveryError,
     check_installed,
     load_langfuse,
+    renew_when_forked,
+    warn,
     why_disabled,
     without_keys,
 )
-from krag_eval_langfuse.deliveries import make_delivery
-from krag_eval_langfuse.delivery import Outcome
-from krag_eval_langfuse.forking import renew_when_forked
+from krag_eval_langfuse.delivery import Delivery, Outcome, QueueDelivery, SyncDelivery
+from krag_eval_langfuse.outbox import OutboxDelivery
 from krag_eval_langfuse.scores import Primitive, Score
-from krag_eval_langfuse.warning import warn
 
 _LOG = logging.getLogger("krag_eval.langfuse")
 OnError = Literal["log", "raise"]
@@ -224,3 +227,36 @@ class ScoreSender:
         for place, problem in enumerate(outcome.problems):
             level = logging.WARNING if place < left else logging.DEBUG
             _LOG.log(level, "krag_eval: scores did not reach Langfuse: %s", problem)
+
+
+DELIVERIES = ("queue", "sync", "outbox")
+
+
+def make_delivery(name: object, outbox: str | os.PathLike[str] | None) -> Delivery:
+    """The way of this name.
+
+    Args:
+        name: One of `DELIVERIES`.
+        outbox: The file, with `"outbox"` alone.
+
+    Raises:
+        InvalidInputError: There is no such way, or it has a file too few or too many, or one that cannot be used.
+    """
+    if name not in DELIVERIES:
+        raise InvalidInputError(
+            f"`delivery` is {name!r:.60}. Known ones: {', '.join(DELIVERIES)}. Use 'queue' in an application, 'sync' "
+            "where each score must be known to have arrived, 'outbox' where none may be lost."
+        )
+    if name != "outbox":
+        if outbox is not None:
+            raise InvalidInputError(
+                f"`outbox` is {outbox!r:.60}, and `delivery` is {name!r}, which writes no file. Give "
+                'delivery="outbox" with it, or leave it out.'
+            )
+        return QueueDelivery() if name == "queue" else SyncDelivery()
+    if not isinstance(outbox, (str, os.PathLike)) or not os.fspath(outbox):
+        raise InvalidInputError(
+            f'`outbox` is {outbox!r:.60}. With delivery="outbox" scores are written to a file before they are sent. '
+            'Give its path, such as outbox="langfuse.outbox".'
+        )
+    return OutboxDelivery(outbox)

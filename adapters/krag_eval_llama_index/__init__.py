@@ -13,10 +13,10 @@ import typing as _typing
 
 if _typing.TYPE_CHECKING:
     from krag_eval_llama_index.datasets import read_llama_index_qa
+    from krag_eval_llama_index.events import RetrievalScoring, retrieval_scoring
     from krag_eval_llama_index.metrics import KragRetrievalMetric, krag_metrics
     from krag_eval_llama_index.responses import score_response, score_responses
     from krag_eval_llama_index.retrievers import aevaluate_retriever, evaluate_retriever
-    from krag_eval_llama_index.scoring import RetrievalScoring, retrieval_scoring
 
 __all__ = [
     "KragRetrievalMetric",
@@ -32,12 +32,12 @@ __all__ = [
 
 _PLACES = {
     "KragRetrievalMetric": "metrics",
-    "RetrievalScoring": "scoring",
+    "RetrievalScoring": "events",
     "aevaluate_retriever": "retrievers",
     "evaluate_retriever": "retrievers",
     "krag_metrics": "metrics",
     "read_llama_index_qa": "datasets",
-    "retrieval_scoring": "scoring",
+    "retrieval_scoring": "events",
     "score_response": "responses",
     "score_responses": "responses",
 }

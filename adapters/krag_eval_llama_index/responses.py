@@ -16,7 +16,7 @@ from krag_eval import (
     evaluate_run,
     tell_names,
 )
-from krag_eval_llama_index.nodes import as_documents
+from krag_eval_llama_index.retrievers import as_documents
 
 
 @tell_names

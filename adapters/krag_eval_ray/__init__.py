@@ -14,13 +14,12 @@ Importing this package does not import Ray.
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from krag_eval_ray.errors import plain_errors
     from krag_eval_ray.long_logs import from_long
-    from krag_eval_ray.scoring import aggregate, score
+    from krag_eval_ray.scoring import aggregate, plain_errors, score
 
 __all__ = ["aggregate", "from_long", "plain_errors", "score"]
 
-_PLACES = {"aggregate": "scoring", "from_long": "long_logs", "plain_errors": "errors", "score": "scoring"}
+_PLACES = {"aggregate": "scoring", "from_long": "long_logs", "plain_errors": "scoring", "score": "scoring"}
 
 
 def __getattr__(name: str) -> object:

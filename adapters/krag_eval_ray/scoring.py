@@ -1,21 +1,26 @@
-"""Queries scored by Ray Data, row by row or all together."""
+"""Queries scored by Ray Data, row by row or all together.
+
+What a worker refused, in its own words: Ray tells it in the middle of a traceback of its own.
+
+What runs in Ray's workers: pure functions from a table to a table, for a table may be worked on twice.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from krag_eval import ColumnarScorer, EvaluationResult, InvalidInputError, PartialState, RepeatFinder
-from krag_eval_ray.errors import plain_errors
-from krag_eval_ray.working import fingerprint_table, ids_with_fingerprints, score_table, summarize_table
 
 if TYPE_CHECKING:
     from ray.data import Dataset
+
 
 COLUMNS = ["query_id", "actual", "predicted"]
 # Enough to say which they are; the sentence says so where there are more.
@@ -161,3 +166,75 @@ def _refuse_repeats(ds: Dataset, finder: RepeatFinder, map_options: Mapping[str,
             f"{', '.join(f'{id_!r:.60}' for id_ in again[:3])}. Each query must be one row: group the rows of a query, "
             "give each asking an id of its own, or allow repeats with `allow_repeated_ids=True`."
         )
+
+
+# The last line of our error's own traceback; a message is one line.
+_REFUSAL = re.compile(rf"^{re.escape(InvalidInputError.__module__)}\.{InvalidInputError.__name__}: (.+)$", re.MULTILINE)
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Goes around whatever consumes a dataset of `score` or `from_long`: what a worker refused is raised as it said it.
+
+    Without it the same sentences stand in the error that Ray raises, among the lines of its traceback.
+
+    Raises:
+        InvalidInputError: A worker could not read a row or score it; the message names it. Ray's error is its cause.
+
+    >>> from krag_eval_ray import plain_errors
+    >>> with plain_errors():
+    ...     pass  # scored.write_parquet("s3://bucket/scores")
+    """
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__ != "ray.exceptions" or not (found := _REFUSAL.search(str(error))):
+            raise
+        raise InvalidInputError(found[1]) from error
+
+
+SUMMARY = pa.schema([("state", pa.large_string()), ("fingerprints", pa.large_binary()), ("refused", pa.large_string())])
+
+
+def score_table(table: pa.Table, scorer: ColumnarScorer) -> pa.Table:
+    """The values of each query of a table."""
+    parts = [scorer.score_batch(batch) for batch in _batches(table)]
+    return pa.Table.from_batches(parts, schema=scorer.schema)
+
+
+def summarize_table(table: pa.Table, scorer: ColumnarScorer, with_fingerprints: bool) -> pa.Table:
+    """One row that stands for all queries of a table.
+
+    Returns:
+        The state of their aggregates and the fingerprints of their ids, or why they were refused: as a value, because
+        Ray wraps what is raised into its own errors, and retries and logs it.
+    """
+    try:
+        states = (scorer.partial_state(batch) for batch in _batches(table))
+        state = scorer.merge(states).to_json()
+    except InvalidInputError as error:
+        return pa.Table.from_pylist([{"refused": str(error)}], schema=SUMMARY)
+    fingerprints = RepeatFinder.fingerprints(_ids(table)).tobytes() if with_fingerprints else None
+    return pa.Table.from_pylist([{"state": state, "fingerprints": fingerprints}], schema=SUMMARY)
+
+
+def fingerprint_table(table: pa.Table) -> pa.Table:
+    """The fingerprints of the ids of a table, as one row."""
+    return pa.table({"fingerprints": pa.array([RepeatFinder.fingerprints(_ids(table)).tobytes()], pa.large_binary())})
+
+
+def ids_with_fingerprints(table: pa.Table, wanted: np.ndarray[Any, np.dtype[np.uint64]]) -> pa.Table:
+    """The ids of a table whose fingerprints are wanted, each once, and how often each stands there."""
+    ids = _ids(table)
+    counts = ids.filter(pa.array(np.isin(RepeatFinder.fingerprints(ids), wanted))).value_counts()
+    return pa.table({"query_id": counts.field("values"), "count": counts.field("counts")})
+
+
+def _ids(table: pa.Table) -> pa.Array:
+    """The ids that there are; those that are missing are refused by whoever scores."""
+    return table.column("query_id").cast(pa.large_string()).combine_chunks().drop_null()
+
+
+def _batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    # A table of many small chunks would be scored in as many small steps.
+    yield from table.combine_chunks().to_batches()

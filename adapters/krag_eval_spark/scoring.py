@@ -1,19 +1,29 @@
-"""Queries scored by Spark, row by row or all together."""
+"""Queries scored by Spark, row by row or all together.
+
+What a worker refused, in its own words: Spark tells it in the middle of a traceback of its own.
+
+What runs in Spark's workers: pure functions of record batches, for a task may run twice.
+
+Spark's types as Arrow's, so that what is wrong with a column is said before any job starts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from krag_eval import ColumnarScorer, EvaluationResult, InvalidInputError, PartialState, RepeatFinder
-from krag_eval_spark.errors import plain_errors
-from krag_eval_spark.schemas import COLUMNS, empty_batch
-from krag_eval_spark.working import MERGED, SUMMARIES, merge_summaries, score_batches, summarize_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
 
 # Partitions are brought together by this many tasks before anything reaches the driver, however many they are.
 _MERGING_TASKS = 8
@@ -116,3 +126,175 @@ def _refuse_repeats(df: DataFrame) -> None:
 
 def _quoted(column: str) -> str:
     return "`" + column.replace("`", "``") + "`"
+
+
+# Of an error that an expression raises, Spark adds the class after its words.
+_REFUSAL = re.compile(rf"\b{InvalidInputError.__name__}: ([^\n]+?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Goes around whatever computes a DataFrame of `score`; what a worker refused is raised as it was said there.
+
+    Without it the same sentences stand in the error that Spark raises, among the lines of its traceback.
+
+    Raises:
+        InvalidInputError: A worker could not score a row; the message names the query. Spark's error is its cause.
+
+    >>> from krag_eval_spark import plain_errors
+    >>> with plain_errors():
+    ...     pass  # scored.write.parquet("s3a://bucket/scores")
+    """
+    try:
+        yield
+    except Exception as error:
+        if not type(error).__module__.startswith(("pyspark.", "py4j.")) or not (found := _REFUSAL.search(str(error))):
+            raise
+        raise InvalidInputError(found[1].strip()) from error
+
+
+OnBatches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+Fingerprints = np.ndarray[Any, np.dtype[np.uint64]]
+
+# A partition's state is one row, and the fingerprints of its ids are rows of up to 2 kB or so: what is equal among them
+# is in the same bucket, and whoever gets a bucket gets all of it.
+SUMMARIES = "bucket int, state string, fingerprints binary"
+_SUMMARIES = pa.schema([("bucket", pa.int32()), ("state", pa.string()), ("fingerprints", pa.binary())])
+_BUCKET_BITS = 6
+_IDS_AT_ONCE = 1 << 14
+
+MERGED = "state string, has_repeats boolean"
+_MERGED = pa.schema([("state", pa.string()), ("has_repeats", pa.bool_())])
+
+
+def score_batches(scorer: ColumnarScorer) -> OnBatches:
+    """A function that gives the values of each query."""
+
+    def scored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield scorer.score_batch(batch)
+
+    return scored
+
+
+def summarize_batches(scorer: ColumnarScorer, fingerprints_of: Callable[[pa.Array], Fingerprints] | None) -> OnBatches:
+    """A function that gives one state for all queries of a partition.
+
+    Args:
+        scorer: How to score.
+        fingerprints_of: What gives the fingerprints of the query ids, which come beside it; None where ids may repeat.
+    """
+
+    def summarized(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        state = scorer.merge([])
+        for batch in batches:
+            scorer.score_into(state, batch)
+            if fingerprints_of:
+                ids = batch.column("query_id")
+                for start in range(0, len(ids), _IDS_AT_ONCE):
+                    yield _in_buckets(fingerprints_of(ids.slice(start, _IDS_AT_ONCE)))
+        text = state.to_json()
+        # Any bucket does, if it is another one for another state and the same for a task that runs again.
+        bucket = zlib.crc32(text.encode()) >> (32 - _BUCKET_BITS)
+        yield pa.record_batch([[bucket], [text], [None]], schema=_SUMMARIES)
+
+    return summarized
+
+
+def merge_summaries(scorer: ColumnarScorer) -> OnBatches:
+    """A function that gives one state for all states of a partition, and whether a fingerprint comes twice in it."""
+
+    def merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # Spark tells its workers where there is room on the disk.
+        with RepeatFinder(os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0] or None) as finder:
+
+            def states() -> Iterator[PartialState]:
+                for row in (row for batch in batches for row in batch.to_pylist()):
+                    if row["state"] is not None:
+                        yield PartialState.from_json(row["state"])
+                    else:
+                        finder.add(np.frombuffer(row["fingerprints"], np.uint64))
+
+            state = scorer.merge(states()).to_json()
+            has_repeats = bool(len(finder.repeated(at_most=1)))
+        yield pa.record_batch([[state], [has_repeats]], schema=_MERGED)
+
+    return merged
+
+
+def _in_buckets(fingerprints: Fingerprints) -> pa.RecordBatch:
+    """Fingerprints as a row for each bucket; the first two of those that are equal, so that no row is long."""
+    fingerprints = np.sort(fingerprints)
+    third = np.zeros(len(fingerprints), dtype=bool)
+    third[2:] = fingerprints[2:] == fingerprints[:-2]
+    starts = np.arange(1, 1 << _BUCKET_BITS, dtype=np.uint64) << np.uint64(64 - _BUCKET_BITS)
+    kept = fingerprints[~third]
+    parts = enumerate(np.split(kept, np.searchsorted(kept, starts)))
+    rows = [(bucket, part.tobytes()) for bucket, part in parts if len(part)]
+    buckets, blobs = zip(*rows, strict=True) if rows else ((), ())
+    return pa.record_batch([buckets, [None] * len(rows), blobs], schema=_SUMMARIES)
+
+
+COLUMNS = ("query_id", "actual", "predicted")
+
+_PLAIN = {
+    "binary": pa.binary(),
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "date": pa.date32(),
+    "double": pa.float64(),
+    "float": pa.float32(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "short": pa.int16(),
+    "string": pa.string(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "void": pa.null(),
+}
+
+
+def types_of(frame: DataFrame) -> list[tuple[str, Any]]:
+    """The columns of a DataFrame: names, and types as Spark writes them in JSON.
+
+    Raises:
+        InvalidInputError: It is no DataFrame of Spark.
+    """
+    if not hasattr(frame, "mapInArrow"):
+        raise InvalidInputError(
+            f"A DataFrame of Spark is needed, got {type(frame).__module__}.{type(frame).__qualname__}. "
+            "Make one with `spark.read.parquet(...)`."
+        )
+    return [(field["name"], field["type"]) for field in frame.schema.jsonValue()["fields"]]
+
+
+def empty_batch(frame: DataFrame) -> pa.RecordBatch:
+    """A batch without rows, whose types are those that the workers will see.
+
+    Raises:
+        InvalidInputError: A column that is scored has a type that Arrow does not have.
+    """
+    fields = [(name, _arrow(name, type_) if name in COLUMNS else pa.null()) for name, type_ in types_of(frame)]
+    return pa.RecordBatch.from_pylist([], schema=pa.schema(fields))
+
+
+def _arrow(column: str, type_: Any) -> Any:
+    """A type as Spark writes it in JSON, as Arrow's."""
+    if isinstance(type_, str):
+        if type_ in _PLAIN:
+            return _PLAIN[type_]
+        if type_.startswith(("varchar", "char")):
+            return pa.string()
+        if decimal := re.fullmatch(r"decimal\((\d+),(-?\d+)\)", type_):
+            return pa.decimal128(int(decimal[1]), int(decimal[2]))
+    elif type_["type"] == "array":
+        return pa.list_(_arrow(column, type_["elementType"]))
+    elif type_["type"] == "struct":
+        return pa.struct([(field["name"], _arrow(column, field["type"])) for field in type_["fields"]])
+    elif type_["type"] == "map":
+        return pa.map_(_arrow(column, type_["keyType"]), _arrow(column, type_["valueType"]))
+    found = type_ if isinstance(type_, str) else type_["type"]
+    raise InvalidInputError(
+        f"The column `{column}` holds Spark's type {found!r:.60}, which cannot be scored. "
+        "Cast it or leave it out: documents are structs of id, text, grade and score."
+    )

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import TextIO
 
-from krag_eval.errors import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError
+from krag_eval._utils.errors import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError
 
 __all__ = ["main"]
 

@@ -9,19 +9,25 @@ from typing import Annotated
 import typer
 
 from krag_eval import read_corpus, read_evalset
-from krag_eval.bench import Bench, run_bench
-from krag_eval.bench.stages import EVALSET_FILE
-from krag_eval.cli.bars import Bars
-from krag_eval.cli.embedding_options import load_embeddings
-from krag_eval.cli.loading import load_object, load_retriever
-from krag_eval.cli.parsing import parse_cut_offs, parse_names, parse_threshold
-from krag_eval.cli.report_tables import print_report
+from krag_eval._utils.errors import needing
+from krag_eval.cli.options import (
+    Level,
+    Match,
+    Threshold,
+    Tokenizer,
+    load_embeddings,
+    load_object,
+    load_retriever,
+    parse_cut_offs,
+    parse_names,
+    parse_threshold,
+)
+from krag_eval.cli.output import Bars, console, notes, print_report
 from krag_eval.cli.run import parse_parameters
-from krag_eval.cli.scoring_options import Level, Match, Threshold, Tokenizer
-from krag_eval.cli.tables import console, notes
-from krag_eval.errors import needing
+from krag_eval.llm.bench import Bench, run_bench
+from krag_eval.llm.bench.bench import EVALSET_FILE
 from krag_eval.report import check_target
-from krag_eval.report.decisive import decisive_keys
+from krag_eval.report.build import decisive_keys
 
 _OBJECT = "MODULE:OBJECT"
 # What is printed where the whole report goes to a file.

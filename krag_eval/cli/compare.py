@@ -10,34 +10,38 @@ from typing import Annotated
 import typer
 
 from krag_eval import InvalidInputError
+from krag_eval._utils.errors import KragEvalWarning, did_you_mean
+from krag_eval.analysis.comparison import compare as compare_runs
 from krag_eval.cli.evaluate import run_name
-from krag_eval.cli.json_output import put_json
-from krag_eval.cli.parsing import parse_cut_offs, parse_names
-from krag_eval.cli.scoring_options import (
+from krag_eval.cli.options import (
+    Baseline,
     Containment,
+    CutOffs,
     DocKey,
     EmbeddingPrefix,
     Embeddings,
+    EvalSetFile,
     Gain,
     GradeKey,
     IdKey,
     Level,
     Match,
+    MissingRows,
     PrecisionDenominator,
     Proxy,
     RawText,
     RougeMeasure,
     SimilarityThreshold,
+    SliceFields,
     Threshold,
     Tokenizer,
     UseStemmer,
+    parse_cut_offs,
+    parse_names,
     scoring_settings,
 )
-from krag_eval.cli.shared_options import Baseline, CutOffs, EvalSetFile, MissingRows, SliceFields
-from krag_eval.cli.tables import console, notes
-from krag_eval.comparison import compare as compare_runs
-from krag_eval.errors import KragEvalWarning, did_you_mean
-from krag_eval.evalset import EvalSet, Run, read_evalset, read_run
+from krag_eval.cli.output import console, notes, put_json
+from krag_eval.datasets import EvalSet, Run, read_evalset, read_run
 
 
 def compare(

@@ -10,16 +10,13 @@ from typing import Annotated, TypeVar
 import typer
 
 from krag_eval import InvalidInputError
-from krag_eval.checks import one_of
-from krag_eval.cli.scoring_options import GradeKey, IdKey
-from krag_eval.cli.shared_options import MaxBadRows
-from krag_eval.cli.tables import notes
-from krag_eval.errors import KragEvalWarning
-from krag_eval.evalset import read_evalset, read_run, write_evalset, write_run
-from krag_eval.evalset.formats.choosing import check_format, format_to_write
-from krag_eval.evalset.formats.detect import detect, kinds_in
-from krag_eval.evalset.formats.source import Source
-from krag_eval.evalset.formats.table import FORMATS
+from krag_eval._utils.checks import one_of
+from krag_eval._utils.errors import KragEvalWarning
+from krag_eval.cli.options import GradeKey, IdKey, MaxBadRows
+from krag_eval.cli.output import notes
+from krag_eval.datasets import read_evalset, read_run, write_evalset, write_run
+from krag_eval.datasets.formats.registry import FORMATS, check_format, detect, format_to_write, kinds_in
+from krag_eval.datasets.formats.source import Source
 
 KINDS = ("evalset", "run")
 T = TypeVar("T")

@@ -9,12 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from krag_eval import EvaluationResult, evaluate
-from krag_eval.checks import check_count
-from krag_eval.cli.tables import console, print_table
-from krag_eval.demo import load_collection
-from krag_eval.demo.chunks import chunk
-from krag_eval.demo.retrievers import build_retrievers
-from krag_eval.numerals import format_value
+from krag_eval._utils.checks import check_count
+from krag_eval._utils.formatting import format_value
+from krag_eval.cli.demo_data import load_collection
+from krag_eval.cli.demo_data.retrievers import build_retrievers, chunk
+from krag_eval.cli.output import console, print_table
 
 LANGUAGES = ("ko", "en", "ru", "zh")
 WAYS: Mapping[str, dict[str, Any]] = {

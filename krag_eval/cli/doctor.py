@@ -8,19 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from krag_eval import InvalidInputError
+from krag_eval._utils.files import json_text
+from krag_eval.analysis.label_audit import DoctorReport, apply_labels, examine, write_queue
 from krag_eval.cli.convert import noted
 from krag_eval.cli.evaluate import run_name
-from krag_eval.cli.json_output import put_json
-from krag_eval.cli.parsing import parse_names, parse_threshold
-from krag_eval.cli.scoring_options import DocKey, GradeKey, IdKey
-from krag_eval.cli.shared_options import EvalSetFile
-from krag_eval.cli.tables import console, notes
-from krag_eval.doctor import DoctorReport, apply_labels, examine, write_queue
-from krag_eval.evalset import EvalSet, Run, read_evalset, read_run, write_evalset
-from krag_eval.evalset.corpus import read_corpus
-from krag_eval.evalset.formats import jsontext
-from krag_eval.evalset.formats.choosing import format_to_write
-from krag_eval.text import normalize
+from krag_eval.cli.options import DocKey, EvalSetFile, GradeKey, IdKey, parse_names, parse_threshold
+from krag_eval.cli.output import console, notes, put_json
+from krag_eval.datasets import EvalSet, Run, read_evalset, read_run, write_evalset
+from krag_eval.datasets.corpus import read_corpus
+from krag_eval.datasets.formats.registry import format_to_write
+from krag_eval.documents.text import normalize
 
 MOST_ROWS = 500
 
@@ -139,7 +136,7 @@ def _put_out(report: DoctorReport, queue: Path | None, json_out: Path | None, mo
         written = write_queue(report, queue, limit=most, force=force)
         of_all = "" if written == len(report.candidates) else f" of {len(report.candidates)}; --limit all writes them"
         notes().print(f"{queue}: {written} documents to label{of_all}.", markup=False)
-    if not put_json(json_out, lambda: jsontext.dump(report.to_dict(most), "the report", indent=2)):
+    if not put_json(json_out, lambda: json_text.dump(report.to_dict(most), "the report", indent=2)):
         console().print(repr(report), markup=False, soft_wrap=True)
 
 

@@ -12,10 +12,11 @@ from typing import Annotated
 import typer
 
 from krag_eval import EvaluationResult, InvalidInputError, evaluate_run
-from krag_eval.cli.json_output import put_json
-from krag_eval.cli.parsing import parse_cut_offs, parse_names
-from krag_eval.cli.scoring_options import (
+from krag_eval._utils.errors import KragEvalWarning
+from krag_eval._utils.files import write_atomically
+from krag_eval.cli.options import (
     Containment,
+    CutOffs,
     DocKey,
     EmbeddingPrefix,
     Embeddings,
@@ -24,6 +25,8 @@ from krag_eval.cli.scoring_options import (
     IdKey,
     Level,
     Match,
+    MaxBadRows,
+    MetricNames,
     PrecisionDenominator,
     Proxy,
     RawText,
@@ -32,13 +35,12 @@ from krag_eval.cli.scoring_options import (
     Threshold,
     Tokenizer,
     UseStemmer,
+    parse_cut_offs,
+    parse_names,
     scoring_settings,
 )
-from krag_eval.cli.shared_options import CutOffs, MaxBadRows, MetricNames
-from krag_eval.cli.tables import console, notes, print_result
-from krag_eval.errors import KragEvalWarning
-from krag_eval.evalset import EvalSet, Run, read_evalset, read_run
-from krag_eval.files import write_atomically
+from krag_eval.cli.output import console, notes, print_result, put_json
+from krag_eval.datasets import EvalSet, Run, read_evalset, read_run
 
 
 def evaluate(

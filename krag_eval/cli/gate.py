@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from krag_eval.cli.tables import console, print_table
-from krag_eval.evalset import read_evalset, read_run
-from krag_eval.files import write_atomically
-from krag_eval.gate import GateReport, check_gate, read_policy
+from krag_eval._utils.files import write_atomically
+from krag_eval.analysis.gate import GateReport, check_gate, read_policy
+from krag_eval.cli.output import console, print_table
+from krag_eval.datasets import read_evalset, read_run
 
 
 def gate(

@@ -8,12 +8,10 @@ from typing import Annotated
 import typer
 
 from krag_eval import InvalidInputError, read_corpus, write_evalset
-from krag_eval.cli.json_output import put_json
-from krag_eval.cli.loading import load_object
-from krag_eval.cli.scoring_options import DocKey, IdKey
-from krag_eval.cli.tables import console, notes
-from krag_eval.generation import GeneratedEvalSet, generate_evalset
-from krag_eval.generation.generating import TYPES
+from krag_eval.cli.options import DocKey, IdKey, load_object
+from krag_eval.cli.output import console, notes, put_json
+from krag_eval.llm.question_generation import GeneratedEvalSet, generate_evalset
+from krag_eval.llm.question_generation.generate import TYPES
 
 
 def generate(

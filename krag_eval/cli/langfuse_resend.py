@@ -8,9 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from krag_eval.cli.indented import print_indented
-from krag_eval.cli.json_output import put_json
-from krag_eval.cli.tables import console
+from krag_eval.cli.output import console, print_indented, put_json
 
 
 def langfuse_resend(

@@ -9,16 +9,14 @@ from typing import Annotated
 import typer
 
 from krag_eval import InvalidInputError
-from krag_eval.cli.indented import print_indented
-from krag_eval.cli.json_output import put_json
-from krag_eval.cli.scoring_options import DocKey
-from krag_eval.cli.tables import console, notes, print_table
-from krag_eval.evalset import read_evalset, reanchoring, write_evalset
-from krag_eval.evalset.corpus import read_corpus
-from krag_eval.evalset.entries import shorten
-from krag_eval.evalset.formats.choosing import format_to_write
-from krag_eval.evalset.formats.source import stem
-from krag_eval.evalset.reanchor_report import STATUSES, Anchor, ReanchorReport, Status
+from krag_eval.cli.options import DocKey
+from krag_eval.cli.output import console, notes, print_indented, print_table, put_json
+from krag_eval.datasets import read_evalset, reanchoring, write_evalset
+from krag_eval.datasets.corpus import read_corpus
+from krag_eval.datasets.findings import shorten
+from krag_eval.datasets.formats.registry import format_to_write
+from krag_eval.datasets.formats.source import stem
+from krag_eval.datasets.reanchoring import STATUSES, Anchor, ReanchorReport, Status
 
 _ABOUT: dict[Status, str] = {
     "valid": "the chunk of this id still holds it",

@@ -8,33 +8,38 @@ from typing import Annotated
 
 import typer
 
+from krag_eval._utils.errors import InvalidInputError, KragEvalWarning
 from krag_eval.cli.compare import named_run, read_runs
-from krag_eval.cli.parsing import parse_cut_offs, parse_names
-from krag_eval.cli.report_tables import print_report
-from krag_eval.cli.scoring_options import (
+from krag_eval.cli.options import (
+    Baseline,
     Containment,
+    CutOffs,
     DocKey,
     EmbeddingPrefix,
     Embeddings,
+    EvalSetFile,
     Gain,
     GradeKey,
     IdKey,
     Level,
     Match,
+    MetricNames,
+    MissingRows,
     PrecisionDenominator,
     Proxy,
     RawText,
     RougeMeasure,
     SimilarityThreshold,
+    SliceFields,
     Threshold,
     Tokenizer,
     UseStemmer,
+    parse_cut_offs,
+    parse_names,
     scoring_settings,
 )
-from krag_eval.cli.shared_options import Baseline, CutOffs, EvalSetFile, MetricNames, MissingRows, SliceFields
-from krag_eval.cli.tables import console, notes
-from krag_eval.errors import InvalidInputError, KragEvalWarning
-from krag_eval.evalset import read_evalset
+from krag_eval.cli.output import console, notes, print_report
+from krag_eval.datasets import read_evalset
 from krag_eval.report import Report, build_report, check_target, write_report
 
 

@@ -11,12 +11,10 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from krag_eval import InvalidInputError, read_evalset
-from krag_eval.cli.bars import Bars
-from krag_eval.cli.json_output import put_json
-from krag_eval.cli.loading import load_retriever
-from krag_eval.cli.tables import console, notes
-from krag_eval.runner.recording import Recorder
-from krag_eval.runner.running import plan_run
+from krag_eval.cli.options import load_retriever
+from krag_eval.cli.output import Bars, console, notes, put_json
+from krag_eval.retrievers.recording import Recorder
+from krag_eval.retrievers.runner import plan_run
 
 
 def run(

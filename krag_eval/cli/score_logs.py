@@ -10,10 +10,8 @@ from typing import Annotated
 
 import typer
 
-from krag_eval.cli.bars import Bars
-from krag_eval.cli.json_output import put_json
-from krag_eval.cli.parsing import parse_cut_offs, parse_names
-from krag_eval.cli.scoring_options import (
+from krag_eval._utils.errors import KragEvalWarning
+from krag_eval.cli.options import (
     Containment,
     EmbeddingPrefix,
     Embeddings,
@@ -28,10 +26,11 @@ from krag_eval.cli.scoring_options import (
     Threshold,
     Tokenizer,
     UseStemmer,
+    parse_cut_offs,
+    parse_names,
     scoring_settings,
 )
-from krag_eval.cli.tables import console, notes, print_result
-from krag_eval.errors import KragEvalWarning
+from krag_eval.cli.output import Bars, console, notes, print_result, put_json
 
 
 def score_logs(
@@ -82,7 +81,7 @@ def score_logs(
     ] = None,
 ) -> None:
     """Score Parquet logs of any size on all cores; stopped or killed, the same command goes on where it was."""
-    from krag_eval.log_scoring import score_logs as score  # pyarrow is an extra
+    from krag_eval.scale import score_logs as score  # pyarrow is an extra
 
     settings = scoring_settings(
         match=match,

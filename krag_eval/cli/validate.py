@@ -9,15 +9,12 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from krag_eval.checks import check_threshold
-from krag_eval.cli.indented import print_indented
-from krag_eval.cli.json_output import put_json
-from krag_eval.cli.parsing import parse_names
-from krag_eval.cli.scoring_options import DocKey, GradeKey, IdKey
-from krag_eval.cli.tables import console, print_table
-from krag_eval.evalset import findings, validation
-from krag_eval.evalset.corpus import read_corpus
-from krag_eval.evalset.findings import Finding, ValidationReport
+from krag_eval._utils.checks import check_threshold
+from krag_eval.cli.options import DocKey, GradeKey, IdKey, parse_names
+from krag_eval.cli.output import console, print_indented, print_table, put_json
+from krag_eval.datasets import findings, validation
+from krag_eval.datasets.corpus import read_corpus
+from krag_eval.datasets.findings import Finding, ValidationReport
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold"}
 _MOST_PLACES = 4

@@ -7,15 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from krag_eval.analysis.verification import AGREEMENT, Verification
+from krag_eval.analysis.verification import verify as verify_run
 from krag_eval.cli.convert import noted
-from krag_eval.cli.json_output import put_json
-from krag_eval.cli.parsing import parse_cut_offs
-from krag_eval.cli.scoring_options import DocKey, GradeKey, IdKey, Level
-from krag_eval.cli.shared_options import EvalSetFile
-from krag_eval.cli.tables import console, print_table
-from krag_eval.evalset import read_evalset, read_run
-from krag_eval.verification import AGREEMENT, Verification
-from krag_eval.verification import verify as verify_run
+from krag_eval.cli.options import DocKey, EvalSetFile, GradeKey, IdKey, Level, parse_cut_offs
+from krag_eval.cli.output import console, print_table, put_json
+from krag_eval.datasets import read_evalset, read_run
 
 
 def verify(

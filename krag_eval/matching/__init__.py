@@ -2,12 +2,9 @@
 
 from functools import partial
 
-from krag_eval.matching.batch import Batch
-from krag_eval.matching.containment import match_containment
-from krag_eval.matching.embedding import match_embedding
-from krag_eval.matching.equality import match_ids, match_texts
-from krag_eval.matching.matches import Matcher, Matches, merge
-from krag_eval.matching.similar import match_rouge
+from krag_eval.matching.batch import Batch, Matcher, Matches, merge
+from krag_eval.matching.exact import match_containment, match_ids, match_texts
+from krag_eval.matching.similarity import match_embedding, match_rouge
 
 __all__ = ["MATCHERS", "Batch", "Matcher", "Matches", "find_matches"]
 

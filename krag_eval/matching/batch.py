@@ -1,22 +1,27 @@
-"""A batch of queries as integers: each text and id is numbered once, whatever the number of its copies."""
+"""A batch of queries as integers: each text and id is numbered once, whatever the number of its copies.
+
+What one matcher found.
+
+Who matches whom, as sparse columns, and what a matcher must be able to do.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from krag_eval.columns import MISSING, IntArray, Side
-from krag_eval.errors import InvalidInputError
-from krag_eval.matching.found import Found
-from krag_eval.matching.runs import runs
-from krag_eval.matching.sketches import UNIT_OF, Sketches, sketch
+from krag_eval._utils.arrays import FloatArray, IntArray, runs
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval.documents.columns import MISSING, Side
+from krag_eval.documents.text import normalize, normalize_all
+from krag_eval.matching.prefilters import UNIT_OF, Sketches, sketch
+from krag_eval.matching.settings import Settings
 from krag_eval.matching.tokens import TokenTable
-from krag_eval.settings import Settings
-from krag_eval.text import normalize, normalize_all
 
 
 class Codes(NamedTuple):
@@ -167,3 +172,73 @@ def _join(batch: Batch, codes: Codes) -> Found:
     return Found(
         actual[order[runs(start, count)]], np.repeat(predicted, count), np.ones(int(count.sum()), dtype=np.float64)
     )
+
+
+class Found(NamedTuple):
+    """What one matcher found; one entry a matching pair, in any order.
+
+    Attributes:
+        actual: Positions of gold documents.
+        predicted: Positions of retrieved documents.
+        similarity: From 0 to 1; 1 for methods that know only yes and no.
+    """
+
+    actual: IntArray
+    predicted: IntArray
+    similarity: FloatArray
+
+    @classmethod
+    def of(cls, actual: list[IntArray], predicted: list[IntArray], similarity: list[FloatArray] | None = None) -> Found:
+        """Join the blocks of a matcher; without similarities they are all 1."""
+        empty = np.empty(0, dtype=np.int64)
+        found_actual = np.concatenate([empty, *actual])
+        if similarity is None:
+            similarity = [np.ones(len(found_actual))]
+        return cls(found_actual, np.concatenate([empty, *predicted]), np.concatenate([np.empty(0), *similarity]))
+
+
+class Matcher(Protocol):
+    """Finds all pairs of a batch that match under one method."""
+
+    def __call__(self, batch: Batch) -> Found:
+        """All matching pairs."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The match relation of a batch; one entry a matching pair, sorted by retrieved, then gold position.
+
+    Attributes:
+        actual: Positions of gold documents in their column.
+        predicted: Positions of retrieved documents in theirs.
+        similarity: From 0 to 1.
+        method: Which of `methods` made the match: the first that holds.
+        methods: The names of the methods.
+        n_found: How many pairs each method found by itself, also where an earlier one has them.
+    """
+
+    actual: IntArray
+    predicted: IntArray
+    similarity: FloatArray
+    method: IntArray
+    methods: tuple[str, ...]
+    n_found: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.actual)
+
+
+def merge(found: list[Found], methods: tuple[str, ...], n_actual: int) -> Matches:
+    """Join what several methods found: of a pair found twice, the first method stays."""
+    actual = np.concatenate([f.actual for f in found])
+    predicted = np.concatenate([f.predicted for f in found])
+    similarity = np.concatenate([f.similarity for f in found])
+    method = np.repeat(np.arange(len(found)), [len(f.actual) for f in found])
+    pair = predicted * max(n_actual, 1) + actual
+    order = np.lexsort((method, pair))
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = np.diff(pair[order]) != 0
+    order = order[first]
+    n_found = tuple(len(f.actual) for f in found)
+    return Matches(actual[order], predicted[order], similarity[order], method[order], methods, n_found)

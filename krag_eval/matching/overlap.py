@@ -3,20 +3,23 @@
 All three kinds are one question, the longest common subsequence. For rouge1 and rouge2 the units are sorted first,
 and the longest common subsequence of two sorted lists is their multiset intersection. rapidfuzz is imported where it is
 used: who matches ids or texts never pays for it.
+
+How many units two texts share in any order, for many pairs of few texts.
+
+The longest common subsequence of two long texts, in seconds where a table would take hours.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from krag_eval.columns import IntArray
-from krag_eval.matching.multisets import shared_units
-from krag_eval.matching.runs import runs
-from krag_eval.matching.subsequence import UnitSequence, long_subsequence
+from krag_eval._utils.arrays import BoolArray, IntArray, runs
 from krag_eval.matching.tokens import NumberedTokens, TokenTable
 
 # Python strings hold code points below 0x110000, and rapidfuzz compares them much faster than lists.
@@ -118,3 +121,104 @@ def _sequences(units: _Units) -> list[UnitSequence]:
     points = (numbers + _SURROGATES * (numbers >= _SURROGATES_START)).astype("<u4")
     everything = points.tobytes().decode("utf-32-le")
     return [everything[start:stop] for start, stop in pairwise(bounds)]
+
+
+# A table with a place for each feature must not outgrow what it saves.
+_MOST_FEATURES = 1 << 24
+
+
+def shared_units(numbers: IntArray, offsets: IntArray, size: int, first: IntArray, second: IntArray) -> IntArray | None:
+    """The size of the multiset intersection of the texts `first[i]` and `second[i]`, for each i.
+
+    A feature is a unit and how often it stood before in its text, so that a multiset becomes a set. The features of
+    one text are flagged in a table, and all texts that it is paired with are looked up there at once.
+
+    Args:
+        numbers: The units of all texts as numbers, sorted within each text.
+        offsets: Where each text begins; shape (n_texts + 1,).
+        size: Numbers lie below this.
+        first: Text numbers.
+        second: Text numbers, of the same shape.
+
+    Returns:
+        The sizes, or None where the table would be too large.
+    """
+    lengths = np.diff(offsets)
+    text = np.repeat(np.arange(len(lengths)), lengths)
+    place = np.arange(len(numbers))
+    is_new = np.ones(len(numbers), dtype=bool)
+    is_new[1:] = (numbers[1:] != numbers[:-1]) | (text[1:] != text[:-1])
+    occurrence = place - np.maximum.accumulate(np.where(is_new, place, 0))
+    most = int(occurrence.max(initial=0)) + 1
+    if size * most > _MOST_FEATURES:
+        return None
+    features = numbers * most + occurrence
+    of_text = [features[start:stop] for start, stop in pairwise(offsets.tolist())]
+    flags = np.zeros(size * most, dtype=np.int32)
+    shared = np.zeros(len(first), dtype=np.int64)
+    some: BoolArray = (lengths[first] > 0) & (lengths[second] > 0)
+    pairs = np.flatnonzero(some)
+    pairs = pairs[np.argsort(first[pairs], kind="stable")]
+    groups = np.flatnonzero(np.append(True, np.diff(first[pairs]) != 0)[: len(pairs)]).tolist()
+    for start, stop in pairwise([*groups, len(pairs)]):
+        group = pairs[start:stop]
+        flagged, others = of_text[int(first[group[0]])], second[group]
+        flags[flagged] = 1
+        ends = np.cumsum(lengths[others])
+        looked_up = flags[np.concatenate([of_text[other] for other in others.tolist()])]
+        shared[group] = np.add.reduceat(looked_up, ends - lengths[others])
+        flags[flagged] = 0
+    return shared
+
+
+UnitSequence = str | list[int]
+
+# A pair of equal units costs Hunt and Szymanski's algorithm about as much as this many cells the bit-parallel one.
+_CELLS_A_PAIR = 20_000
+# How much of the shorter text may be missing from the subsequence, tried in turn.
+_MISSING = (0.02, 0.08)
+
+
+def long_subsequence(one: UnitSequence, other: UnitSequence, needed: int) -> int:
+    """The length of the longest common subsequence, or 0 where it is below `needed`.
+
+    Memory is proportional to the two texts. Where few units are equal, as in texts of rare words, each pair of equal
+    units is visited (Hunt & Szymanski 1977, doi:10.1145/359581.359603); otherwise rapidfuzz's bit-parallel algorithm
+    runs in a band (Hyyrö 2004), a narrow one first: most long texts that match are nearly the same.
+    """
+    from rapidfuzz.distance import LCSseq
+
+    # Units that the other text lacks are no part of any common subsequence.
+    common = set(one) & set(other)
+    left, right = ([unit for unit in text if unit in common] for text in (one, other))
+    counts, other_counts = Counter(left), Counter(right)
+    if sum(count * other_counts[unit] for unit, count in counts.items()) * _CELLS_A_PAIR < len(left) * len(right):
+        length = _by_pairs(left, right)
+        return length if length >= needed else 0
+    # Frequent units get the small numbers, which rapidfuzz looks up directly.
+    rank = {unit: place for place, (unit, _) in enumerate((counts + other_counts).most_common())}
+    first, second = [rank[unit] for unit in left], [rank[unit] for unit in right]
+    most = min(len(first), len(second))
+    for cut_off in (*(int(most * (1 - missing)) for missing in _MISSING), needed):
+        if length := int(LCSseq.similarity(_text(first), _text(second), score_cutoff=max(cut_off, needed))):
+            return length
+    return 0
+
+
+def _by_pairs(one: Sequence[object], other: Sequence[object]) -> int:
+    places: dict[object, list[int]] = {}
+    for place in range(len(other) - 1, -1, -1):  # of one unit the last place first, so that each is used once
+        places.setdefault(other[place], []).append(place)
+    ends: list[int] = []  # the smallest place in `other` where a common subsequence of each length can end
+    for unit in one:
+        for place in places.get(unit, ()):
+            length = bisect_left(ends, place)
+            ends[length : length + 1] = [place]
+    return len(ends)
+
+
+def _text(numbers: list[int]) -> str | list[int]:
+    """Numbers as a string of code points that are no surrogates; a list where there are too many for that."""
+    if max(numbers, default=0) >= 0x110000 - 0x800:
+        return numbers
+    return "".join([chr(number if number < 0xD800 else number + 0x800) for number in numbers])

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from krag_eval.columns import BoolArray, FloatArray, IntArray
-from krag_eval.matching.batch import Batch
-from krag_eval.matching.found import Found
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval.matching.batch import Batch, Found
 from krag_eval.matching.overlap import overlap
-from krag_eval.matching.sketches import UNIT_OF
+from krag_eval.matching.prefilters import UNIT_OF
 
 # The bound is compared with a little slack: it must hold whatever the last bit of a quotient does.
 _SLACK = 1e-9

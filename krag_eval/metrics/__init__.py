@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from krag_eval.columns import FloatArray
-from krag_eval.errors import InvalidInputError, did_you_mean
+from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.errors import InvalidInputError, did_you_mean
 from krag_eval.metrics.alpha_ndcg import alpha_ndcg
 from krag_eval.metrics.average_precision import average_precision
 from krag_eval.metrics.f1 import f1

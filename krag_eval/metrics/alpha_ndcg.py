@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from krag_eval.columns import FloatArray
-from krag_eval.judgments import CutOff, Judgments
+from krag_eval._utils.arrays import FloatArray
+from krag_eval.metrics.judgments import CutOff, Judgments
 
 
 def alpha_ndcg(judged: Judgments, k: CutOff = None, *, alpha: float = 0.5, cut_ideal: bool = True) -> FloatArray:

@@ -8,11 +8,12 @@ from datetime import UTC, date, datetime
 
 import numpy as np
 
-from krag_eval.columns import BoolArray, FloatArray, IntArray
-from krag_eval.errors import InvalidInputError
-from krag_eval.judgments import CutOff, Judgments, within
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.checks import as_number
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval.documents.readers import shape_of, split_pair
 from krag_eval.matching import Batch
-from krag_eval.shapes import as_number, shape_of, split_pair
+from krag_eval.metrics.judgments import CutOff, Judgments, within
 
 SECONDS_PER_DAY = 86_400.0
 

@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from krag_eval.columns import FloatArray, IntArray
-from krag_eval.judgments import CutOff, Judgments, sum_by_query, within
+from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval.metrics.judgments import CutOff, Judgments, sum_by_query, within
 
 _LN2 = math.log(2)
 _TINY = 2.0**-900

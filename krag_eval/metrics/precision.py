@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from krag_eval.columns import FloatArray, IntArray
-from krag_eval.judgments import CutOff, Judgments
+from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval.metrics.judgments import CutOff, Judgments
 
 
 def precision_counts(judged: Judgments, k: CutOff, denominator: str) -> tuple[IntArray, IntArray]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from krag_eval.columns import FloatArray
-from krag_eval.judgments import CutOff, Judgments
+from krag_eval._utils.arrays import FloatArray
+from krag_eval.metrics.judgments import CutOff, Judgments
 
 
 def reciprocal_rank(judged: Judgments, k: CutOff = None) -> FloatArray:

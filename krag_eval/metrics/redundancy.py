@@ -6,10 +6,9 @@ import itertools
 
 import numpy as np
 
-from krag_eval.columns import BoolArray, FloatArray, IntArray
-from krag_eval.judgments import CutOff, Judgments, identity_keys, within
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval.matching import Batch
-from krag_eval.repeats import earlier_equal
+from krag_eval.metrics.judgments import CutOff, Judgments, earlier_equal, identity_keys, within
 
 SHINGLE = 4
 

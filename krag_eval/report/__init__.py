@@ -1,10 +1,10 @@
 """Scores, causes, comparisons and single queries as one page, as Markdown, JSON or CSV."""
 
-from krag_eval.report.building import build_report
+from krag_eval.report.build import build_report
 from krag_eval.report.notebook import comparison_html, result_html
 from krag_eval.report.records import Cell, Column, Report, ReportedSystem, Section, Table
 from krag_eval.report.sections import sections_of
-from krag_eval.report.writing import FORMATS, check_target, write_report
+from krag_eval.report.writers import FORMATS, check_target, write_report
 
 __all__ = [
     "FORMATS",

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from krag_eval.numerals import format_interval
+from krag_eval._utils.formatting import format_interval, one_line
 from krag_eval.report.sections import comparison_section, summary_section
 from krag_eval.report.sections.summary import no_value_reason
-from krag_eval.report.words import one_line
 
 if TYPE_CHECKING:
-    from krag_eval.comparison import Comparison
+    from krag_eval.analysis.comparison import Comparison
+    from krag_eval.evaluation.results import EvaluationResult
     from krag_eval.report.records import Cell, Table
-    from krag_eval.results import EvaluationResult
+
 
 # Colours of the notebook itself are kept, so that dark ones stay dark.
 _LEFT = "text-align:left;vertical-align:top;unicode-bidi:plaintext"

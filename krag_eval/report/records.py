@@ -1,20 +1,30 @@
-"""What a report consists of. Every format shows the same sections, tables and cells."""
+"""What a report consists of. Every format shows the same sections, tables and cells.
+
+Cells of the kinds that tables have.
+
+What tables by query say beside the values: slices, and what became of the gold documents.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from krag_eval.errors import InvalidInputError
-from krag_eval.wrong_names import TellsAttributes
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.formatting import format_interval, format_percent, format_seconds, format_value
+from krag_eval._utils.suggestions import TellsAttributes
+from krag_eval.analysis.diagnosis import FOUND
+from krag_eval.matching.id_batch import with_documents
 
 if TYPE_CHECKING:
-    from krag_eval.comparison import Comparison
-    from krag_eval.comparison.slicing import Slice
-    from krag_eval.diagnosis import Diagnosis
-    from krag_eval.evalset import EvalSet, Run
-    from krag_eval.query_results import Detail
-    from krag_eval.results import EvaluationResult
+    from krag_eval.analysis.comparison import Comparison
+    from krag_eval.analysis.comparison.systems import Slice
+    from krag_eval.analysis.diagnosis import Diagnosis
+    from krag_eval.datasets import EvalSet, Run
+    from krag_eval.evaluation.results import Detail, EvaluationResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,3 +150,124 @@ class Report(TellsAttributes):
     def n_queries(self) -> int:
         """How many questions were asked."""
         return self.systems[0].result.n_queries
+
+
+EMPTY = Cell(None, "")
+
+
+def value_cell(value: float | None) -> Cell:
+    """A value of a metric; a dash where it is undefined.
+
+    >>> value_cell(0.25).text, value_cell(None).text
+    ('0.2500', '-')
+    """
+    return Cell(value, format_value(value), None if value is not None else "quiet")
+
+
+def interval_cell(interval: tuple[float, float] | None) -> Cell:
+    """The interval of a value; empty where there is none."""
+    return text_cell(format_interval(interval), "quiet") if interval is not None else EMPTY
+
+
+def count_cell(count: int) -> Cell:
+    """How many."""
+    return Cell(count, str(count))
+
+
+def number_cell(number: float | None, digits: int = 1) -> Cell:
+    """A number that is no metric, such as how many documents come back on average."""
+    return Cell(number, format_value(number, digits))
+
+
+def share_cell(share: float | None) -> Cell:
+    """A share from 0 to 1, as a percentage."""
+    return Cell(share, format_percent(share))
+
+
+def seconds_cell(seconds: float | None) -> Cell:
+    """A duration."""
+    return Cell(seconds, format_seconds(seconds))
+
+
+def text_cell(text: str, tone: str | None = None) -> Cell:
+    """Words."""
+    return Cell(text, text, tone)
+
+
+def any_cell(value: object) -> Cell:
+    """What a user recorded, of whatever type.
+
+    >>> any_cell(500).text, any_cell(True).text, any_cell(["a", 1]).text, any_cell(None).text
+    ('500', 'true', '["a", 1]', '-')
+    """
+    if value is None:
+        return Cell(None, "-", "quiet")
+    if isinstance(value, bool):
+        return Cell(value, str(value).lower())
+    if isinstance(value, float):
+        return Cell(float(value) if math.isfinite(value) else None, repr(float(value)))
+    if isinstance(value, int):
+        return Cell(int(value), str(int(value)))
+    if isinstance(value, (list, tuple, Mapping)):
+        import json
+
+        return text_cell(json.dumps(value, ensure_ascii=False, default=str))
+    return text_cell(str(value))
+
+
+@dataclass(frozen=True, slots=True)
+class GoldFate:
+    """One gold document as it was given, and what became of it.
+
+    Attributes:
+        id: Its id, or None.
+        cause: `"found"`, or why it was missed; None where it does not count, because its grade is 0.
+        rank: The best rank that matches it, or None.
+    """
+
+    id: str | None
+    cause: str | None
+    rank: int | None
+
+
+def slices_by_query(report: Report) -> dict[str, list[list[str]]]:
+    """For each field that was sliced by, the values of each query."""
+    fields: dict[str, list[list[str]]] = {}
+    for part in report.slices:
+        values = fields.setdefault(f"{part.field}", [[] for _ in range(report.n_queries)])
+        for query in part.chosen.tolist() if part.value is not None else ():
+            values[query].append(part.value or "")
+    return fields
+
+
+def causes_by_query(system: ReportedSystem) -> list[list[str]]:
+    """For each query why gold documents were missed, one entry for each of these."""
+    causes: list[list[str]] = [[] for _ in range(system.result.n_queries)]
+    for query, cause in zip(system.diagnosis.gold_queries.tolist(), system.diagnosis.causes, strict=True):
+        if cause != FOUND:
+            causes[query].append(cause)
+    return causes
+
+
+def gold_by_query(system: ReportedSystem) -> Iterator[list[GoldFate]]:
+    """For each query its gold documents in the order in which they were given; repeats share their fate."""
+    judged, batch = system.detail.judged, with_documents(system.detail.batch)
+    ranks, causes = judged.gold_rank.tolist(), system.diagnosis.causes
+    numbers, starts = judged.gold_number.tolist(), batch.actual.offsets.tolist()
+    ids = batch.actual.ids
+    for start, stop in itertools.pairwise(starts):
+        yield [
+            GoldFate(
+                ids[place],
+                causes[number] if number >= 0 else None,
+                (ranks[number] or None) if number >= 0 else None,
+            )
+            for place, number in enumerate(numbers[start:stop], start)
+        ]
+
+
+def retrieved_ids(system: ReportedSystem) -> Iterator[list[str | None]]:
+    """For each query the ids of what was retrieved, best first; None for a document without one."""
+    side = with_documents(system.detail.batch).predicted
+    for start, stop in itertools.pairwise(side.offsets.tolist()):
+        yield side.ids[start:stop]

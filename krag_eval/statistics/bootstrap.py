@@ -1,4 +1,7 @@
-"""Bootstrap intervals of means: percentiles of resamples, stretched for small samples."""
+"""Bootstrap intervals of means: percentiles of resamples, stretched for small samples.
+
+The exact interval of a share, and what a sample may have missed altogether.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,8 @@ import math
 
 import numpy as np
 
-from krag_eval.columns import BoolArray, FloatArray
-from krag_eval.statistics.binomial import unseen_share
-from krag_eval.statistics.streams import resampled_sums
-from krag_eval.statistics.units import Units
+from krag_eval._utils.arrays import BoolArray, FloatArray
+from krag_eval.statistics.resampling import Units, resampled_sums
 
 SPARSE = 10
 """With fewer queries than this off the commonest value, resampling cannot know what else may come."""
@@ -97,3 +98,40 @@ def bounds_of(values: FloatArray) -> tuple[float, float]:
     """0 and 1 where all values lie between; else the least and the largest, for nothing more is known of them."""
     low, high = float(values.min(initial=0.0)), float(values.max(initial=1.0))
     return (0.0, 1.0) if low >= 0 and high <= 1 else (float(values.min()), float(values.max()))
+
+
+def binomial_interval(successes: int, n: int, confidence: float) -> tuple[float, float]:
+    """The exact interval of a share.
+
+    All shares under which neither so many nor so few successes would be rarer than (1 - confidence) / 2. It covers
+    the true share at least as often as `confidence` says, whatever n is.
+
+    Args:
+        successes: How many of n.
+        n: At least 1.
+        confidence: Between 0 and 1.
+
+    Source: Clopper & Pearson (1934), Biometrika 26(4), doi:10.1093/biomet/26.4.404; `scipy.stats.binomtest`.
+
+    >>> [round(end, 4) for end in binomial_interval(9, 10, 0.95)]
+    [0.555, 0.9975]
+    """
+    from scipy.stats import binomtest
+
+    interval = binomtest(successes, n).proportion_ci(confidence, method="exact")
+    return float(interval.low), float(interval.high)
+
+
+def unseen_share(n: int, confidence: float) -> float:
+    """The largest share of queries of a kind of which a sample of n would not have shown a single one.
+
+        (1 - share)^n = (1 - confidence) / 2
+
+    It is the upper end of `binomial_interval(0, n, confidence)`: 0.036 for 100 queries, 0.31 for 10.
+
+    Source: Clopper & Pearson (1934) for 0 of n; the "rule of three" is its approximation for one side.
+
+    >>> round(unseen_share(100, 0.95), 4)
+    0.0362
+    """
+    return 1.0 - math.pow((1 - confidence) / 2, 1 / n)

@@ -16,7 +16,7 @@ from krag_eval import (
     PartialState,
     UnknownArgumentError,
 )
-from krag_eval.columns import FloatArray
+from krag_eval._utils.arrays import FloatArray
 from tests.columnar.cases import GOLD, RETRIEVED, SCHEMA, as_batch
 
 SCORER = ColumnarScorer(2, match_method="id")

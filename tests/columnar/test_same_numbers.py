@@ -177,7 +177,7 @@ def test_a_scorer_that_was_sent_to_another_process_is_the_same() -> None:
 
 
 def test_no_document_becomes_a_python_object_where_ids_are_matched(monkeypatch: pytest.MonkeyPatch) -> None:
-    from krag_eval.columnar.arrow_batch import ArrowSide
+    from krag_eval.scale.batch import ArrowSide
 
     def refuse(side: ArrowSide) -> Any:
         raise AssertionError("documents were made")

@@ -10,7 +10,7 @@ import textwrap
 from pathlib import Path
 
 from krag_eval import evaluate_run, read_run
-from krag_eval.evalset import EvalSet
+from krag_eval.datasets import EvalSet
 
 ROOT = Path(__file__).parents[2]
 ROWS = [{"id": f"q{n}", "question": f"question {n}", "gold_chunk_ids": [f"c{n}"]} for n in range(30)]
@@ -28,8 +28,8 @@ TURNED = """
             return cls.fromtimestamp(time.time(), tz)
 
     datetime.datetime = Turned
-    import krag_eval.runner.header
-    assert krag_eval.runner.header.datetime is Turned
+    import krag_eval.retrievers.recording
+    assert krag_eval.retrievers.recording.datetime is Turned
 """
 RUN = """
     from krag_eval import LiveScorer, RetrievalSink, run_retriever

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from krag_eval import evaluate
-from krag_eval.bench import run_bench
+from krag_eval.llm.bench import run_bench
 from krag_eval.report import build_report, write_report
 from tests.bench_cases import EVALSET, answer, retrieve, writer
 

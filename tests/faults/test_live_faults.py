@@ -15,9 +15,9 @@ import pytest
 from langchain_core.documents import Document as LangChainDocument
 
 from krag_eval import KragEvalWarning, LiveScorer
-from krag_eval.documents import Document
-from krag_eval.live.judge import RetrievalJudge
-from krag_eval.live.retrievals import Retrieval
+from krag_eval.documents.document import Document
+from krag_eval.retrievers.live.scorer import RetrievalJudge
+from krag_eval.retrievers.live.sinks import Retrieval
 from tests.live import GOLD, Gate, retrieve
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ def gate() -> Iterator[Gate]:
 
 
 def hanging(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> LiveScorer:
-    monkeypatch.setattr("krag_eval.live.scoring.RESULT_TIMEOUT", 0.05)
+    monkeypatch.setattr("krag_eval.retrievers.live.scorer.RESULT_TIMEOUT", 0.05)
     scorer = LiveScorer(GOLD, match_method="id", k=1, metrics="recall", sinks=[gate])
     retrieve(scorer, "q2", [{"id": "c"}])
     assert gate.reached.wait(30)

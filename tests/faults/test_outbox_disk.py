@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from krag_eval import InvalidInputError, Outbox
-from krag_eval.journal import outbox as outbox_module
+from krag_eval._utils.journal import outbox as outbox_module
 from tests.faults.test_outbox_process import settle
 from tests.outbox_cases import filled, texts, waiting
 
@@ -47,7 +47,7 @@ def test_where_no_thread_can_be_had_rows_are_written_all_the_same(path: Path, mo
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    monkeypatch.setattr("krag_eval.journal.syncing.os.fsync", synced.append)
+    monkeypatch.setattr("krag_eval._utils.journal.journal.os.fsync", synced.append)
     outbox = filled(path)
     counts = [len(synced)]
     for number in range(70):

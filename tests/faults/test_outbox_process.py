@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError, Outbox
-from krag_eval.journal import outbox as outbox_module
+from krag_eval._utils.journal import outbox as outbox_module
 from tests.outbox_cases import filled, set_aside, texts, waiting
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from krag_eval import run_retriever
-from krag_eval.evalset import EvalSet
+from krag_eval.datasets import EvalSet
 
 EVALSET = EvalSet([{"id": f"q{n}", "question": f"question {n}", "gold": []} for n in range(40)])
 

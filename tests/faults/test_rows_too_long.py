@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from krag_eval import InvalidInputError, Outbox, read_run, run_retriever
-from krag_eval.files import opening
-from krag_eval.journal import JournalKind, KeyedJournal
+from krag_eval._utils.files import io
+from krag_eval._utils.journal import JournalKind, KeyedJournal
 
 ROWS = [{"id": f"q{n}", "question": f"question {n}", "gold_chunk_ids": ["c"]} for n in range(5)]
 
 
 @pytest.fixture(autouse=True)
 def small_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "MAX_LINE", 1000)
+    monkeypatch.setattr(io, "MAX_LINE", 1000)
 
 
 def search(question: str) -> list[dict[str, str]]:
@@ -40,7 +40,7 @@ def test_a_row_that_is_just_as_long_as_allowed_is_read_back(tmp_path: Path, monk
     journal = KeyedJournal(tmp_path / "x.jsonl", JournalKind("kept", "test"), {})
     journal.put("a", {"text": "x" * 500})
     longest = max(map(len, (tmp_path / "x.jsonl").read_bytes().splitlines(keepends=True)))
-    monkeypatch.setattr(opening, "MAX_LINE", longest)
+    monkeypatch.setattr(io, "MAX_LINE", longest)
     journal.put("b", {"text": "x" * 500})
     with pytest.raises(InvalidInputError, match="a row of 0 MB cannot be kept"):
         journal.put("c", {"text": "x" * 501})

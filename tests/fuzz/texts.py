@@ -8,10 +8,10 @@ import unicodedata
 from typing import Any
 
 from krag_eval import TOKENIZERS, normalize
-from krag_eval.columns import Side
+from krag_eval.documents.columns import Side
+from krag_eval.documents.text import nfkc, normalize_all
 from krag_eval.matching import Batch, find_matches
-from krag_eval.settings import make_settings
-from krag_eval.text import nfkc, normalize_all
+from krag_eval.matching.settings import make_settings
 from tests import reference
 from tests.reference import RougeKind, RougeMeasure
 

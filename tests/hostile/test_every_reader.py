@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from krag_eval import InvalidInputError, Outbox, apply_labels, read_corpus, read_evalset, read_run
-from krag_eval.columnar import PartialState
-from krag_eval.evalset.formats.topics import read_queries
-from krag_eval.files import opening
-from krag_eval.gate.policy import read_policy
-from krag_eval.journal import JournalKind, KeyedJournal
-from krag_eval.prompts import own_prompts
+from krag_eval._utils.files import io
+from krag_eval._utils.journal import JournalKind, KeyedJournal
+from krag_eval.analysis.gate import read_policy
+from krag_eval.datasets.formats.topics import read_queries
+from krag_eval.llm.prompts import own_prompts
+from krag_eval.scale import PartialState
 
 KIND = JournalKind("kept", "test")
 Read = Callable[[Path], object]
@@ -198,8 +198,8 @@ ELSEWHERE = {"evalset unnamed", "evalset packed", "results", "qrels", "corpus pa
 def test_a_line_without_an_end_is_refused_at_the_bound_by_every_reader(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "MAX_LINE", 300_000)
-    monkeypatch.setattr(opening, "MAX_DOCUMENT", 1_000_000)
+    monkeypatch.setattr(io, "MAX_LINE", 300_000)
+    monkeypatch.setattr(io, "MAX_DOCUMENT", 1_000_000)
     file, read = FILES[name]
     path = tmp_path / file
     path.write_bytes(b"9" * 2_000_000)
@@ -229,7 +229,7 @@ def test_a_policy_has_no_limit_that_is_no_number(number: str, tmp_path: Path) ->
 def test_a_prompt_that_cannot_be_read_is_refused_within_bounds(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "MAX_DOCUMENT", 3_000_000)
+    monkeypatch.setattr(io, "MAX_DOCUMENT", 3_000_000)
     path = tmp_path / "judge.txt"
     making: dict[str, Callable[[], Any]] = {
         "no UTF-8": lambda: path.write_bytes("언제?".encode("cp949")),

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from krag_eval import EvalSet, InvalidInputError, read_corpus, read_evalset, read_run, write_evalset
-from krag_eval.evalset.formats.topics import read_queries
-from krag_eval.gate.policy import read_policy
+from krag_eval.analysis.gate import read_policy
+from krag_eval.datasets.formats.topics import read_queries
 from tests.command_line import Runner
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import EvalSet, read_evalset, write_evalset
-from krag_eval.evalset.formats.cells import guarded, unguarded
+from krag_eval.datasets.formats.tables import guarded, unguarded
 
 STARTS = ["=", "+", "-", "@", "\t=", "\r", " =", "\u200b@", "＝", "'=", "''+", "\n-"]
 

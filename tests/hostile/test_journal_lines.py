@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 import pytest
 
 from krag_eval import InvalidInputError
-from krag_eval.files import opening
-from krag_eval.journal import JournalKind, read_journal, seal
-from krag_eval.journal.writing import Journal
+from krag_eval._utils.files import io
+from krag_eval._utils.journal import JournalKind, read_journal, seal
+from krag_eval._utils.journal.journal import Journal
 
 KIND = JournalKind("test_journal", "test")
 HEADER = {"test_journal": 1}
@@ -40,7 +40,7 @@ def test_a_journal_whose_bytes_cannot_be_read_is_refused() -> None:
 def test_a_line_without_an_end_is_refused_at_the_bound_and_the_file_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "MAX_LINE", 1_000)
+    monkeypatch.setattr(io, "MAX_LINE", 1_000)
     path = write(tmp_path / "x.jsonl", {"n": 1}, tail=b"9" * 1_001)
     for read in (lambda: list(read_journal(path, KIND)), lambda: resume(path)):
         with pytest.raises(InvalidInputError, match=r"x\.jsonl:3: is a line of more than"):
@@ -58,7 +58,7 @@ def test_a_disk_that_is_full_while_rows_are_left_out_is_told_and_the_file_stands
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("krag_eval.journal.writing.os.fsync", full)
+        patched.setattr("krag_eval._utils.journal.journal.os.fsync", full)
         with pytest.raises(InvalidInputError, match=r"x\.jsonl: cannot be written \(No sp"):
             resume(path, keeps_rows=False)
     assert path.read_bytes() == before

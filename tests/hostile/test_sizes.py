@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import InvalidInputError, read_evalset, read_run
-from krag_eval.evalset.formats.topics import read_queries
-from krag_eval.evalset.validation import validate
-from krag_eval.files import MAX_LINE, opening
+from krag_eval._utils.files import MAX_LINE, io
+from krag_eval.datasets.formats.topics import read_queries
+from krag_eval.datasets.validation import validate
 
 MB = 2**20
 
@@ -65,7 +65,7 @@ def test_a_parquet_of_many_rows_in_few_bytes_is_read_a_batch_at_a_time(tmp_path:
 def test_a_line_without_an_end_is_refused_at_the_bound(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "MAX_LINE", 1_000)
+    monkeypatch.setattr(io, "MAX_LINE", 1_000)
     lines = {
         "x.jsonl": b'{"id": "q", "gold": []}',
         "x.csv": b"id,gold",
@@ -81,8 +81,8 @@ def test_a_line_without_an_end_is_refused_at_the_bound(
 def test_a_device_without_an_end_is_refused_at_the_bound(
     reader: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "MAX_DOCUMENT", 3 * MB)
-    monkeypatch.setattr(opening, "MAX_LINE", 3 * MB)
+    monkeypatch.setattr(io, "MAX_DOCUMENT", 3 * MB)
+    monkeypatch.setattr(io, "MAX_LINE", 3 * MB)
     (tmp_path / "zero.json").symlink_to("/dev/zero")
     with pytest.raises(InvalidInputError, match="more than"):
         list(reader(tmp_path / "zero.json"))  # type: ignore[operator]  # a reader

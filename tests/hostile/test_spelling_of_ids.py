@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from krag_eval import KragEvalWarning, evaluate, evaluate_ids, evaluate_run, read_evalset, read_run
-from krag_eval.matching import spelling
+from krag_eval.matching import matchability
 from tests.command_line import Runner
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -92,9 +92,9 @@ def test_documents_are_told_by_id_and_not_where_a_text_matched_or_ids_are_not_re
 def test_only_so_much_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     gold, retrieved = [["x"], ["y"], ["doc007"], ["b"]], [["p"], ["q"], ["doc7"], ["b"]]
     assert len(told(gold, retrieved)) == 1
-    monkeypatch.setattr(spelling, "MOST_GOLD", 2)
+    monkeypatch.setattr(matchability, "MOST_GOLD", 2)
     assert told(gold, retrieved) == []
-    monkeypatch.setattr(spelling, "MOST_GOLD", 3)
+    monkeypatch.setattr(matchability, "MOST_GOLD", 3)
     assert len(told(gold, retrieved)) == 1
-    monkeypatch.setattr(spelling, "MOST_RETRIEVED", 2)
+    monkeypatch.setattr(matchability, "MOST_RETRIEVED", 2)
     assert told(gold, retrieved) == []

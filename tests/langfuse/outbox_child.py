@@ -16,8 +16,10 @@ from typing import Any
 from langfuse import Langfuse
 
 from krag_eval import Outbox
-from krag_eval_langfuse import LangfuseScoreHandler, post_office, postman
-from krag_eval_langfuse.retrying import Waits
+from krag_eval_langfuse import LangfuseScoreHandler
+from krag_eval_langfuse import outbox as post_office
+from krag_eval_langfuse import outbox as postman
+from krag_eval_langfuse.outbox import Waits
 from tests.langfuse.runs import TRACES, run
 
 DAY = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)

@@ -14,8 +14,7 @@ from langfuse._client.resource_manager import LangfuseResourceManager
 from opentelemetry.sdk.trace import TracerProvider
 
 from krag_eval import Outbox
-from krag_eval_langfuse.post_office import OF
-from krag_eval_langfuse.retrying import Waits
+from krag_eval_langfuse.outbox import OF, Waits
 from krag_eval_langfuse.scores import Score, Target
 from tests.command_line import Runner
 from tests.langfuse.faulty_server import BUSY, Fault, FaultyLangfuse
@@ -25,7 +24,7 @@ from tests.langfuse.faulty_server import BUSY, Fault, FaultyLangfuse
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyLangfuse]:
     """A server that the environment names, and no client of another test."""
     monkeypatch.setattr(LangfuseResourceManager, "_instances", {})
-    monkeypatch.setattr("krag_eval_langfuse.postman.Waits", functools.partial(Waits, 0.001, 0.002))
+    monkeypatch.setattr("krag_eval_langfuse.outbox.Waits", functools.partial(Waits, 0.001, 0.002))
     with FaultyLangfuse() as running:
         for name, value in {"BASE_URL": running.url, "PUBLIC_KEY": "pk-lf-env", "SECRET_KEY": "sk-lf-env"}.items():
             monkeypatch.setenv(f"LANGFUSE_{name}", value)

@@ -9,8 +9,7 @@ import pytest
 
 import krag_eval
 from krag_eval import METRICS
-from krag_eval_langfuse.names import ScoreNames
-from krag_eval_langfuse.scores import Target, make_scores, score_id
+from krag_eval_langfuse.scores import ScoreNames, Target, make_scores, score_id
 from tests.langfuse import wire
 
 GOOD = {

@@ -16,8 +16,9 @@ import pytest
 from langfuse import Langfuse
 
 from krag_eval import InvalidInputError, KragEvalWarning
-from krag_eval_langfuse import LangfuseDeliveryError, LangfuseScoreHandler, post_office, resend_outbox
-from krag_eval_langfuse.retrying import Waits
+from krag_eval_langfuse import LangfuseDeliveryError, LangfuseScoreHandler, resend_outbox
+from krag_eval_langfuse import outbox as post_office
+from krag_eval_langfuse.outbox import Waits
 from tests.langfuse.conftest import MakeClient
 from tests.langfuse.faulty_server import BUSY, Fault, FaultyLangfuse
 from tests.langfuse.runs import N_SCORES, TRACES, assert_complete, run
@@ -38,7 +39,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("krag_eval_langfuse.postman.Waits", functools.partial(Waits, 0.001, 0.002))
+    monkeypatch.setattr("krag_eval_langfuse.outbox.Waits", functools.partial(Waits, 0.001, 0.002))
 
 
 def handler_of(client: Langfuse, path: Path, **settings: Any) -> LangfuseScoreHandler:
@@ -223,7 +224,7 @@ def test_a_disk_that_is_full_is_counted_and_disturbs_nobody(
         raise InvalidInputError("cannot be written (No space left on device)")
 
     handler = handler_of(client, path)
-    monkeypatch.setattr("krag_eval.journal.writing.Journal.append", full)
+    monkeypatch.setattr("krag_eval._utils.journal.journal.Journal.append", full)
     assert_complete(run(handler))
     assert (handler.sent, handler.failed, handler.counters.waiting) == (0, N_SCORES, 0)
     monkeypatch.undo()

@@ -15,7 +15,7 @@ from langfuse import Langfuse
 
 from krag_eval import evaluate
 from krag_eval_langfuse import LangfuseScoreHandler
-from krag_eval_langfuse.retrying import Waits
+from krag_eval_langfuse.outbox import Waits
 from tests.command_line import Runner
 from tests.langfuse import wire
 from tests.langfuse.faulty_server import BUSY, CUT_AFTER, CUT_BEFORE, Fault, FaultyLangfuse, unlucky
@@ -39,7 +39,7 @@ def server() -> Iterator[FaultyLangfuse]:
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same waits, fifty times as short."""
-    monkeypatch.setattr("krag_eval_langfuse.postman.Waits", functools.partial(Waits, 0.01, 0.05))
+    monkeypatch.setattr("krag_eval_langfuse.outbox.Waits", functools.partial(Waits, 0.01, 0.05))
 
 
 def assert_all_arrived(server: FaultyLangfuse) -> None:
@@ -59,7 +59,7 @@ def is_settled(path: Path) -> bool:
 def test_wire_every_score_arrives_once_and_right_at_a_server_with_faults(
     seed: int, server: FaultyLangfuse, client: Langfuse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("krag_eval_langfuse.postman.AT_ONCE", 7)  # more requests, more faults
+    monkeypatch.setattr("krag_eval_langfuse.outbox.AT_ONCE", 7)  # more requests, more faults
     server.choose = unlucky(seed)
     handler = LangfuseScoreHandler(client, trace_ids=TRACES, delivery="outbox", outbox=tmp_path / "outbox")
     assert_complete(run(handler))
@@ -95,7 +95,7 @@ def test_wire_every_score_arrives_after_an_outage(server: FaultyLangfuse, client
 def test_wire_of_two_values_of_one_score_the_later_is_stored(
     server: FaultyLangfuse, client: Langfuse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("krag_eval_langfuse.postman.AT_ONCE", 9)
+    monkeypatch.setattr("krag_eval_langfuse.outbox.AT_ONCE", 9)
     server.choose = unlucky(7)
     handler = LangfuseScoreHandler(
         client, trace_ids=TRACES, run_id="nightly", delivery="outbox", outbox=tmp_path / "outbox"

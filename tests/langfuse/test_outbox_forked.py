@@ -12,7 +12,8 @@ import pytest
 from langfuse import Langfuse
 
 from krag_eval import InvalidInputError
-from krag_eval_langfuse import LangfuseScoreHandler, post_office
+from krag_eval_langfuse import LangfuseScoreHandler
+from krag_eval_langfuse import outbox as post_office
 from tests.faults.test_outbox_process import in_a_copy
 from tests.langfuse.faulty_server import BUSY, FaultyLangfuse
 from tests.langfuse.runs import N_SCORES, TRACES, run

@@ -14,9 +14,9 @@ import pytest
 from langfuse import Langfuse
 
 from krag_eval import InvalidInputError, KragEvalWarning
-from krag_eval.journal.writing import Journal
+from krag_eval._utils.journal.journal import Journal
 from krag_eval_langfuse import LangfuseScoreHandler, resend_outbox
-from krag_eval_langfuse.retrying import Waits
+from krag_eval_langfuse.outbox import Waits
 from tests.langfuse.conftest import MakeClient
 from tests.langfuse.faulty_server import Fault, FaultyLangfuse
 from tests.langfuse.runs import N_SCORES, TRACES, assert_complete, run
@@ -64,7 +64,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("krag_eval_langfuse.postman.Waits", functools.partial(Waits, 0.001, 0.002))
+    monkeypatch.setattr("krag_eval_langfuse.outbox.Waits", functools.partial(Waits, 0.001, 0.002))
 
 
 def handler_of(client: Langfuse, path: Path, **settings: Any) -> LangfuseScoreHandler:

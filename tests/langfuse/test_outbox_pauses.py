@@ -10,7 +10,7 @@ import pytest
 from langfuse import Langfuse
 
 from krag_eval_langfuse import LangfuseScoreHandler
-from krag_eval_langfuse.retrying import Waits
+from krag_eval_langfuse.outbox import Waits
 from tests.langfuse.faulty_server import BUSY, Fault, FaultyLangfuse
 from tests.langfuse.runs import run
 
@@ -29,7 +29,7 @@ def wait_for_requests(server: FaultyLangfuse, n: int, handler: LangfuseScoreHand
 def test_wire_a_flush_tries_at_once_and_does_not_wait_for_the_end_of_a_pause(
     server: FaultyLangfuse, client: Langfuse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("krag_eval_langfuse.postman.Waits", functools.partial(Waits, 6000.0, 6000.0))
+    monkeypatch.setattr("krag_eval_langfuse.outbox.Waits", functools.partial(Waits, 6000.0, 6000.0))
     server.choose = lambda number: BUSY if number == 0 else None
     handler = LangfuseScoreHandler(client, session_id="s", delivery="outbox", outbox=tmp_path / "outbox")
     run(handler)

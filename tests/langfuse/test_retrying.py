@@ -9,7 +9,7 @@ import pytest
 from langfuse.api.core import ApiError
 from tenacity import Future, RetryCallState, Retrying
 
-from krag_eval_langfuse.retrying import LONGEST_RETRY_AFTER, Waits, failure_of, retry_after
+from krag_eval_langfuse.outbox import LONGEST_RETRY_AFTER, Waits, failure_of, retry_after
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 

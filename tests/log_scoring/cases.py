@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from krag_eval import Judgments
-from krag_eval.columns import FloatArray
+from krag_eval._utils.arrays import FloatArray
 from krag_eval.metrics import recall
 from tests.columnar.cases import as_batch, random_queries
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import InvalidInputError, UnknownArgumentError, score_logs
-from krag_eval.log_scoring.joining import WholeFile
+from krag_eval.scale.parts import WholeFile
 from tests.columnar.cases import SCHEMA
 from tests.log_scoring.cases import damage, write_logs, write_rows
 
@@ -31,7 +31,7 @@ def row(query_id: str, **columns: Any) -> dict[str, Any]:
 def test_a_corrupt_page_is_named_and_what_was_scored_before_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("krag_eval.log_scoring.units.ROW_GROUPS", 1)
+    monkeypatch.setattr("krag_eval.scale.parts.ROW_GROUPS", 1)
     paths = write_logs(tmp_path / "logs")
     sound = paths[1].read_bytes()
     damage(paths[1], "predicted.list.element.id")

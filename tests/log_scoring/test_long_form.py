@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import ColumnarScorer, InvalidInputError, score_logs
-from krag_eval.columnar.types import Fields
-from krag_eval.log_scoring.long_form import LongForm
+from krag_eval.scale.batch import Fields
+from krag_eval.scale.long_form import LongForm
 from tests.columnar.cases import as_batch
 from tests.log_scoring.cases import recall_but_three_times_none_is_killed, write_rows
 from tests.log_scoring.test_same_numbers import rows_of, told
@@ -150,7 +150,7 @@ def test_texts_are_matched_where_the_method_reads_them(tmp_path: Path) -> None:
 
 
 def test_one_query_with_a_million_rows_stays_within_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("krag_eval.log_scoring.long_form._MEMORY", "64MB")
+    monkeypatch.setattr("krag_eval.scale.long_form._MEMORY", "64MB")
     n_queries, n_rows = 20_000, 1_000_000
     schema = pa.schema([("query_id", pa.int64()), ("id", pa.string()), ("rank", pa.int64())])
     with pq.ParquetWriter(tmp_path / "logs.parquet", schema) as writer:

@@ -104,7 +104,7 @@ def _kills(row: dict[str, Any]) -> bool:
 SCRIPT = """
 import sys
 from krag_eval import score_logs
-from krag_eval.log_scoring import units
+from krag_eval.scale import parts as units
 from tests.log_scoring.cases import recall_but_three_times_none_is_killed as metric
 units.ROW_GROUPS = 1
 result = score_logs(sys.argv[1], sys.argv[2], k=(1, 3), metrics=[metric], match_method=["id", "rougeL"])

@@ -10,12 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import ColumnarScorer, InvalidInputError, Judgments, RunProgress, score_logs
-from krag_eval.columns import FloatArray
-from krag_eval.log_scoring import scoring
-from krag_eval.log_scoring.pieces import pieces_of, together
-from krag_eval.log_scoring.sources import RowGroup
-from krag_eval.log_scoring.units import Unit, units_of
+from krag_eval._utils.arrays import FloatArray
 from krag_eval.metrics import recall
+from krag_eval.scale import logs as scoring
+from krag_eval.scale.files import RowGroup
+from krag_eval.scale.parts import Unit, pieces_of, together, units_of
 from tests.columnar.cases import SCHEMA
 from tests.log_scoring.cases import WHOLE, damage, write_logs, write_rows
 from tests.log_scoring.test_bad_input import HOW, refusal, row
@@ -58,10 +57,10 @@ def test_small_files_are_scored_at_once_with_the_rows_and_the_result_of_one_batc
 def test_the_file_is_the_same_to_the_last_byte_however_it_was_scored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("krag_eval.log_scoring.joining._ROWS_AT_ONCE", 100)
+    monkeypatch.setattr("krag_eval.scale.parts._ROWS_AT_ONCE", 100)
     logs = write_logs(tmp_path / "logs", (0, 500, 540, 700, 1200), row_group=90)
     for name, most in (("together", 256), ("alone", 1)):
-        monkeypatch.setattr("krag_eval.log_scoring.units.ROW_GROUPS", most)
+        monkeypatch.setattr("krag_eval.scale.parts.ROW_GROUPS", most)
         score_logs(logs, tmp_path / name, **HOW)
     assert pq.read_metadata(tmp_path / "alone").num_row_groups > 4
     assert (tmp_path / "together").read_bytes() == (tmp_path / "alone").read_bytes()
@@ -145,7 +144,7 @@ def test_where_only_all_together_fail_the_files_are_told_from_which_to_which(tmp
 
 def test_parts_of_other_units_are_never_taken_for_these(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     logs = [write_rows(tmp_path / f"{n}.parquet", [row("twice")], SCHEMA) for n in range(3)]
-    monkeypatch.setattr("krag_eval.log_scoring.units.ROW_GROUPS", 1)
+    monkeypatch.setattr("krag_eval.scale.parts.ROW_GROUPS", 1)
     assert "'twice'" in refusal(logs, tmp_path / "out.parquet")
     monkeypatch.undo()
     assert "journal.jsonl:1: is the journal of another scoring of logs: units [" in refusal(

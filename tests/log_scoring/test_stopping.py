@@ -20,7 +20,7 @@ from tests.log_scoring.cases import WHOLE, recall_that_takes_its_time, write_log
 SCRIPT = """
 import signal
 from krag_eval import score_logs
-from krag_eval.log_scoring import units
+from krag_eval.scale import parts as units
 from tests.log_scoring.cases import recall_that_takes_its_time as metric
 units.ROW_GROUPS = 1
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background
@@ -35,7 +35,7 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subproc
     environment = os.environ | {"KRAG_EVAL_TEST_MARKS": str(tmp_path), "PYTHONPATH": os.pathsep.join([str(Path.cwd())])}
     monkeypatch.setenv("KRAG_EVAL_TEST_MARKS", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("krag_eval.log_scoring.units.ROW_GROUPS", 1)
+    monkeypatch.setattr("krag_eval.scale.parts.ROW_GROUPS", 1)
     write_logs(Path("logs"), row_group=30)
     line = [sys.executable, "-c", SCRIPT]
     process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True)

@@ -14,9 +14,7 @@ from ray.data import DataContext
 from ray.data.context import ShuffleStrategy
 
 from krag_eval_ray import aggregate, from_long, score
-from krag_eval_ray.gathering import ROWS, first_rows
-from krag_eval_ray.long_columns import LongColumns
-from krag_eval_ray.long_logs import rows_to_gather
+from krag_eval_ray.long_logs import ROWS, LongColumns, first_rows, rows_to_gather
 from tests.columnar.cases import as_batch
 from tests.engine_logs import bits, collected, scored_here
 from tests.long_logs import GOLD, GOLD_OF_NONE, LOGS, Row, plain_join, random_logs

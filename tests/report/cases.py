@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from krag_eval import EvalSet, Run, RunRow, evaluate, evaluate_ids
-from krag_eval.diagnosis import diagnose
+from krag_eval.analysis.diagnosis import diagnose
 from krag_eval.report import Report, ReportedSystem, build_report
 from krag_eval.report.html import html_page
 

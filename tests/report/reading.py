@@ -13,10 +13,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich.console import Console
 
-from krag_eval.cli.report_tables import print_table
+from krag_eval.cli.output import print_report_table
 from krag_eval.report import Report, Section, Table, sections_of
-from krag_eval.report.json_form import json_lines
-from krag_eval.report.markdown import markdown
+from krag_eval.report.writers import json_lines, markdown
 
 Rows = list[list[str]]
 _PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
@@ -95,6 +94,6 @@ def html_tables(page: str) -> list[Rows]:
 
 def printed(table: Table, width: int = 80) -> str:
     out = Console(file=io.StringIO(), width=width, color_system=None, highlight=False)
-    print_table(table, out)
+    print_report_table(table, out)
     text: str = out.file.getvalue()  # type: ignore[attr-defined]
     return text

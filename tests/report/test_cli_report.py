@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from krag_eval.cli.report_tables import print_report
-from krag_eval.evalset import read_evalset, read_run, write_evalset, write_run
+from krag_eval.cli.output import print_report
+from krag_eval.datasets import read_evalset, read_run, write_evalset, write_run
 from krag_eval.report import build_report
 from tests.cli_evaluate_cases import prepare
 from tests.command_line import Outcome, Runner

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import Judgments, evaluate
-from krag_eval.columns import FloatArray
+from krag_eval._utils.arrays import FloatArray
 from krag_eval.report import Report, build_report, write_report
-from krag_eval.report.csv_form import csv_lines, neutralise
+from krag_eval.report.writers import csv_lines, neutralise
 from tests.report import table_cases as cases
 
 

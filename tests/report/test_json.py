@@ -8,7 +8,7 @@ import pytest
 
 from krag_eval import __version__, evaluate
 from krag_eval.report import build_report
-from krag_eval.report.json_form import json_lines
+from krag_eval.report.writers import json_lines
 from tests.report import table_cases as cases
 from tests.report.reading import json_document
 

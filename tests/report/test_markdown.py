@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from krag_eval.report.markdown import escape, escape_line, markdown
+from krag_eval.report.writers import escape, escape_line, markdown
 from tests.report import table_cases as cases
 from tests.report.reading import _PARSER, inline_text, parse_markdown, shown, tables_of
 

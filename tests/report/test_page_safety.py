@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import html5lib
 import pytest
 
-from krag_eval.report.html.safety import json_in_script, policy, printable
+from krag_eval.report.html.page import json_in_script, policy, printable
 from tests.browser import watched_page
 from tests.report.cases import hostile, page_of, shop, write_page
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from krag_eval.tokenizers import WordTokenizer
+from krag_eval.documents.tokenizers import WordTokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

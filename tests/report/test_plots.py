@@ -10,10 +10,11 @@ import pytest
 from matplotlib.patches import PathPatch
 
 from krag_eval import InvalidInputError, evaluate
-from krag_eval.diagnosis import CAUSES
+from krag_eval.analysis.diagnosis import CAUSES
 from krag_eval.report import Report
 from krag_eval.report.plots import (
     PLOTS,
+    drawings_of,
     figures_of,
     plot_causes,
     plot_hits,
@@ -21,8 +22,7 @@ from krag_eval.report.plots import (
     plot_spread,
     plot_sweep,
 )
-from krag_eval.report.plots.causes import COLOURS as COLOURS_OF_CAUSES
-from krag_eval.report.plots.figures import drawings_of
+from krag_eval.report.plots.distributions import COLOURS as COLOURS_OF_CAUSES
 from tests.report.plot_artists import axes_of, bars, lines, plots_of, ticks, whiskers
 from tests.report.plot_cases import (
     gold,

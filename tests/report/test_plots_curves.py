@@ -10,13 +10,10 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import PathPatch
 
 from krag_eval import InvalidInputError, sweep
-from krag_eval.columns import Side
-from krag_eval.report.plots import (
-    plot_sweep,
-    sweeping,
-)
-from krag_eval.report.plots.causes import COLOURS as COLOURS_OF_CAUSES
-from krag_eval.report.plots.colours import COLOURS
+from krag_eval.documents.columns import Side
+from krag_eval.report.plots import curves, plot_sweep
+from krag_eval.report.plots.distributions import COLOURS as COLOURS_OF_CAUSES
+from krag_eval.report.plots.drawing import COLOURS
 from tests.report.plot_artists import axes_of, lines, plots_of
 from tests.report.plot_cases import (
     rouge,
@@ -57,9 +54,9 @@ def test_what_is_no_sweep_is_refused(given: Any) -> None:
 
 @pytest.mark.parametrize("limit", ["MOST_PAIRS", "MOST_CHARACTERS"])
 def test_a_report_with_too_much_to_compare_is_not_swept(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
-    assert set(sweeping.sweeps_of(rouge())) == {"a", "b"}
-    monkeypatch.setattr(sweeping, limit, 5)
-    assert sweeping.sweeps_of(rouge()) == {}
+    assert set(curves.sweeps_of(rouge())) == {"a", "b"}
+    monkeypatch.setattr(curves, limit, 5)
+    assert curves.sweeps_of(rouge()) == {}
     with pytest.raises(InvalidInputError, match=r"There is nothing to draw: .*Call `sweep`"):
         plot_sweep(rouge())
 

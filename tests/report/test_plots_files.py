@@ -17,11 +17,8 @@ from matplotlib import font_manager, ft2font
 from PIL import Image
 
 from krag_eval import InvalidInputError, KragEvalWarning, MissingDependencyError
-from krag_eval.report.plots import drawing, fonts, plot_hits, write_plots
-from krag_eval.report.plots.drawing import texts_of
-from krag_eval.report.plots.figures import drawings_of, figures_of
-from krag_eval.report.plots.fonts import choose_fonts
-from krag_eval.report.plots.writing import DPI, as_png
+from krag_eval.report.plots import DPI, as_png, drawing, drawings_of, figures_of, plot_hits, write_plots
+from krag_eval.report.plots.drawing import choose_fonts, texts_of
 from tests.report.plot_cases import named, nothing_defined, rouge
 
 NAMES = [f"{key}.{ending}" for key in ("hits", "over_k", "spread", "sweep", "causes") for ending in ("svg", "png")]
@@ -48,8 +45,8 @@ def no_fonts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def forget() -> None:
-    fonts._choose.cache_clear()
-    fonts._look_again.cache_clear()
+    drawing._choose.cache_clear()
+    drawing._look_again.cache_clear()
     font_manager.fontManager._findfont_cached.cache_clear()  # type: ignore[attr-defined]
 
 

@@ -10,11 +10,8 @@ import html5lib
 import pytest
 from playwright.sync_api import Page
 
-from krag_eval.report.plots import ReportFigure, figures_of
-from krag_eval.report.plots.drawing import INK, drawing
-from krag_eval.report.plots.figures import drawings_of
-from krag_eval.report.plots.labels import clean, display_width, labels_of, shorten
-from krag_eval.report.plots.svg import as_svg
+from krag_eval.report.plots import ReportFigure, drawings_of, figures_of
+from krag_eval.report.plots.drawing import INK, as_svg, clean, display_width, drawing, labels_of, shorten
 from tests.report.plot_cases import HOSTILE, hostile, rouge, two_systems
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from krag_eval.numerals import format_difference, format_interval, format_mean, format_value
+from krag_eval._utils.formatting import format_difference, format_interval, format_mean, format_value
 from krag_eval.report import Table
 from krag_eval.report.notebook import comparison_html, result_html
 from tests.report import table_cases as cases

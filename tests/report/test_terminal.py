@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from krag_eval.cli.report_tables import plain, print_report
+from krag_eval.cli.output import plain, print_report
 from krag_eval.report import Cell, Column, Report, Table
 from tests.report import table_cases as cases
 from tests.report.reading import printed, tables_of

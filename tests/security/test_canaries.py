@@ -98,7 +98,7 @@ def test_no_command_prints_or_writes_one(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("krag_eval.runner.asking.LONGEST_WAIT", 0)
+    monkeypatch.setattr("krag_eval.retrievers.asking.LONGEST_WAIT", 0)
     monkeypatch.setattr(time, "sleep", lambda seconds: None)  # before a model is asked again
     assert leaks(module["MESSAGE"]) == ["environment", "header", "userinfo", "query"]
     failed = []

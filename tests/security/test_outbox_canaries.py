@@ -19,8 +19,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from krag_eval import Outbox, evaluate
 from krag_eval_langchain import RetrievalScoringHandler
 from krag_eval_langfuse import LangfuseDeliveryError, LangfuseScoreHandler, Target, resend_outbox
-from krag_eval_langfuse.post_office import OF
-from krag_eval_langfuse.retrying import Waits
+from krag_eval_langfuse.outbox import OF, Waits
 from tests.command_line import Runner
 from tests.langfuse.faulty_server import Fault, FaultyLangfuse
 
@@ -43,7 +42,7 @@ BASIC = base64.b64encode(f"pk-lf-canary:{CANARIES['secret key']}".encode()).deco
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyLangfuse]:
     monkeypatch.setattr(LangfuseResourceManager, "_instances", {})
-    monkeypatch.setattr("krag_eval_langfuse.postman.Waits", functools.partial(Waits, 0.001, 0.002))
+    monkeypatch.setattr("krag_eval_langfuse.outbox.Waits", functools.partial(Waits, 0.001, 0.002))
     monkeypatch.setenv("SEARCH_API_KEY", CANARIES["environment"])
     with FaultyLangfuse() as running:
         monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", "pk-lf-canary")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from krag_eval import ColumnarScorer, PartialState, RepeatFinder
-from krag_eval_spark.working import merge_summaries, summarize_batches
+from krag_eval_spark.scoring import merge_summaries, summarize_batches
 from tests.engine_logs import K, bits, logs, scored_here
 
 SCORER = ColumnarScorer(K, match_method="id", allow_repeated_ids=True)

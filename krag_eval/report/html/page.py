@@ -1,21 +1,42 @@
-"""`html_page`: a report as one file that needs no other file, no server and no network."""
+"""`html_page`: a report as one file that needs no other file, no server and no network.
+
+Text of users made harmless: as text of a page, as JSON in a script tag; and a policy that lets nothing else run.
+
+What became of every gold document and of every rank, as columns over all queries.
+
+The data of the browser of queries: what the list shows, what an opened query shows, and the texts, each once.
+
+Values that stand once in the file and are named by their number everywhere else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+import functools
+import hashlib
+import json
+import math
+import re
+from collections.abc import Hashable, Iterator
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from krag_eval._version import __version__
-from krag_eval.errors import needing
-from krag_eval.report.html.payload import payload
-from krag_eval.report.html.safety import json_in_script, policy, printable
+import numpy as np
+
+from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.errors import needing
+from krag_eval._utils.formatting import format_value
+from krag_eval._utils.version import __version__
+from krag_eval.analysis.diagnosis import CAUSES
+from krag_eval.documents.document import Document
+from krag_eval.evaluation.explanation import Explanation, Match
 from krag_eval.report.plots import figures_of
-from krag_eval.report.records import Report
+from krag_eval.report.records import Report, ReportedSystem
 from krag_eval.report.sections import sections_of
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
 
 # Joined to one script, in this order.
 SCRIPTS = ("data", "dom", "words", "filters", "list", "documents", "outcomes", "query", "controls", "main")
@@ -65,3 +86,309 @@ def _script() -> str:
 
 def _read(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+# Characters that HTML has no place for, or that UTF-8 cannot hold.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+# What could end a script tag or a line of a script. In JSON these stand in strings only, where an escape says the same.
+_ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+def printable(value: object) -> object:
+    r"""A value for a template: in text, what HTML cannot hold becomes the replacement character.
+
+    Markup stays as it is; the template escapes everything else.
+
+    >>> printable("a\x00b\tc")
+    'a\ufffdb\tc'
+    """
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    return _UNPRINTABLE.sub("\ufffd", value)
+
+
+def json_in_script(value: Any) -> str:
+    r"""A value as JSON that may stand in `<script type="application/json">`, whatever its strings hold.
+
+    Raises:
+        ValueError: The value holds NaN or an infinite number, which JSON does not know.
+
+    >>> print(json_in_script(["</script>", 1.5]))
+    ["\u003c/script\u003e",1.5]
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character, escape in _ESCAPED.items():
+        text = text.replace(character, escape)
+    return _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def policy(script: str, style: str) -> str:
+    """A Content-Security-Policy under which this script and this style run, and nothing is loaded from anywhere."""
+    return (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+FOUND = len(CAUSES)
+_CAUSE_NUMBERS = {cause: number for number, cause in enumerate(CAUSES)}
+
+
+class Details:
+    """The gold and the retrieved documents of all queries of a report.
+
+    Attributes:
+        missed: For each system and query the causes of its misses, as a sum of powers of two in the order of `CAUSES`.
+    """
+
+    def __init__(self, report: Report, texts: Texts) -> None:
+        self.missed: list[list[int]] = []
+        self._documents = Documents(texts)
+        self._methods: Numbered[str] = Numbered()
+        self._similarities: Numbered[str] = Numbered()
+        self._scores: Numbered[str] = Numbered()
+        self._answers = [texts.number(question.answer or None) for question in report.evalset or ()]
+        self._gold: dict[str, list[Any]] = {name: [] for name in ("start", "document", "grade", "repeat")}
+        self._systems = [self._read(system, is_first=not place) for place, system in enumerate(report.systems)]
+
+    def columns(self) -> dict[str, Any]:
+        """Everything, ready for JSON.
+
+        Columns are flat: the documents of query `i` stand from `start[i]` to `start[i + 1]`. Ranks count from 1, and
+        0 is no rank; places and numbers count from 0, and -1 is none. The matches of a rank stand beside `at`, its
+        place in the columns of its system.
+        """
+        return {
+            "ids": self._documents.ids.values(),
+            "documents": self._documents.columns,
+            "methods": self._methods.values(),
+            "similarities": self._similarities.values(),
+            "scores": self._scores.values(),
+            "answers": self._answers,
+            "gold": self._gold,
+            "systems": self._systems,
+        }
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """Which documents have no texts at all: `"gold"`, `"retrieved"`, both, or none of them."""
+        text = self._documents.columns["text"]
+        sides = {"gold": [self._gold], "retrieved": [system["ranks"] for system in self._systems]}
+        return tuple(
+            name
+            for name, columns in sides.items()
+            if any(column["document"] for column in columns)
+            and all(text[document] == NONE for column in columns for document in column["document"])
+        )
+
+    def _read(self, system: ReportedSystem, *, is_first: bool) -> dict[str, Any]:
+        outcomes: dict[str, list[int]] = {name: [] for name in ("cause", "rank", "method", "similarity")}
+        ranks: dict[str, list[int]] = {name: [] for name in ("start", "document", "score", "credit", "repeat")}
+        matches: dict[str, list[int]] = {name: [] for name in ("at", "gold", "method", "similarity")}
+        causes = {(miss.query_index, miss.gold_index): _CAUSE_NUMBERS[miss.cause] for miss in system.diagnosis.misses}
+        missed: list[int] = []
+        for explanation in system.result.explanations():
+            if is_first:
+                self._add_gold(explanation)
+            missed.append(self._add_outcomes(outcomes, explanation, causes))
+            self._add_ranks(ranks, matches, explanation)
+        self.missed.append(missed)
+        ranks["start"].append(len(ranks["document"]))
+        if is_first:
+            self._gold["start"].append(len(self._gold["document"]))
+        errors = {str(query): error for query, error in system.result.errors.items()}
+        return {"gold": outcomes, "ranks": ranks, "matches": matches, "errors": errors}
+
+    def _add_gold(self, explanation: Explanation) -> None:
+        self._gold["start"].append(len(self._gold["document"]))
+        for outcome in explanation.gold:
+            self._gold["document"].append(self._documents.number(outcome.document))
+            grade = outcome.document.grade
+            self._gold["grade"].append(None if grade is None else f"{grade:g}")
+            self._gold["repeat"].append(NONE if outcome.repeat_of is None else outcome.repeat_of)
+
+    def _add_outcomes(
+        self, outcomes: dict[str, list[int]], explanation: Explanation, causes: dict[tuple[int, int], int]
+    ) -> int:
+        missed = 0
+        for place, outcome in enumerate(explanation.gold):
+            cause = causes.get(
+                (explanation.index, place), FOUND if outcome.is_counted and outcome.repeat_of is None else NONE
+            )
+            match = outcome.match or outcome.nearest
+            outcomes["cause"].append(cause)
+            outcomes["rank"].append(match.rank if match else 0)
+            outcomes["method"].append(self._methods.number(match.method) if match else NONE)
+            outcomes["similarity"].append(self._similarity(match))
+            missed |= 1 << cause if 0 <= cause < FOUND else 0
+        return missed
+
+    def _add_ranks(self, ranks: dict[str, list[int]], matches: dict[str, list[int]], explanation: Explanation) -> None:
+        ranks["start"].append(len(ranks["document"]))
+        for rank in explanation.ranks:
+            for match in rank.matches:
+                matches["at"].append(len(ranks["document"]))
+                matches["gold"].append(match.gold)
+                matches["method"].append(self._methods.number(match.method))
+                matches["similarity"].append(self._similarity(match))
+            ranks["document"].append(self._documents.number(rank.document))
+            ranks["score"].append(self._scores.number(_score(rank.document.score)))
+            ranks["credit"].append(2 if rank.is_credited else int(rank.is_relevant))
+            ranks["repeat"].append(rank.repeat_of or 0)
+
+    def _similarity(self, match: Match | None) -> int:
+        return NONE if match is None else self._similarities.number(format_value(match.similarity, 3))
+
+
+def _score(score: float | None) -> str | None:
+    return None if score is None or math.isnan(score) else f"{score:.4g}"
+
+
+# Shown at first, where the report has them: the metrics of the first name, one a name of the second.
+_ALONE = ("hit_rate", "mrr", "recall", "ndcg")
+_COMPARED = ("recall", "ndcg", "hit_rate", "mrr")
+
+
+def payload(report: Report) -> Iterator[tuple[str, Any]]:
+    """The parts of the data, each with its name, ready for JSON.
+
+    `overview` has one value a query in each of its columns; `details` has the gold and retrieved documents of all
+    queries, one after the other, as numbers of documents; `texts-0` and so on have the texts.
+    """
+    texts = Texts()
+    details = Details(report, texts)
+    yield "overview", _overview(report, details)
+    yield "details", details.columns()
+    starts = [0]
+    for number, block in enumerate(texts.blocks()):
+        yield f"texts-{number}", block
+        starts.append(starts[-1] + len(block))
+    yield "blocks", starts
+
+
+def _overview(report: Report, details: Details) -> dict[str, Any]:
+    first = report.systems[0].detail
+    keys = list(first.values)
+    return {
+        "n": report.n_queries,
+        "systems": [system.name for system in report.systems],
+        "ids": None if first.query_ids is None else list(first.query_ids),
+        "questions": None if first.queries is None else _column(first.queries),
+        "nGold": first.judged.n_gold.tolist(),
+        "metrics": [
+            {"key": key, "systems": [_values(system.detail.values[key]) for system in report.systems]}
+            for key in keys
+            if all(key in system.detail.values for system in report.systems)
+        ],
+        "shown": _shown_first(keys, report),
+        "causes": [{"key": key, "text": text} for key, text in CAUSES.items()],
+        "k": report.systems[0].diagnosis.k,
+        "missed": details.missed,
+        "errors": [sorted(system.result.errors) for system in report.systems],
+        "slices": _slices(report),
+        "lacking": details.lacking,
+    }
+
+
+def _column(values: Any) -> dict[str, list[Any]]:
+    """A column in which values repeat."""
+    different: Numbered[Any] = Numbered()
+    return {"of": [different.number(value) for value in values], "values": different.values()}
+
+
+def _values(column: FloatArray) -> dict[str, list[Any]]:
+    """The values of a metric: the different ones as numbers and as they are printed, and which of them each query has.
+
+    They are printed here, because JavaScript rounds ties in another direction than Python.
+    """
+    different, of = np.unique(column, return_inverse=True)
+    values = [None if math.isnan(value) else value for value in different.tolist()]
+    return {"of": of.reshape(-1).tolist(), "values": values, "texts": [format_value(value) for value in values]}
+
+
+def _shown_first(keys: list[str], report: Report) -> list[str]:
+    """The metrics whose columns are shown until the reader chooses others."""
+    if report.comparison is not None and report.comparison.keys:
+        compared = [key for key in report.comparison.keys if key in keys]
+        return [key for name in _COMPARED for key in compared if key.partition("@")[0] == name][:1] or compared[:1]
+    last = {key.partition("@")[0]: key for key in keys}  # of several cut-offs the last one stays
+    names = _ALONE if len(report.systems) == 1 else _COMPARED[:1]
+    return [last[name] for name in names if name in last] or keys[:1]
+
+
+def _slices(report: Report) -> list[dict[str, Any]]:
+    fields: dict[str, list[dict[str, Any]]] = {}
+    for part in report.slices:
+        if part.field is not None:
+            fields.setdefault(part.field, []).append({"value": part.value, "members": part.chosen.tolist()})
+    return [{"field": field, "values": values} for field, values in fields.items()]
+
+
+NONE = -1
+"""The number of what is absent."""
+
+Value = TypeVar("Value", bound=Hashable)
+
+
+class Numbered(Generic[Value]):
+    """Different values, in the order in which they were first met.
+
+    >>> letters = Numbered[str]()
+    >>> [letters.number(letter) for letter in ("a", "b", "a", None)], letters.values()
+    ([0, 1, 0, -1], ['a', 'b'])
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[Value, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def number(self, value: Value | None) -> int:
+        """The number of a value, a new one if it was not met before; `NONE` for None."""
+        return NONE if value is None else self._numbers.setdefault(value, len(self._numbers))
+
+    def values(self) -> list[Value]:
+        """Every value at the place of its number."""
+        return list(self._numbers)
+
+
+class Texts(Numbered[str]):
+    """Texts, which leave in blocks: a page needs few of them at a time."""
+
+    def blocks(self, size: int = 1_000_000) -> Iterator[list[str]]:
+        """The texts in their order, so many characters a block and at least one text."""
+        block: list[str] = []
+        length = 0
+        for text in self._numbers:
+            block.append(text)
+            length += len(text)
+            if length >= size:
+                yield block
+                block, length = [], 0
+        if block:
+            yield block
+
+
+class Documents:
+    """Different documents, as pairs of an id and a text."""
+
+    def __init__(self, texts: Texts) -> None:
+        self.ids: Numbered[str] = Numbered()
+        self._texts = texts
+        self._pairs: Numbered[tuple[int, int]] = Numbered()
+
+    def number(self, document: Document) -> int:
+        """The number of a document; of an empty text nothing is kept."""
+        return self._pairs.number((self.ids.number(document.id), self._texts.number(document.text or None)))
+
+    @functools.cached_property
+    def columns(self) -> dict[str, list[int]]:
+        """The id and the text of each document, as numbers."""
+        pairs = self._pairs.values()
+        return {"id": [id_ for id_, _ in pairs], "text": [text for _, text in pairs]}

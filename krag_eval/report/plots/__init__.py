@@ -1,13 +1,36 @@
-"""The pictures of a report: SVG for its page, SVG and PNG files, and matplotlib figures (extra `report`)."""
+"""The pictures of a report: SVG for its page, SVG and PNG files, and matplotlib figures (extra `report`).
 
-from krag_eval.report.plots.causes import plot_causes
-from krag_eval.report.plots.figures import PLOTS, Plot, ReportFigure, figures_of
-from krag_eval.report.plots.hits import plot_hits
-from krag_eval.report.plots.over_k import plot_over_k
-from krag_eval.report.plots.spread import plot_spread
-from krag_eval.report.plots.sweep_curve import plot_sweep
-from krag_eval.report.plots.sweeping import sweeps_of
-from krag_eval.report.plots.writing import write_plots
+Every picture of a report, drawn.
+
+The pictures of a report as files.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.files import write_atomically
+from krag_eval.report.plots.curves import draw_over_k, draw_sweeps, plot_over_k, plot_sweep, sweeps_of
+from krag_eval.report.plots.distributions import (
+    draw_causes,
+    draw_hits,
+    draw_spread,
+    plot_causes,
+    plot_hits,
+    plot_spread,
+)
+from krag_eval.report.plots.drawing import Drawing, as_svg, settle, style, warn_of_boxes, without_glyph_warnings
+from krag_eval.report.records import Report
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "PLOTS",
@@ -22,3 +45,140 @@ __all__ = [
     "sweeps_of",
     "write_plots",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A picture that a report may have.
+
+    Attributes:
+        section: The key of the section in which it stands.
+        title: Its heading.
+        draw: Draws it; None where the report has nothing for it.
+    """
+
+    section: str
+    title: str
+    draw: Callable[[Report], Drawing | None]
+
+
+PLOTS: dict[str, Plot] = {
+    "hits": Plot("summary", "Questions for which something was found", draw_hits),
+    "over_k": Plot("summary", "Metrics over the cut-off", draw_over_k),
+    "spread": Plot("summary", "Values of single questions", draw_spread),
+    "sweep": Plot("summary", "Metrics over the matching threshold", draw_sweeps),
+    "causes": Plot("causes", "Gold documents found, and causes of misses", draw_causes),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFigure:
+    """A picture of a report, for a page.
+
+    Attributes:
+        key: Its key in `PLOTS`.
+        section: The key of the section in which it stands.
+        title: Its heading.
+        description: What can be read from it, for those who cannot see it.
+        svg: An `<svg>` element without styles, scripts and references to the outside.
+    """
+
+    key: str
+    section: str
+    title: str
+    description: str
+    svg: str
+
+
+def figures_of(report: Report) -> list[ReportFigure]:
+    """Every picture for which the report has something to show, in the order of `PLOTS`.
+
+    Raises:
+        MissingDependencyError: matplotlib is not installed.
+    """
+    return [
+        ReportFigure(
+            key=key,
+            section=plot.section,
+            title=plot.title,
+            description=drawn.description,
+            svg=as_svg(drawn.figure, f"plot-{key.replace('_', '-')}", plot.title, drawn.description),
+        )
+        for key, plot, drawn in drawings_of(report)
+    ]
+
+
+def drawings_of(report: Report) -> Iterator[tuple[str, Plot, Drawing]]:
+    """Each picture for which the report has something to show, with its key."""
+    for key, plot in PLOTS.items():
+        drawn = plot.draw(report)
+        if drawn is not None:
+            settle(drawn.figure)
+            yield key, plot, drawn
+
+
+DPI = 160
+
+
+def write_plots(report: Report, folder: str | os.PathLike[str], *, force: bool = False) -> list[Path]:
+    """Write every picture for which the report has something to show, as `KEY.svg` and `KEY.png`.
+
+    Nothing is written where one of the files is there already, unless `force` is given. Each file is written whole or
+    not at all.
+
+    Args:
+        report: What `build_report` returned.
+        folder: Where to write; it is made where it is missing.
+        force: Replace files that are there.
+
+    Returns:
+        The paths, in the order of `PLOTS`.
+
+    Raises:
+        InvalidInputError: A file is there, or the folder cannot be written to.
+        MissingDependencyError: matplotlib is not installed.
+    """
+    target = Path(folder)
+    if target.exists() and not target.is_dir():
+        raise InvalidInputError(f"{target}: is a file. Pictures are written into a folder; name one.")
+    drawn = list(drawings_of(report))
+    paths = [target / f"{key}.{ending}" for key, _, _ in drawn for ending in ("svg", "png")]
+    there = [path.name for path in paths if path.exists() or path.is_symlink()]
+    if there and not force:
+        raise InvalidInputError(
+            f"{target}: has {', '.join(there)} already. Name another folder, or replace the files with force=True."
+        )
+    warn_of_boxes([drawing.figure for _, _, drawing in drawn])
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"{target}: cannot be made ({error.strerror or error}). Check the path.") from error
+    for key, plot, drawing in drawn:
+        svg = as_svg(drawing.figure, key, plot.title, drawing.description, in_page=False)
+        write_atomically(target / f"{key}.svg", ['<?xml version="1.0" encoding="utf-8"?>\n', svg, "\n"])
+        _write_bytes(target / f"{key}.png", as_png(drawing.figure))
+    return paths
+
+
+def as_png(figure: Figure) -> bytes:
+    """The figure as a PNG file; the same figure gives the same bytes."""
+    buffer = io.BytesIO()
+    with style(), without_glyph_warnings():
+        figure.savefig(buffer, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def _write_bytes(path: Path, content: bytes) -> None:
+    """As `write_atomically`, for what is no text."""
+    temporary = None
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(temporary).chmod(path.with_suffix(".svg").stat().st_mode & 0o777)  # as its neighbour was just made
+        Path(temporary).replace(path)
+    except OSError as error:
+        raise InvalidInputError(f"{path}: cannot be written ({error.strerror or error}). Check the folder.") from error
+    finally:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)

@@ -1,23 +1,43 @@
-"""What all pictures share: a quiet style, one colour a retriever, the legend, and fonts that have every character."""
+"""What all pictures share: a quiet style, one colour a retriever, the legend, and fonts that have every character.
+
+One colour, marker and kind of line for each retriever, the same in all pictures.
+
+Small pictures of one size in rows, under one legend.
+
+Names that users give, as labels: one line, no control characters, short enough, each different from the others.
+
+A figure as SVG for a page with a strict policy: attributes in the place of styles, nothing from outside.
+
+Which installed fonts draw a text: no character of a PNG file is to turn into a box.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+import functools
+import hashlib
+import io
+import re
+import unicodedata
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
 
-from krag_eval.charts import new_figure
-from krag_eval.errors import InvalidInputError, warn
-from krag_eval.report.plots.fonts import choose_fonts, scripts_of
-from krag_eval.report.plots.labels import display_width, labels_of
-from krag_eval.report.plots.reading import spread_evenly, tick_of
+from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval.evaluation.charts import new_figure
+from krag_eval.report.plots.values import spread_evenly, tick_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
     from matplotlib.figure import Figure
+
 
 INK = "#1f2328"
 """The colour of text and axes; in a page it becomes the page's own colour of text."""
@@ -220,3 +240,456 @@ def _shapes_text() -> bool:
     from matplotlib import ft2font
 
     return hasattr(ft2font, "__libraqm_version__")
+
+
+# Okabe and Ito's colours where they stand out from white and from black pages alike, and others of their kind;
+# neighbours differ in lightness too.
+COLOURS = (
+    *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b5870a"),
+    *("#3d9bd1", "#7f5fb8", "#8a8f98", "#a0522d", "#5f9430"),
+)
+MARKERS = "osD^vPX<>p"
+DASHES: tuple[Any, ...] = ("-", (0, (4, 1.6)), (0, (1.2, 1.2)), (0, (5, 1.4, 1.2, 1.4)))
+
+
+def colour_of(number: int) -> str:
+    """The colour of a retriever by its place in the report; the same in all pictures."""
+    return COLOURS[number % len(COLOURS)]
+
+
+def line_style(number: int) -> dict[str, Any]:
+    """Colour, marker and dashes of a retriever's line: whoever cannot tell the colours can tell the markers."""
+    return {
+        "color": colour_of(number),
+        "marker": MARKERS[number % len(MARKERS)],
+        "linestyle": DASHES[number // 5 % len(DASHES)],
+    }
+
+
+def text_on(colour: str) -> str:
+    """Black or white, whichever stands out more from a colour.
+
+    Source: WCAG 2.2, relative luminance and contrast ratio.
+    """
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return "#000000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "#ffffff"
+
+
+TITLE_WIDTH = 30
+MARKED: dict[str, Any] = {"color": INK, "linewidth": 0.9, "linestyle": (0, (3, 2))}
+AROUND: dict[str, Any] = {"color": INK, "linewidth": 0, "alpha": 0.08}
+
+
+@contextmanager
+def panels(size: int, names: Sequence[str], marks: Sequence[str] = ()) -> Iterator[tuple[Figure, list[Axes]]]:
+    """Axes for so many small pictures, in which a line each stands for the names.
+
+    Args:
+        size: How many there are.
+        names: What the lines stand for, in the order of the colours.
+        marks: What a dashed line and the ground around it stand for, where they are drawn.
+    """
+    columns = columns_of(size)
+    rows = -(-size // columns)
+    labels = [*legend_labels(names), *marks]
+    with drawing(1.75 * rows + 0.15 + legend_height(labels)) as figure:
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
+
+        yield figure, [figure.add_subplot(rows, columns, place + 1) for place in range(size)]
+        lines = [Line2D([], [], **line_style(number)) for number in range(len(names))]
+        add_legend(figure, [*lines, *[Line2D([], [], **MARKED), Patch(**AROUND)][: len(marks)]], labels)
+
+
+def columns_of(size: int) -> int:
+    """How many small pictures stand beside each other; no row has a single one where it can be helped."""
+    return 2 if size == 4 else min(size, 3)
+
+
+NAMELESS = "(no name)"
+ELLIPSIS = "…"
+# They turn the direction of what follows, so that a name could rewrite the label beside it.
+_DIRECTION = dict.fromkeys([0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+
+
+def clean(text: str) -> str:
+    """The text on one line: white space is one space, other control characters and half surrogates are replaced.
+
+    >>> clean(f"bm25{chr(10)}  words{chr(7)}")
+    'bm25 words�'
+    """
+    shown = (
+        " " if c.isspace() else "\ufffd" if unicodedata.category(c) in {"Cc", "Cs", "Cn"} else c
+        for c in text.translate(_DIRECTION)
+    )
+    return " ".join("".join(shown).split()) or NAMELESS
+
+
+def display_width(text: str) -> int:
+    """How wide a text is in Latin letters: Chinese, Japanese and Korean ones count twice, combining ones not at all.
+
+    >>> display_width("bm25"), display_width("한국어")
+    (4, 6)
+    """
+    return sum(0 if _joins(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def shorten(text: str, width: int) -> str:
+    """The text if it is at most so wide, else its beginning and its end: names of a series differ at either.
+
+    >>> shorten("chunk size 200, overlap 20", 15)
+    'chunk s…rlap 20'
+    """
+    if display_width(text) <= width:
+        return text
+    clusters = _clusters(text)
+    end = _fitting(clusters[::-1], (width - 1) // 2)
+    begin = _fitting(clusters, width - 1 - sum(map(display_width, end)))
+    return "".join([*begin, ELLIPSIS, *end[::-1]])
+
+
+def labels_of(names: Sequence[str], width: int) -> list[str]:
+    """A label for each name, at most about so wide; those that would be the same are numbered."""
+    labels = [shorten(clean(name), width) for name in names]
+    times = Counter(labels)
+    return [
+        label if times[label] == 1 else shorten(f"{n}. {clean(name)}", width)
+        for n, (label, name) in enumerate(zip(labels, names, strict=True), 1)
+    ]
+
+
+def _joins(character: str) -> bool:
+    """Whether a character is drawn with the one before it."""
+    return unicodedata.category(character) in {"Mn", "Me", "Cf"}
+
+
+def _clusters(text: str) -> list[str]:
+    """Characters with what is drawn onto them, which are never parted."""
+    clusters: list[str] = []
+    for character in text:
+        if clusters and (_joins(character) or clusters[-1].endswith("\u200d")):
+            clusters[-1] += character
+        else:
+            clusters.append(character)
+    return clusters
+
+
+def _fitting(clusters: Sequence[str], width: int) -> list[str]:
+    fitting: list[str] = []
+    for cluster in clusters:
+        width -= display_width(cluster)
+        if width < 0:
+            break
+        fitting.append(cluster)
+    return fitting
+
+
+FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', Arial, sans-serif"
+_XLINK = "{http://www.w3.org/1999/xlink}href"
+_REFERENCE = re.compile(r"url\(#([^)]+)\)")
+_SHORTHAND = re.compile(r"(?:(?P<weight>bold|\d{3}) )?(?<![\d.])(?P<size>[\d.]++px)")
+_DROPPED = {"metadata", "style", "title", "desc"}
+
+
+def as_svg(figure: Figure, key: str, title: str, description: str, *, in_page: bool = True) -> str:
+    """The figure as an `<svg>` element; the same figure gives the same characters.
+
+    Args:
+        figure: The figure.
+        key: Its name, with which every id in it begins. What it shows follows, so that the same picture of two
+            reports can stand in one page.
+        title: What it is, for screen readers.
+        description: What can be read from it, for screen readers.
+        in_page: For a page: as wide as there is room, on no ground, text and axes in the page's own colour of text and
+            in its fonts. Else for a file: in its own size, on white.
+    """
+    buffer = io.StringIO()
+    with style(), without_glyph_warnings():
+        ground = "none" if in_page else "white"
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, facecolor=ground)
+    drawn = ET.fromstring(buffer.getvalue())
+    said = f"{buffer.getvalue()}\0{title}\0{description}".encode("utf-8", "replace")
+    prefix = f"{key}-{hashlib.sha256(said).hexdigest()[:10]}"
+    _, _, width, height = drawn.attrib["viewBox"].split()
+    root = ET.Element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "viewBox": drawn.attrib["viewBox"],
+            **({"width": "100%"} if in_page else {"width": f"{width}pt", "height": f"{height}pt"}),
+            "role": "img",
+            "aria-labelledby": f"{prefix}-title {prefix}-desc",
+            "direction": "ltr",
+            "overflow": "visible",
+            "stroke-linejoin": "round",
+            "stroke-linecap": "butt",
+            **({} if in_page else {"font-family": FONTS}),
+        },
+    )
+    for tag, text in (("title", title), ("desc", description)):
+        ET.SubElement(root, tag, {"id": f"{prefix}-{tag}"}).text = clean(text)
+    names = _Names(drawn, prefix)
+    for child in drawn:
+        _copy(child, root, names, "currentColor" if in_page else INK)
+    return ET.tostring(root, encoding="unicode")
+
+
+class _Names:
+    """The ids that something refers to, under new names; the others are dropped."""
+
+    def __init__(self, drawn: ET.Element, prefix: str) -> None:
+        used = (
+            old
+            for element in drawn.iter()
+            for value in element.attrib.values()
+            for old in (_REFERENCE.findall(value) or ([value[1:]] if value.startswith("#") else []))
+        )
+        self._new = {old: f"{prefix}-{number}" for number, old in enumerate(dict.fromkeys(used), 1)}
+
+    def get(self, old: str) -> str | None:
+        return self._new.get(old)
+
+    def refer(self, value: str) -> str:
+        return _REFERENCE.sub(lambda found: f"url(#{self._new[found[1]]})", value)
+
+
+def _copy(element: ET.Element, parent: ET.Element, names: _Names, ink: str) -> None:
+    tag = element.tag.rpartition("}")[2]
+    if tag in _DROPPED:
+        return
+    copied = ET.SubElement(parent, tag, _attributes(element, names, ink))
+    copied.text = element.text if tag in {"text", "tspan"} else None
+    for child in element:
+        _copy(child, copied, names, ink)
+    if tag in {"g", "defs"} and not len(copied):
+        parent.remove(copied)
+
+
+def _attributes(element: ET.Element, names: _Names, ink: str) -> dict[str, str]:
+    attributes: dict[str, str] = {}
+    for name, value in element.attrib.items():
+        if name == "id":
+            if (new := names.get(value)) is not None:
+                attributes["id"] = new
+        elif name == _XLINK:
+            attributes["href"] = f"#{names.get(value[1:])}"
+        elif name == "style":
+            attributes |= _presentation(value, ink)
+        elif not (name == "transform" and value.startswith("rotate(-0 ")):
+            attributes[name] = " ".join(names.refer(value).split())
+    return attributes
+
+
+def _presentation(declarations: str, ink: str) -> dict[str, str]:
+    """Style declarations as attributes; fonts are left to where the picture is shown."""
+    attributes: dict[str, str] = {}
+    for declaration in declarations.split(";"):
+        name, _, value = (part.strip() for part in declaration.partition(":"))
+        if name == "font" and (found := _SHORTHAND.search(value)):
+            attributes["font-size"] = found["size"]
+        elif name and name not in {"font", "font-family"}:
+            attributes[name] = ink if value.lower() == INK else value
+    return attributes
+
+
+def settle(figure: Figure) -> None:
+    """Lay a figure out now and for good: each drawing of it would move things by a hair."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        with style(), without_glyph_warnings():
+            engine.execute(figure)
+        figure.set_layout_engine("none")
+
+
+class without_glyph_warnings(warnings.catch_warnings):  # noqa: N801 - read in a `with`
+    """Leave out what matplotlib says of characters that a font lacks: `warn_of_boxes` says it once, with a cure."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
+
+
+BASE = "DejaVu Sans"  # part of matplotlib: Latin, Cyrillic, Greek, Arabic, Hebrew, Georgian, many symbols
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script, and who draws it.
+
+    Attributes:
+        name: Its name for people.
+        words: The first words of the Unicode names of its characters.
+        families: Fonts that draw it, the ones that look best first.
+        package: The Debian package to install where there is none.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    families: tuple[str, ...]
+    package: str
+
+
+_CJK = "fonts-noto-cjk"
+# A text with Hangul or kana is Korean or Japanese, and its Han characters are drawn as there: the order decides.
+SCRIPTS = (
+    Script(
+        "Korean",
+        ("HANGUL", "HALFWIDTH HANGUL", "PARENTHESIZED HANGUL", "CIRCLED HANGUL"),
+        ("Noto Sans CJK KR", "Noto Sans KR", "Malgun Gothic", "Apple SD Gothic Neo", "NanumGothic", "NanumBarunGothic"),
+        _CJK,
+    ),
+    Script(
+        "Japanese",
+        ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HALFWIDTH KATAKANA", "HALFWIDTH KATAKANA-HIRAGANA"),
+        ("Noto Sans CJK JP", "Noto Sans JP", "Yu Gothic", "Meiryo", "Hiragino Sans", "IPAexGothic", "MS Gothic"),
+        _CJK,
+    ),
+    Script(
+        "Chinese",
+        ("CJK", "IDEOGRAPHIC", "FULLWIDTH", "BOPOMOFO", "KANGXI"),
+        (
+            *("Noto Sans CJK SC", "Noto Sans SC", "Microsoft YaHei", "PingFang SC", "Hiragino Sans GB"),
+            *("WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "SimHei", "Noto Sans CJK TC", "Microsoft JhengHei"),
+            *("PingFang TC", "Heiti TC", "Arial Unicode MS"),
+        ),
+        _CJK,
+    ),
+    Script(
+        "Thai",
+        ("THAI",),
+        ("Noto Sans Thai", "Noto Looped Thai", "Leelawadee UI", "Thonburi", "Tahoma", "Garuda", "Loma"),
+        "fonts-noto-core",
+    ),
+    Script(
+        "Arabic",
+        ("ARABIC", "EXTENDED ARABIC-INDIC"),
+        ("Noto Sans Arabic", "Segoe UI", "Geeza Pro", "Tahoma", "Noto Naskh Arabic", "Arial"),
+        "fonts-noto-core",
+    ),
+    Script("Cyrillic", ("CYRILLIC",), ("Noto Sans", "Segoe UI", "Arial"), "fonts-noto-core"),
+)
+_OTHER_PACKAGE = "fonts-noto-core"
+# They have boxes in the place of characters, or pictures that matplotlib cannot draw.
+_DRAW_BOXES = ("Last Resort", ".Last", "LastResort", "Adobe Blank", "Noto Color")
+_BROKEN = (OSError, RuntimeError, ValueError)  # the file is gone or cannot be read, or there is no such face
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The fonts of a text.
+
+    Attributes:
+        families: Names for matplotlib, in the order in which it looks for a character.
+        missing: The characters that no installed font has.
+    """
+
+    families: tuple[str, ...]
+    missing: str
+
+
+def choose_fonts(texts: Iterable[str]) -> Chosen:
+    """The fonts that draw all of these texts. What is installed is looked at once, and again where one is missing.
+
+    Args:
+        texts: What is to be drawn.
+    """
+    wanted = {c for text in texts for c in text if not c.isspace() and unicodedata.category(c) not in {"Cf", "Cc"}}
+    return _choose("".join(sorted(wanted)))
+
+
+def scripts_of(characters: str) -> list[tuple[str, str]]:
+    """The scripts of some characters, each with the Debian package that draws it."""
+    found = {script.name: script.package for c in characters if (script := _script_of(c)) is not None}
+    rest = {_word(c).capitalize(): _OTHER_PACKAGE for c in characters if _script_of(c) is None}
+    return list((found | rest).items())
+
+
+@functools.lru_cache(maxsize=256)
+def _choose(wanted: str) -> Chosen:
+    chosen = _find(wanted)
+    if not chosen.missing:
+        return chosen
+    _look_again()
+    return _find(wanted)
+
+
+def _find(wanted: str) -> Chosen:
+    families = [BASE]
+    missing = set(wanted) - _drawn_by(BASE, wanted)
+    known = _installed()
+    for script in SCRIPTS:
+        its = {c for c in missing if _script_of(c) is script}
+        # A font of a script before it may have them too: one style in a line.
+        missing -= _take([*families, *(family for family in script.families if family in known)], its, families)
+    missing -= _take(_that_have_some(missing), missing, families)
+    return Chosen(tuple(families), "".join(sorted(missing)))
+
+
+def _take(candidates: Iterable[str], wanted: set[str], families: list[str]) -> set[str]:
+    """Add candidates to the families until the characters are drawn; those that are."""
+    drawn: set[str] = set()
+    for family in candidates:
+        if drawn >= wanted:
+            break
+        more = _drawn_by(family, "".join(wanted - drawn))
+        drawn |= more
+        if more and family not in families:
+            families.append(family)
+    return drawn
+
+
+def _drawn_by(family: str, characters: str) -> set[str]:
+    """Which of the characters a font has, in the face that matplotlib takes for a normal text."""
+    from matplotlib import font_manager
+
+    properties = font_manager.FontProperties(family=[family])
+    try:
+        face = font_manager.get_font(font_manager.findfont(properties, fallback_to_default=False))
+    except _BROKEN:
+        return set()
+    return {c for c in characters if face.get_char_index(ord(c))}
+
+
+def _installed() -> set[str]:
+    from matplotlib import font_manager
+
+    return {font.name for font in font_manager.fontManager.ttflist}
+
+
+def _that_have_some(characters: set[str]) -> Iterator[str]:
+    """The installed fonts that have any of the characters, by name."""
+    from matplotlib import font_manager
+
+    seen: set[str] = set()
+    for font in sorted(font_manager.fontManager.ttflist, key=lambda font: font.name) if characters else []:
+        if font.name in seen or font.name.startswith(_DRAW_BOXES):
+            continue
+        seen.add(font.name)
+        with contextlib.suppress(*_BROKEN):
+            face = font_manager.get_font(font.fname)
+            if any(face.get_char_index(ord(c)) for c in characters):
+                yield font.name
+
+
+@functools.lru_cache(maxsize=1)
+def _look_again() -> None:
+    """Take in the fonts that were installed after matplotlib wrote down what there is."""
+    from matplotlib import font_manager
+
+    known = {str(Path(font.fname)) for font in font_manager.fontManager.ttflist}
+    for path in sorted(set(font_manager.findSystemFonts()) - known):
+        with contextlib.suppress(*_BROKEN):
+            font_manager.fontManager.addfont(path)
+
+
+def _script_of(character: str) -> Script | None:
+    name = unicodedata.name(character, "")
+    return next((script for script in SCRIPTS if name.startswith(tuple(f"{word} " for word in script.words))), None)
+
+
+def _word(character: str) -> str:
+    """The first word of a character's name, which is that of its script; what is no letter is a symbol."""
+    is_letter = unicodedata.category(character)[0] in "LM"
+    return unicodedata.name(character, "symbol").split()[0] if is_letter else "symbols"

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from krag_eval.report.records import Report, Section
 from krag_eval.report.sections.causes import causes_section
-from krag_eval.report.sections.compared import comparison_section
-from krag_eval.report.sections.negatives import negatives_section
-from krag_eval.report.sections.parameters import parameters_section
-from krag_eval.report.sections.signatures import signatures_section
-from krag_eval.report.sections.sliced import slices_section
-from krag_eval.report.sections.summary import no_value_reason, summary_section
+from krag_eval.report.sections.comparison import comparison_section, slices_section
+from krag_eval.report.sections.summary import (
+    negatives_section,
+    no_value_reason,
+    parameters_section,
+    signatures_section,
+    summary_section,
+)
 
 __all__ = ["comparison_section", "sections_of", "summary_section"]
 

@@ -7,12 +7,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from krag_eval.comparison.slicing import Slice
-from krag_eval.diagnosis import CAUSES, Ceilings
-from krag_eval.diagnosis.causes import FOUND
-from krag_eval.report.cells import count_cell, share_cell, text_cell, value_cell
-from krag_eval.report.records import Cell, Column, Report, ReportedSystem, Section, Table
-from krag_eval.report.sections.sliced import by_field, name_of
+from krag_eval.analysis.comparison.systems import Slice
+from krag_eval.analysis.diagnosis import CAUSES, FOUND, Ceilings
+from krag_eval.report.records import (
+    Cell,
+    Column,
+    Report,
+    ReportedSystem,
+    Section,
+    Table,
+    count_cell,
+    share_cell,
+    text_cell,
+    value_cell,
+)
+from krag_eval.report.sections.comparison import by_field, name_of
 
 _MEANINGS = {FOUND: "a retrieved document matches it within the cut-off"} | CAUSES
 _CEILINGS = {

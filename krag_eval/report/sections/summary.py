@@ -1,16 +1,39 @@
-"""The scores of all systems side by side, and what the means leave out."""
+"""The scores of all systems side by side, and what the means leave out.
+
+By which rule, and on which questions.
+
+What is known of how each run was made, and how long its retriever took.
+
+Questions without an answer, for which the right answer is nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-from krag_eval.columns import Side
-from krag_eval.documents import read_leniently
-from krag_eval.id_rows import with_documents
-from krag_eval.report.cells import EMPTY, count_cell, interval_cell, text_cell, value_cell
-from krag_eval.report.records import Cell, Column, Section, Table
-from krag_eval.report.words import number_of
-from krag_eval.results import EvaluationResult
+from krag_eval._utils.formatting import number_of
+from krag_eval.datasets import Latency, Run
+from krag_eval.documents.columns import Side
+from krag_eval.documents.document import read_leniently
+from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.matching.id_batch import with_documents
+from krag_eval.report.records import (
+    EMPTY,
+    Cell,
+    Column,
+    Report,
+    Section,
+    Table,
+    any_cell,
+    count_cell,
+    interval_cell,
+    number_cell,
+    seconds_cell,
+    share_cell,
+    text_cell,
+    value_cell,
+)
 
 Results = Mapping[str, EvaluationResult]
 
@@ -145,5 +168,140 @@ def _counts(results: Results) -> Table:
         tuple(
             (text_cell(name), *(count_cell(count(result)) for _, count in shown.values()))
             for name, result in results.items()
+        ),
+    )
+
+
+def signatures_section(report: Report) -> Section:
+    """The signature of every system, and the fingerprint of the evaluation set."""
+    questions = report.evalset
+    paragraphs = ["Numbers compare only where this line is the same: it holds every setting that can change one."]
+    if questions is not None:
+        paragraphs.append(
+            f"Evaluation set: {questions.name or 'without a name'}, {number_of(len(questions), 'question')}, "
+            f"fingerprint {questions.fingerprint}."
+        )
+    return Section(
+        "signatures",
+        "How it was scored",
+        tuple(paragraphs),
+        (
+            Table(
+                "signatures",
+                None,
+                (Column("system", "system", is_number=False), Column("signature", "signature", is_number=False)),
+                tuple((text_cell(system.name), text_cell(system.result.signature)) for system in report.systems),
+            ),
+        ),
+    )
+
+
+_TIMES = ("mean", "p50", "p95", "p99", "max")
+# Said of the evaluation set elsewhere.
+_LEFT_OUT = ("evalset", "fingerprint", "n_questions")
+
+
+def parameters_section(report: Report) -> Section | None:
+    """Parameters that the user gave, what the runner recorded, and latencies; None where no run says anything."""
+    runs = {system.name: system.run for system in report.systems if system.run is not None}
+    tables = [
+        table
+        for table in (
+            _side_by_side(
+                "parameters", "Parameters", {name: dict(_flat(run.parameters)) for name, run in runs.items()}
+            ),
+            _side_by_side("recorded", "Recorded by the runner", {name: _recorded(run) for name, run in runs.items()}),
+            _latencies(list(runs.items())),
+        )
+        if table is not None
+    ]
+    return Section("parameters", "How the runs were made", (), tuple(tables)) if tables else None
+
+
+def _recorded(run: Run) -> dict[str, Any]:
+    return {name: value for name, value in _flat(run.recorded) if name not in _LEFT_OUT}
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The values by name; those of a mapping inside by both names."""
+    for name, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _side_by_side(key: str, title: str, values: Mapping[str, Mapping[str, Any]]) -> Table | None:
+    names = list(dict.fromkeys(name for of_run in values.values() for name in of_run))
+    if not names:
+        return None
+    return Table(
+        key,
+        title,
+        (
+            Column("name", "name", is_number=False),
+            *(Column(f"value:{system}", system, is_number=False, group=system) for system in values),
+        ),
+        tuple(
+            (text_cell(name), *(any_cell(given[name]) if name in given else EMPTY for given in values.values()))
+            for name in names
+        ),
+    )
+
+
+def _latencies(runs: Sequence[tuple[str, Run]]) -> Table | None:
+    known: list[tuple[str, Run, Latency]] = [(name, run, run.latency) for name, run in runs if run.latency is not None]
+    if not known:
+        return None
+    return Table(
+        "latency",
+        "Latency",
+        (
+            Column("system", "system", is_number=False),
+            Column("n", "calls", help="Calls that gave an answer, each measured alone"),
+            *(Column(name, name) for name in _TIMES),
+            Column("failed", "failed", help="Questions whose retriever raised"),
+        ),
+        tuple(
+            (
+                text_cell(name),
+                count_cell(latency.n),
+                *(seconds_cell(getattr(latency, time)) for time in _TIMES),
+                count_cell(len(run.errors)),
+            )
+            for name, run, latency in known
+        ),
+    )
+
+
+def negatives_section(report: Report) -> Section:
+    """How often nothing came back for them, and how much did."""
+    return Section(
+        "negatives",
+        "Questions without an answer",
+        ("Every other value leaves them out: it is right to return nothing for them.",),
+        (
+            Table(
+                "negatives",
+                None,
+                (
+                    Column("system", "system", is_number=False),
+                    Column("queries", "questions", help="Questions without gold documents"),
+                    Column("empty", "came back empty", help="Those for which nothing was retrieved"),
+                    Column("empty_share", "share", help="Of the questions without an answer"),
+                    Column("mean_retrieved", "documents on average"),
+                ),
+                tuple(
+                    (
+                        text_cell(system.name),
+                        count_cell(state.n_queries),
+                        count_cell(state.n_empty),
+                        share_cell(state.empty_share),
+                        number_cell(state.mean_retrieved),
+                    )
+                    for system in report.systems
+                    for state in (system.result.no_answer,)
+                ),
+            ),
         ),
     )

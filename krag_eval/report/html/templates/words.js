@@ -1,6 +1,6 @@
 // Words as the tokenizer "words" of krag_eval cuts them, and which of them two texts share.
 
-// Scripts without spaces: each of their characters is a token. The same blocks as in krag_eval/tokenizers.py.
+// Scripts without spaces: each of their characters is a token. The same blocks as in krag_eval/documents/tokenizers.py.
 const UNSPACED =
   "\\u0e00-\\u0e7f\\u0e80-\\u0eff\\u1000-\\u109f\\ua9e0-\\ua9ff\\uaa60-\\uaa7f\\u1780-\\u17ff\\u3005-\\u3007\\u3021-\\u3029" +
   "\\u3038-\\u303b\\u3041-\\u30ff\\u31f0-\\u31ff\\u2e80-\\u2fdf\\u3400-\\u4dbf\\u4e00-\\u9fff\\uf900-\\ufaff" +

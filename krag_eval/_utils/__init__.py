@@ -1,0 +1,1 @@
+"""Private plumbing that knows nothing of retrieval."""

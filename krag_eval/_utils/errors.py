@@ -1,0 +1,127 @@
+"""Every error that is raised on purpose.
+
+    KragEvalError
+    ├── InvalidInputError (ValueError)          a value that was passed cannot be used
+    │   ├── UnknownArgumentError (TypeError)    an argument that does not exist
+    │   └── UnknownMetricError (KeyError)       a metric or result key that does not exist
+    ├── MissingDependencyError (ImportError)    an optional package is not installed
+    └── RunStoppedError (RuntimeError)          a run was given up; krag_eval/_utils/errors.py
+
+    KragEvalWarning (UserWarning)               the result stands, but look at this
+
+A message has three parts: what is wrong with the value given, what would be right, what to do.
+
+The error of a run that was given up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+
+
+class KragEvalError(Exception):
+    """Base class of every error that krag_eval raises on purpose."""
+
+
+class InvalidInputError(KragEvalError, ValueError):
+    """A value that was passed cannot be used."""
+
+
+class UnknownArgumentError(InvalidInputError, TypeError):
+    """A function was called with an argument that it does not have."""
+
+
+class UnknownMetricError(InvalidInputError, KeyError):
+    """A metric, or a key of a result, that does not exist."""
+
+    __str__ = Exception.__str__  # KeyError would print the repr of the message
+
+
+class MissingDependencyError(KragEvalError, ImportError):
+    """An optional package is not installed.
+
+    Args:
+        needed_by: What needs it, as the user wrote it.
+        package: The name of the package that is missing.
+        extra: The extra of krag-eval that brings it.
+    """
+
+    def __init__(self, needed_by: str, package: str, extra: str) -> None:
+        super().__init__(
+            f"`{needed_by}` needs the package {package!r}, which is not installed. "
+            f'Install it with: pip install "krag-eval[{extra}]"',
+            name=package,
+        )
+        self.needed_by = needed_by
+        self.package = package
+        self.extra = extra
+
+    def __reduce__(self) -> tuple[type[MissingDependencyError], tuple[str, str, str]]:
+        return type(self), (self.needed_by, self.package, self.extra)
+
+
+@contextlib.contextmanager
+def needing(needed_by: str, package: str, extra: str, *, module: str | None = None) -> Iterator[None]:
+    """Goes around the import of an optional package.
+
+    Args:
+        needed_by: What needs it, as the user wrote it.
+        package: The name of the package.
+        extra: The extra of krag-eval that brings it.
+        module: The name it is imported by, where that is another.
+
+    Raises:
+        MissingDependencyError: It is not installed. What is missing inside of one that is comes through as it is.
+    """
+    try:
+        yield
+    except ImportError as error:
+        if error.name != (module or package):
+            raise
+        raise MissingDependencyError(needed_by, package, extra) from error
+
+
+class RetrieverError(Exception):
+    """What a retriever raised, as a run recorded it: `Type: message`. It stands in the place of a ranking."""
+
+
+class KragEvalWarning(UserWarning):
+    """The result stands, but something about the input deserves a look."""
+
+
+def warn(message: str) -> None:
+    """Warn with `KragEvalWarning`, at the line of the user that called into this package."""
+    package = os.path.dirname(__file__) + os.sep  # noqa: PTH120 - pathlib costs a tenth of the import
+    frame, level = sys._getframe(1), 2  # noqa: SLF001 - `skip_file_prefixes` needs Python 3.12
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, KragEvalWarning, stacklevel=level)
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """A sentence that names the nearest known name, or an empty string.
+
+    >>> did_you_mean("ndgc", ["ndcg", "recall"])
+    " Did you mean 'ndcg'?"
+    """
+    import difflib  # only a mistake needs it
+
+    by_lower = {k.lower(): k for k in known}
+    close = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
+    return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
+
+
+def show(value: object, longest: int = 60) -> str:
+    """The beginning of the `repr` of a value, for a message; its type where it has none."""
+    try:
+        return repr(value)[:longest]
+    except Exception:  # noqa: BLE001 - whatever a foreign `__repr__` raises; of a huge integer a ValueError
+        return f"<{type(value).__name__}>"
+
+
+class RunStoppedError(KragEvalError, RuntimeError):
+    """A run was given up before every question was answered; what was answered is in its journal."""

@@ -1,0 +1,130 @@
+"""Numbers for people: every table, picture and page writes a number in the same digits.
+
+How tables say things.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+
+def qualified_name(thing: object) -> str:
+    """The module and name of a function or class, or of the class of an object.
+
+    >>> qualified_name(qualified_name)
+    'krag_eval._utils.formatting.qualified_name'
+    >>> qualified_name("text".split)
+    'str.split'
+    """
+    owner: Any = thing if hasattr(thing, "__qualname__") else type(thing)
+    module = getattr(owner, "__module__", None)  # a method of a built-in type has none
+    return f"{module}.{owner.__qualname__}" if module else str(owner.__qualname__)
+
+
+def shortest(number: float) -> str:
+    """The number in as few digits as tell it from every other.
+
+    >>> shortest(1.0), shortest(0.7)
+    ('1', '0.7')
+    """
+    return str(int(number)) if number == int(number) else repr(number)
+
+
+UNDEFINED = "-"
+
+
+def format_value(value: float | None, digits: int = 4) -> str:
+    """A value of a metric: fixed digits, a dash where it is undefined.
+
+    >>> format_value(0.5), format_value(None)
+    ('0.5000', '-')
+    """
+    return UNDEFINED if value is None else f"{value:.{digits}f}"
+
+
+def format_interval(interval: tuple[float, float] | None, digits: int = 4) -> str:
+    """Both ends of the interval of a value; empty where there is none.
+
+    >>> format_interval((0.25, 0.75))
+    '0.2500 to 0.7500'
+    """
+    return "" if interval is None else f"{interval[0]:.{digits}f} to {interval[1]:.{digits}f}"
+
+
+def format_mean(value: float | None) -> str:
+    """A mean that is compared with another one: three digits, fewer where it is large.
+
+    >>> format_mean(0.5), format_mean(1234.5)
+    ('0.500', '1234')
+    """
+    return _three_digits(value, "")
+
+
+def format_difference(value: float | None) -> str:
+    """A difference of two means, with its sign.
+
+    >>> format_difference(0.25)
+    '+0.250'
+    """
+    return _three_digits(value, "+")
+
+
+def format_p(p: float | None) -> str:
+    """A p-value.
+
+    >>> format_p(0.25), format_p(0.0001)
+    ('0.250', '<.001')
+    """
+    return UNDEFINED if p is None else "<.001" if p < 0.001 else f"{p:.3f}"
+
+
+def format_percent(share: float | None, digits: int = 1) -> str:
+    """A share, as a percentage.
+
+    >>> format_percent(0.256)
+    '25.6 %'
+    """
+    return UNDEFINED if share is None else f"{100 * share:.{digits}f} %"
+
+
+def format_seconds(seconds: float | None) -> str:
+    """A duration, in the unit that fits it.
+
+    >>> format_seconds(0.00123), format_seconds(0.25), format_seconds(75)
+    ('1.2 ms', '250 ms', '75.0 s')
+    """
+    if seconds is None:
+        return UNDEFINED
+    if seconds < 1:
+        return f"{1000 * seconds:.{1 if seconds < 0.1 else 0}f} ms"
+    return f"{seconds:.1f} s"
+
+
+def _three_digits(value: float | None, sign: str) -> str:
+    if value is None:
+        return UNDEFINED
+    return format(value, f"{sign}.3f") if abs(value) < 100 else format(value, f"{sign}.4g")
+
+
+# What no page has a place for, or UTF-8 cannot hold.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_PLURALS = {"query": "queries"}
+
+
+def number_of(count: int, thing: str) -> str:
+    """The count and the thing, in the singular or the plural.
+
+    >>> number_of(1, "query"), number_of(2, "query"), number_of(0, "gold document")
+    ('1 query', '2 queries', '0 gold documents')
+    """
+    return f"{count} {thing if count == 1 else _PLURALS.get(thing, thing + 's')}"
+
+
+def one_line(text: str) -> str:
+    r"""Text on one line: white space is one space, and what cannot be shown the replacement character.
+
+    >>> one_line(" a\n b") + one_line("\0") == "a b\ufffd"
+    True
+    """
+    return _UNPRINTABLE.sub("\ufffd", " ".join(text.split()))

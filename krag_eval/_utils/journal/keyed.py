@@ -1,0 +1,129 @@
+"""A journal in which every row has a key: what was found out once is looked up from then on."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.journal.journal import Journal, JournalKind
+from krag_eval._utils.version import __version__
+
+_ABSENT = object()
+
+
+class KeyedJournal:
+    """Rows by key, in memory and, where there is a path, in a journal. Threads may share it.
+
+    Args:
+        path: The file, or None to keep rows in memory alone.
+        kind: What the journal is of.
+        settings: How the rows are made, as JSON can hold it. A journal made with other settings is refused.
+        resume: Go on with a file that is there; otherwise it is refused.
+        retry_errors: Take rows with an `"error"` that is not None out of the file.
+
+    Attributes:
+        path: The file, or None.
+        n_found: How many rows were there already.
+
+    Raises:
+        InvalidInputError: The file cannot be written, is in use, damaged, made with other settings, or not to be
+            resumed.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        kind: JournalKind,
+        settings: Mapping[str, Any],
+        *,
+        resume: bool = True,
+        retry_errors: bool = False,
+    ) -> None:
+        self.path = None if path is None else _checked(path)
+        self._kind, self._settings, self._retry_errors = kind, settings, retry_errors
+        self._rows: dict[str, Mapping[str, Any]] = {}
+        self._lock = threading.Lock()
+        self._journal: Journal | None = None
+        if self.path is not None:
+            header = {kind.header: kind.version, **settings, "krag_eval": __version__}
+            header["time"] = datetime.now(UTC).isoformat(timespec="seconds")
+            self._journal = Journal(self.path, header, kind, resume=resume, check=self._check, take=self._take)
+        self.n_found = len(self._rows)
+
+    def __enter__(self) -> KeyedJournal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._rows))
+
+    def get(self, key: str) -> Mapping[str, Any] | None:
+        """The row with this key, without the key; None where there is none."""
+        return self._rows.get(key)
+
+    def put(self, key: str, row: Mapping[str, Any]) -> None:
+        """Write a row down under a key that has none yet.
+
+        Raises:
+            InvalidInputError: It cannot be written; the rows before it stand.
+        """
+        with self._lock:
+            if self._journal is not None:
+                self._journal.append({"key": key, **row})
+            self._rows[key] = dict(row)
+
+    def close(self) -> None:
+        """Put everything on the disk, and unlock the file.
+
+        Raises:
+            InvalidInputError: The disk does not take it.
+        """
+        if self._journal is not None:
+            journal, self._journal = self._journal, None
+            journal.close()
+
+    def _take(self, place: str, row: dict[str, Any]) -> bool:
+        key = row.pop("key", None)
+        if not isinstance(key, str):
+            raise InvalidInputError(f"{place}: `key` is {key!r:.60}. Every row needs a string there.")
+        if key in self._rows:
+            raise InvalidInputError(f"{place}: the key {key!r:.120} stands twice.")
+        if self._retry_errors and row.get("error") is not None:
+            return False
+        self._rows[key] = row
+        return True
+
+    def _check(self, path: Path, there: Mapping[str, Any]) -> None:
+        differing = [
+            f"{name.replace('_', ' ')} {_shown(there, name)} there, {_shown(self._settings, name)} now"
+            for name in self._settings
+            if there.get(name, _ABSENT) != self._settings[name]
+        ]
+        if differing:
+            raise InvalidInputError(
+                f"{path}:1: is the journal of another {self._kind.what}: {'; '.join(differing)}. Give another path to "
+                "start anew, or the same settings to go on with this one."
+            )
+
+
+def _checked(path: object) -> Path:
+    if isinstance(path, (str, os.PathLike)) and os.fspath(path):
+        return Path(path)
+    raise InvalidInputError(f"`journal` must be the path of a file, or None, got {path!r:.60}.")
+
+
+def _shown(holder: Mapping[str, Any], name: str) -> str:
+    return f"{holder[name]!r:.60}" if name in holder else "absent"

@@ -1,0 +1,105 @@
+"""How far a run has come, and a line of it for the terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from krag_eval._utils.errors import InvalidInputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunProgress:
+    """How far a run has come.
+
+    Attributes:
+        name: Of the run.
+        done: How many questions have a row, those of earlier sessions included.
+        total: How many there are.
+        errors: How many of the rows are errors.
+        asked: How many were asked since this session began.
+        seconds: How long ago that was.
+        is_over: Whether the run has ended, be it early.
+    """
+
+    name: str
+    done: int
+    total: int
+    errors: int
+    asked: int
+    seconds: float
+    is_over: bool = False
+
+    @property
+    def rate(self) -> float | None:
+        """Questions a second; None before the first."""
+        return self.asked / self.seconds if self.asked and self.seconds > 0 else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the rest will take at this rate; None before the first."""
+        return None if self.rate is None else (self.total - self.done) / self.rate
+
+
+ProgressHook = Callable[[RunProgress], object]
+
+
+class TerminalLine:
+    """A line on stderr that is written over, ten times a second at most."""
+
+    EVERY = 0.1
+
+    def __init__(self) -> None:
+        self._next = 0.0
+        self._width = 0
+
+    def __call__(self, progress: RunProgress) -> None:
+        """Show it, unless it was shown a moment ago."""
+        now = time.monotonic()
+        if now < self._next and not progress.is_over:
+            return
+        self._next = now + self.EVERY
+        line = in_words(progress)
+        self._width = max(self._width, len(line))
+        sys.stderr.write("\r" + line.ljust(self._width) + ("\n" if progress.is_over else ""))
+        sys.stderr.flush()
+
+
+def in_words(progress: RunProgress) -> str:
+    """One line.
+
+    >>> in_words(RunProgress(name="bm25", done=120, total=1000, errors=2, asked=20, seconds=4.0))
+    'bm25: 120 of 1,000, 5.0 a second, 2 errors, 2:56 left'
+    """
+    parts = [f"{progress.name}: {progress.done:,} of {progress.total:,}"]
+    if progress.rate is not None:
+        parts.append(f"{progress.rate:,.1f} a second")
+    if progress.errors:
+        parts.append("1 error" if progress.errors == 1 else f"{progress.errors:,} errors")
+    if progress.seconds_left is not None and not progress.is_over:
+        minutes, seconds = divmod(round(progress.seconds_left), 60)
+        hours, minutes = divmod(minutes, 60)
+        parts.append((f"{hours}:{minutes:02}" if hours else f"{minutes}") + f":{seconds:02} left")
+    return ", ".join(parts)
+
+
+def hook_for(progress: object) -> ProgressHook | None:
+    """What `progress` means: a function is called, True is a line where stderr is a terminal or a notebook.
+
+    Raises:
+        InvalidInputError: It is neither a function nor True, False or None.
+    """
+    if progress is True:
+        return TerminalLine() if _is_seen() else None
+    if progress is None or progress is False:
+        return None
+    if not callable(progress):
+        raise InvalidInputError(f"`progress` must be True, False or a function, got {progress!r:.60}.")
+    return progress
+
+
+def _is_seen() -> bool:
+    stderr: object = sys.stderr  # there may be none
+    return stderr is not None and (sys.stderr.isatty() or type(stderr).__module__.startswith("ipykernel"))

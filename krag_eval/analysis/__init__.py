@@ -1,0 +1,1 @@
+"""What follows from results: diagnosis, comparison, gate, label audit and verification."""

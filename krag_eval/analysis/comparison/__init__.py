@@ -1,0 +1,6 @@
+"""Is one system really better than another, where not, and what became of the misses?"""
+
+from krag_eval.analysis.comparison.compare import DECISIVE_METRICS, compare
+from krag_eval.analysis.comparison.result import Comparison, ComparisonRow, Outcome, Transition
+
+__all__ = ["DECISIVE_METRICS", "Comparison", "ComparisonRow", "Outcome", "Transition", "compare"]

@@ -1,0 +1,361 @@
+"""`compare`: from runs or results to verdicts.
+
+The numbers of all rows of one slice, in as few passes as there are sets of questions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Unpack
+
+import numpy as np
+
+from krag_eval._utils.arrays import BoolArray, FloatArray
+from krag_eval._utils.checks import as_number, one_of
+from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.suggestions import tell_names
+from krag_eval.analysis.comparison.result import Comparison, ComparisonRow, Transition
+from krag_eval.analysis.comparison.systems import Slice, System, check_comparable, check_systems, score, slices_of
+from krag_eval.analysis.diagnosis import Diagnosis, diagnose
+from krag_eval.datasets import DOC_KEY, Run, as_evalset
+from krag_eval.evaluation.pipeline import MetricFunction
+from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.matching.settings import ScoringSettings
+from krag_eval.metrics.aggregation import MeanState
+from krag_eval.statistics import (
+    bounds_of,
+    check_rounds,
+    check_seed,
+    check_share,
+    holm,
+    mean_intervals,
+    need_scipy,
+    randomisation_test,
+    resolvable_difference,
+)
+
+DECISIVE_METRICS = ("recall", "mrr", "ndcg")
+
+
+@tell_names
+def compare(
+    systems: Mapping[str, Run | EvaluationResult],
+    evalset: object = None,
+    *,
+    baseline: str | None = None,
+    k: int | str | Sequence[int | str | None] | None = 10,
+    metrics: str | Sequence[str | MetricFunction] | None = DECISIVE_METRICS,
+    keys: Sequence[str] | None = None,
+    by: str | Sequence[str] | None = None,
+    margin: float = 0.02,
+    confidence: float = 0.95,
+    n_bootstrap: int = 10_000,
+    n_randomisation: int = 10_000,
+    seed: int = 0,
+    missing: str = "refuse",
+    level: str = "chunk",
+    doc_key: str = DOC_KEY,
+    proxy: bool = False,
+    n_jobs: int = 1,
+    **settings: Unpack[ScoringSettings],
+) -> Comparison:
+    """Compare systems with a baseline, query by query. Needs scipy (extra `stats`).
+
+    Per metric and system: the difference of the means with a paired bootstrap interval, a paired randomisation test
+    with Holm's correction over metrics and systems, wins, ties and losses, the smallest difference that so many
+    queries can resolve, and a verdict in words. The same per slice, where Holm's correction runs over all slices by
+    one field; and what became of every gold document that one of the two missed. Every metric and cut-off is one more
+    test, which the others pay for: name those that decide.
+
+    Args:
+        systems: Runs, which are scored here as `evaluate_run` does, or results that kept their queries, by name.
+        evalset: The evaluation set: needed for runs, and for slices.
+        baseline: The name of the system that the others are compared with; the first by default.
+        k: One cut-off or several at which runs are scored, as `evaluate_run` takes them; None scores all ranks.
+        metrics: What runs are scored by: names of `METRICS`, `"doc_hit"`, or functions; None for all. By default
+            recall, MRR and nDCG.
+        keys: Which of their values are compared, such as `["recall@10"]`; all that they share by default.
+        by: A field of the questions, or a key of their metadata, or several: a slice for each value. By default
+            `"type"`, where questions have one; `()` for none.
+        margin: The smallest difference of means that matters: an interval within it says `no difference larger than`.
+        confidence: Of the intervals; 1 minus it is the level of the tests.
+        n_bootstrap: Resamples behind each interval.
+        n_randomisation: Random choices of signs behind a p-value, where trying all would be too many.
+        seed: The same seed gives the same numbers to the last bit, whatever else is compared beside.
+        missing: Runs that lack questions which another run has are refused (`"refuse"`), or count as having retrieved
+            nothing there (`"empty"`).
+        level: `"chunk"` or `"document"`, for runs.
+        doc_key: The metadata key of document ids.
+        proxy: As in `evaluate_run`, for runs.
+        n_jobs: How many processes may match texts.
+        **settings: The scoring settings that `evaluate_run` takes, for runs.
+
+    Raises:
+        InvalidInputError: Something given cannot be used, or the systems were not measured by the same rule on the
+            same questions; the message says where they differ.
+        MissingDependencyError: scipy is not installed.
+
+    >>> from krag_eval import EvalSet, evaluate_ids
+    >>> gold = [[n] for n in range(40)]
+    >>> always, never = evaluate_ids(gold, gold, k=1), evaluate_ids(gold, [[]] * 40, k=1)
+    >>> compare({"never": never, "always": always})["always", "recall@1"].verdict
+    'better'
+    """
+    need_scipy("compare")
+    given, first = check_systems(systems, baseline)
+    options = Options(
+        n_bootstrap=check_rounds("n_bootstrap", n_bootstrap),
+        n_randomisation=check_rounds("n_randomisation", n_randomisation),
+        confidence=check_share("confidence", confidence),
+        margin=_check_margin(margin),
+        seed=check_seed(seed),
+    )
+    questions = None if evalset is None else as_evalset(evalset)
+    if questions is None and by:
+        raise InvalidInputError(f"Slices by {by!r:.60} need the evaluation set. Pass it as `evalset`.")
+    parts = [] if questions is None else slices_of(questions, by)
+    if not any(isinstance(system, Run) for system in given.values()) and (metrics is not DECISIVE_METRICS or settings):
+        raise InvalidInputError(
+            "Results were scored before: `metrics` and scoring settings are for runs. Leave them out, or pass runs."
+        )
+    scoring = {"k": k, "metrics": metrics, "level": level, "doc_key": doc_key, "proxy": proxy, "n_jobs": n_jobs}
+    scored = score(given, questions, missing, scoring | settings)
+    check_comparable(scored, questions)
+    chosen = _choose_keys(_shared_keys(scored), keys)
+    against = next(system for system in scored if system.name == first)
+    others = [system for system in scored if system.name != first]
+    everything = Slice(None, None, np.arange(against.result.n_queries))
+    fields = dict.fromkeys(part.field for part in parts)
+    diagnoses = {system.name: diagnose(system.result, doc_key=doc_key) for system in (against, *others)}
+    return Comparison(
+        signature=against.result.signature,
+        baseline=first,
+        systems=tuple(system.name for system in others),
+        keys=tuple(chosen),
+        n_queries=against.result.n_queries,
+        n_bootstrap=options.n_bootstrap,
+        n_randomisation=options.n_randomisation,
+        confidence=options.confidence,
+        margin=options.margin,
+        seed=options.seed,
+        rows=corrected(tested(against, others, chosen, everything, options)),
+        slices=tuple(
+            row
+            for field in fields
+            for row in corrected(
+                [row for part in parts if part.field == field for row in tested(against, others, chosen, part, options)]
+            )
+        ),
+        transitions=_transitions(against, others, diagnoses),
+        errors={system.name: len(system.result.errors) for system in scored},
+        results={system.name: system.result for system in (against, *others)},
+        diagnoses=diagnoses,
+        evalset=questions,
+    )
+
+
+def _check_margin(value: object) -> float:
+    margin = as_number(value)
+    if margin is None or not 0 <= margin < float("inf"):
+        raise InvalidInputError(
+            f"`margin` must be a number of at least 0, got {value!r:.60}. It is the smallest difference that matters."
+        )
+    return margin
+
+
+def _shared_keys(systems: Sequence[System]) -> list[str]:
+    """The keys that all systems have: `doc_hit` is there only where documents have ids."""
+    keys = [key for key in systems[0].detail.values if all(key in system.detail.values for system in systems)]
+    for system in systems:
+        alone = [key for key in system.detail.values if key not in keys]
+        if alone:
+            warn(f"{', '.join(alone)} of {system.name!r} is left out of the comparison: not every system has it.")
+    if not keys:
+        raise InvalidInputError(
+            "The systems have no metric and cut-off in common: "
+            + "; ".join(f"{system.name!r} has {', '.join(system.detail.values)}" for system in systems)
+            + ". Score them by the same ones."
+        )
+    return keys
+
+
+def _choose_keys(shared: Sequence[str], keys: Sequence[str] | None) -> list[str]:
+    """The values to compare, each once."""
+    if keys is None:
+        return list(shared)
+    if isinstance(keys, str) or not keys:
+        raise InvalidInputError(f"`keys` must be a list of values such as 'recall@10', got {keys!r:.60}.")
+    return list(dict.fromkeys(one_of("keys", key, shared) for key in keys))
+
+
+def _transitions(
+    baseline: System, others: Sequence[System], diagnoses: Mapping[str, Diagnosis]
+) -> tuple[Transition, ...]:
+    """What became of each gold document, by how many, the largest first."""
+    before = diagnoses[baseline.name]
+    query_ids = baseline.detail.query_ids
+    transitions = []
+    for other in others:
+        after = diagnoses[other.name]
+        changes = list(zip(before.causes, after.causes, strict=True))
+        queries: dict[tuple[str, str], dict[int, None]] = {}
+        for query, (was, is_now) in zip(before.gold_queries.tolist(), changes, strict=True):
+            if was != is_now:
+                queries.setdefault((was, is_now), {})[query] = None
+        for (was, is_now), count in Counter(changes).most_common():
+            names = [str(q) if query_ids is None else query_ids[q] for q in queries.get((was, is_now), ())]
+            transitions.append(Transition(other.name, was, is_now, count, tuple(names)))
+    return tuple(transitions)
+
+
+LOWER_IS_BETTER = frozenset({"redundancy", "undated"})
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a comparison is computed.
+
+    Attributes:
+        n_bootstrap: Resamples behind the intervals.
+        n_randomisation: Random choices of signs behind p-values that are not exact.
+        confidence: Of the intervals; 1 minus it is the level of the tests.
+        margin: The smallest difference that matters.
+        seed: Of both random streams.
+    """
+
+    n_bootstrap: int
+    n_randomisation: int
+    confidence: float
+    margin: float
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """One system and one key: where both values are defined, and these values."""
+
+    system: str
+    key: str
+    defined: BoolArray
+    baseline: FloatArray
+    values: FloatArray
+    bounds: tuple[float, float]
+
+
+class Tested(NamedTuple):
+    """A row before the correction for several tests.
+
+    Attributes:
+        row: The row.
+        test: The same for rows that no choice of signs can tell apart.
+    """
+
+    row: ComparisonRow
+    test: bytes
+
+
+def corrected(rows: Sequence[Tested]) -> tuple[ComparisonRow, ...]:
+    """The rows with Holm's correction over all tests among them.
+
+    Differences that are multiples of each other stay so under every choice of signs and have the same p-value: they
+    are one test. Given the absolute differences, which is all that the randomisation test knows, the number of tests
+    is fixed, so that the correction holds.
+    """
+    p_values = {test: row.p for row, test in rows if row.p is not None}
+    adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
+    return tuple(
+        row if row.p is None else replace(row, p_holm=adjusted[test], n_tests=len(adjusted)) for row, test in rows
+    )
+
+
+def tested(
+    baseline: System, others: Sequence[System], keys: Sequence[str], part: Slice, options: Options
+) -> list[Tested]:
+    """A row a system and key, by system."""
+    pairs = [
+        _pair(other.name, key, baseline.detail.values, other.detail.values, part) for other in others for key in keys
+    ]
+    # Columns that are defined for the same questions share the resamples and the signs.
+    by_questions: dict[bytes, list[int]] = {}
+    for place, pair in enumerate(pairs):
+        by_questions.setdefault(pair.defined.tobytes(), []).append(place)
+    rows: dict[int, Tested] = {}
+    for places in by_questions.values():
+        rows |= zip(places, _tested([pairs[place] for place in places], part, options), strict=True)
+    return [rows[place] for place in range(len(pairs))]
+
+
+def _pair(
+    system: str, key: str, baseline: Mapping[str, FloatArray], values: Mapping[str, FloatArray], part: Slice
+) -> _Pair:
+    ours, theirs = values[key], baseline[key]
+    both = np.concatenate([ours, theirs])
+    bounds = bounds_of(both[~np.isnan(both)])
+    ours, theirs = ours[part.chosen], theirs[part.chosen]
+    defined = ~np.isnan(ours) & ~np.isnan(theirs)
+    return _Pair(system, key, defined, theirs[defined], ours[defined], bounds)
+
+
+def _tested(pairs: Sequence[_Pair], part: Slice, options: Options) -> list[Tested]:
+    n = len(pairs[0].values)
+    named = [
+        ComparisonRow(
+            system=pair.system,
+            key=pair.key,
+            field=part.field,
+            value=part.value,
+            n=n,
+            n_left_out=len(pair.defined) - n,
+            lower_is_better=re.split("[(@]", pair.key)[0] in LOWER_IS_BETTER,
+            confidence=options.confidence,
+            margin=options.margin,
+        )
+        for pair in pairs
+    ]
+    if not n:
+        return [Tested(row, b"") for row in named]
+    differences = np.stack([pair.values - pair.baseline for pair in pairs], axis=1)
+    reach = np.array([pair.bounds[1] - pair.bounds[0] for pair in pairs])
+    low, high = mean_intervals(differences, (-reach, reach), options.confidence, options.n_bootstrap, options.seed)
+    p, is_exact = randomisation_test(differences, options.n_randomisation, options.seed)
+    can_tell = 2 ** (1 - n) <= 1 - options.confidence  # the least p-value that so few queries can have
+    rows = [
+        replace(
+            row,
+            baseline_mean=_mean(pair.baseline),
+            mean=_mean(pair.values),
+            difference=_mean(pair.values, pair.baseline),
+            low=low.item(place),
+            high=high.item(place),
+            p=p.item(place),
+            is_exact=bool(is_exact[place]),
+            wins=int((column < 0 if row.lower_is_better else column > 0).sum()),
+            ties=int((column == 0).sum()),
+            losses=int((column > 0 if row.lower_is_better else column < 0).sum()),
+            resolvable=resolvable_difference(column, options.confidence) if can_tell else None,
+        )
+        for place, (row, pair, column) in enumerate(zip(named, pairs, differences.T, strict=True))
+    ]
+    where = repr((part.field, part.value)).encode() + pairs[0].defined.tobytes()
+    return [Tested(row, _digest(where, column)) for row, column in zip(rows, differences.T, strict=True)]
+
+
+def _digest(where: bytes, differences: FloatArray) -> bytes:
+    """The same for differences of the same queries that are multiples of each other."""
+    largest = differences[np.argmax(np.abs(differences))]
+    # Quotients of equal ratios differ in their last bits at most.
+    shape = np.rint(differences / (largest or 1.0) * 2.0**30)
+    return hashlib.blake2b(where + (shape + 0.0).tobytes(), digest_size=16).digest()
+
+
+def _mean(values: FloatArray, less: FloatArray | None = None) -> float | None:
+    """The mean, or how far it is from another, exact and rounded once."""
+    state, other = MeanState(), MeanState()
+    state.add(values)
+    other.add(values[:0] if less is None else less)
+    state.units -= other.units
+    return state.mean

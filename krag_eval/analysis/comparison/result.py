@@ -1,0 +1,494 @@
+"""The outcome of a comparison.
+
+What a comparison consists of: rows with verdicts, and what became of gold documents.
+
+A comparison as text, at most 80 columns wide but for the signature.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from krag_eval._utils.errors import UnknownMetricError, did_you_mean, needing
+from krag_eval._utils.formatting import format_difference, format_mean, format_p
+from krag_eval._utils.suggestions import TellsAttributes, tell_names
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
+    import pandas as pd
+
+    from krag_eval.analysis.diagnosis import Diagnosis
+    from krag_eval.datasets import EvalSet
+    from krag_eval.evaluation.results import EvaluationResult
+
+
+# Not part of the outcome, but what a report shows beside it.
+_KEPT = ("results", "diagnoses", "evalset")
+
+
+@tell_names
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Comparison(TellsAttributes):
+    """Systems against a baseline: `comparison["hybrid", "recall@5"]` is a row, its `verdict` the answer in words.
+
+    Attributes:
+        signature: The rule by which all were scored.
+        baseline: The name of the baseline.
+        systems: The names of the others.
+        keys: The metrics and cut-offs compared.
+        n_queries: Queries, those without a value among them.
+        n_bootstrap: Resamples behind each interval.
+        n_randomisation: Random choices of signs behind each p-value that is not exact.
+        confidence: Of the intervals; 1 minus it is the level of the tests.
+        margin: The smallest difference that matters.
+        seed: Of both random streams.
+        rows: One a system and key, over all queries.
+        slices: One a field, value, system and key.
+        transitions: Gold documents by what they were and what they are, for each system.
+        errors: For each system, the baseline among them, how many retrievals raised; they count as nothing retrieved.
+        results: The scores of each system by name, the baseline first.
+        diagnoses: The causes of the misses of each system by name.
+        evalset: The questions, where they were given.
+    """
+
+    _value_of = "comparison[system, {}]"
+
+    signature: str
+    baseline: str
+    systems: tuple[str, ...]
+    keys: tuple[str, ...]
+    n_queries: int
+    n_bootstrap: int
+    n_randomisation: int
+    confidence: float
+    margin: float
+    seed: int
+    rows: tuple[ComparisonRow, ...]
+    slices: tuple[ComparisonRow, ...]
+    transitions: tuple[Transition, ...]
+    errors: Mapping[str, int]
+    results: Mapping[str, EvaluationResult]
+    diagnoses: Mapping[str, Diagnosis]
+    evalset: EvalSet | None
+
+    def __getitem__(self, system_and_key: tuple[str, str] | str) -> ComparisonRow:
+        """The row of a system and a key such as `recall@5`, over all queries; of two systems the key is enough.
+
+        Raises:
+            UnknownMetricError: There is no such row.
+        """
+        for row in self.rows:
+            if system_and_key in ((row.system, row.key), row.key if len(self.systems) == 1 else None):
+                return row
+        known = {f"{row.system}, {row.key}" for row in self.rows}
+        asked = ", ".join(map(str, system_and_key)) if isinstance(system_and_key, tuple) else system_and_key
+        raise UnknownMetricError(
+            f"The comparison has no row {system_and_key!r:.120}.{did_you_mean(asked, known)} Ask for a system and a "
+            f"key; systems: {', '.join(self.systems)}; keys: {', '.join(self.keys)}."
+        )
+
+    @property
+    def worst_slices(self) -> dict[str, ComparisonRow]:
+        """For each system the slice and metric where it surely lost most, or else seems to have gained least.
+
+        Surely lost: the row of `slices` whose `gain_at_most`, the best end of its interval, is lowest and below 0, so
+        that a large drop of a few queries, which may be chance, does not hide a drop of many. Where no slice surely
+        lost, the row with the lowest gain. Both in units of the baseline's mean of the metric over all queries.
+        Systems have none where there are no slices.
+        """
+        worst: dict[str, ComparisonRow] = {}
+        for row in self.slices:
+            if row.n and (row.system not in worst or self._rank(row) < self._rank(worst[row.system])):
+                worst[row.system] = row
+        return worst
+
+    @property
+    def worst_slice(self) -> ComparisonRow | None:
+        """The worst of `worst_slices` over all systems; None where there are no slices."""
+        return min(self.worst_slices.values(), key=self._rank, default=None)
+
+    def _rank(self, row: ComparisonRow) -> tuple[bool, float]:
+        at_most = row.gain_at_most or 0.0
+        lost = at_most if at_most < 0 else row.gain or 0.0
+        return at_most >= 0, lost / (abs(self[row.system, row.key].baseline_mean or 0.0) or 1.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return {
+            **{field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name not in _KEPT},
+            "systems": list(self.systems),
+            "keys": list(self.keys),
+            "rows": [row.to_dict() for row in self.rows],
+            "slices": [row.to_dict() for row in self.slices],
+            "worst_slices": {system: row.to_dict() for system, row in self.worst_slices.items()},
+            "transitions": [transition.to_dict() for transition in self.transitions],
+            "errors": dict(self.errors),
+        }
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Everything, as JSON."""
+        import json
+
+        text = json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
+        # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row for each of `rows`, then for each of `slices`. Needs pandas."""
+        with needing("comparison.to_pandas()", "pandas", "pandas"):
+            import pandas as pd
+        return pd.DataFrame([row.to_dict() for row in (*self.rows, *self.slices)])
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002 - the word that users of such methods know
+        title: str | None = None,
+        force: bool = False,
+    ) -> Path:
+        """Write a report: this comparison, tables, pictures, causes, and both rankings of every query.
+
+        Args:
+            path: The file to write; an HTML file needs no other file, no server and no network.
+            format: `"html"`, `"md"`, `"json"` or `"csv"`; by default what the path ends with.
+            title: The title; by default it names the systems.
+            force: Replace a file that is there.
+
+        Returns:
+            The path.
+
+        Raises:
+            InvalidInputError: The file is there, or cannot be written.
+            MissingDependencyError: A package of the extra `report` is not installed.
+        """
+        from krag_eval.report import build_report, check_target, write_report
+
+        check_target(path, format, force)  # before the work
+        by = list(dict.fromkeys(row.field for row in self.slices if row.field is not None))
+        report = build_report(self.results, self.evalset, title=title, by=by, comparison=self)
+        return write_report(report, path, format=format, force=force)
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+    def _repr_html_(self) -> str:
+        """The comparison as tables, for notebooks."""
+        from krag_eval.report import comparison_html
+
+        return comparison_html(self)
+
+
+class Outcome(StrEnum):
+    """What a row comes to; `ComparisonRow.verdict` says it in words."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    SAME = "same"
+    UNRESOLVED = "unresolved"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRow(TellsAttributes):
+    """One metric of one system against the baseline, over all queries or those of a slice.
+
+    Attributes:
+        system: The system.
+        key: The metric and its cut-off, such as `recall@5`.
+        field: What the slice is made by; None over all queries.
+        value: The value that the queries of the slice have there; None where they have none.
+        n: Queries compared.
+        n_left_out: Queries left out because the value of one of the two is undefined.
+        baseline_mean: The mean of the baseline over these n; None where n is 0, as every number below.
+        mean: The mean of the system over these n.
+        difference: The mean difference, system minus baseline.
+        low: The lower end of its interval.
+        high: The upper end.
+        p: The randomisation test's p-value, two-sided.
+        p_holm: The same adjusted for all tests made together: those over all queries, or in all slices by one field.
+        n_tests: How many tests these are. Metrics whose differences are multiples of each other, such as hit rate and
+            recall where every query has one gold document, are one test.
+        is_exact: Whether the p-value is exact, not from random draws.
+        wins: Queries on which the system is better.
+        ties: Queries on which both are equal.
+        losses: Queries on which the system is worse.
+        lower_is_better: Whether less of the metric is better, as of redundancy.
+        resolvable: The smallest true difference that one test on n such queries finds four times in five; None where
+            all differences are equal and say nothing about that, and where n is too small for any to be significant.
+        confidence: The confidence of the interval; 1 minus it is the level of the test.
+        margin: The smallest difference that matters.
+    """
+
+    system: str
+    key: str
+    field: str | None = None
+    value: str | None = None
+    n: int
+    n_left_out: int
+    baseline_mean: float | None = None
+    mean: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    n_tests: int = 0
+    is_exact: bool = True
+    wins: int = 0
+    ties: int = 0
+    losses: int = 0
+    lower_is_better: bool = False
+    resolvable: float | None = None
+    confidence: float
+    margin: float
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the adjusted p-value is at most 1 - confidence."""
+        # 1 - 0.9 is a little less than 0.1: without room for the last bit, 0.1 itself would be left out.
+        return self.p_holm is not None and self.p_holm <= 1 - self.confidence + 1e-12
+
+    @property
+    def is_within_margin(self) -> bool:
+        """Whether the whole interval lies within the margin: whatever the difference is, it does not matter."""
+        if self.low is None or self.high is None:
+            return False
+        return -self.margin <= self.low and self.high <= self.margin
+
+    @property
+    def gain(self) -> float | None:
+        """The difference, with its sign turned where less is better: below 0 the system is worse."""
+        return self.difference if self.difference is None or not self.lower_is_better else -self.difference
+
+    @property
+    def gain_at_most(self) -> float | None:
+        """The best end of the interval for the system, as a gain: below 0 it has surely lost."""
+        return self.high if self.low is None or not self.lower_is_better else -self.low
+
+    @property
+    def outcome(self) -> Outcome:
+        """Better or worse where the test says so, the same within the margin where the interval does, else unresolved.
+
+        A difference may be both significant and within the margin: it is then called better or worse, and
+        `is_within_margin` says that it does not matter.
+        """
+        if self.is_significant and self.gain:
+            return Outcome.BETTER if self.gain > 0 else Outcome.WORSE
+        return Outcome.SAME if self.is_within_margin else Outcome.UNRESOLVED
+
+    @property
+    def verdict(self) -> str:
+        """`better`, `worse`, `no difference larger than d` or `cannot be resolved with n queries`."""
+        if self.outcome is Outcome.SAME:
+            return f"no difference larger than {self.margin:g}"
+        if self.outcome is Outcome.UNRESOLVED:
+            return f"cannot be resolved with {self.n} {'query' if self.n == 1 else 'queries'}"
+        return str(self.outcome)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as one flat dict, outcome and verdict included."""
+        row = dataclasses.asdict(self)
+        return row | {"outcome": str(self.outcome), "verdict": self.verdict}
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """Gold documents that went from one state to another, between the baseline and a system.
+
+    Attributes:
+        system: The system.
+        before: What they were at the baseline: `"found"` or a cause as in `diagnose`.
+        after: What they are at the system.
+        count: How many.
+        query_ids: The ids of their queries, each once, or their numbers from 0 where there are no ids; empty where
+            nothing changed.
+    """
+
+    system: str
+    before: str
+    after: str
+    count: int
+    query_ids: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The transition as one flat dict."""
+        return {**dataclasses.asdict(self), "query_ids": list(self.query_ids)}
+
+
+WIDTH = 80
+_FOUND = "found"
+_GAP = "  "
+_NUMBERS = ("base", "here", "diff", "interval", "p", "+/=/-")
+
+
+def describe(comparison: Comparison) -> str:
+    """Tables, verdicts, the worst slice and what became of the misses, system by system."""
+    lines = []
+    for system in comparison.systems:
+        lines += [*_system(comparison, system), ""]
+    lines += _wrap(how_tested(comparison))
+    return "\n".join([*lines, comparison.signature])
+
+
+def how_tested(comparison: Comparison) -> str:
+    """What the intervals and p-values are, in words."""
+    return (
+        f"{_percent(comparison.confidence)} intervals from {comparison.n_bootstrap} resamples. p: two-sided "
+        f"randomisation test ({comparison.n_randomisation} rounds unless exact), adjusted by Holm (number of "
+        f"tests: {comparison.rows[0].n_tests}; in slices: all by the field), significant up to "
+        f"{1 - comparison.confidence:.4g}. +/=/-: queries won, tied and lost. Seed {comparison.seed}."
+    )
+
+
+def _system(comparison: Comparison, system: str) -> Iterator[str]:
+    rows = [row for row in comparison.rows if row.system == system]
+    names = f"{_one_line(system)} against {_one_line(comparison.baseline)}"
+    yield cut(f"{names}: {_queries(comparison.n_queries)}", WIDTH)
+    yield from _table([row.key for row in rows], rows)
+    yield from _verdicts(rows)
+    left_out = max((row.n_left_out for row in rows), default=0)
+    if left_out:
+        yield f"{_GAP}{_queries(left_out)} without a value (such as those without gold documents): left out."
+    for name in dict.fromkeys([comparison.baseline, system]):
+        if comparison.errors.get(name):
+            yield from _wrap(
+                f"{_one_line(name)}: {comparison.errors[name]} failed, counted as nothing retrieved.", _GAP
+            )
+    yield from _slices(comparison, system)
+    yield from _transitions(comparison, system)
+
+
+def _table(labels: Sequence[str], rows: Sequence[ComparisonRow]) -> Iterator[str]:
+    cells = [_cells(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(_NUMBERS, *cells, strict=True)]
+    room = WIDTH - sum(widths) - len(_GAP) * (len(widths) + 1)
+    room = min(room, max(width_of(label) for label in labels))
+    for label, numbers in [("", _NUMBERS), *zip(labels, cells, strict=True)]:
+        columns = [text.rjust(width) for text, width in zip(numbers, widths, strict=True)]
+        yield _GAP.join(["", pad(cut(label, room), room), *columns])
+
+
+def _cells(row: ComparisonRow) -> tuple[str, ...]:
+    return (
+        format_mean(row.baseline_mean),
+        format_mean(row.mean),
+        format_difference(row.difference),
+        "-" if row.low is None else f"{format_difference(row.low)} to {format_difference(row.high)}",
+        format_p(row.p_holm),
+        f"{row.wins}/{row.ties}/{row.losses}",
+    )
+
+
+def _verdicts(rows: Sequence[ComparisonRow]) -> Iterator[str]:
+    said: dict[str, list[str]] = {}
+    for outcome in Outcome:
+        for row in rows:
+            if row.outcome is outcome:
+                said.setdefault(row.verdict, []).append(row.key + remark(row))
+    for verdict, keys in said.items():
+        yield from _wrap(f"{verdict}: {', '.join(keys)}", _GAP)
+
+
+def remark(row: ComparisonRow) -> str:
+    """What the verdict alone does not say, in parentheses; empty where there is nothing."""
+    if row.outcome is Outcome.UNRESOLVED and row.p is not None and row.p <= 1 - row.confidence:
+        return f" (p {row.p:.3f} as the only test)"
+    if row.outcome is Outcome.UNRESOLVED and row.resolvable is not None:
+        return f" ({row.resolvable:.2g} could be)"
+    if row.outcome in (Outcome.BETTER, Outcome.WORSE) and row.is_within_margin:
+        return f" (by less than {row.margin:g})"
+    return ""
+
+
+def _slices(comparison: Comparison, system: str) -> Iterator[str]:
+    """The worst slice, and for its metric the slices beside it."""
+    worst = comparison.worst_slices.get(system)
+    if worst is None:
+        return
+    yield from _wrap(describe_worst(worst), _GAP)
+    for field in dict.fromkeys(row.field for row in comparison.slices):
+        rows = [r for r in comparison.slices if (r.system, r.key, r.field) == (system, worst.key, field)]
+        yield from _wrap(f"{worst.key} by {field}:", _GAP)
+        yield from _table([_label(row) for row in rows], rows)
+
+
+def describe_worst(worst: ComparisonRow) -> str:
+    """The worst slice of a system, in words."""
+    surely = "" if (worst.gain_at_most or 0) < 0 else ", not surely a loss"
+    return (
+        f"worst slice: {_label(worst, with_field=True)} ({_queries(worst.n)}): {worst.key} "
+        f"{format_difference(worst.difference)} "
+        f"({format_difference(worst.low)} to {format_difference(worst.high)}){surely}"
+    )
+
+
+def _label(row: ComparisonRow, *, with_field: bool = False) -> str:
+    value = "(none)" if row.value is None else _one_line(row.value)
+    return f"{row.field} = {value}" if with_field else value
+
+
+def _transitions(comparison: Comparison, system: str) -> Iterator[str]:
+    for sentence in describe_transitions(comparison, system):
+        yield from _wrap(sentence, _GAP)
+
+
+def describe_transitions(comparison: Comparison, system: str) -> Iterator[str]:
+    """How many gold documents were found or missed now, but not before, and why."""
+    changes = [t for t in comparison.transitions if t.system == system]
+    for title, parts in (
+        ("found now, missed before", [t for t in changes if t.after == _FOUND != t.before]),
+        ("missed now, found before", [t for t in changes if t.before == _FOUND != t.after]),
+    ):
+        why = ", ".join(f"{t.count} {t.before if t.after == _FOUND else t.after}" for t in parts)
+        yield f"gold documents {title}: {sum(t.count for t in parts)}{f' ({why})' if why else ''}"
+
+
+def _queries(n: int) -> str:
+    return f"{n} {'query' if n == 1 else 'queries'}"
+
+
+def _one_line(name: str) -> str:
+    return " ".join(name.split())
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.6g} %"
+
+
+def _wrap(text: str, indent: str = "") -> list[str]:
+    """Lines of at most `WIDTH` columns; wide characters count twice."""
+    narrow = "".join(c + "\u2060" * (width_of(c) - 1) for c in text)
+    lines = textwrap.wrap(narrow, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
+    return [line.replace("\u2060", "") for line in lines]
+
+
+def width_of(text: str) -> int:
+    """How many columns a terminal takes for it."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def cut(text: str, width: int) -> str:
+    """The text at most so many columns wide; what is too long loses its middle, for the cut-off stands at the end."""
+    if width_of(text) <= width:
+        return text
+    end = (width - 1) // 2
+    head, tail = _fitting(text, width - 1 - end), _fitting(text[::-1], end)[::-1]
+    return f"{head}…{tail}"
+
+
+def _fitting(text: str, width: int) -> str:
+    """The first characters that fit into so many columns."""
+    return next(text[:stop] for stop in range(len(text), -1, -1) if width_of(text[:stop]) <= width)
+
+
+def pad(text: str, width: int) -> str:
+    """The text with spaces up to a width."""
+    return text + " " * (width - width_of(text))

@@ -1,0 +1,314 @@
+"""The systems to compare: scored, and refused where they were not measured by the same rule on the same questions.
+
+The slices of an evaluation set.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from krag_eval._utils.arrays import IntArray
+from krag_eval._utils.checks import describe_type, one_of
+from krag_eval._utils.errors import InvalidInputError, KragEvalWarning, did_you_mean, warn
+from krag_eval.datasets import EvalSet, Question, Run
+from krag_eval.evaluation.results import Detail, EvaluationResult
+from krag_eval.evaluation.runs import evaluate_run
+
+MISSING = ("refuse", "empty")
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A system and its scores.
+
+    Attributes:
+        name: What it is called.
+        result: Its scores.
+        detail: What the result kept of every query.
+    """
+
+    name: str
+    result: EvaluationResult
+    detail: Detail
+
+
+def check_systems(
+    systems: object, baseline: object, fewest: int = 2
+) -> tuple[Mapping[str, Run | EvaluationResult], str]:
+    """The systems by name, and the name of the baseline: the first unless one is named.
+
+    Raises:
+        InvalidInputError: They are no mapping from names to runs or results, fewer than `fewest`, or the baseline is
+            none of them.
+    """
+    if not isinstance(systems, Mapping) or not all(isinstance(name, str) and name for name in systems):
+        raise InvalidInputError(
+            f"The systems must be a mapping from names to runs or results, got {describe_type(systems)}. "
+            'Write {"bm25": run1, "hybrid": run2}.'
+        )
+    for name, system in systems.items():
+        if not isinstance(system, (Run, EvaluationResult)):
+            raise InvalidInputError(
+                f"The system {name!r} is {describe_type(system)}. It must be a Run, or the result of an evaluation."
+            )
+    if len(systems) < fewest:
+        raise InvalidInputError(
+            f"A comparison needs at least two systems, got {len(systems)}. Add the baseline."
+            if fewest > 1
+            else "There is no system to report. Give at least one run or result."
+        )
+    if baseline is None:
+        return systems, next(iter(systems))
+    if not isinstance(baseline, str) or baseline not in systems:
+        raise InvalidInputError(
+            f"The baseline {baseline!r:.60} is none of the systems.{did_you_mean(baseline, systems)} "
+            f"They are: {', '.join(systems)}."
+        )
+    return systems, baseline
+
+
+def score(
+    systems: Mapping[str, Run | EvaluationResult],
+    questions: EvalSet | None,
+    missing: str,
+    scoring: Mapping[str, Any],
+) -> list[System]:
+    """The systems with their scores; runs are scored now.
+
+    Args:
+        systems: The systems by name.
+        questions: The evaluation set; runs need one.
+        missing: `"refuse"` runs that lack questions which another has, or count them as `"empty"`.
+        scoring: Arguments of `evaluate_run`.
+
+    Raises:
+        InvalidInputError: A run cannot be scored, or the systems were asked different questions.
+    """
+    one_of("missing", missing, MISSING)
+    runs = {name: system for name, system in systems.items() if isinstance(system, Run)}
+    if runs and questions is None:
+        raise InvalidInputError("Runs are scored against an evaluation set, and none was given. Pass it as `evalset`.")
+    if questions is not None:
+        _check_rows(runs, questions, missing)
+    return [_scored(name, system, questions, scoring) for name, system in systems.items()]
+
+
+def _scored(name: str, system: Run | EvaluationResult, questions: EvalSet | None, scoring: Mapping[str, Any]) -> System:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", KragEvalWarning)
+        result = evaluate_run(questions, system, **scoring) if isinstance(system, Run) else system
+    for warning in caught:
+        if issubclass(warning.category, KragEvalWarning):
+            warn(f"{name}: {warning.message}")  # which of several runs it is about
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    if result.detail is None:
+        raise InvalidInputError(
+            f"The result of {name!r} was streamed and kept no queries, so it cannot be compared query by query. "
+            "Use `evaluate` for it."
+        )
+    return System(name, result, result.detail)
+
+
+def _check_rows(runs: Mapping[str, Run], questions: EvalSet, missing: str) -> None:
+    """Nobody is compared on questions that only the others were asked."""
+    for run in runs.values():
+        run.rankings(questions)  # raises where it is the run of another set
+    lacking = {name: run.missing(questions) for name, run in runs.items()}
+    by_all = set.intersection(*map(set, lacking.values())) if lacking else set()
+    for name, ids in lacking.items():
+        only_here = [query_id for query_id in ids if query_id not in by_all]
+        if only_here and missing == "refuse":
+            raise InvalidInputError(
+                f"The run {name!r} has no row for {len(only_here)} of {len(questions)} questions that other runs have: "
+                f"{some(only_here)}. Run the retriever for them, or count them as nothing retrieved with "
+                "missing='empty', if that is what a missing row means."
+            )
+    if by_all:
+        left = [query_id for query_id in questions.ids if query_id in by_all]
+        warn(
+            f"{len(left)} of {len(questions)} questions have no row in any run and count as nothing retrieved for all: "
+            f"{some(left)}. Compare on the set without them if they were not asked."
+        )
+
+
+def check_comparable(systems: Sequence[System], questions: EvalSet | None) -> None:
+    """Refuse systems that were not measured by the same rule on the same questions.
+
+    Raises:
+        InvalidInputError: Signatures, questions or gold documents differ; the message says where.
+    """
+    first = systems[0]
+    for other in systems[1:]:
+        _check_queries(
+            f"the result of {first.name!r}",
+            first.detail.query_ids,
+            first.result.n_queries,
+            f"the result of {other.name!r}",
+            other.detail.query_ids,
+            other.result.n_queries,
+        )
+        if first.result.signature != other.result.signature:
+            raise InvalidInputError(
+                f"{first.name!r} and {other.name!r} were scored by different rules, so their numbers do not compare: "
+                f"{_signature_difference(first, other)}. Score both with the same settings."
+            )
+        _check_gold(first, other)
+    if questions is not None:
+        _check_queries(
+            "the evaluation set",
+            questions.ids,
+            len(questions),
+            f"the result of {first.name!r}",
+            first.detail.query_ids,
+            first.result.n_queries,
+        )
+
+
+def _check_queries(
+    one: str, ids: Sequence[str] | None, n: int, other: str, other_ids: Sequence[str] | None, other_n: int
+) -> None:
+    here, there = set(ids or ()), set(other_ids or ())
+    parts = [
+        f"{len(only)} are only in {side}: {some(only)}"
+        for side, only in (
+            (one, [query_id for query_id in ids or () if query_id not in there]),
+            (other, [query_id for query_id in other_ids or () if query_id not in here]),
+        )
+        if only and here and there
+    ]
+    if parts:
+        raise InvalidInputError(
+            f"The queries of {one} and {other} differ: {'; '.join(parts)}. Score both on the same questions."
+        )
+    if n != other_n:
+        raise InvalidInputError(
+            f"There are {n} queries in {one} and {other_n} in {other}, so they cannot be compared query by query. "
+            "Score both on the same questions."
+        )
+    if ids is not None and other_ids is not None and list(ids) != list(other_ids):
+        place = next(i for i, (a, b) in enumerate(zip(ids, other_ids, strict=True)) if a != b)
+        raise InvalidInputError(
+            f"{one} and {other} have the same queries in another order: query {place} is {ids[place]!r} here and "
+            f"{other_ids[place]!r} there. Score both in the same order."
+        )
+
+
+def _signature_difference(one: System, other: System) -> str:
+    ours, theirs = (dict(_signature_parts(system.result.signature)) for system in (one, other))
+    return "; ".join(
+        f"{name} is {ours.get(name, 'not set')} for {one.name!r} and {theirs.get(name, 'not set')} for {other.name!r}"
+        for name in dict.fromkeys([*ours, *theirs])
+        if ours.get(name) != theirs.get(name)
+    )
+
+
+def _signature_parts(signature: str) -> Iterable[tuple[str, str]]:
+    for part in signature.split("|"):
+        name, _, value = part.partition(":")
+        yield name, value
+
+
+def _check_gold(one: System, other: System) -> None:
+    ours, theirs = one.detail.judged, other.detail.judged
+    differ = np.flatnonzero(ours.n_gold != theirs.n_gold).tolist()
+    if not differ:
+        here, there = _gold_names(one.detail), _gold_names(other.detail)
+        position = next((i for i, (a, b) in enumerate(zip(here, there, strict=False)) if a != b), None)
+        if position is None and len(here) == len(there):
+            return
+        differ = [] if position is None else [int(one.detail.batch.actual.query_of(np.array([position]))[0])]
+    names = [one.detail.query_ids[query] if one.detail.query_ids is not None else str(query) for query in differ]
+    raise InvalidInputError(
+        f"The gold documents of {one.name!r} and {other.name!r} differ, first for the query {some(names[:1]) or '?'}. "
+        "Score both against the same gold documents, in the same order."
+    )
+
+
+def _gold_names(detail: Detail) -> list[tuple[str | None, ...]]:
+    """What the methods read of each gold document."""
+    side, settings = detail.batch.actual, detail.batch.settings
+    columns = [side.ids] if settings.uses_ids else []
+    return list(zip(*columns, *([side.texts] if settings.uses_texts else []), strict=True))
+
+
+def some(ids: Sequence[str], most: int = 5) -> str:
+    """The first ids, and how many more there are."""
+    shown = ", ".join(map(repr, ids[:most]))
+    return shown if len(ids) <= most else f"{shown} and {len(ids) - most} more"
+
+
+MOST_VALUES = 100
+_DEFAULT = "type"
+
+
+class Slice(NamedTuple):
+    """Some questions: all with one value in a field; of several values in a list, a question has each.
+
+    Attributes:
+        field: The field or metadata key; None for all questions.
+        value: The value; None for questions that have none.
+        chosen: The places of these questions in the set, sorted.
+    """
+
+    field: str | None
+    value: str | None
+    chosen: IntArray
+
+
+def slices_of(questions: EvalSet, by: object) -> list[Slice]:
+    """The slices by each of these fields, the largest first.
+
+    Args:
+        questions: The set.
+        by: One field of `Question` or key of its metadata, or several; None is `type` where any question has one.
+
+    Raises:
+        InvalidInputError: No question has such a field, or it has too many values to be one to slice by.
+    """
+    if by is None:
+        by = (_DEFAULT,) if any(question.type is not None for question in questions) else ()
+    fields = [by] if isinstance(by, str) else by
+    if not isinstance(fields, Sequence) or not all(isinstance(field, str) for field in fields):
+        raise InvalidInputError(f"`by` must be a field of the questions or a list of fields, got {by!r:.60}.")
+    return [part for field in dict.fromkeys(fields) for part in _slices_by(questions, field)]
+
+
+def _slices_by(questions: EvalSet, field: str) -> list[Slice]:
+    places: dict[str | None, list[int]] = {}
+    for place, question in enumerate(questions):
+        for value in _values(question, field):
+            places.setdefault(value, []).append(place)
+    if not places.keys() - {None}:
+        known = sorted({"type", "source", *(key for q in questions for key in (*q.metadata, *q.further))})
+        raise InvalidInputError(
+            f"No question has {field!r}, so there is nothing to slice by.{did_you_mean(field, known)} "
+            f"Known fields: {', '.join(known)}."
+        )
+    if len(places) > MOST_VALUES:
+        raise InvalidInputError(
+            f"{field!r} has {len(places)} different values, and a slice each would say nothing. "
+            f"Slice by a field with at most {MOST_VALUES}, such as a type or a language."
+        )
+    parts = [Slice(field, value, np.array(chosen, dtype=np.int64)) for value, chosen in places.items()]
+    return sorted(parts, key=lambda part: (-len(part.chosen), str(part.value)))
+
+
+def _values(question: Question, field: str) -> Iterable[str | None]:
+    """The values of a question, each once; None where it has none."""
+    if field in Question.__slots__:
+        value: object = getattr(question, field)
+    else:
+        value = question.metadata.get(field, question.further.get(field))
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return dict.fromkeys(map(_name, value)) or (None,)
+    return (_name(value),)
+
+
+def _name(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,441 @@
+"""What an examination of a question set brought to light.
+
+What the doctor finds.
+
+The labelling queue: written for people to fill in, and read back into the set.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from krag_eval._utils.checks import check_kind, describe_type
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.files import json_text, read_jsonl, write_atomically
+from krag_eval._utils.suggestions import tell_names
+from krag_eval.datasets import EvalSet, Question, as_evalset
+from krag_eval.documents.document import Document, as_document
+from krag_eval.documents.readers import as_grade, as_id
+from krag_eval.documents.text import normalize
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class DoctorReport:
+    """What is probably wrong with the gold documents of a question set.
+
+    Attributes:
+        systems: The names of the runs.
+        methods: By what documents were told apart.
+        level: `"chunk"` or `"document"`.
+        doc_key: The metadata key of document ids.
+        k: The rank down to which agreement counts.
+        min_systems: How many systems have to agree.
+        n_questions: How many questions there are.
+        n_negative: How many of them have no gold document.
+        n_unjudged: How many have gold at the other level only; what was retrieved for them is left out.
+        candidates: Documents that are perhaps gold, the most useful to look at first; each pair of a question and a
+            document once.
+        contained_gold: Gold documents of one question of which one contains the other.
+        lost_gold: Gold documents that no system retrieved at any rank.
+        near_questions: Questions in nearly the same words, those with different gold first.
+    """
+
+    systems: tuple[str, ...]
+    methods: tuple[str, ...]
+    level: str
+    doc_key: str
+    k: int
+    min_systems: int
+    n_questions: int
+    n_negative: int
+    n_unjudged: int
+    candidates: tuple[Candidate, ...]
+    contained_gold: tuple[ContainedGold, ...]
+    lost_gold: tuple[LostGold, ...]
+    near_questions: tuple[NearQuestions, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many candidates there are by their strongest reason, in the order of `REASONS`; none left out."""
+        counter = Counter(candidate.reasons[0] for candidate in self.candidates)
+        return {reason: counter[reason] for reason in REASONS}
+
+    @property
+    def conflicts(self) -> tuple[NearQuestions, ...]:
+        """The groups of questions in nearly the same words that have different gold."""
+        return tuple(group for group in self.near_questions if not group.same_gold)
+
+    def queue_rows(self, limit: int | None = None) -> Iterator[dict[str, Any]]:
+        """The rows of the labelling queue: the first `limit` candidates, each with `label` to be filled in."""
+        for candidate in self.candidates[:limit]:
+            row = candidate.to_dict()
+            yield row | {"level": self.level, "doc_key": self.doc_key} if self.level == "document" else row
+
+    def to_dict(self, limit: int | None = None) -> dict[str, Any]:
+        """Counts and findings, ready for JSON; of the candidates the first `limit`."""
+        return {
+            "systems": list(self.systems),
+            "methods": list(self.methods),
+            "level": self.level,
+            "k": self.k,
+            "min_systems": self.min_systems,
+            "n_questions": self.n_questions,
+            "n_negative": self.n_negative,
+            "n_unjudged": self.n_unjudged,
+            "n_candidates": len(self.candidates),
+            "counts": self.counts,
+            "candidates": [*self.queue_rows(limit)],
+            "contained_gold": [pair.to_dict() for pair in self.contained_gold],
+            "lost_gold": [lost.to_dict() for lost in self.lost_gold],
+            "near_questions": [group.to_dict() for group in self.near_questions],
+        }
+
+    def __repr__(self) -> str:
+        runs = f"{_number(len(self.systems), 'run')} ({', '.join(self.systems)})"
+        told_apart = f"documents told apart by {' then '.join(self.methods)}"
+        lines = [f"{_number(self.n_questions, 'question')}, {runs}, {told_apart}"]
+        lines += _section("documents that are perhaps gold", self.candidates)
+        lines[2:2] = [f"{count:>8}    {REASONS[reason]}" for reason, count in self.counts.items() if count]
+        lines += _section("gold documents inside another gold document of their question", self.contained_gold)
+        lines += _section("gold documents that no system retrieved at any rank", self.lost_gold)
+        conflicts = f", {len(self.conflicts)} with different gold"
+        lines += _section(f"groups of questions in nearly the same words{conflicts}", self.near_questions)
+        if self.n_negative:
+            lines.append(f"{self.n_negative:>6}  questions without an answer: agreement counts half there")
+        if self.n_unjudged:
+            lines.append(f"{self.n_unjudged:>6}  questions with gold at the other level only, left out")
+        return "\n".join(lines)
+
+
+def _number(count: int, thing: str) -> str:
+    return f"1 {thing}" if count == 1 else f"{count} {thing}s"
+
+
+def _section(title: str, findings: Sequence[object]) -> list[str]:
+    """The number of findings and the first few."""
+    return [f"{len(findings):>6}  {title}", *(f"            {finding}" for finding in findings[:_SHOWN])]
+
+
+# Why a document may be gold although the set does not say so, the strongest reason first.
+REASONS = {
+    "same_text": "the same text as a gold document, under another id",
+    "contains_gold": "the whole text of a gold document stands in it",
+    "near_duplicate": "nearly the text of a gold document",
+    "part_of_gold": "its whole text stands in a gold document",
+    "holds_answer": "the expected answer stands in it",
+    "several_systems": "several systems put it high",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A document that may answer a question and is not among its gold documents.
+
+    Attributes:
+        query_id: The id of the question.
+        question: Its text, or None.
+        answer: The expected answer, or None.
+        is_negative: Whether the set says that nothing answers the question.
+        document: The document, with its text where any run, the gold or the corpus has it.
+        reasons: Keys of `REASONS`, the strongest first.
+        strength: How much the reasons weigh, from 0 to 1: an order, no probability.
+        ranks: The rank at which each system retrieved it, at any depth.
+        n_systems: How many systems have it within k.
+        mean_reciprocal_rank: The mean of 1 / rank over all systems, 0 for those that have it below k or not at all.
+        similarity: ROUGE-L (F-measure) with the nearest gold text, where it is at least `near`; else None.
+        near_gold: The gold document of the first four reasons, or None.
+        answer_rarity: Where the document holds the answer, how rare that is among retrieved texts, from 0 (all do it)
+            to 1; else None.
+    """
+
+    query_id: str
+    question: str | None
+    answer: str | None
+    is_negative: bool
+    document: Document
+    reasons: tuple[str, ...]
+    strength: float
+    ranks: Mapping[str, int]
+    n_systems: int
+    mean_reciprocal_rank: float
+    similarity: float | None
+    near_gold: Document | None
+    answer_rarity: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The candidate as a row of the labelling queue, with `label` to be filled in."""
+        evidence: dict[str, Any] = {
+            "strength": round(self.strength, 4),
+            "ranks": dict(self.ranks),
+            "n_systems": self.n_systems,
+            "best_rank": min(self.ranks.values(), default=None),
+            "mean_reciprocal_rank": round(self.mean_reciprocal_rank, 4),
+        }
+        if self.similarity is not None:
+            evidence["similarity"] = round(self.similarity, 4)
+        if self.near_gold is not None:
+            evidence["near_gold"] = plain(self.near_gold)
+        if self.answer_rarity is not None:
+            evidence["answer_rarity"] = round(self.answer_rarity, 4)
+        row: dict[str, Any] = {"label": None, "query_id": self.query_id, "question": self.question}
+        if self.answer is not None:
+            row["answer"] = self.answer
+        if self.is_negative:
+            row["is_negative"] = True
+        return row | {"document": plain(self.document), "why": list(self.reasons), "evidence": evidence}
+
+    def __str__(self) -> str:
+        ranks = ", ".join(f"{name} {rank}" for name, rank in self.ranks.items())
+        return f"{self.query_id}: {shown(self.document)}: {REASONS[self.reasons[0]]} ({ranks})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainedGold:
+    """Two gold documents of one question of which one holds the text of the other: one find counts as two.
+
+    Attributes:
+        query_id: The id of the question.
+        outer: The longer one.
+        inner: The one whose text stands in it.
+        is_same: Whether the two texts are the same.
+    """
+
+    query_id: str
+    outer: Document
+    inner: Document
+    is_same: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pair as a dict."""
+        return {
+            "query_id": self.query_id,
+            "outer": plain(self.outer),
+            "inner": plain(self.inner),
+            "is_same": self.is_same,
+        }
+
+    def __str__(self) -> str:
+        relation = "has the text of" if self.is_same else "contains"
+        return f"{self.query_id}: {shown(self.outer)} {relation} {shown(self.inner)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostGold:
+    """A gold document that no system retrieved at any rank.
+
+    Attributes:
+        query_id: The id of the question.
+        gold: The document.
+        in_corpus: Whether the corpus has a document with its id; None where no corpus or no id is known.
+        nearest: The most similar text that was retrieved for the question, where one is near; else None.
+        similarity: Its similarity, measured as in `diagnose`, from 0 to 1; else None.
+        ranks: The rank at which each system retrieved that text.
+    """
+
+    query_id: str
+    gold: Document
+    in_corpus: bool | None
+    nearest: Document | None
+    similarity: float | None
+    ranks: Mapping[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document as a dict."""
+        return {
+            "query_id": self.query_id,
+            "gold": plain(self.gold),
+            "in_corpus": self.in_corpus,
+            "nearest": None if self.nearest is None else plain(self.nearest),
+            "similarity": self.similarity,
+            "ranks": dict(self.ranks),
+        }
+
+    def __str__(self) -> str:
+        text = f"{self.query_id}: {shown(self.gold)}"
+        if self.in_corpus is False:
+            text += ": the corpus has no such id"
+        if self.nearest is not None:
+            text += f"; nearest ({self.similarity:.2f}): {shown(self.nearest)}"
+        return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearQuestions:
+    """Questions in nearly the same words.
+
+    Attributes:
+        query_ids: Their ids.
+        questions: Their texts.
+        same_gold: Whether they have the same gold documents. If not, one of them may lack some, or they differ in the
+            one word that matters.
+    """
+
+    query_ids: tuple[str, ...]
+    questions: tuple[str, ...]
+    same_gold: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The group as a dict."""
+        return {"query_ids": list(self.query_ids), "questions": list(self.questions), "same_gold": self.same_gold}
+
+    def __str__(self) -> str:
+        return " | ".join(
+            f"{query_id}: {cut(text)}" for query_id, text in zip(self.query_ids, self.questions, strict=True)
+        )
+
+
+def plain(document: Document) -> dict[str, Any]:
+    """A document as it stands in a row: what it has of id, text and metadata."""
+    row = {"id": document.id, "text": document.text, "metadata": dict(document.metadata)}
+    return {name: value for name, value in row.items() if value not in (None, {})}
+
+
+def shown(document: Document) -> str:
+    """The id and the beginning of the text."""
+    text = "" if document.text is None else repr(cut(document.text))
+    return " ".join(part for part in (document.id, text) if part)
+
+
+def cut(text: str, most: int = 60) -> str:
+    """The beginning of a text in one line."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+@tell_names
+def write_queue(
+    report: DoctorReport, path: str | os.PathLike[str], *, limit: int | None = None, force: bool = False
+) -> int:
+    """Write the labelling queue: JSONL, one pair of a question and a document a line, the most useful first.
+
+    Args:
+        report: What `examine` returned.
+        path: The file.
+        limit: How many pairs at most; all by default.
+        force: Replace a file that is there, with any labels in it.
+
+    Returns:
+        How many rows were written.
+
+    Raises:
+        InvalidInputError: The file is there, or cannot be written.
+    """
+    check_kind("report", report, DoctorReport, "Give what `examine` returned.")
+    if Path(path).is_file() and not force:
+        raise InvalidInputError(
+            f"{path}: is there already, perhaps with labels in it. Choose another name, or replace it with force=True."
+        )
+    rows = [*report.queue_rows(limit)]
+    write_atomically(path, (json_text.dump(row, f"the row of {row['query_id']!r:.60}") + "\n" for row in rows))
+    return len(rows)
+
+
+@tell_names
+def apply_labels(evalset: object, path: str | os.PathLike[str], *, id_key: str | None = None) -> EvalSet:
+    """A new set with the labels of a queue: `true` or a grade above 0 makes a document gold, `false` or 0 grade 0.
+
+    Grade 0 means judged and not relevant: no metric counts it, and `examine` does not ask again. A row whose label is
+    null is passed over. A document that is gold already takes the grade of its label; for `true` it keeps its own.
+    Rows at document level add to `gold_doc_ids`, which have no grades: `false` and 0 change nothing there.
+
+    Args:
+        evalset: The set that was examined; it stays as it is.
+        path: The queue, JSONL.
+        id_key: The key of the metadata under which ids are read.
+
+    Raises:
+        InvalidInputError: A row cannot be used, or two rows label one pair differently; the message begins with
+            `path:line:`.
+
+    >>> import json, pathlib, tempfile
+    >>> queue = pathlib.Path(tempfile.mkdtemp()) / "labels.jsonl"
+    >>> _ = queue.write_text(json.dumps({"query_id": "1", "document": {"id": "b"}, "label": True}))
+    >>> apply_labels([{"id": 1, "gold_chunk_ids": ["a"]}], queue).gold()
+    [[Document(id='b', ...), Document(id='a', ...)]]
+    """
+    questions = as_evalset(evalset)
+    by_question: dict[str, dict[_Key, _Label]] = {}
+    for place, row in read_jsonl(path):
+        label = _read(place, row, id_key)
+        if questions.get(label.query_id) is None:
+            raise InvalidInputError(
+                f"{place}: the evaluation set has no question {label.query_id!r:.60}. Is this the queue of another set?"
+            )
+        if label.grade is None and not label.keeps_grade:
+            continue
+        earlier = by_question.setdefault(label.query_id, {}).setdefault(label.key, label)
+        if (earlier.grade, earlier.keeps_grade) != (label.grade, label.keeps_grade):
+            raise InvalidInputError(
+                f"{place}: labels the same document of the question {label.query_id!r:.60} otherwise than "
+                f"{earlier.place}. Leave one of the two rows."
+            )
+    changed = [_labelled(q, by_question.get(q.id, {}), id_key) for q in questions]
+    return EvalSet(changed, name=questions.name)
+
+
+_Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    """One row: the grade, or for `true` None with `keeps_grade`, or neither where there is no label yet."""
+
+    place: str
+    query_id: str
+    document: Document
+    key: _Key
+    grade: float | None
+    keeps_grade: bool
+    doc_key: str | None
+
+
+def _read(place: str, row: Mapping[str, Any], id_key: str | None) -> _Label:
+    query_id, given, label = as_id(row.get("query_id")), row.get("document"), row.get("label")
+    if query_id is None:
+        raise InvalidInputError(f"{place}: `query_id` is missing. Label the rows of a queue as they were written.")
+    doc_key = row.get("doc_key") if row.get("level") == "document" else None
+    if not isinstance(given, Mapping):
+        raise InvalidInputError(f"{place}: `document` is {describe_type(given)}. It must be an object with id or text.")
+    try:
+        key = _key(as_document(given, id_key=doc_key or id_key))
+        document = replace(as_document(given), score=None)
+        grade = None if label is None or label is True else 0.0 if label is False else _grade(label)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{place}: {error}") from None
+    if not key[1]:
+        raise InvalidInputError(f"{place}: `document` has no text, and no id under the key {id_key!r}. Give `id_key`.")
+    return _Label(place, query_id, document, key, grade, label is True, doc_key)
+
+
+def _grade(label: object) -> float:
+    if isinstance(label, (int, float)):
+        return as_grade(label)
+    raise InvalidInputError(f"`label` is {label!r:.60}. It must be true, false, a grade such as 2, or null.")
+
+
+def _key(document: Document) -> _Key:
+    return ("id", document.id) if document.id is not None else ("text", normalize(document.text or ""))
+
+
+def _labelled(question: Question, labels: Mapping[_Key, _Label], id_key: str | None) -> Question:
+    """The question with its labels."""
+    if not labels:
+        return question
+    doc_ids = [label.key[1] for label in labels.values() if label.doc_key is not None and label.grade != 0]
+    of_chunks = {key: label for key, label in labels.items() if label.doc_key is None}
+    gold = []
+    for document in question.gold:
+        label = of_chunks.pop(_key(as_document(document, id_key=id_key)), None)
+        gold.append(document if label is None or label.keeps_grade else replace(document, grade=label.grade))
+    for label in of_chunks.values():
+        listed = label.document.id in question.gold_chunk_ids and label.keeps_grade
+        if not listed:
+            gold.append(replace(label.document, grade=label.grade))
+    return replace(question, gold=tuple(gold), gold_doc_ids=(*question.gold_doc_ids, *doc_ids))

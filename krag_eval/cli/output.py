@@ -1,0 +1,285 @@
+"""Tables for the terminal.
+
+Progress bars on stderr, one for each thing that takes its time.
+
+Sentences on the terminal, indented and wrapped.
+
+What `--json` does, the same in every command.
+
+A report as tables for the terminal, never wider than it is: what does not fit stands in a further table below.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+import unicodedata
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import rich.progress as bars
+from rich.cells import cell_len
+from rich.console import Console, JustifyMethod
+from rich.table import Table as Grid
+from rich.text import Text
+
+from krag_eval._utils.files import write_atomically
+from krag_eval._utils.progress import RunProgress
+from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.report import Column, Report, Table, sections_of
+
+
+def console() -> Console:
+    """Where tables go: stdout, at 80 columns where it is no terminal."""
+    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 80)
+
+
+def notes() -> Console:
+    """Where everything else goes: stderr."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A plain table, as wide as it needs to be: names on the left, numbers right-aligned."""
+    out = console()
+    out.print(title, markup=False, style="bold", soft_wrap=True)
+    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for place, column in enumerate(columns):
+        grid.add_column(Text(column), justify="right" if place else "left", no_wrap=True)
+    for row in rows:
+        grid.add_row(*(Text(cell) for cell in row))
+    # rich would cut names and digits to fit, without a word.
+    out.width = max(out.width, out.measure(grid, options=out.options.update(max_width=100_000)).maximum)
+    out.print(grid)
+
+
+def _interval(interval: tuple[float, float] | None) -> str:
+    return "" if interval is None else f"{interval[0]:.2f}-{interval[1]:.2f}"
+
+
+def print_result(result: EvaluationResult, title: str) -> None:
+    """One row a metric, one column a cut-off, and how many queries the means leave out."""
+    cut_offs, undefined = list(result.tally.counts), result.undefined
+    rows = []
+    for name, cells in result.cells().items():
+        rows.append([name, *cells, str(undefined.get(name + cut_offs[0], undefined.get(name, "")))])
+        if result.intervals is not None:
+            rows.append(["", *(_interval(result.intervals.get(name + k)) for k in cut_offs), ""])
+    print_table(title, ["metric", *(k or "all" for k in cut_offs), "undefined"], rows)
+
+
+class Bars:
+    """One bar a run or stage, with rate, errors and time left; nothing where stderr is no terminal."""
+
+    def __init__(self) -> None:
+        self._bars = bars.Progress(
+            bars.TextColumn("{task.description}", markup=False),
+            bars.BarColumn(),
+            bars.MofNCompleteColumn(),
+            bars.TextColumn("{task.fields[rate]}"),
+            bars.TextColumn("{task.fields[errors]}"),
+            bars.TimeRemainingColumn(),
+            console=notes(),
+            # Also where FORCE_COLOR makes rich take a pipe for a terminal.
+            disable=not sys.stderr.isatty(),
+        )
+        self._tasks: dict[str, bars.TaskID] = {}
+
+    def __enter__(self) -> Bars:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def show(self, progress: RunProgress) -> None:
+        """Show how far it is."""
+        if self._bars.disable:
+            return
+        if progress.name not in self._tasks:
+            self._tasks[progress.name] = self._bars.add_task(progress.name, total=progress.total, rate="", errors="")
+        rate = "" if progress.rate is None else f"{progress.rate:,.1f}/s"
+        errors = f"{progress.errors:,} error{'' if progress.errors == 1 else 's'}"
+        self._bars.update(self._tasks[progress.name], completed=progress.done, rate=rate, errors=errors)
+
+
+def print_indented(text: str, indent: int, style: str = "") -> None:
+    """Print a text in lines that fit, each with so many spaces before it and none after it."""
+    out = console()
+    for line in Text(text, style=style, overflow="fold").wrap(out, max(out.width - indent, 20)):
+        line.rstrip()
+        out.print(Text(" " * indent) + line, soft_wrap=True)
+
+
+def put_json(out: Path | None, make: Callable[[], object]) -> bool:
+    """Print or write what was asked for with `--json`.
+
+    Args:
+        out: The file; `-` prints it; None does nothing.
+        make: What to put there: its text, or what becomes JSON.
+
+    Returns:
+        Whether it was printed, and nothing else may be.
+
+    Raises:
+        InvalidInputError: The file cannot be written.
+    """
+    if out is None:
+        return False
+    made = make()
+    text = (made if isinstance(made, str) else json.dumps(made, indent=2, ensure_ascii=False)) + "\n"
+    if str(out) == "-":
+        print(text, end="")
+        return True
+    write_atomically(out, [text])
+    return False
+
+
+_GAP = 2
+_HEADING = 10  # a longer heading of numbers is folded, between words where it can be
+_LONGEST_WORD = 20
+_LABEL = 26
+_WORDS = 24
+_STYLES = {"good": "green", "bad": "red", "quiet": "dim"}
+
+
+def print_report(report: Report, out: Console | None = None, only: Collection[str] | None = None) -> None:
+    """Print a report.
+
+    Args:
+        report: The report.
+        out: Where to; stdout by default.
+        only: The keys of the sections to print; all by default.
+    """
+    out = console() if out is None else out
+    _say(out, report.title, "bold")
+    for section in sections_of(report):
+        if only is not None and section.key not in only:
+            continue
+        out.print()
+        _say(out, f"== {section.title} ==", "bold")
+        for paragraph in section.paragraphs:
+            _say(out, paragraph, "dim")
+        for table in section.tables:
+            out.print()
+            print_report_table(table, out)
+
+
+def plain(text: str) -> str:
+    r"""The text on one line, without what would steer a terminal or turn its writing round.
+
+    >>> plain("a\x1b[2J\n b") == "a\ufffd[2J b"
+    True
+    """
+    return "".join(_shown(character) for character in " ".join(text.split()))
+
+
+def _shown(character: str) -> str:
+    is_steering = unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in (
+        "LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI",
+    )  # fmt: skip
+    return "\ufffd" if is_steering else character
+
+
+def _say(out: Console, text: str, style: str = "") -> None:
+    out.print(Text(plain(text), style=style, overflow="fold"))
+
+
+def print_report_table(table: Table, out: Console) -> None:
+    """Print one table of a report with its title and its note, in as many tables as its columns need."""
+    if table.title:
+        _say(out, table.title, "underline")
+    every = range(1, len(table.columns))
+    panels = list(_panels(table, every, out.width))
+    # What is the same in every row needs no column, if that saves a table.
+    same = {at: text for at in every if (text := _only_text(table, at))}
+    fewer = list(_panels(table, [at for at in every if at not in same], out.width))
+    if len(fewer) < len(panels):
+        panels = fewer
+        for at, text in same.items():
+            _say(out, f"{table.columns[at].title}: {text}", "dim")
+    for place, columns in enumerate(panels):
+        if place:
+            out.print()
+        out.print(_grid(table, columns, out.width))
+    if table.note:
+        _say(out, table.note)
+
+
+def _only_text(table: Table, at: int) -> str | None:
+    """What a column of numbers beside those of systems says in every row; None where rows differ."""
+    texts = {row[at].text for row in table.rows if row[at].text}
+    column = table.columns[at]
+    is_beside = column.is_number and column.group is None and any(other.group for other in table.columns)
+    return texts.pop() if len(texts) == 1 and is_beside else None
+
+
+def _panels(table: Table, columns: Sequence[int], width: int) -> Iterator[list[int]]:
+    """The columns of each table to print: groups stand together, and the first column leads each table."""
+    room = width - _least(table, 0) - _GAP
+    panel: list[int] = []
+    for _, group in itertools.groupby(columns, lambda at: table.columns[at].group or at):
+        for part in _parts(table, list(group), room):
+            if panel and _taken(table, panel + part) > room:
+                yield [0, *panel]
+                panel = []
+            panel += part
+    yield [0, *panel]
+
+
+def _parts(table: Table, group: list[int], room: int) -> list[list[int]]:
+    """The columns of a group together, or one by one where they do not fit side by side."""
+    return [group] if _taken(table, group) <= room else [[at] for at in group]
+
+
+def _taken(table: Table, columns: Sequence[int]) -> int:
+    return sum(_least(table, at) for at in columns) + _GAP * (len(columns) - 1)
+
+
+def _least(table: Table, at: int) -> int:
+    """How narrow a column may be: numbers stay whole, words are folded."""
+    cells = max((cell_len(plain(row[at].text)) for row in table.rows), default=1)
+    heading = cell_len(plain(table.columns[at].title))
+    if at == 0:
+        return max(1, min(max(cells, heading), _LABEL))
+    if not table.columns[at].is_number:
+        return min(max(cells, heading), _WORDS)
+    words = max(map(cell_len, plain(table.columns[at].title).split()), default=0)
+    return max(cells, min(heading, max(words, _HEADING), _LONGEST_WORD))
+
+
+def _widths(table: Table, columns: Sequence[int], width: int) -> list[int]:
+    """The least widths, and what is left for columns of words that want more."""
+    widths = [_least(table, at) for at in columns]
+    left = width - sum(widths) - _GAP * (len(widths) - 1)
+    for place, at in enumerate(columns):
+        if at == 0 or not table.columns[at].is_number:
+            wanted = max(cell_len(plain(text)) for text in _texts(table, at))
+            more = max(0, min(wanted - widths[place], left))
+            widths[place] += more
+            left -= more
+    return [min(taken, width) for taken in widths]
+
+
+def _texts(table: Table, at: int) -> list[str]:
+    return [table.columns[at].title, *(row[at].text for row in table.rows)]
+
+
+def _grid(table: Table, columns: Sequence[int], width: int) -> Grid:
+    grid = Grid(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), collapse_padding=True)
+    for at, taken in zip(columns, _widths(table, columns, width), strict=True):
+        column = table.columns[at]
+        grid.add_column(
+            Text(plain(column.title)), justify=_side(column, at), width=taken, overflow="fold", vertical="top"
+        )
+    for row in table.rows:
+        grid.add_row(*(Text(plain(row[at].text), style=_STYLES.get(row[at].tone or "", "")) for at in columns))
+    return grid
+
+
+def _side(column: Column, at: int) -> JustifyMethod:
+    return "right" if column.is_number and at else "left"

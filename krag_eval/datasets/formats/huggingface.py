@@ -1,0 +1,172 @@
+"""Rows as Hugging Face `datasets` gives them: mappings whose columns go by any name.
+
+Rows in the manner of SQuAD (`question`, `context`, `answers`) are read as they are: their context is the gold document,
+called after its text, since rows have no ids of paragraphs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from krag_eval._utils.checks import check_kind, describe_type, one_of
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.files import Rejects, parse_json
+from krag_eval._utils.suggestions import tell_names
+from krag_eval.datasets.evalset import EvalSet
+from krag_eval.datasets.formats.native import read_at
+from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.formats.squad import question_of
+from krag_eval.datasets.formats.tables import read_cell
+from krag_eval.datasets.formats.writing import FIELDS, made_id, numbered
+from krag_eval.datasets.question import DOC_KEY, Question
+from krag_eval.documents.document import Document
+
+GOLD = ("gold", "gold_chunk_ids", "gold_doc_ids")
+SETTABLE = ("id", "question", *GOLD, *FIELDS[1:])
+SQUAD_COLUMNS = frozenset({"question", "context"})
+
+
+@tell_names
+def evalset_from_rows(
+    rows: Iterable[Mapping[str, Any]], *, columns: Mapping[str, str] | None = None, name: str | None = None
+) -> EvalSet:
+    """An evaluation set from mappings, such as the rows of a Hugging Face `Dataset`.
+
+    Rows in the manner of SQuAD need no `columns`. Without an id column, rows are numbered from 0. A gold column may
+    hold one document or a list of them, a text being a document; an id column one id or a list.
+
+    Args:
+        rows: The rows.
+        columns: For fields of `Question`, the columns that they stand in; a field that is left out has its own name.
+        name: What the set is called.
+
+    Raises:
+        InvalidInputError: A row cannot be read or repeats an id; the message names its number, from 0.
+
+    >>> rows = [{"query": "When?", "pos": ["Within three days."]}]
+    >>> evalset = evalset_from_rows(rows, columns={"question": "query", "gold": "pos"})
+    >>> evalset["0"].question, evalset["0"].gold[0].text
+    ('When?', 'Within three days.')
+    """
+    placed = ((f"row {number}", row) for number, row in enumerate(rows))
+    return EvalSet(_once(questions_in(placed, columns)), name=name)
+
+
+@tell_names
+def evalset_to_rows(evalset: EvalSet) -> list[dict[str, Any]]:
+    """The questions as mappings that all have the same keys, which `Dataset.from_list` needs to keep every column."""
+    check_kind("evalset", evalset, EvalSet, "Make one with `as_evalset(rows)`, or read one with `read_evalset(path)`.")
+    rows = [question.to_dict() for question in evalset]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name) for name in names} for row in rows]
+
+
+def questions(source: Source, columns: Mapping[str, str] | None = None) -> Iterator[tuple[str, Question]]:
+    """The rows of a file, in the manner of SQuAD or with the columns that are named.
+
+    Raises:
+        InvalidInputError: A row cannot be read, or a column is missing; the message begins with the place.
+    """
+    missing = next((column for column in (columns or {}).values() if source.names and column not in source.names), None)
+    if missing is not None:
+        raise InvalidInputError(_no_column(source.path, missing, source.names))
+    cell = read_cell if source.container in ("csv", "tsv") else None
+    return questions_in(source.rows(), columns, cell=cell, rejects=source.rejects)
+
+
+def questions_in(
+    rows: Iterable[tuple[str, Mapping[str, Any]]],
+    columns: Mapping[str, str] | None = None,
+    *,
+    cell: Callable[[str, str, str], object] | None = None,
+    rejects: Rejects | None = None,
+) -> Iterator[tuple[str, Question]]:
+    """Each row as a question, with its place.
+
+    Args:
+        rows: The rows with their places.
+        columns: As for `evalset_from_rows`.
+        cell: What a text in a column means, where rows have nothing but texts.
+        rejects: Takes the rows that may be left out.
+
+    Raises:
+        InvalidInputError: A row cannot be read; the message begins with its place.
+    """
+    chosen = {one_of("columns", field, SETTABLE): column for field, column in (columns or {}).items()}
+    numbers, taken = itertools.count(), Rejects("") if rejects is None else rejects
+
+    def read(place: str, row: Mapping[str, Any]) -> Question:
+        number = next(numbers)
+        if not isinstance(row, Mapping):
+            raise InvalidInputError(f"{place}: is {describe_type(row)}. Each row must be a mapping of its columns.")
+        plain = {str(name): _plain(value) for name, value in row.items()}
+        missing = next((column for column in chosen.values() if column not in plain), None)
+        if missing is not None and number == 0 and cell is None:
+            raise InvalidInputError(_no_column(place, missing, plain))
+        renamed = {name: value for name, value in plain.items() if name not in chosen.values()}
+        renamed |= {field: plain.get(column) for field, column in chosen.items()}
+        if cell is not None:
+            renamed = {name: _cell(name, value, place, cell) for name, value in renamed.items()}
+        known = None if taken.is_counting_lost else number
+        return read_at(place, lambda given: _question(given, known), renamed)
+
+    return taken.each(rows, read)
+
+
+def _no_column(place: str, column: str, names: Iterable[str]) -> str:
+    return f"{place}: has no column {column!r:.60}. It has: {', '.join(sorted(names))!s:.300}."
+
+
+def _question(given: Mapping[str, Any], number: int | None) -> Question:
+    row = dict(given)
+    if row.get("id") is None:
+        row["id"] = numbered(number)
+    has_gold = any(name in row for name in GOLD)
+    if not has_gold and row.keys() >= SQUAD_COLUMNS:
+        return _squad_question(row)
+    for name in GOLD:
+        if isinstance(row.get(name), (str, int, Mapping)):
+            row[name] = [row[name]]
+    if has_gold and all(row.get(name) is None for name in GOLD):
+        row["gold"] = []  # the column is there and empty, so nothing answers the question
+    return Question.from_dict({name: value for name, value in row.items() if value is not None or name not in GOLD})
+
+
+def _cell(name: str, value: Any, place: str, cell: Callable[[str, str, str], object]) -> Any:
+    """What a cell means under the name of a field; text in `gold` is a document."""
+    if not isinstance(value, str) or (name == "gold" and not value.lstrip().startswith("[")):
+        return value
+    return cell(name, value, place)
+
+
+def _squad_question(row: dict[str, Any]) -> Question:
+    context, title = row.pop("context"), row.pop("title", None)
+    if not isinstance(context, str) or not context:
+        raise InvalidInputError(f"`context` is {describe_type(context)}. It must be the text of the paragraph.")
+    metadata = {DOC_KEY: title} if isinstance(title, str) and title else {}
+    answers = row.get("answers")
+    if isinstance(answers, str) and answers.lstrip()[:1] in ("[", "{"):  # a cell of CSV
+        try:
+            row["answers"] = parse_json(answers)
+        except ValueError:
+            raise InvalidInputError(f"`answers` is no JSON: {answers!r:.60}. Write it as JSON.") from None
+    return question_of(row, Document(id=made_id(context), text=context, metadata=metadata))
+
+
+def _plain(value: Any) -> Any:
+    """Arrays as lists, and the gaps of pandas as None."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return None if isinstance(value, float) and value != value else value
+
+
+def _once(placed: Iterable[tuple[str, Question]]) -> Sequence[Question]:
+    """The questions, of which no two may share an id."""
+    found: dict[str, Question] = {}
+    for place, question in placed:
+        if question.id in found:
+            raise InvalidInputError(f"{place}: the question id {question.id!r:.60} stands twice. Ids must be unique.")
+        found[question.id] = question
+    return list(found.values())

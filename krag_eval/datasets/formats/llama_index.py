@@ -1,0 +1,111 @@
+"""The JSON of LlamaIndex' `EmbeddingQAFinetuneDataset`: texts of queries and of chunks by id, and who answers whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from krag_eval._utils.checks import describe_type
+from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.files import json_text, write_atomically
+from krag_eval.datasets.evalset import EvalSet
+from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.formats.writing import Writing
+from krag_eval.datasets.question import Question
+from krag_eval.documents.document import Document
+from krag_eval.documents.readers import as_id
+
+PARTS = ("queries", "corpus", "relevant_docs")
+
+
+def is_llama_index(document: object) -> bool:
+    """Whether a JSON value is such a data set."""
+    return isinstance(document, dict) and {"queries", "relevant_docs"} <= document.keys()
+
+
+def questions(source: Source) -> Iterator[tuple[str, Question]]:
+    """Each query with the chunks that answer it.
+
+    Raises:
+        InvalidInputError: A part is missing or has another shape; the message says where.
+    """
+    queries, corpus, relevant = (_part(source, name) for name in PARTS)
+    unknown = next((query_id for query_id in relevant if query_id not in queries), None)
+    if unknown is not None:
+        raise InvalidInputError(f"{source.path}: relevant_docs has {unknown!r:.60}, which `queries` does not have.")
+    without_text = 0
+    for query_id, text in queries.items():
+        place = f"{source.path}: queries[{query_id!r:.60}]"
+        if not isinstance(text, str):
+            raise InvalidInputError(f"{place} is {describe_type(text)}. It must be the text of the query.")
+        ids = relevant.get(query_id)
+        if not isinstance(ids, list):
+            raise InvalidInputError(
+                f"{source.path}: relevant_docs[{query_id!r:.60}] is {describe_type(ids)}. It must be a list of ids, "
+                "[] for a query that nothing answers."
+            )
+        gold = tuple(_document(one, corpus, f"{source.path}: relevant_docs[{query_id!r:.60}]") for one in ids)
+        without_text += sum(document.text is None for document in gold)
+        yield place, Question(id=_id(query_id, place), question=text or None, gold=gold)
+    if without_text:
+        warn(f"{source.path}: {without_text} relevant chunks are not in `corpus`. They are kept without a text.")
+
+
+def passages(source: Source) -> Iterator[tuple[str, Document]]:
+    """Each chunk of the corpus.
+
+    Raises:
+        InvalidInputError: The corpus is missing or has another shape.
+    """
+    for doc_id, text in _part(source, "corpus").items():
+        place = f"{source.path}: corpus[{doc_id!r:.60}]"
+        if not isinstance(text, str):
+            raise InvalidInputError(f"{place} is {describe_type(text)}. It must be a text.")
+        yield place, Document(id=_id(doc_id, place), text=text)
+
+
+def write_questions(evalset: EvalSet, writing: Writing) -> None:
+    """Write a data set: the texts of questions and gold documents, and their ids."""
+    parts: dict[str, dict[str, Any]] = {name: {} for name in PARTS}
+    texts: list[tuple[str, str | None]] = []
+    for question, gold in writing.gold_of(evalset):
+        writing.lose_fields(question, ("answer", "type", "notes", "source", "metadata"))
+        relevant = writing.judged(writing.relevant(gold))
+        writing.lose_parts(relevant.values(), "grade", "metadata", known=(writing.grade_key,))
+        parts["queries"][question.id] = question.question or ""
+        parts["relevant_docs"][question.id] = list(relevant)
+        texts += ((doc_id, document.text) for doc_id, document in relevant.items())
+    for doc_id, content in texts:
+        if content is not None:
+            parts["corpus"].setdefault(doc_id, content)
+    differing = sum(parts["corpus"].get(doc_id) != content for doc_id, content in texts)
+    writing.lost["documents that differ under one id (the first is kept)"] += differing
+    text = json_text.dump({**parts, "mode": "text"}, "the evaluation set", indent=2)
+    write_atomically(writing.path, [text, "\n"])
+
+
+def _part(source: Source, name: str) -> Mapping[str, Any]:
+    document = source.document
+    part = document.get(name) if isinstance(document, dict) else None
+    if not isinstance(part, dict):
+        raise InvalidInputError(
+            f"{source.path}: is no data set of LlamaIndex: `{name}` is {describe_type(part)}. It needs "
+            '{"queries": {id: text}, "corpus": {id: text}, "relevant_docs": {query id: [ids]}}.'
+        )
+    return part
+
+
+def _document(given: object, corpus: Mapping[str, Any], place: str) -> Document:
+    doc_id = as_id(given)
+    if doc_id is None:
+        raise InvalidInputError(f"{place} has {given!r:.60}. An id is a string or an integer.")
+    text = corpus.get(doc_id)
+    if text is not None and not isinstance(text, str):
+        raise InvalidInputError(f"{place}: corpus[{doc_id!r:.60}] is {describe_type(text)}. It must be a text.")
+    return Document(id=doc_id, text=text)
+
+
+def _id(key: str, place: str) -> str:
+    if not key:
+        raise InvalidInputError(f"{place}: an id is empty. Each needs a string of its own.")
+    return key

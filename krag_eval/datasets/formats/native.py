@@ -1,0 +1,163 @@
+"""The rows of krag_eval itself, which lose nothing: in JSONL, in a JSON list, in CSV or TSV, in Parquet."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.files import json_text, parse_json, write_atomically
+from krag_eval._utils.journal import seal
+from krag_eval.datasets.evalset import EvalSet
+from krag_eval.datasets.formats import parquet, run_journal, tables
+from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.formats.writing import Writing
+from krag_eval.datasets.question import RUN_HEADER, Question
+from krag_eval.datasets.run import Run, RunRow
+
+T = TypeVar("T")
+_COLUMNS = (
+    *("id", "question", "gold_doc_ids", "gold_chunk_ids", "gold", "answer", "type", "notes", "source", "metadata"),
+    *("query_id", "retrieved", "error", "seconds"),
+)
+
+
+def questions(source: Source) -> Iterator[tuple[str, Question]]:
+    """Each question with its place.
+
+    Raises:
+        InvalidInputError: A row cannot be read; the message begins with its place.
+    """
+    return source.rejects.each(source.rows(), lambda place, row: read_at(place, Question.from_dict, row))
+
+
+def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
+    """Each ranking with its place; the header of a journal is passed over, and so is its torn end.
+
+    Raises:
+        InvalidInputError: A row cannot be read; the message begins with its place.
+    """
+    return source.rejects.each(ranking_rows(source), lambda place, row: read_at(place, RunRow.from_dict, row))
+
+
+def ranking_rows(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of `rankings` as they stand in the file."""
+    rows = run_journal.read_journal_rows(source.path) if _is_journal(source) else source.rows()
+    return ((place, row) for place, row in rows if RUN_HEADER not in row)
+
+
+def run_header(source: Source) -> Mapping[str, Any]:
+    """What the file says about the run as a whole: `name`, `parameters`, `recorded`; empty where it says nothing."""
+    header: Mapping[str, Any] = {}
+    if _is_journal(source):
+        _, header = next(run_journal.read_journal_rows(source.path))
+    elif source.container == "parquet":
+        header = parquet.read_header(source.path)
+    if not header:
+        return {}
+    name, parameters, recorded = run_journal.split_header(header)
+    return {"name": name, "parameters": parameters, "recorded": recorded}
+
+
+def read_at(place: str, read: Callable[[Mapping[str, Any]], T], row: Mapping[str, Any]) -> T:
+    """What `read` makes of a row, its errors with their place.
+
+    Raises:
+        InvalidInputError: The row cannot be read.
+    """
+    try:
+        return read(row)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{place}: {error}") from None
+
+
+def write_questions(container: str) -> Callable[[EvalSet, Writing], None]:
+    """A writer of questions into a container."""
+
+    def write(evalset: EvalSet, writing: Writing) -> None:
+        _write(container, [question.to_dict() for question in evalset], writing)
+
+    return write
+
+
+def write_rankings(container: str) -> Callable[[Run, Writing], None]:
+    """A writer of rankings into a container."""
+
+    def write(run: Run, writing: Writing) -> None:
+        _write(container, [row.to_dict() for row in run.rows.values()], writing, _header_of(run))
+
+    return write
+
+
+def _is_journal(source: Source) -> bool:
+    return source.container == "jsonl" and source.is_regular and run_journal.is_journal(source.path)
+
+
+def _header_of(run: Run) -> dict[str, Any]:
+    """The first row of a journal, where there is more to say of the run than its rows do."""
+    if not run.parameters and not run.recorded:
+        return {}
+    version = {RUN_HEADER: run_journal.JOURNAL_VERSION}
+    return version | {"name": run.name, "parameters": dict(run.parameters)} | dict(run.recorded)
+
+
+def _write(
+    container: str, rows: list[dict[str, Any]], writing: Writing, header: Mapping[str, Any] | None = None
+) -> None:
+    if container == "parquet":
+        parquet.write_rows(rows, writing.path, header=header)
+        return
+    if container == "jsonl":
+        write_atomically(writing.path, _journal(header, rows) if header else _lines(rows))
+        return
+    if header:
+        writing.lost["`parameters` and `recorded` of the run"] += 1
+    if container == "json":
+        write_atomically(writing.path, list_lines(json_text.dump(row, _name(row)) for row in rows))
+    else:
+        write_atomically(writing.path, _table(rows, writing, "\t" if container == "tsv" else ","))
+
+
+def _lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    return (json_text.dump(row, _name(row)) + "\n" for row in rows)
+
+
+def _journal(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for row in itertools.chain([header], rows):
+        plain: Any = parse_json(json_text.dump(row, _name(row)))
+        yield seal(plain).decode()
+
+
+def list_lines(texts: Iterable[str]) -> Iterator[str]:
+    """A JSON list with one value a line."""
+    before = "[\n"
+    for text in texts:
+        yield before + text
+        before = ",\n"
+    yield "\n]\n" if before != "[\n" else "[]\n"
+
+
+def _table(rows: list[dict[str, Any]], writing: Writing, delimiter: str) -> Iterator[str]:
+    present = {name for row in rows for name in row}
+    further = dict.fromkeys(name for row in rows for name in row if name not in _COLUMNS)
+    names = [*(name for name in _COLUMNS if name in present), *further]
+    for row in rows:
+        for name, value in row.items():
+            if isinstance(value, str) and not value.strip():
+                writing.lost[f"`{name}` that is blank"] += 1
+            elif name in further and not isinstance(value, str) and value is not None:
+                writing.lost[f"`{name}` that is no text (it is read back as text)"] += 1
+    cell_rows = (
+        {
+            name: tables.guarded(tables.cell_of(value, f"`{name}` of {_name(row)}"))
+            for name, value in row.items()
+            if value is not None
+        }
+        for row in rows
+    )
+    return tables.table(names, cell_rows, delimiter)
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return f"the row of {row.get('id', row.get('query_id'))!r:.60}"

@@ -1,0 +1,246 @@
+"""Parquet: one question or one ranking a row; checksums are written, and verified wherever a file has them."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from krag_eval._utils.errors import InvalidInputError, needing, warn
+from krag_eval._utils.files import is_file, is_folder, json_text, parse_json
+from krag_eval._utils.files.io import beside
+from krag_eval.datasets.formats.opening import read_head
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+
+_BATCH = 1024
+_MARK = b"krag_eval"
+# Columns of documents are lists of structs; what else has no type of its own in Parquet is JSON text, and marked so.
+DOCUMENTS = {"gold": "grade", "retrieved": "score"}
+TEXTS = frozenset({"id", "question", "answer", "type", "notes", "source", "query_id", "error"})
+IDS = frozenset({"gold_doc_ids", "gold_chunk_ids"})
+
+
+def read_names(path: str | os.PathLike[str]) -> list[str]:
+    """The names of the columns.
+
+    Raises:
+        InvalidInputError: It is no readable Parquet file.
+        MissingDependencyError: pyarrow is not installed.
+    """
+    with _opened(path) as file:
+        return list(file.schema_arrow.names)
+
+
+def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What `write_rows` was given as header.
+
+    Raises:
+        InvalidInputError: It is no readable Parquet file.
+        MissingDependencyError: pyarrow is not installed.
+    """
+    with _opened(path) as file:
+        kept = (file.schema_arrow.metadata or {}).get(_MARK)
+    try:
+        value = parse_json(kept.decode()) if kept else {}
+    except ValueError as error:
+        raise _damaged(path, error) from error
+    return value if isinstance(value, dict) else {}
+
+
+def read_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each row by its columns, with its place as `path: row 7`; null is left out.
+
+    Raises:
+        InvalidInputError: The file cannot be read, is damaged, or a marked column is no JSON.
+        MissingDependencyError: pyarrow is not installed.
+    """
+    with _opened(path) as file:
+        import pyarrow as pa  # `_opened` has made sure that it is there
+
+        schema = file.schema_arrow
+        names = [field.name for field in schema if not _is_binary(field.type)]
+        left_out = [name for name in schema.names if name not in names]
+        if left_out:
+            warn(f"{path}: the columns {', '.join(left_out)} hold bytes and are not read. Only text and numbers are.")
+        marked = {field.name for field in schema if (field.metadata or {}).get(_MARK) == b"json"}
+        number = 0
+        batches = file.iter_batches(batch_size=_BATCH, columns=names, use_threads=False)
+        while True:
+            try:
+                batch = next(batches, None)
+                rows = [] if batch is None else batch.to_pylist()
+            except (pa.ArrowException, OSError, ValueError, ArithmeticError, LookupError) as error:
+                raise _damaged(path, error) from error
+            if batch is None:
+                return
+            for row in rows:
+                number += 1
+                place = f"{path}: row {number}"
+                yield place, {name: _value(name, value, name in marked, place) for name, value in _set(row)}
+
+
+def write_rows(
+    rows: Sequence[Mapping[str, Any]], path: str | os.PathLike[str], *, header: Mapping[str, Any] | None = None
+) -> None:
+    """Write rows as `to_dict` of a question or a ranking makes them, whole or not at all.
+
+    Raises:
+        InvalidInputError: The file cannot be written, or a value cannot be held.
+        MissingDependencyError: pyarrow is not installed.
+    """
+    _need(path)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    try:
+        columns = {name: _column(name, [row.get(name) for row in rows]) for name in names}
+        fields = [
+            pa.field(name, values.type, metadata={_MARK: b"json"} if is_json else None)
+            for name, (values, is_json) in columns.items()
+        ]
+        kept = {_MARK: json_text.dump(header, "the header").encode()} if header else None
+        table = pa.Table.from_arrays([values for values, _ in columns.values()], schema=pa.schema(fields, kept))
+    except (pa.ArrowException, UnicodeError) as error:
+        raise InvalidInputError(f"{path}: cannot be written ({_one_line(error)}). Write JSONL instead.") from error
+    with beside(path) as temporary:
+        pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
+
+
+def _column(name: str, values: Sequence[Any]) -> tuple[pa.Array[Any], bool]:
+    """A column, and whether it is JSON text that stands for something else."""
+    import pyarrow as pa
+
+    present = [value for value in values if value is not None]
+    number = DOCUMENTS.get(name)
+    if number is not None and _are_documents(present, number):
+        document = pa.struct(
+            [("id", pa.string()), ("text", pa.string()), (number, pa.float64()), ("metadata", pa.string())]
+        )
+        return pa.array([_packed(documents) for documents in values], pa.list_(document)), False
+    if name in IDS:
+        return pa.array(values, pa.list_(pa.string())), False
+    if name in TEXTS:
+        return pa.array(values, pa.string()), False
+    for kind, arrow in ((str, pa.string()), (bool, pa.bool_()), (int, pa.int64()), (float, pa.float64())):
+        if all(type(value) is kind and _fits(value) for value in present):
+            return pa.array(values, arrow), False
+    texts = [None if value is None else json_text.dump(value, f"`{name}`") for value in values]
+    return pa.array(texts, pa.string()), True
+
+
+def _fits(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)  # NaN would read back as a gap; JSON will say what it thinks of it
+    return not isinstance(value, int) or -(2**63) <= value < 2**63
+
+
+def _are_documents(lists: Sequence[Any], number: str) -> bool:
+    keys = {"id", "text", number, "metadata"}
+    return all(
+        isinstance(documents, list) and all(isinstance(one, dict) and one.keys() <= keys for one in documents)
+        for documents in lists
+    )
+
+
+def _packed(documents: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any]] | None:
+    if documents is None:
+        return None
+    return [
+        {**one, "metadata": json_text.dump(one["metadata"], "metadata of a document")}
+        if "metadata" in one
+        else dict(one)
+        for one in documents
+    ]
+
+
+def _value(name: str, value: Any, is_json: bool, place: str) -> object:
+    """What a cell stands for."""
+    if name in DOCUMENTS and isinstance(value, list):
+        return [_document(one, place) if isinstance(one, dict) else _plain(one) for one in value]
+    if is_json or (name == "metadata" and isinstance(value, str)):
+        return _parsed(value, name, place)
+    return _plain(value)
+
+
+def _document(packed: Mapping[str, Any], place: str) -> dict[str, Any]:
+    document = dict(_set(packed))
+    if isinstance(document.get("metadata"), str):
+        document["metadata"] = _parsed(document["metadata"], "metadata", place)
+    return {name: _plain(value) for name, value in document.items()}
+
+
+def _parsed(text: str, name: str, place: str) -> object:
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise InvalidInputError(f"{place}: `{name}` is no JSON: {error}. Write the file again.") from None
+
+
+def _set(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What is neither null nor NaN, which pandas writes for null."""
+    return ((name, value) for name, value in row.items() if value is not None and value == value)
+
+
+def _plain(value: Any) -> object:
+    """Dates, decimals and such as text, within lists and mappings too."""
+    if isinstance(value, dict):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return re.search(r"\bbinary\b|\bfixed_size_binary\b", str(kind)) is not None
+
+
+def _need(path: str | os.PathLike[str]) -> None:
+    with needing(os.fspath(path), "pyarrow", "arrow"):
+        import pyarrow as pa  # noqa: F401 - whether it is there
+
+
+@contextlib.contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
+    if not is_file(path) and not is_folder(path) and Path(path).exists():
+        raise InvalidInputError(f"{path}: is no regular file. Parquet is read from its end; put it into a file.")
+    head = read_head(path, 32)
+    _need(path)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not head:
+        raise InvalidInputError(f"{path}: is empty. It must be a Parquet file.")
+    try:
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        names = file.schema_arrow.names
+    except (pa.ArrowException, OSError, ValueError, LookupError) as error:
+        raise _damaged(path, error) from error
+    with file:
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InvalidInputError(f"{path}: two columns are called {twice!r:.60}. Each needs a name of its own.")
+        yield file
+
+
+def _damaged(path: str | os.PathLike[str], error: Exception) -> InvalidInputError:
+    return InvalidInputError(
+        f"{path}: is no readable Parquet file ({_one_line(error)}). "
+        "It may be damaged or cut off; fetch or write it again."
+    )
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200].rstrip(".")

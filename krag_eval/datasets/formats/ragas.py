@@ -1,0 +1,181 @@
+"""Rows of ragas: `user_input`, `reference_contexts`, `retrieved_contexts` and their ids, in JSONL or a JSON list.
+
+One file can hold an evaluation set and a run. What a row has no name of ragas for stands beside it under its own name,
+which ragas passes over. A row without an `id` is numbered from 0.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from krag_eval._utils.checks import as_number, describe_type
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.files import json_text, write_atomically
+from krag_eval.datasets.evalset import EvalSet
+from krag_eval.datasets.formats.native import list_lines, read_at
+from krag_eval.datasets.formats.source import Row, Source
+from krag_eval.datasets.formats.writing import FIELDS, Writing, fields_from, numbered
+from krag_eval.datasets.question import Question
+from krag_eval.datasets.run import Run, RunRow
+from krag_eval.documents.document import Document
+from krag_eval.documents.readers import as_id
+
+T = TypeVar("T")
+REFERENCE = ("reference_contexts", "reference_context_ids")
+RETRIEVED = ("retrieved_contexts", "retrieved_context_ids")
+ANSWERS = ("response", "multi_responses")  # what the system under test said
+_OF_RUN = (*RETRIEVED, *ANSWERS, "error", "seconds")
+
+
+def questions(source: Source) -> Iterator[tuple[str, Question]]:
+    """Each row as a question, whose gold documents are the reference contexts.
+
+    Raises:
+        InvalidInputError: A row cannot be read; the message begins with its place.
+    """
+    return _each(source, _question)
+
+
+def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
+    """Each row as a ranking: the retrieved contexts.
+
+    Raises:
+        InvalidInputError: A row cannot be read; the message begins with its place.
+    """
+    return _each(source, _ranking)
+
+
+def write_questions(evalset: EvalSet, writing: Writing) -> None:
+    """Write the rows of an evaluation set."""
+    _write([_question_row(question, gold, writing) for question, gold in writing.gold_of(evalset)], writing)
+
+
+def write_rankings(run: Run, writing: Writing) -> None:
+    """Write the rows of a run, with questions and references where the evaluation set is known."""
+    writing.lost["`parameters` and `recorded` of the run"] += bool(run.parameters or run.recorded)
+    if writing.evalset is None:
+        writing.lost["`user_input`, which ragas needs (name the evaluation set)"] += len(run.rows)
+        rows = [dict[str, Any](id=query_id) for query_id in run.rows]
+    else:
+        rows = [_question_row(question, gold, writing) for question, gold in writing.gold_of(writing.evalset)]
+    for row in rows:
+        ranking = run.rows.get(row["id"], RunRow(query_id=row["id"]))
+        writing.lose_parts(ranking.retrieved, "score", "metadata")
+        row |= _lists(ranking.retrieved, RETRIEVED, writing)
+        writing.lost.update(
+            f"`{name}`" for name, value in ranking.further.items() if name not in ANSWERS and value is not None
+        )
+        given = {"error": ranking.error, "seconds": ranking.seconds}
+        given |= {name: ranking.further.get(name) for name in ANSWERS}
+        row |= {name: value for name, value in given.items() if value is not None}
+    _write(rows, writing)
+
+
+def _each(source: Source, make: Callable[[Mapping[str, Any], int | None], T]) -> Iterator[tuple[str, T]]:
+    numbers = itertools.count()
+
+    def read(place: str, row: Row) -> T:
+        number = next(numbers)
+        return read_at(place, lambda given: make(given, None if source.rejects.is_counting_lost else number), row)
+
+    return source.rejects.each(source.rows(), read)
+
+
+def _question(row: Mapping[str, Any], number: int | None) -> Question:
+    text = row.get("user_input")
+    if isinstance(text, list):
+        raise InvalidInputError("`user_input` is a conversation of several turns. Only single questions can be read.")
+    gold = _documents(row, REFERENCE)
+    if gold is None:
+        raise InvalidInputError(
+            "`reference_contexts` is missing, and so is `reference_context_ids`. One must be there, [] for a question "
+            "that has no answer."
+        )
+    fields = fields_from(row, ("id", "user_input", "reference", *REFERENCE, *_OF_RUN))
+    return Question(
+        **(fields | {"id": _id(row, number), "question": text or None, "gold": gold, "answer": row.get("reference")})
+    )
+
+
+def _ranking(row: Mapping[str, Any], number: int | None) -> RunRow:
+    retrieved, error = _documents(row, RETRIEVED), row.get("error")
+    if retrieved is None and error is None:
+        raise InvalidInputError(
+            "`retrieved_contexts` is missing, and so is `retrieved_context_ids`. One must be there, [] if nothing came."
+        )
+    return RunRow(
+        query_id=_id(row, number),
+        retrieved=retrieved or (),
+        error=None if error is None else str(error),
+        seconds=as_number(row.get("seconds")),
+        further={name: row[name] for name in ANSWERS if row.get(name) is not None},
+    )
+
+
+def _id(row: Mapping[str, Any], number: int | None) -> str:
+    given = row.get("id")
+    found = numbered(number) if given is None else as_id(given)
+    if found is None:
+        raise InvalidInputError(f"`id` is {given!r:.60}. It must be a string or an integer.")
+    return found
+
+
+def _documents(row: Mapping[str, Any], names: tuple[str, str]) -> tuple[Document, ...] | None:
+    """The documents of two lists that go side by side, each of which may be missing; None where both are."""
+    given = [row.get(name) for name in names]
+    for name, values in zip(names, given, strict=True):
+        if values is not None and not isinstance(values, list):
+            raise InvalidInputError(f"`{name}` is {describe_type(values)}. It must be a list, [] if there is nothing.")
+    texts, ids = given
+    if texts is None and ids is None:
+        return None
+    if texts and ids and len(texts) != len(ids):
+        raise InvalidInputError(
+            f"`{names[0]}` has {len(texts)} entries and `{names[1]}` {len(ids)}. They must go side by side."
+        )
+    length = max(len(texts or ()), len(ids or ()))
+    pairs = zip(texts or [None] * length, ids or [None] * length, strict=True)
+    return tuple(_document(place, text, doc_id, names) for place, (text, doc_id) in enumerate(pairs))
+
+
+def _document(place: int, text: object, doc_id: object, names: tuple[str, str]) -> Document:
+    if text is not None and not isinstance(text, str):
+        raise InvalidInputError(f"`{names[0]}[{place}]` is {describe_type(text)}. It must be a text.")
+    document = Document(id=as_id(doc_id), text=text or None)
+    if doc_id not in (None, "") and document.id is None:
+        raise InvalidInputError(f"`{names[1]}[{place}]` is {doc_id!r:.60}. An id is a string or an integer.")
+    if document.id is None and document.text is None:
+        raise InvalidInputError(f"`{names[0]}[{place}]` is empty, and there is no id. Each document needs one of them.")
+    return document
+
+
+def _question_row(question: Question, gold: Sequence[Document], writing: Writing) -> dict[str, Any]:
+    relevant = writing.relevant(gold)
+    writing.lose_parts(relevant, "grade", "metadata", known=(writing.grade_key,))
+    row: dict[str, Any] = {"id": question.id, "user_input": question.question or ""}
+    row |= _lists(relevant, REFERENCE, writing)
+    row |= {"reference": question.answer} if question.answer is not None else {}
+    row |= {name: value for name in FIELDS[2:] if (value := getattr(question, name))}
+    return row | {name: value for name, value in question.further.items() if name not in row}
+
+
+def _lists(documents: Sequence[Document], names: tuple[str, str], writing: Writing) -> dict[str, list[str]]:
+    """The two lists; one that would be all gaps is left out, unless both would be."""
+    ids = [
+        document.id if writing.id_key is None else as_id(document.metadata.get(writing.id_key))
+        for document in documents
+    ]
+    texts = [document.text for document in documents]
+    lists = {names[0]: texts, names[1]: ids}
+    kept = {name: [value or "" for value in values] for name, values in lists.items() if any(values)}
+    return kept or {names[0]: []}
+
+
+def _write(rows: Sequence[Mapping[str, Any]], writing: Writing) -> None:
+    ending = writing.path.lower().rpartition(".")[2]
+    if ending in ("csv", "tsv", "parquet", "pq"):
+        raise InvalidInputError(f"{writing.path}: rows of ragas are written as JSONL or JSON. Give it such an ending.")
+    texts = (json_text.dump(row, f"the row of {row['id']!r:.60}") for row in rows)
+    write_atomically(writing.path, list_lines(texts) if ending == "json" else (text + "\n" for text in texts))

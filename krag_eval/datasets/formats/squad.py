@@ -1,0 +1,257 @@
+"""JSON like that of SQuAD: KorQuAD 1 and 2, XQuAD, DRCD, and CMRC 2018 with its own names.
+
+The gold document of a question is the paragraph that it was asked about. A paragraph without an id is called after its
+place, `3-0` for the first one of the fourth article; one whose text has come up before is that document, since nobody
+could tell the two apart. Its article is the source document: its id, else its title, stands under `doc_id`. A question
+marked impossible, or with an empty list of answers, is one without gold documents; its paragraph goes to its metadata.
+
+Question sets like SQuAD, version 2 where a question has no answer, with the ids of paragraphs as an extra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from krag_eval._utils.checks import describe_type
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.files import json_text, write_atomically
+from krag_eval.datasets.evalset import EvalSet
+from krag_eval.datasets.formats.native import read_at
+from krag_eval.datasets.formats.source import Row, Source
+from krag_eval.datasets.formats.writing import FIELDS, Writing, fields_from
+from krag_eval.datasets.question import DOC_KEY, Question
+from krag_eval.documents.document import Document, read_leniently
+from krag_eval.documents.readers import as_id
+
+PARAGRAPH = "paragraph"
+# What SQuAD calls a thing, and what CMRC 2018 does.
+_CONTEXT = ("context", "context_text")
+_CONTEXT_ID = ("id", "context_id")
+_QUESTION = ("question", "query_text")
+_QUESTION_ID = ("id", "query_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A paragraph as a document, with the questions about it."""
+
+    place: str
+    document: Document
+    rows: list[Any]
+
+
+def is_squad(document: object) -> bool:
+    """Whether a JSON value is such a question set."""
+    rows = document.get("data") if isinstance(document, dict) else document
+    first = rows[0] if isinstance(rows, list) and rows else None
+    return isinstance(first, dict) and (
+        "paragraphs" in first or ("qas" in first and _first(first, _CONTEXT) is not None)
+    )
+
+
+def questions(source: Source) -> Iterator[tuple[str, Question]]:
+    """Each question with its paragraph as gold.
+
+    Raises:
+        InvalidInputError: Something has another shape; the message says where.
+    """
+    for paragraph in paragraphs(source):
+        for number, row in enumerate(paragraph.rows):
+            place = f"{paragraph.place}.qas[{number}]"
+            if not isinstance(row, dict):
+                raise InvalidInputError(f"{place} is {describe_type(row)}. It must be an object with a question.")
+            yield place, read_at(place, partial(question_of, paragraph=paragraph.document), row)
+
+
+def passages(source: Source) -> Iterator[tuple[str, Document]]:
+    """Each paragraph once."""
+    seen: set[str | None] = set()
+    for paragraph in paragraphs(source):
+        if paragraph.document.id not in seen:
+            seen.add(paragraph.document.id)
+            yield paragraph.place, paragraph.document
+
+
+def paragraphs(source: Source) -> Iterator[Paragraph]:
+    """The paragraphs in the order of the file.
+
+    Raises:
+        InvalidInputError: Something has another shape; the message says where.
+    """
+    document = source.document
+    articles = document.get("data") if isinstance(document, dict) else document
+    if not isinstance(articles, list):
+        raise InvalidInputError(
+            f"{source.path}: is no question set like SQuAD: `data` is {describe_type(articles)}. "
+            "It must be a list of articles."
+        )
+    ids: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    for number, article in enumerate(articles):
+        place = f"{source.path}: {'data' if isinstance(document, dict) else ''}[{number}]"
+        for inner, own_number, row in _paragraph_rows(article, place, number):
+            text = _first(row, _CONTEXT)
+            if not isinstance(text, str) or not text:
+                raise InvalidInputError(
+                    f"{inner}: `context` is {describe_type(text)}. It must be the paragraph's text."
+                )
+            doc_id = as_id(_first(row, _CONTEXT_ID)) or ids.setdefault(text, own_number)
+            if texts.setdefault(doc_id, text) != text:
+                raise InvalidInputError(f"{inner}: the id {doc_id!r:.60} is that of another paragraph. Rename one.")
+            rows = row.get("qas", [])
+            if not isinstance(rows, list):
+                raise InvalidInputError(f"{inner}: `qas` is {describe_type(rows)}. It must be a list of questions.")
+            metadata = _metadata(article, row, number)
+            yield Paragraph(inner, Document(id=doc_id, text=text, metadata=metadata), rows)
+
+
+def question_of(row: Mapping[str, Any], paragraph: Document) -> Question:
+    """A row of `qas`, or of a data set in the manner of SQuAD, about a paragraph.
+
+    Raises:
+        InvalidInputError: The row has no id, or a field of another type.
+    """
+    answers = _answers(row.get("answers", row.get("answer") if not isinstance(row.get("answer"), str) else None))
+    is_impossible = row.get("is_impossible", row.get("answers") is not None and not answers)
+    used = (*_QUESTION_ID, *_QUESTION, "answers", "is_impossible", PARAGRAPH)
+    fields = fields_from(row, used if isinstance(row.get("answer"), str) else (*used, "answer"))
+    if answers:
+        fields["metadata"]["answers"] = answers
+        fields["answer"] = next((one["text"] for one in answers if one["text"]), None)
+    if is_impossible:
+        fields["metadata"]["is_impossible"] = True
+        fields["metadata"][PARAGRAPH] = {"id": paragraph.id, "text": paragraph.text, **paragraph.metadata}
+    return Question(
+        id=_first(row, _QUESTION_ID),
+        **(fields | {"question": _first(row, _QUESTION), "gold": () if is_impossible else (paragraph,)}),
+    )
+
+
+def _paragraph_rows(article: object, place: str, number: int) -> Iterator[tuple[str, str, Row]]:
+    """The paragraphs of an article, or itself where it is one, with places and the ids that their places give."""
+    if not isinstance(article, dict):
+        raise InvalidInputError(f"{place} is {describe_type(article)}. It must be an article with `paragraphs`.")
+    if "paragraphs" not in article:
+        yield place, str(number), article
+        return
+    rows = article["paragraphs"]
+    if not isinstance(rows, list):
+        raise InvalidInputError(f"{place}: `paragraphs` is {describe_type(rows)}. It must be a list.")
+    for inner, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise InvalidInputError(f"{place}.paragraphs[{inner}] is {describe_type(row)}. It must be an object.")
+        yield f"{place}.paragraphs[{inner}]", f"{number}-{inner}", row
+
+
+def _metadata(article: Mapping[str, Any], row: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """What a paragraph and its article are called, and whatever else a paragraph has."""
+    title = article.get("title")
+    title = title if isinstance(title, str) and title else None
+    own = as_id(article.get("id")) if row is not article else None
+    doc_id = own or title or str(number)
+    metadata = {DOC_KEY: doc_id} | ({"title": title} if title not in (None, doc_id) else {})
+    used = {"qas", "title", *_CONTEXT, *_CONTEXT_ID}
+    return metadata | {name: value for name, value in row.items() if name not in used and value is not None}
+
+
+def _answers(given: object) -> list[dict[str, Any]]:
+    """Answers as `{"text", "answer_start"?}`, from a list of these, a list of texts, or an object of lists."""
+    if given is None:
+        return []
+    if isinstance(given, dict) and isinstance(given.get("text"), list):
+        starts = given.get("answer_start") or [None] * len(given["text"])
+        given = [{"text": text, "answer_start": start} for text, start in zip(given["text"], starts, strict=False)]
+    answers = []
+    for one in given if isinstance(given, list) else [given]:
+        answer = {"text": one} if isinstance(one, str) else one
+        if not isinstance(answer, dict) or not isinstance(answer.get("text"), str):
+            raise InvalidInputError(
+                f"`answers` has {describe_type(one)}. It must be a list of texts, or of objects with `text`."
+            )
+        answers.append({name: value for name, value in answer.items() if value is not None})
+    return answers
+
+
+def _first(row: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((row[name] for name in names if row.get(name) is not None), None)
+
+
+def write_questions(evalset: EvalSet, writing: Writing) -> None:
+    """Write the questions under their paragraphs, and these under the documents that they come from.
+
+    Raises:
+        InvalidInputError: No question has a gold document with a text.
+    """
+    articles: dict[str, dict[str, Any]] = {}
+    paragraphs: dict[str, dict[str, Any]] = {}
+    # Without the mark, no answers would mean that there is none.
+    is_marked = any(question.is_negative or not _answers_of(question, "") for question in evalset)
+    for question, gold in writing.gold_of(evalset):
+        relevant = writing.relevant(gold)
+        documents = [document for document in relevant if document.text]
+        kept = question.metadata.get(PARAGRAPH)
+        if not gold and isinstance(kept, Mapping) and kept.get("text"):
+            documents = [read_leniently(kept)]
+        if not documents:
+            writing.lost["questions without a gold document that has a text"] += 1
+            continue
+        writing.lost["further gold documents of a question"] += len(relevant) > 1 and len(relevant) - 1
+        writing.lose_parts(documents[:1], "grade")
+        paragraph = _paragraph(documents[0], articles, paragraphs, writing)
+        paragraph["qas"].append(_row(question, str(paragraph["context"]), is_marked, writing))
+    writing.refuse_empty(articles)
+    text = json_text.dump({"version": "v2.0" if is_marked else "1.1", "data": list(articles.values())}, "the set")
+    write_atomically(writing.path, [text, "\n"])
+
+
+def _paragraph(
+    document: Document, articles: dict[str, dict[str, Any]], paragraphs: dict[str, dict[str, Any]], writing: Writing
+) -> dict[str, Any]:
+    """The paragraph that a document is, made where it has not come up before."""
+    doc_id = writing.id_of(document)
+    if doc_id in paragraphs:
+        writing.lost["documents that differ under one id (the first is kept)"] += (
+            paragraphs[doc_id]["context"] != document.text
+        )
+        return paragraphs[doc_id]
+    metadata = {name: value for name, value in document.metadata.items() if name != writing.grade_key}
+    article_id = as_id(metadata.pop(DOC_KEY, None)) or doc_id
+    article = articles.setdefault(article_id, {"title": article_id, "paragraphs": []})
+    if isinstance(metadata.get("title"), str) and metadata["title"]:
+        article |= {"id": article_id, "title": metadata.pop("title")}
+    names = metadata.keys() - {"id", "context", "qas", "title"}
+    writing.lost["`metadata` of documents"] += len(names) < len(metadata)
+    paragraph = {"id": doc_id, "context": document.text, **{name: metadata[name] for name in sorted(names)}, "qas": []}
+    paragraphs[doc_id] = paragraph
+    article["paragraphs"].append(paragraph)
+    return paragraph
+
+
+def _row(question: Question, context: str, is_marked: bool, writing: Writing) -> dict[str, Any]:
+    answers = _answers_of(question, context)
+    writing.lost["`answer` that is not the first of `answers`"] += (
+        bool(answers) and question.answer != answers[0]["text"]
+    )
+    outside = any(one.get("answer_start") == -1 for one in answers)
+    writing.lost["`answer` that is no part of the paragraph (its start is -1)"] += outside
+    row: dict[str, Any] = {"id": question.id, "question": question.question or "", "answers": answers}
+    row |= {"is_impossible": question.is_negative} if is_marked else {}
+    row |= {name: value for name in FIELDS[2:-1] if (value := getattr(question, name))}
+    used = {"answers"} if answers else set()
+    writing.lost["`metadata`"] += bool(answers) and question.metadata.get("answers", answers) != answers
+    used |= {"is_impossible", PARAGRAPH} if question.is_negative else set()
+    metadata = {name: value for name, value in question.metadata.items() if name not in used}
+    row |= {"metadata": metadata} if metadata else {}
+    return row | {name: value for name, value in question.further.items() if name not in row}
+
+
+def _answers_of(question: Question, context: str) -> list[dict[str, Any]]:
+    kept = question.metadata.get("answers")
+    if kept and isinstance(kept, list) and all(isinstance(one, Mapping) and "text" in one for one in kept):
+        return [dict(one) for one in kept]
+    if not question.answer:
+        return []
+    return [{"text": question.answer, "answer_start": context.find(question.answer)}]

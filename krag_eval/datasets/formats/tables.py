@@ -1,0 +1,285 @@
+"""CSV and TSV: lists and mappings stand in their cells as JSON, lists of ids also as `a; b; c`.
+
+The lines of a CSV file, of which those of one record can be read once more.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import csv
+import io
+import itertools
+import os
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from krag_eval._utils.checks import describe_type
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.files import MAX_LINE, Rejects, json_text, lines_of, not_utf8, parse_json
+
+IDS = frozenset({"gold_doc_ids", "gold_chunk_ids", "reference_context_ids", "retrieved_context_ids"})
+LISTS = frozenset({"gold", "retrieved", "reference_contexts", "retrieved_contexts"})
+MAPPINGS = frozenset({"metadata"})
+NUMBERS = frozenset({"seconds"})
+# Where all of these that a file has are empty in a row, the row means that there is none.
+_EMPTY_IS_NONE = (
+    ("gold", "gold_chunk_ids", "gold_doc_ids"),
+    ("reference_contexts", "reference_context_ids"),
+    ("retrieved",),
+    ("retrieved_contexts", "retrieved_context_ids"),
+)
+
+# What a spreadsheet takes for a formula, in the East also in its wide form; also with a guard of ours before it.
+_FORMULA = re.compile(r"'*(?:[\t\r\n]|[\s\x00-\x1f\u200b-\u200f\u2060-\u2069\ufeff]*[=+\-@＝＋－＠])")
+_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
+# A list of texts or whole numbers as pandas writes it. With commas: an array of numpy has none, and Python would make
+# one text of its texts.
+_ITEM = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?[1-9][0-9]{0,18}|0)"""
+_PYTHON_LIST = re.compile(rf"\[\s*{_ITEM}(?:\s*,\s*{_ITEM})*\s*\]", re.DOTALL)
+
+
+def read_names(path: str | os.PathLike[str], delimiter: str | None = None) -> list[str]:
+    """The names of the columns.
+
+    Raises:
+        InvalidInputError: The file cannot be read, or has no proper header.
+    """
+    return _check_names(*next(read_records(path, delimiter), (f"{path}", list[str]())))
+
+
+def read_rows(
+    path: str | os.PathLike[str], delimiter: str | None = None, rejects: Rejects | None = None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each row under the header by its columns, with its place as `path:line`; an empty cell is left out.
+
+    Args:
+        path: The file.
+        delimiter: What separates cells; by default what the header has most of: comma, semicolon or tab.
+        rejects: Takes the lines that may be left out; none by default.
+
+    Raises:
+        InvalidInputError: The file cannot be read, or a row does not fit the header.
+    """
+    rejects = Rejects(os.fspath(path)) if rejects is None else rejects
+    records = read_records(path, delimiter, rejects)
+    names = _check_names(*next(records, (f"{path}", list[str]())))
+    empty = [[name for name in group if name in names] for group in _EMPTY_IS_NONE]
+
+    def read(place: str, record: list[str]) -> dict[str, Any]:
+        if len(record) != len(names):
+            raise InvalidInputError(
+                f"{place}: has {len(record)} cells where the header names {len(names)} columns. "
+                "Put cells with separators or line ends in double quotes."
+            )
+        row = {
+            name: read_cell(name, unguarded(cell), place)
+            for name, cell in zip(names, record, strict=True)
+            if cell.strip()
+        }
+        for group in empty:
+            if group and not any(name in row for name in group):
+                row[group[0]] = []
+        return row
+
+    yield from rejects.each(records, read)
+
+
+def read_cell(name: str, cell: str, place: str) -> object:
+    """What a cell of this column means; text where the column is none of those with lists, mappings or numbers.
+
+    Raises:
+        InvalidInputError: It cannot be read.
+    """
+    if name in IDS or (name == "retrieved" and not cell.lstrip().startswith("[")):
+        ids = _parse(name, cell, place, list) if cell.lstrip().startswith("[") else _split(cell)
+        return [{"id": one} for one in ids] if name == "retrieved" else ids
+    if name in LISTS:
+        return _parse(name, cell, place, list)
+    if name in MAPPINGS:
+        return _parse(name, cell, place, dict)
+    if name in NUMBERS:
+        try:
+            return float(cell)
+        except ValueError:
+            raise InvalidInputError(f"{place}: `{name}` is {cell!r:.60}. It must be a number, or empty.") from None
+    return cell
+
+
+def _split(cell: str) -> list[str]:
+    return [part.strip() for part in cell.split(";") if part.strip()]
+
+
+def _parse(name: str, cell: str, place: str, kind: type) -> Any:
+    wanted = "a JSON list" if kind is list else "a JSON object"
+    hint = " Ids alone belong into `gold_chunk_ids` or `gold_doc_ids`." if name == "gold" else ""
+    try:
+        value = parse_json(cell)
+    except ValueError as error:
+        if kind is list and _PYTHON_LIST.fullmatch(cell.strip()):
+            with contextlib.suppress(ValueError, SyntaxError):  # half an escape
+                return ast.literal_eval(cell.strip())
+        raise InvalidInputError(f"{place}: `{name}` must be {wanted}, got {cell!r:.60} ({error}).{hint}") from None
+    if not isinstance(value, kind):
+        raise InvalidInputError(f"{place}: `{name}` must be {wanted}, got {describe_type(value)}.{hint}")
+    return value
+
+
+def read_records(
+    path: str | os.PathLike[str], delimiter: str | None = None, rejects: Rejects | None = None
+) -> Iterator[tuple[str, list[str]]]:
+    """The cells of each record, the header first, with its place as `path:line`; empty records are passed over.
+
+    Raises:
+        InvalidInputError: The file cannot be read, is empty, or is no CSV.
+    """
+    rejects = Rejects(os.fspath(path)) if rejects is None else rejects
+    lines = RecordLines(lines_of(path), path)
+    header = next((line for line in lines if line.strip()), "")
+    if not header:
+        raise InvalidInputError(f"{path}: is empty. The first line must name the columns.")
+    reader = csv.reader(lines, delimiter=delimiter or _delimiter_of(header), strict=True)
+    lines.again(lines.number)
+    is_header = True
+    while True:
+        first = lines.begin()
+        place = f"{path}:{first}"
+        try:
+            record = _next_record(reader, place)
+        except InvalidInputError as error:
+            if is_header:
+                raise
+            rejects.extent = range(first, lines.number + 1)
+            if lines.is_at_end:  # a quote that nothing closes takes all that follows with it
+                rejects.extent = ()
+                lines.again(first + 1)
+            rejects.take(place, error, is_unread=True)
+            continue
+        if record is None:
+            return
+        if any(cell.strip() for cell in record):  # spreadsheets leave rows of empty cells behind
+            is_header = False
+            rejects.extent = range(first, lines.number + 1)
+            yield place, record
+
+
+def _delimiter_of(header: str) -> str:
+    return max((",", ";", "\t"), key=header.count)
+
+
+def _next_record(reader: Iterator[list[str]], place: str) -> list[str] | None:
+    before = csv.field_size_limit(MAX_LINE)  # one limit for the whole process: others may rely on theirs
+    try:
+        return next(reader, None)
+    except csv.Error as error:
+        raise InvalidInputError(
+            f"{place}: {error}. Put a cell with quotes or line ends in double quotes, and double those inside."
+        ) from None
+    finally:
+        csv.field_size_limit(before)
+
+
+def _check_names(place: str, header: Sequence[str]) -> list[str]:
+    names = [name.strip() for name in header]
+    twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
+    if twice is not None:
+        raise InvalidInputError(f"{place}: two columns are called {twice!r}. Each needs a name of its own.")
+    return names
+
+
+def table(names: Sequence[str], rows: Iterable[Mapping[str, str]], delimiter: str) -> Iterator[str]:
+    """The lines of a file with these columns; a row need not have them all."""
+    buffer = io.StringIO()
+    # With this line end a cell with either of its characters is quoted, and a carriage return survives.
+    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\r\n")
+    for record in itertools.chain([list(names)], ([row.get(name, "") for name in names] for row in rows)):
+        writer.writerow(record)
+        yield buffer.getvalue().removesuffix("\r\n") + "\n"
+        buffer.seek(0)
+        buffer.truncate()
+
+
+def guarded(cell: str) -> str:
+    """The text, with a `'` in front where a spreadsheet would take it for a formula; `unguarded` takes it off.
+
+    >>> guarded("=1+1"), guarded("-5"), guarded("a=b"), unguarded(guarded("'=1"))
+    ("'=1+1", '-5', 'a=b', "'=1")
+    """
+    return f"'{cell}" if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell) else cell
+
+
+def unguarded(cell: str) -> str:
+    """The text without the `'` that stands before what a spreadsheet would take for a formula."""
+    return cell[1:] if cell.startswith("'") and guarded(cell[1:]) == cell else cell
+
+
+def cell_of(value: object, what: str) -> str:
+    """A value as a cell: a string as it is, anything else as JSON.
+
+    Raises:
+        InvalidInputError: JSON has no such value, or it holds half a character.
+    """
+    cell = value if isinstance(value, str) else json_text.dump(value, what)
+    try:
+        cell.encode()
+    except UnicodeEncodeError:
+        raise InvalidInputError(
+            f"{what} holds half a character (a lone surrogate), which UTF-8 does not have. Remove it, or write JSONL."
+        ) from None
+    return cell
+
+
+class RecordLines:
+    """The lines of a file as text.
+
+    Args:
+        lines: The lines as they stand in the file.
+        path: The file.
+
+    Attributes:
+        number: The number of the line that was given last, from 1.
+        is_at_end: Whether there are no more.
+    """
+
+    def __init__(self, lines: Iterable[bytes], path: str | os.PathLike[str]) -> None:
+        self.number = 0
+        self.is_at_end = False
+        self._lines = iter(lines)
+        self._path = path
+        self._record: list[bytes] = []  # what was given since `begin`
+        self._waiting: deque[bytes] = deque()
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        """The next line.
+
+        Raises:
+            InvalidInputError: It is not UTF-8; the one after it can be asked for.
+        """
+        try:
+            line = self._waiting.popleft() if self._waiting else next(self._lines)
+        except StopIteration:
+            self.is_at_end = True
+            raise
+        self.number += 1
+        self._record.append(line)
+        try:
+            return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise InvalidInputError(not_utf8(f"{self._path}:{self.number}", error.start, line)) from None
+
+    def begin(self) -> int:
+        """The number of the line at which another record begins."""
+        self._record.clear()
+        return self.number + 1
+
+    def again(self, number: int) -> None:
+        """Give the lines from this one on once more; it is one of those since `begin`, or the next."""
+        n_back = self.number + 1 - number
+        self._waiting.extendleft(reversed(self._record[len(self._record) - n_back :]))
+        self.number -= n_back
+        self.is_at_end = False

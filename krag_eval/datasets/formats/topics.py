@@ -1,0 +1,96 @@
+"""The texts of queries in a file of their own: tabs, JSONL, CSV, or the topics of TREC."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.files import read_whole
+from krag_eval.datasets.evalset import EvalSet
+from krag_eval.datasets.formats.source import Source
+from krag_eval.documents.readers import as_id
+
+ID_KEYS = ("id", "_id", "query_id", "qid", "query-id")
+TEXT_KEYS = ("question", "text", "query", "title")
+_NUMBER = re.compile(r"<num>\s*(?:Number:)?\s*([^\s<]+)", re.IGNORECASE)
+_TITLE = re.compile(r"<title>\s*(?:Topic:)?([^<]*)", re.IGNORECASE)
+
+
+def fill_in(evalset: EvalSet, queries: str | os.PathLike[str]) -> EvalSet:
+    """The set, with the texts of a file for the questions that have none.
+
+    Raises:
+        InvalidInputError: The file cannot be read; the message begins with `path:line:`.
+    """
+    texts: dict[str, str] = {}
+    for place, query_id, text in read_queries(queries):
+        if texts.setdefault(query_id, text) != text:
+            raise InvalidInputError(f"{place}: the query {query_id!r:.60} stands twice with different texts. Keep one.")
+    filled = [q if q.question else replace(q, question=texts.get(q.id)) for q in evalset]
+    missing = [question.id for question in filled if question.question is None]
+    if missing:
+        warn(f"{queries}: has no text for {len(missing)} of {len(filled)} questions, first of {missing[0]!r:.60}.")
+    return EvalSet(filled, name=evalset.name)
+
+
+def read_queries(path: str | os.PathLike[str]) -> Iterator[tuple[str, str, str]]:
+    """The place, id and text of each query.
+
+    Raises:
+        InvalidInputError: The file cannot be read; the message begins with `path:line:`.
+    """
+    source = Source(path)
+    if source.head.lstrip().startswith(b"<"):
+        return _topics(source)
+    has_names = bool(source.names & set(ID_KEYS)) and bool(source.names & set(TEXT_KEYS))
+    if source.container is None or (source.container == "tsv" and not has_names):
+        return _lines(source)
+    return _rows(source)
+
+
+def _rows(source: Source) -> Iterator[tuple[str, str, str]]:
+    for place, row in source.rows():
+        query_id = next((found for key in ID_KEYS if (found := as_id(row.get(key))) is not None), None)
+        text = next((row[key] for key in TEXT_KEYS if isinstance(row.get(key), str)), None)
+        if query_id is None or text is None:
+            raise InvalidInputError(
+                f"{place}: a query needs an id under one of {', '.join(ID_KEYS)} and a text under one of "
+                f"{', '.join(TEXT_KEYS)}. Rename the columns."
+            )
+        yield place, query_id, text
+
+
+def _lines(source: Source) -> Iterator[tuple[str, str, str]]:
+    """`id`, a tab, `text`, without a header."""
+    for number, line in enumerate(_text(source).split("\n"), 1):
+        if line.strip():
+            query_id, tab, text = line.strip("\r").partition("\t")
+            if not tab or not query_id.strip():
+                raise InvalidInputError(
+                    f"{source.path}:{number}: a line must be an id, a tab and the text of the query."
+                )
+            yield f"{source.path}:{number}", query_id.strip(), text.strip()
+
+
+def _topics(source: Source) -> Iterator[tuple[str, str, str]]:
+    """`<top>` with `<num>` and `<title>`, whose end tags may be missing."""
+    line = 1
+    for part in re.split(r"(?i)(?=<top>)", _text(source)):
+        number, title = _NUMBER.search(part), _TITLE.search(part)
+        if number and title:
+            yield f"{source.path}:{line}", number[1], " ".join(title[1].split())
+        elif number or title:
+            raise InvalidInputError(f"{source.path}:{line}: a topic needs both <num> and <title>.")
+        line += part.count("\n")
+
+
+def _text(source: Source) -> str:
+    content = read_whole(source.path)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InvalidInputError(f"{source.path}:{line}: not UTF-8. Save it as UTF-8.") from None

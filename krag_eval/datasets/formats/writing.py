@@ -1,0 +1,183 @@
+"""What every writer shares: which id, grade and gold a narrow format gets, and what it could not hold."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval.datasets.evalset import EvalSet
+from krag_eval.datasets.question import Question
+from krag_eval.datasets.run import Run
+from krag_eval.documents.document import Document
+from krag_eval.documents.readers import as_id, read_grade
+
+FIELDS = ("question", "answer", "type", "notes", "source", "metadata")
+_MADE_ID = "documents without an id (they got one made from their text)"
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """One file that is being written.
+
+    Attributes:
+        path: The file.
+        format: The name of the format.
+        id_key: As for `evaluate`: the key of the metadata that has the id.
+        grade_key: As for `evaluate`: the key of the metadata that has the grade of a gold document.
+        evalset: The evaluation set of a run, where it is known.
+        lost: What the format cannot hold, and how often that came up.
+    """
+
+    path: str
+    format: str
+    id_key: str | None = None
+    grade_key: str = "relevance"
+    evalset: EvalSet | None = None
+    lost: Counter[str] = field(default_factory=Counter)
+
+    def id_of(self, document: Document) -> str:
+        """The id that `evaluate` would read, or one made from the text."""
+        found = document.id if self.id_key is None else as_id(document.metadata.get(self.id_key))
+        if found is not None:
+            return found
+        self.lost[_MADE_ID] += 1
+        return made_id(document.text or "")
+
+    def grade_of(self, document: Document) -> float:
+        """The grade that `evaluate` would read."""
+        return read_grade(document, self.grade_key)
+
+    def gold_of(self, evalset: EvalSet) -> Iterable[tuple[Question, list[Document]]]:
+        """Each question with its gold documents at one level: chunks where the set has any, else source documents."""
+        level = "chunk" if any(question.gold or question.gold_chunk_ids for question in evalset) else "document"
+        for question in evalset:
+            if level == "chunk" and question.gold_doc_ids:
+                self.lost["`gold_doc_ids`"] += 1
+            if level == "document":
+                yield question, [Document(id=doc_id) for doc_id in question.gold_doc_ids]
+            else:
+                yield question, question.gold_chunks()
+
+    def lose_fields(self, question: Question, names: Iterable[str] = FIELDS) -> None:
+        """Note the fields of a question that are set and have no place."""
+        self.lost.update(f"`{name}`" for name in names if getattr(question, name))
+        self.lost.update(f"`{name}`" for name in question.further)
+
+    def judged(self, documents: Iterable[Document]) -> dict[str, Document]:
+        """Gold documents by id; of those with the same id one, with the highest of their grades."""
+        by_id: dict[str, Document] = {}
+        for document in documents:
+            known = by_id.get(doc_id := self.id_of(document))
+            self.lost["gold documents with the same id (merged)"] += known is not None
+            if known is None or self.grade_of(document) > self.grade_of(known):
+                by_id[doc_id] = document
+        return by_id
+
+    def relevant(self, documents: Iterable[Document]) -> list[Document]:
+        """The gold documents with a grade above 0, for a format that knows relevant documents only."""
+        given = list(documents)
+        kept = [document for document in given if self.grade_of(document) > 0]
+        self.lost["gold documents of grade 0"] += len(given) - len(kept)
+        return kept
+
+    def lose_parts(self, documents: Iterable[Document], *names: str, known: Container[str] = ()) -> None:
+        """Note the parts of documents that are set and have no place.
+
+        Args:
+            documents: The documents.
+            names: Of `text`, `score`, `grade` and `metadata`. A grade of 1 is what no grade means.
+            known: The keys of the metadata that have a place.
+        """
+        for document in documents:
+            for name in names:
+                if name == "metadata":
+                    keys = document.metadata.keys() - {self.id_key}
+                    is_lost = any(key not in known for key in keys)
+                elif name == "grade":
+                    is_lost = self.grade_of(document) != 1.0
+                else:
+                    is_lost = getattr(document, name) is not None
+                self.lost[f"`{name}` of documents"] += is_lost
+
+    def lose_run(self, run: Run, known: Container[str] = ()) -> None:
+        """Note what a run has besides its documents, apart from `known` fields of its rows."""
+        self.lost["`parameters` and `recorded` of the run"] += bool(run.parameters or run.recorded)
+        for row in run.rows.values():
+            fields = {"error": row.error, "seconds": row.seconds, **row.further}
+            self.lost.update(f"`{name}`" for name, value in fields.items() if value is not None and name not in known)
+
+    def refuse_empty(self, held: object) -> None:
+        """Raise where nothing could be held.
+
+        Raises:
+            InvalidInputError: `held` is empty.
+        """
+        if not held:
+            raise InvalidInputError(
+                f"{self.path}: would be empty: the format {self.format!r} can hold nothing of this "
+                f"({self._named() or 'there is nothing'}). Choose another format, such as JSONL."
+            )
+
+    def warn(self) -> None:
+        """Say once what was lost."""
+        if self._named():
+            warn(
+                f"{self.path}: the format {self.format!r} cannot hold everything. Lost or changed: {self._named()}. "
+                "Write JSONL to keep it all."
+            )
+
+    def _named(self) -> str:
+        return ", ".join(f"{what}: {count}" for what, count in sorted(self.lost.items()) if count)
+
+
+def made_id(text: str) -> str:
+    """An id for a text that has none; the same text always gets the same.
+
+    >>> made_id("Open from 9 to 18.")
+    'text-24f68ceeaa4e'
+    """
+    return "text-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def numbered(number: int | None) -> str:
+    """The id of a row that has none: its number.
+
+    Raises:
+        InvalidInputError: The number is not known, because what stood before the row was left out unread.
+    """
+    if number is None:
+        raise InvalidInputError(
+            "has no id, and lines before it are left out, so that its number is not known. Give each row an id, or "
+            "mend those lines."
+        )
+    return str(number)
+
+
+def fields_from(row: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]:
+    """What a foreign row has besides the keys that were used, as arguments of `Question`.
+
+    Keys with the name and the type of a field of `Question` are that field; other values under such a name go to the
+    metadata, and everything else to `further`.
+    """
+    used = set(used)
+    fields: dict[str, Any] = {"metadata": {}, "further": {}}
+    for name, value in row.items():
+        if name in used or value is None:
+            continue
+        if name == "metadata" and isinstance(value, Mapping):
+            fields["metadata"] |= value
+        elif name in _TEXTS and isinstance(value, str):
+            fields[name] = value
+        elif name in _NAMES:
+            fields["metadata"][name] = value
+        else:
+            fields["further"][name] = value
+    return fields
+
+
+_TEXTS = frozenset(FIELDS) - {"metadata"}
+_NAMES = _TEXTS | {"id", "gold", "gold_doc_ids", "gold_chunk_ids", "metadata", "further"}

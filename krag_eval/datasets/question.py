@@ -1,0 +1,256 @@
+"""One row of an evaluation set, and the gold documents that it means at chunk level and at document level.
+
+What a row probably is that lacks what a question needs, and what its author may have meant.
+
+The scoring settings of an evaluation set, at chunk level and at document level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from krag_eval._utils.checks import describe_type, one_of
+from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.suggestions import tell_names
+from krag_eval.documents.document import Document, as_document, read_leniently, telling
+from krag_eval.documents.readers import as_id, read_grade, read_own_grade
+from krag_eval.matching.settings import ScoringSettings
+
+RUN_HEADER = "krag_eval_run"
+
+
+Level = Literal["chunk", "document"]
+LEVELS: tuple[str, ...] = get_args(Level)
+DOC_KEY = "doc_id"
+
+_TEXTS = ("question", "answer", "type", "notes", "source")
+_GOLD = ("gold", "gold_doc_ids", "gold_chunk_ids")
+_FIELDS = {"id", *_TEXTS, *_GOLD, "metadata"}
+
+
+@tell_names
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One question with what answers it.
+
+    Attributes:
+        id: Its id, unique in the set; an integer becomes a string.
+        question: Its text, or None.
+        gold_doc_ids: The ids of the source documents that answer it.
+        gold_chunk_ids: The ids of the chunks that answer it.
+        gold: Gold documents with a text, a grade or metadata; anything that `as_document` reads.
+        answer: The answer to expect, or None.
+        type: What kind of question it is, such as `"fact"`, `"paraphrase"` or `"negative"`, or None.
+        notes: Remarks of whoever wrote it, or None.
+        source: Where it comes from, or None.
+        metadata: Anything else, for slices and reports.
+        further: Fields of the file that krag_eval does not know; they are written back as they were read.
+
+    Raises:
+        InvalidInputError: A field has the wrong type.
+    """
+
+    id: str
+    question: str | None = None
+    gold_doc_ids: tuple[str, ...] = ()
+    gold_chunk_ids: tuple[str, ...] = ()
+    gold: tuple[Document, ...] = ()
+    answer: str | None = None
+    type: str | None = None
+    notes: str | None = None
+    source: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    further: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        question_id = as_id(self.id)
+        if question_id is None:
+            raise InvalidInputError(f"`id` is {show(self.id)}. A question needs a string or an integer there.")
+        object.__setattr__(self, "id", question_id)
+        for name in _TEXTS:
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise InvalidInputError(f"`{name}` is {describe_type(value)}. It must be a string, or left out.")
+        for name in ("gold_doc_ids", "gold_chunk_ids"):
+            object.__setattr__(self, name, _check_ids(name, getattr(self, name)))
+        object.__setattr__(self, "gold", _check_gold(self.gold))
+        for name in ("metadata", "further"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise InvalidInputError(f"`{name}` is {describe_type(getattr(self, name))}. It must be a mapping.")
+
+    def value(self, name: str) -> object:
+        """The value of a field, of a key of the metadata or of a field that was kept; None where there is none."""
+        if name in type(self).__slots__:
+            return getattr(self, name)
+        return self.metadata.get(name, self.further.get(name))
+
+    @property
+    def is_negative(self) -> bool:
+        """Whether nothing answers it: there is no gold document at any level, but for those judged not relevant."""
+        return not (any(document.grade != 0 for document in self.gold) or self.gold_chunk_ids or self.gold_doc_ids)
+
+    def gold_chunks(self) -> list[Document]:
+        """The gold at chunk level: the gold documents, then the gold chunk ids that are none of theirs."""
+        known = {document.id for document in self.gold}
+        return [*self.gold, *(Document(id=chunk_id) for chunk_id in self.gold_chunk_ids if chunk_id not in known)]
+
+    def gold_documents(self, doc_key: str = DOC_KEY, grade_key: str = "relevance") -> list[Document]:
+        """The gold at document level, each with its id also under `doc_key` in its metadata.
+
+        These are the gold document ids and the document ids that gold documents carry under `doc_key`; a document has
+        the highest grade of its gold chunks, and none where it was only named by its id.
+        """
+        grades: dict[str, float | None] = dict.fromkeys(self.gold_doc_ids)
+        for document in self.gold:
+            doc_id = as_id(document.metadata.get(doc_key))
+            if doc_id is not None:
+                grades[doc_id] = max(grades.get(doc_id) or 0.0, read_grade(document, grade_key))
+        return [Document(id=doc_id, grade=grade, metadata={doc_key: doc_id}) for doc_id, grade in grades.items()]
+
+    def gold_at(self, level: str = "chunk", doc_key: str = DOC_KEY) -> list[Document]:
+        """The gold at a level.
+
+        Raises:
+            InvalidInputError: The level is neither `"chunk"` nor `"document"`.
+        """
+        return self.gold_chunks() if one_of("level", level, LEVELS) == "chunk" else self.gold_documents(doc_key)
+
+    @classmethod
+    def from_dict(cls, row: Mapping[str, Any]) -> Question:
+        """Read a row of a file: the fields of this class by name; every other one is kept in `further`.
+
+        Raises:
+            InvalidInputError: The row says nothing about its gold documents, or a field has the wrong type.
+        """
+        if all(row.get(name) is None for name in _GOLD):
+            raise InvalidInputError(
+                "`gold` is missing, and so are `gold_chunk_ids` and `gold_doc_ids`. "
+                f"It must be a list of documents, [] for a question that has no answer.{without_gold(row)}"
+            )
+        if "id" not in row:
+            raise InvalidInputError(
+                "`id` is missing. Each question needs a string or an integer there, by which runs name it; "
+                "`evalset_from_rows` numbers rows without one."
+            )
+        known = {name: value for name, value in row.items() if name in _FIELDS and value is not None}
+        known.setdefault("id", None)
+        return cls(**known, further={name: value for name, value in row.items() if name not in _FIELDS})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row to write: what is set, by name, and the fields that were kept."""
+        row: dict[str, Any] = {"id": self.id}
+        row |= {name: value for name in _TEXTS if (value := getattr(self, name)) is not None}
+        row |= {name: list(value) for name in _GOLD[1:] if (value := getattr(self, name))}
+        if self.gold or self.is_negative:
+            row["gold"] = [_document_row(document) for document in self.gold]
+        if self.metadata:
+            row["metadata"] = dict(self.metadata)
+        return row | dict(self.further)
+
+
+def _check_ids(name: str, given: object) -> tuple[str, ...]:
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"`{name}` is {describe_type(given)}. It must be a list of ids, [] if there are none.")
+    ids = []
+    for position, value in enumerate(_listed(name, given)):
+        checked = as_id(value)
+        if checked is None:
+            raise InvalidInputError(f"`{name}[{position}]` is {show(value)}. An id is a string or an integer.")
+        ids.append(checked)
+    return tuple(dict.fromkeys(ids))
+
+
+def _check_gold(given: object) -> tuple[Document, ...]:
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidInputError(
+            f"`gold` is {describe_type(given)}. It must be a list of documents, [] if there are none."
+        )
+    documents = []
+    for position, value in enumerate(_listed("gold", given)):
+        try:
+            documents.append(_gold_document(value))
+        except InvalidInputError as error:
+            raise InvalidInputError(f"`gold[{position}]`: {error}") from None
+    return tuple(documents)
+
+
+def _listed(name: str, given: Iterable[object]) -> list[object]:
+    try:
+        return list(given)
+    except Exception as error:
+        from krag_eval._utils.redaction import describe_error  # only an error needs it
+
+        raise InvalidInputError(f"`{name}`: going through it failed ({describe_error(error)}). Give a list.") from error
+
+
+def _gold_document(given: object) -> Document:
+    """Any framework's document, with its grade left open where it has none: metadata may hold it."""
+    if isinstance(given, Document):
+        return given
+    read = read_leniently(given)
+    if read.id is None and read.text is None and not read.metadata:
+        as_document(given)  # raises
+    with telling(given):
+        return replace(read, grade=read_own_grade(given), score=None)
+
+
+def _document_row(document: Document) -> dict[str, Any]:
+    row = {"id": document.id, "text": document.text, "grade": document.grade, "metadata": dict(document.metadata)}
+    return {name: value for name, value in row.items() if value not in (None, {})}
+
+
+_OWN = frozenset({"id", "question"})
+
+
+def without_gold(row: Mapping[str, Any]) -> str:
+    """Sentences for a row that says nothing about its gold; none where nothing can be told.
+
+    >>> without_gold({"query_id": "q1", "retrieved": []})
+    ' This looks like a run: the evaluation set comes first, and runs after it.'
+    """
+    if "retrieved" in row or RUN_HEADER in row:
+        return " This looks like a run: the evaluation set comes first, and runs after it."
+    if "text" in row and "question" not in row:
+        return " This looks like a corpus: a row of an evaluation set has a `question` and its gold."
+    return of_other_names("gold_doc_ids", row) if row.keys() - _OWN else ""
+
+
+def of_other_names(field: str, names: Iterable[object]) -> str:
+    """Sentences for a row in which a field may have another name; none for a row without fields.
+
+    >>> print(of_other_names("question", ["query"]).strip())
+    The row has: query. If one of these is meant, say so: columns={'question': NAME} in `read_evalset` and ...
+    """
+    listed = ", ".join(map(str, names))
+    return listed and (
+        f" The row has: {listed:.300}. If one of these is meant, say so: columns={{{field!r}: NAME}} in `read_evalset` "
+        f"and `evalset_from_rows`, or `krag-eval convert FILE NEW --columns {field}=NAME`."
+    )
+
+
+def settings_at(level: str, doc_key: str, settings: ScoringSettings) -> ScoringSettings:
+    """The settings with the defaults of evaluation sets: ids are matched, at document level those under `doc_key`.
+
+    Args:
+        level: `"chunk"` or `"document"`.
+        doc_key: The metadata key of document ids.
+        settings: What was given; it is not changed.
+
+    Raises:
+        InvalidInputError: The level is not known, or documents shall be matched by anything but their ids.
+
+    >>> settings_at("document", "doc_id", {"gain": "linear"})
+    {'gain': 'linear', 'match_method': 'id', 'id_key': 'doc_id'}
+    """
+    given: ScoringSettings = {**settings}
+    given.setdefault("match_method", "id")
+    if one_of("level", level, LEVELS) == "document":
+        if given["match_method"] not in ("id", ["id"], ("id",)):
+            raise InvalidInputError(
+                f"At level='document' documents are matched by id, got match_method={given['match_method']!r:.60}. "
+                "Leave `match_method` out, or use level='chunk'."
+            )
+        given["id_key"] = given.get("id_key") or doc_key
+    return given

@@ -1,0 +1,234 @@
+"""Question sets and runs from files and into files, in the format that is named or that the file shows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+
+from krag_eval._utils.checks import check_kind, check_path
+from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.suggestions import tell_names
+from krag_eval.datasets.evalset import EvalSet
+from krag_eval.datasets.formats import beir, native
+from krag_eval.datasets.formats.registry import (
+    EVALSET,
+    FORMATS,
+    RUN,
+    StrPath,
+    checked_questions,
+    checked_rankings,
+    format_to_write,
+    no_writer,
+    open_source,
+)
+from krag_eval.datasets.formats.source import stem
+from krag_eval.datasets.formats.topics import fill_in
+from krag_eval.datasets.formats.writing import Writing
+from krag_eval.datasets.question import Question
+from krag_eval.datasets.run import Run, RunRow
+
+
+@tell_names
+def read_evalset(
+    path: StrPath,
+    *,
+    format: str | None = None,  # noqa: A002 - the word that pandas, polars and the command line use
+    id_key: str | None = None,
+    grade_key: str = "relevance",
+    columns: Mapping[str, str] | None = None,
+    queries: StrPath | None = None,
+    max_bad_rows: int = 0,
+) -> EvalSet:
+    """Read a set of questions.
+
+    Args:
+        path: The file, or a BEIR folder.
+        format: A name of `FORMATS`; by default what the ending and the beginning of the file show.
+        id_key: The key of the metadata under which ids will be read; gold documents need nothing else then.
+        grade_key: The key of the metadata under which grades will be read.
+        columns: For rows with other names, the column of each field of `Question`: `{"question": "query"}`.
+        queries: A file with the texts of the queries, for TREC qrels, which have ids alone.
+        max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be left out, with a warning, and kept
+            in `path.rejected.jsonl`; with 0 the first bad line is an error.
+
+    Raises:
+        InvalidInputError: The file cannot be read; the message begins with `path:line:` where a line is at fault.
+        MissingDependencyError: The format needs a package that is not installed.
+    """
+    questions: dict[str, Question] = {}
+
+    def check_new(place: str, question: Question) -> Question:
+        if question.id in questions:
+            raise InvalidInputError(f"{place}: the question id {question.id!r:.60} stands twice. Ids must be unique.")
+        return question
+
+    check_path(path)
+    source, its_format = open_source(path, format, has_columns=bool(columns), max_bad_rows=max_bad_rows)
+    with source.rejects.kept(source.lines):
+        read = checked_questions(source, its_format, columns, id_key, grade_key)
+        for _, question in source.rejects.each(read, check_new):
+            questions[question.id] = question
+        if not questions:
+            raise InvalidInputError(f"{path}: holds no question. An evaluation set needs at least one.")
+    name = beir.root_of(os.fspath(path)).name if beir.is_beir(os.fspath(path)) else stem(path)
+    evalset = EvalSet(questions.values(), name=name)
+    evalset = evalset if queries is None else fill_in(evalset, queries)
+    evalset.n_rejected = len(source.rejects)
+    return evalset
+
+
+def iterate_questions(
+    path: StrPath,
+    *,
+    format: str | None = None,  # noqa: A002 - as above
+    id_key: str | None = None,
+    grade_key: str = "relevance",
+    columns: Mapping[str, str] | None = None,
+) -> Iterator[tuple[str, Question]]:
+    """Each question of a file with its place, as `path:line` where there are lines; ids may repeat.
+
+    The arguments are those of `read_evalset`.
+
+    Raises:
+        InvalidInputError: The file cannot be read.
+        MissingDependencyError: The format needs a package that is not installed.
+    """
+    check_path(path)
+    yield from checked_questions(*open_source(path, format, has_columns=bool(columns)), columns, id_key, grade_key)
+
+
+@tell_names
+def write_evalset(
+    evalset: EvalSet,
+    path: StrPath,
+    *,
+    format: str | None = None,  # noqa: A002 - as above
+    id_key: str | None = None,
+    grade_key: str = "relevance",
+) -> None:
+    """Write a set of questions, whole or not at all; what the format cannot hold is named in a warning.
+
+    Args:
+        evalset: The questions.
+        path: The file, or for BEIR the folder, which must not be there.
+        format: A name of `FORMATS`; by default the one of the ending.
+        id_key: Where a format has one id a document: read it from the metadata under this key.
+        grade_key: Where a format has one grade a document: read it from the metadata under this key.
+
+    Raises:
+        InvalidInputError: The file cannot be written, the ending tells no format, or it could hold nothing of the set.
+        MissingDependencyError: The format needs a package that is not installed.
+    """
+    check_kind("evalset", evalset, EvalSet, "Make one with `EvalSet(rows)` or `as_evalset`; it stands before the path.")
+    check_path(path)
+    name = format_to_write(path, format)
+    writing = Writing(os.fspath(path), name, id_key, grade_key)
+    write = FORMATS[name].write_questions
+    if write is None:
+        raise no_writer(path, name, EVALSET)
+    write(evalset, writing)
+    writing.warn()
+
+
+@tell_names
+def read_run(
+    path: StrPath,
+    evalset: EvalSet | None = None,
+    *,
+    name: str | None = None,
+    format: str | None = None,  # noqa: A002 - as above
+    id_key: str | None = None,
+    max_bad_rows: int = 0,
+) -> Run:
+    """Read what a retriever returned.
+
+    Args:
+        path: The file, which may be the journal of `run_retriever`, also of a run that was cut short.
+        evalset: The set that it must be a run of.
+        name: What the run is called; by default what the file calls it, else its name without the ending.
+        format: A name of `FORMATS`; by default what the ending and the beginning of the file show.
+        id_key: The key of the metadata under which ids will be read.
+        max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be left out, with a warning, and kept
+            in `path.rejected.jsonl`; with 0 the first bad line is an error. A
+            ranking that is left out counts as nothing retrieved.
+
+    Raises:
+        InvalidInputError: The file cannot be read; the message begins with `path:line:` where a line is at fault.
+        MissingDependencyError: The format needs a package that is not installed.
+    """
+    check_path(path)
+    source, format_name = open_source(path, format, max_bad_rows=max_bad_rows)
+    rows: dict[str, RunRow] = {}
+
+    def check_new(place: str, row: RunRow) -> RunRow:
+        if row.query_id in rows:
+            raise InvalidInputError(f"{place}: the query {row.query_id!r:.60} stands twice. A run has one row a query.")
+        if evalset is not None and evalset.get(row.query_id) is None:
+            raise InvalidInputError(
+                f"{place}: the evaluation set has no question {row.query_id!r:.60}. Is this the run of another set?"
+            )
+        return row
+
+    with source.rejects.kept(source.lines):
+        for _, row in source.rejects.each(checked_rankings(source, format_name, id_key), check_new):
+            rows[row.query_id] = row
+    if not rows:
+        warn(f"{path}: holds no ranking, so that every question counts as nothing retrieved. Is it the right file?")
+    header = native.run_header(source) if FORMATS[format_name].rankings is native.rankings else {}
+    return Run(
+        name=name or header.get("name") or stem(path),
+        rows=rows,
+        parameters=header.get("parameters", {}),
+        recorded=header.get("recorded", {}),
+        n_rejected=len(source.rejects),
+    )
+
+
+def iterate_rankings(
+    path: StrPath,
+    *,
+    format: str | None = None,  # noqa: A002 - as above
+    id_key: str | None = None,
+) -> Iterator[tuple[str, RunRow]]:
+    """Each ranking of a file with its place, as `path:line` where there are lines; queries may repeat.
+
+    The arguments are those of `read_run`.
+
+    Raises:
+        InvalidInputError: The file cannot be read.
+        MissingDependencyError: The format needs a package that is not installed.
+    """
+    yield from checked_rankings(*open_source(path, format), id_key)
+
+
+@tell_names
+def write_run(
+    run: Run,
+    path: StrPath,
+    *,
+    format: str | None = None,  # noqa: A002 - as above
+    evalset: EvalSet | None = None,
+    id_key: str | None = None,
+) -> None:
+    """Write a run, whole or not at all; what the format cannot hold is named in a warning.
+
+    Args:
+        run: The rankings.
+        path: The file.
+        format: A name of `FORMATS`; by default the one of the ending.
+        evalset: The questions, for rows of ragas, which hold both.
+        id_key: Where a format has one id a document: read it from the metadata under this key.
+
+    Raises:
+        InvalidInputError: The file cannot be written, the ending tells no format, or it could hold nothing of the run.
+        MissingDependencyError: The format needs a package that is not installed.
+    """
+    check_kind("run", run, Run, "Make one with `Run.of(name, rows)` or `run_retriever`; it stands before the path.")
+    check_path(path)
+    name = format_to_write(path, format)
+    writing = Writing(os.fspath(path), name, id_key, evalset=evalset)
+    write = FORMATS[name].write_rankings
+    if write is None:
+        raise no_writer(path, name, RUN)
+    write(run, writing)
+    writing.warn()

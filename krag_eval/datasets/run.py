@@ -1,0 +1,225 @@
+"""What a retriever returned for the questions of an evaluation set.
+
+How long a retriever took for one question: the usual percentiles.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from krag_eval._utils.checks import as_number, check_kind, describe_type
+from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
+from krag_eval._utils.suggestions import tell_names
+from krag_eval.datasets.evalset import EvalSet
+from krag_eval.documents.document import Document, read_leniently
+from krag_eval.documents.readers import as_id
+
+
+@tell_names
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """One question's ranking.
+
+    Attributes:
+        query_id: The id of the question.
+        retrieved: The documents, best first; empty where the retriever raised.
+        error: What the retriever raised, as `Type: message`, or None.
+        seconds: How long the call that counts took, without waiting and without retries; None where not measured.
+        further: Fields of the file that krag_eval does not know.
+    """
+
+    query_id: str
+    retrieved: tuple[Document, ...] = ()
+    error: str | None = None
+    seconds: float | None = None
+    further: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, row: Mapping[str, Any]) -> RunRow:
+        """Read `{"query_id", "retrieved": [documents] or "error": message, "seconds"?}`.
+
+        Raises:
+            InvalidInputError: The row has no id, no ranking, or one that cannot be read.
+        """
+        query_id = as_id(row.get("query_id"))
+        if query_id is None:
+            found = f"is {show(row['query_id'])}" if "query_id" in row else "is missing"
+            raise InvalidInputError(f"`query_id` {found}. Each row needs a string or an integer there.")
+        error, documents = row.get("error"), row.get("retrieved")
+        if error is not None and documents is None:
+            documents = []
+        if not isinstance(documents, (list, tuple)):
+            found = f"is {describe_type(documents)}" if "retrieved" in row else "is missing"
+            raise InvalidInputError(f"`retrieved` {found}. It must be a list of documents, [] if there are none.")
+        return cls(
+            query_id=query_id,
+            retrieved=tuple(_read(number, document) for number, document in enumerate(documents)),
+            error=None if error is None else str(error),
+            seconds=as_number(row.get("seconds")),
+            further={name: value for name, value in row.items() if name not in _FIELDS},
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row to write."""
+        row: dict[str, Any] = {"query_id": self.query_id, "retrieved": [_document_row(d) for d in self.retrieved]}
+        row |= {name: value for name in ("error", "seconds") if (value := getattr(self, name)) is not None}
+        return row | dict(self.further)
+
+
+_FIELDS = {"query_id", "retrieved", "error", "seconds"}
+
+
+@tell_names
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What one retriever returned for the questions of an evaluation set.
+
+    Attributes:
+        name: What it is called in tables and reports.
+        rows: By the id of the question.
+        parameters: What the user says about the retriever: chunk size, overlap, model.
+        recorded: What the runner wrote down: k, fingerprint of the evaluation set, versions, time.
+        n_rejected: How many bad lines of its file were left out.
+    """
+
+    name: str
+    rows: Mapping[str, RunRow]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    recorded: Mapping[str, Any] = field(default_factory=dict)
+    n_rejected: int = 0
+
+    @classmethod
+    def of(cls, name: str, rows: Iterable[RunRow], **fields: Any) -> Run:
+        """A run from its rows.
+
+        Raises:
+            InvalidInputError: A question has two rows.
+        """
+        by_id: dict[str, RunRow] = {}
+        for row in rows:
+            if row.query_id in by_id:
+                raise InvalidInputError(f"the query {row.query_id!r:.60} stands twice. A run has one row a query.")
+            by_id[row.query_id] = row
+        return cls(name=name, rows=by_id, **fields)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """For questions whose retriever raised, what it said."""
+        return {query_id: row.error for query_id, row in self.rows.items() if row.error is not None}
+
+    @property
+    def latency(self) -> Latency | None:
+        """How long the calls took that gave an answer; None where no time was recorded."""
+        return Latency.of(row.seconds for row in self.rows.values() if row.error is None and row.seconds is not None)
+
+    def rankings(self, evalset: EvalSet) -> list[Sequence[Document] | RetrieverError]:
+        """For each question of the set, in its order, the documents or the error; nothing where there is no row.
+
+        Raises:
+            InvalidInputError: The run has questions that the set does not have.
+        """
+        for query_id in self.rows:
+            if evalset.get(query_id) is None:
+                raise InvalidInputError(
+                    f"The run {self.name!r} has the query {query_id!r:.60}, which the evaluation set does not have. "
+                    "Is it the run of another set?"
+                )
+        return [_ranking(self.rows.get(question_id)) for question_id in evalset.ids]
+
+    def missing(self, evalset: EvalSet) -> list[str]:
+        """The ids of the questions without a row; they count as nothing retrieved."""
+        return [question_id for question_id in evalset.ids if question_id not in self.rows]
+
+
+def _ranking(row: RunRow | None) -> Sequence[Document] | RetrieverError:
+    if row is None:
+        return []
+    return list(row.retrieved) if row.error is None else RetrieverError(row.error)
+
+
+def _read(number: int, given: object) -> Document:
+    try:
+        document = given if isinstance(given, Document) else read_leniently(given)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"`retrieved[{number}]`: {error}") from None
+    if document.id is None and document.text is None and not document.metadata:
+        raise InvalidInputError(f"`retrieved[{number}]`: {describe_type(given)} has neither an id nor a text.")
+    return document
+
+
+def _document_row(document: Document) -> dict[str, Any]:
+    row = {"id": document.id, "text": document.text, "score": document.score, "metadata": dict(document.metadata)}
+    return {name: value for name, value in row.items() if value not in (None, {})}
+
+
+def check_run(run: object) -> None:
+    """See that it is a run.
+
+    Raises:
+        InvalidInputError: It is something else, such as a path.
+    """
+    check_kind("run", run, Run, "Read a file with `read_run(path)`; plain lists are scored by `evaluate`.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latency:
+    """How long the calls of a run took, each measured alone: no waiting for a slot, no earlier attempts.
+
+    Attributes:
+        n: How many calls there are.
+        mean: Seconds, as the other attributes.
+        p50: Half of the calls took at most this.
+        p95: 95 % of them. Percentiles between two calls are interpolated linearly, as numpy does.
+        p99: 99 % of them.
+        max: The longest.
+
+    >>> latency = Latency.of([0.1, 0.2, 0.3])
+    >>> latency.p50, latency.max, str(latency)
+    (0.2, 0.3, 'p50 200 ms, p95 290 ms, p99 298 ms')
+    """
+
+    n: int
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+    max: float
+
+    @classmethod
+    def of(cls, seconds: Iterable[float]) -> Latency | None:
+        """The percentiles of these; None where there are none."""
+        ordered = sorted(seconds)
+        if not ordered:
+            return None
+        return cls(
+            n=len(ordered),
+            mean=math.fsum(ordered) / len(ordered),
+            p50=_percentile(ordered, 0.50),
+            p95=_percentile(ordered, 0.95),
+            p99=_percentile(ordered, 0.99),
+            max=ordered[-1],
+        )
+
+    def to_dict(self) -> dict[str, float]:
+        """The attributes by name."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {_in_words(getattr(self, name))}" for name in ("p50", "p95", "p99"))
+
+
+def _percentile(ordered: list[float], share: float) -> float:
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+
+
+def _in_words(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"

@@ -1,0 +1,278 @@
+"""One side of the input, gold or retrieved, as flat columns over all queries.
+
+What to do about input that is no list of lists of documents, by what it looks like.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, Literal
+
+import numpy as np
+
+from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.checks import describe_type
+from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
+from krag_eval.documents.readers import (
+    MAPPING,
+    PLAIN_OBJECT,
+    Shape,
+    read_grade,
+    read_id,
+    read_text,
+    shape_of,
+    split_pair,
+)
+
+SideName = Literal["actual", "predicted"]
+
+MISSING = -1
+"""The number of a value that a document does not have; it equals nothing, itself included."""
+
+
+class Side:
+    """The documents of one side; document `j` of query `i` stands at `offsets[i] + j` of every column.
+
+    Attributes:
+        name: `"actual"` or `"predicted"`.
+        documents: The documents as they were given, `(document, number)` pairs included.
+        offsets: Where each query's documents begin; shape (n_queries + 1,).
+        errors: For queries whose retriever raised, what it said.
+        first_query: The number of the first query in messages, where this is a part of a longer input.
+    """
+
+    def __init__(self, name: SideName, rows: object, id_key: str | None, grade_key: str, first_query: int = 0) -> None:
+        self.name = name
+        self.first_query = first_query
+        self.errors: dict[int, str] = {}
+        lists = self._check_rows(rows)
+        self.documents: list[Any] = list(chain.from_iterable(lists))
+        self._set_offsets(lists)
+        self._id_key = id_key
+        self._grade_key = grade_key
+        types = set(map(type, self.documents))
+        self._unpaired: list[Any] = [split_pair(d)[0] for d in self.documents] if tuple in types else self.documents
+        self._shapes: dict[type, Shape] = {}
+        self._single_shape = self._learn_shapes(types if tuple not in types else set(map(type, self._unpaired)))
+
+    @classmethod
+    def of_columns(
+        cls, name: SideName, ids: list[str | None] | None, texts: list[str | None] | None, offsets: IntArray
+    ) -> Side:
+        """A side whose ids and texts were read before; it has no documents."""
+        side = cls.__new__(cls)
+        side.name, side.offsets, side.first_query, side.errors = name, offsets, 0, {}
+        # In place of the cached properties of the same names.
+        side.__dict__ |= {"ids": ids, "texts": texts}
+        return side
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def _set_offsets(self, lists: Sequence[Sequence[object]]) -> None:
+        self.offsets: IntArray = np.zeros(len(lists) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter(map(len, lists), dtype=np.int64, count=len(lists)), out=self.offsets[1:])
+
+    @property
+    def sizes(self) -> IntArray:
+        """How many documents each query has."""
+        return np.diff(self.offsets)
+
+    @functools.cached_property
+    def texts(self) -> list[str | None]:
+        """The text of each document, None where it has none."""
+        texts = self._read(lambda d, shape: shape.text(d), bulk=lambda shape: shape.text)
+        if not set(map(type, texts)) <= {str}:
+            texts = [str.__str__(t) if isinstance(t, str) else None for t in texts]
+            self._require(texts, lambda d, shape: read_id(d, shape, self._id_key) or read_id(d, shape, None))
+        return texts
+
+    @functools.cached_property
+    def ids(self) -> list[str | None]:
+        """The id of each document, None where it has none."""
+        ids = self._read(lambda d, shape: read_id(d, shape, self._id_key))
+        if None in ids:
+            self._require(ids, lambda d, shape: read_text(d, shape) is not None or read_id(d, shape, None))
+        return ids
+
+    def ids_of(self, query: int) -> list[str]:
+        """The ids of one query, of those documents that have one."""
+        return [one for one in self.ids[int(self.offsets[query]) : int(self.offsets[query + 1])] if one is not None]
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether any document has an id."""
+        return any(self.ids)
+
+    @functools.cached_property
+    def grades(self) -> FloatArray:
+        """The grade of each gold document, 1 where none was given."""
+        if self._unpaired is self.documents and self._single_shape not in (None, MAPPING, PLAIN_OBJECT):
+            metadata = self._read(lambda d, shape: shape.metadata(d), bulk=lambda shape: shape.metadata)
+            with contextlib.suppress(Exception):  # the careful loop below says which document it was
+                if all(m.get(self._grade_key) is None for m in metadata):
+                    return np.ones(len(self.documents))
+        grades = np.empty(len(self.documents))
+        for position, document in enumerate(self.documents):
+            try:
+                grades[position] = read_grade(document, self._grade_key)
+            except InvalidInputError as error:
+                raise InvalidInputError(f"{self._place(position)}: {error}") from None
+            except Exception as error:
+                raise self._unreadable(position, error) from error
+        return grades
+
+    def query_of(self, positions: IntArray) -> IntArray:
+        """The query of each of these positions of a column."""
+        return np.searchsorted(self.offsets, positions, side="right") - 1
+
+    def _check_rows(self, rows: object) -> list[Sequence[object]]:
+        if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable) or is_frame(rows):
+            raise InvalidInputError(
+                f"`{self.name}` must be a list with one list of documents for each query, got {describe_type(rows)}."
+                f"{rows_hint(rows)}"
+            )
+        lists: list[Sequence[object]] = self._listed(rows, f"`{self.name}`")
+        if set(map(type, lists)) <= {list}:
+            return lists
+        return [self._check_row(i, row) for i, row in enumerate(lists)]
+
+    def _check_row(self, query: int, row: object) -> Sequence[object]:
+        where = f"`{self.name}[{query + self.first_query}]`"
+        if isinstance(row, list):
+            return self._listed(row, where)
+        if isinstance(row, BaseException) and self.name == "predicted":
+            self.errors[query] = str(row) if isinstance(row, RetrieverError) else _describe(row)
+            return []
+        if row is None:
+            raise InvalidInputError(f"{where} is None, not a list of documents. Use [] where there is no document.")
+        if isinstance(row, (set, frozenset)) and self.name == "predicted":
+            raise InvalidInputError(f"{where} is a set, which has no order. Give the ranking as a list, best first.")
+        if (type(row) is not tuple and shape_of(row) is not None) or split_pair(row)[1] is not None:
+            raise InvalidInputError(
+                f"{where} is {describe_type(row)}, not a list of documents: `{self.name}` looks like a flat list. "
+                "It must hold one list for each query. For a single query write [[...]]."
+            )
+        if isinstance(row, (bytes, BaseException)) or not isinstance(row, Iterable):
+            raise InvalidInputError(
+                f"{where} is {describe_type(row)}, not a list of documents. Give one list for each query."
+            )
+        return self._listed(row, where)
+
+    def _listed(self, rows: Iterable[Any], where: str) -> list[Any]:
+        try:
+            return list(rows)
+        except Exception as error:
+            raise InvalidInputError(
+                f"{where}: going through {describe_type(rows)} failed ({_describe(error)}). Give a list."
+            ) from error
+
+    def _learn_shapes(self, types: set[type]) -> Shape | None:
+        """Decide once for each type how it is read; the one shape of all, if there is only one type."""
+        for type_ in types:
+            position = next(i for i, d in enumerate(self._unpaired) if type(d) is type_)
+            try:
+                shape = shape_of(self._unpaired[position])
+            except Exception as error:
+                raise self._unreadable(position, error) from error
+            if shape is None:
+                hint = " Use [] where nothing was retrieved." if type_ is type(None) else ""
+                hint = " Is it nested once too deep?" if issubclass(type_, (list, tuple, set)) else hint
+                hint = pair_hint(self._unpaired[position]) or hint
+                if issubclass(type_, (int, float)) or hasattr(self._unpaired[position], "__index__"):
+                    hint = ' For bare ids write {"id": ...}, or call `evaluate_ids`.'
+                raise InvalidInputError(
+                    f"{self._place(position)}: {describe_type(self._unpaired[position])} is not a document: "
+                    f"it has neither an id nor a text.{hint}"
+                )
+            self._shapes[type_] = shape
+        return next(iter(self._shapes.values())) if len(self._shapes) == 1 else None
+
+    def _read(
+        self, one: Callable[[Any, Shape], Any], bulk: Callable[[Shape], Callable[[Any], Any]] | None = None
+    ) -> list[Any]:
+        """A column, in one sweep where all documents are of one type; a document that fails is named."""
+        if bulk is not None and self._single_shape is not None:
+            try:
+                return list(map(bulk(self._single_shape), self._unpaired))
+            except Exception:  # noqa: BLE001 - the careful loop below says which document it was
+                pass
+        column = []
+        for position, document in enumerate(self._unpaired):
+            try:
+                column.append(one(document, self._shapes[type(document)]))
+            except Exception as error:
+                raise self._unreadable(position, error) from error
+        return column
+
+    def _unreadable(self, position: int, error: Exception) -> InvalidInputError:
+        return InvalidInputError(
+            f"{self._place(position)}: reading {describe_type(self._unpaired[position])} failed "
+            f"({_describe(error)}). Convert it to a mapping with 'id' and 'text' first."
+        )
+
+    def _require(self, column: list[Any], has_other: Callable[[Any, Shape], object]) -> None:
+        """Every document that lacks this must have the other of id and text."""
+        for position, value in enumerate(column):
+            if value is not None:
+                continue
+            document = self._unpaired[position]
+            try:
+                has = has_other(document, self._shapes[type(document)])
+            except Exception as error:
+                raise self._unreadable(position, error) from error
+            if not has:
+                raise InvalidInputError(
+                    f"{self._place(position)}: {describe_type(document)} has neither an id nor a text. "
+                    "Give each document an 'id', a 'text', or both."
+                )
+
+    def _place(self, position: int) -> str:
+        query = int(np.searchsorted(self.offsets, position, side="right")) - 1
+        return self._place_of(query, position - int(self.offsets[query]))
+
+    def _place_of(self, query: int, rank: int) -> str:
+        query += self.first_query
+        return f"`{self.name}[{query}][{rank}]` (query {query}, rank {rank + 1})"
+
+
+def _describe(error: BaseException) -> str:
+    from krag_eval._utils.redaction import describe_error  # only an error needs it
+
+    return describe_error(error)
+
+
+def rows_hint(rows: object) -> str:
+    """A sentence on something that is no list of rows, beginning with a space; empty where nothing is known of it.
+
+    >>> rows_hint("run.jsonl")
+    ' Files are read by `read_evalset` and `read_run`, and scored by `evaluate_run`.'
+    """
+    if isinstance(rows, str):
+        return " Files are read by `read_evalset` and `read_run`, and scored by `evaluate_run`."
+    if isinstance(rows, Mapping):
+        return (
+            " For mappings by query, as of ranx and pytrec_eval, write evaluate_ids([qrels[q] for q in qrels], "
+            "[sorted(run[q], key=run[q].get, reverse=True) for q in qrels])."
+        )
+    if is_frame(rows):
+        return (
+            " Give its columns, as in evaluate(frame['gold'], frame['retrieved']), with a list in each cell; or let "
+            "`evaluate_retriever` ask its questions."
+        )
+    return ""
+
+
+def is_frame(rows: object) -> bool:
+    """Whether it is a table of pandas or polars, which Python would go through by the names of its columns."""
+    return hasattr(rows, "columns") and (hasattr(rows, "iloc") or hasattr(rows, "get_column"))
+
+
+def pair_hint(document: object) -> str:
+    """A sentence on a tuple that was meant as `(document, number)`, or nothing."""
+    if type(document) is tuple and len(document) == 2 and shape_of(document[0]) is not None:
+        return f" In a (document, number) pair the second must be a number, got {show(document[1], 40)}."
+    return ""

@@ -1,0 +1,135 @@
+"""The documents of krag_eval: what is read from a framework's, and two that users can make themselves."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from krag_eval._utils.checks import describe_type
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.suggestions import tell_names
+from krag_eval.documents.readers import read_grade, read_id, read_score, read_text, shape_of, split_pair
+
+# What a mapping says about itself; its other keys are metadata.
+_KEYS = {"id", "text", "page_content", "content", "grade", "score", "metadata", "meta"}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as krag_eval sees it.
+
+    Attributes:
+        id: The id, or None.
+        text: The text, or None.
+        grade: How relevant a gold document is, 0 or more; None where none was given (which counts as 1).
+        score: What the retriever gave it, or None. Never used for ranking.
+        metadata: Everything else.
+    """
+
+    id: str | None = None
+    text: str | None = None
+    grade: float | None = None
+    score: float | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@tell_names
+class KragDocument:
+    """A document with `page_content` and `metadata`, for notebooks written for the package krag.
+
+    >>> KragDocument("Returns take 14 days.", {"id": "faq-3"}).metadata["id"]
+    'faq-3'
+    """
+
+    def __init__(self, page_content: str = "", metadata: Mapping[str, Any] | None = None) -> None:
+        self.page_content = page_content
+        self.metadata = dict(metadata or {})
+
+    def __repr__(self) -> str:
+        return f"KragDocument(page_content={self.page_content!r}, metadata={self.metadata!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, KragDocument):
+            return NotImplemented
+        return self.page_content == other.page_content and self.metadata == other.metadata
+
+    def __hash__(self) -> int:
+        return hash(self.page_content)
+
+
+def as_document(
+    document: object, *, id_key: str | None = None, grade_key: str = "relevance", is_gold: bool = False
+) -> Document:
+    """Read any document into a `Document`.
+
+    Args:
+        document: What the table of this module lists.
+        id_key: Read the id from the metadata under this key, and from nowhere else.
+        grade_key: Read the grade of a gold document from the metadata under this key.
+        is_gold: The number of a `(document, number)` pair is a grade, not a score, and a grade is read.
+
+    Raises:
+        InvalidInputError: It is no document, or has neither id nor text.
+
+    >>> as_document({"id": 7, "content": "Open from 9 to 18.", "meta": {"lang": "en"}})
+    Document(id='7', text='Open from 9 to 18.', grade=None, score=None, metadata={'lang': 'en'})
+    """
+    read = read_leniently(document, id_key=id_key)
+    if read.text is None and read.id is None and (id_key is None or read_leniently(document).id is None):
+        raise InvalidInputError(f"{describe_type(split_pair(document)[0])} has neither an id nor a text.")
+    if not is_gold:
+        return read
+    with telling(document):
+        return replace(read, grade=read_grade(document, grade_key), score=None)
+
+
+@contextlib.contextmanager
+def telling(document: object) -> Iterator[None]:
+    """Goes around the reading of a document: whatever its own attributes raise is told as an InvalidInputError."""
+    try:
+        yield
+    except InvalidInputError:
+        raise
+    except Exception as error:
+        raise _failed(document, error) from error
+
+
+def _failed(document: object, error: Exception) -> InvalidInputError:
+    from krag_eval._utils.redaction import describe_error  # only an error needs it
+
+    return InvalidInputError(
+        f"reading {describe_type(document)} failed ({describe_error(error)}). "
+        "Convert it to a mapping with 'id' and 'text' first."
+    )
+
+
+def read_leniently(document: object, *, id_key: str | None = None) -> Document:
+    """Read any document, with or without an id and a text; the keys of a mapping that mean nothing go to its metadata.
+
+    Raises:
+        InvalidInputError: It is no document, or reading it raises.
+    """
+    try:  # not `telling`, which costs a tenth of the time
+        return _read(document, id_key)
+    except InvalidInputError:
+        raise
+    except Exception as error:
+        raise _failed(document, error) from error
+
+
+def _read(document: object, id_key: str | None) -> Document:
+    inner, number = split_pair(document)
+    shape = shape_of(inner)
+    if shape is None:
+        raise InvalidInputError(f"{describe_type(inner)} is not a document: it has neither an id nor a text.")
+    metadata = dict(shape.metadata(inner))
+    if isinstance(inner, Mapping):
+        metadata = {str(key): value for key, value in inner.items() if key not in _KEYS} | metadata
+    return Document(
+        id=read_id(inner, shape, id_key),
+        text=read_text(inner, shape),
+        score=read_score(inner, number),
+        metadata=metadata,
+    )

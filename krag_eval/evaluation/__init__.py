@@ -1,0 +1,1 @@
+"""The calls that score: evaluate and its relatives, their results and explanations."""

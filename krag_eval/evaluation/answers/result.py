@@ -1,0 +1,295 @@
+"""What comes out of scoring answers: means by metric, rows by answer, refusals, and the signature.
+
+The result of scoring answers as text: a table for people, and JSON.
+
+An interval on every mean of scored answers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from krag_eval._utils.arrays import BoolArray, FloatArray
+from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
+from krag_eval._utils.suggestions import TellsAttributes, key_hint
+from krag_eval.evaluation.answers.references import AnswerSheet
+from krag_eval.evaluation.answers.refusals import is_empty
+from krag_eval.metrics.aggregation import MeanState
+from krag_eval.statistics import Sample, ValueSpread, check_share, need_scipy, sample_intervals
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow(TellsAttributes):
+    """One answer and its values.
+
+    Attributes:
+        index: Its place in the input, from 0.
+        id: Its id, where ids were given.
+        question: The question, where it is known.
+        references: The references that are not empty.
+        answer: The answer; empty where there is none.
+        values: Metric to value, of the reference that is best for it; None where it is undefined.
+        is_negative: Whether no answer is expected.
+        is_refusal: Whether the answer says that there is none.
+        is_missing: Whether no answer was handed over.
+        error: What the system raised, if it did.
+    """
+
+    _value_of = "row.values[{}]"
+
+    index: int
+    id: str | None
+    question: str | None
+    references: tuple[str, ...]
+    answer: str
+    values: Mapping[str, float | None]
+    is_negative: bool
+    is_refusal: bool
+    is_missing: bool
+    error: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as one flat dict."""
+        row: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__ if name != "values"}
+        row["references"] = list(self.references)
+        return row | dict(self.values)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AnswerResult(TellsAttributes):
+    """The outcome of scoring answers: `result["token_f1"]` is the mean over the answers where it is defined.
+
+    Attributes:
+        signature: Every setting that can change a number, in one line.
+        values: Metric to the values of all answers, NaN where undefined; shape (n_answers,).
+        sheet: The answers beside their references.
+        is_refusal: Which answers say that there is none.
+        confidence: Of the intervals; None where none were asked for.
+        intervals: The interval of every mean, None where that is undefined; None where none were asked for.
+    """
+
+    _value_of = "result[{}]"
+
+    signature: str
+    values: Mapping[str, FloatArray]
+    sheet: AnswerSheet
+    is_refusal: BoolArray
+    confidence: float | None = None
+    intervals: Mapping[str, Interval | None] | None = None
+
+    @property
+    def n_answers(self) -> int:
+        """How many answers were scored."""
+        return len(self.sheet)
+
+    @property
+    def n_negative(self) -> int:
+        """How many questions expect no answer."""
+        return int(self.sheet.is_negative.sum())
+
+    @property
+    def n_without_reference(self) -> int:
+        """How many questions have an answer in the corpus, but no reference: text metrics are undefined for them."""
+        pairs = zip(self.sheet.references, self.sheet.is_negative.tolist(), strict=True)
+        return sum(not references and not negative for references, negative in pairs)
+
+    @property
+    def n_empty(self) -> int:
+        """How many answers are empty, those that are missing or raised among them."""
+        return sum(map(is_empty, self.sheet.answers))
+
+    @property
+    def n_missing(self) -> int:
+        """How many answers were not handed over; they count as empty."""
+        return int(self.sheet.is_missing.sum())
+
+    @property
+    def n_refusals(self) -> int:
+        """How many answers say that there is none, empty ones among them."""
+        return int(self.is_refusal.sum())
+
+    @property
+    def errors(self) -> Mapping[int, str]:
+        """For answers in whose place an exception stood, what it said; they count as empty."""
+        return self.sheet.errors
+
+    def keys(self) -> list[str]:
+        """The metrics."""
+        return list(self.values)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.values
+
+    def __getitem__(self, key: str) -> float | None:
+        """The mean of a metric, None where it is undefined for every answer.
+
+        Raises:
+            UnknownMetricError: There is no such metric.
+        """
+        if key not in self.values:
+            raise UnknownMetricError(f"The result has no value {key!r}.{key_hint(key, self.values)}")
+        return self._state(key).mean
+
+    def _state(self, key: str) -> MeanState:
+        state = MeanState()
+        state.add(self.values[key])
+        return state
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Every metric with its mean, None where it is undefined."""
+        return {key: self[key] for key in self.values}
+
+    @property
+    def undefined(self) -> dict[str, int]:
+        """For each metric, how many answers its mean leaves out."""
+        return {key: self._state(key).n_undefined for key in self.values}
+
+    @property
+    def per_answer(self) -> list[AnswerRow]:
+        """One row an answer, in the order of the references."""
+        sheet = self.sheet
+        return [
+            AnswerRow(
+                index=row,
+                id=None if sheet.ids is None else sheet.ids[row],
+                question=sheet.questions[row],
+                references=sheet.references[row],
+                answer=sheet.answers[row],
+                values={key: _or_none(column.item(row)) for key, column in self.values.items()},
+                is_negative=bool(sheet.is_negative[row]),
+                is_refusal=bool(self.is_refusal[row]),
+                is_missing=bool(sheet.is_missing[row]),
+                error=sheet.errors.get(row),
+            )
+            for row in range(len(sheet))
+        ]
+
+    def subset(self, rows: Sequence[int]) -> AnswerResult:
+        """The result of these rows alone, such as the questions of one type; nothing is scored anew.
+
+        Raises:
+            InvalidInputError: There is no such row, or one stands twice.
+        """
+        chosen = [operator.index(row) for row in rows]
+        if len(set(chosen)) < len(chosen) or not all(0 <= row < self.n_answers for row in chosen):
+            raise InvalidInputError(
+                f"`rows` must be different numbers from 0 to {self.n_answers - 1}, got {chosen!r:.60}. "
+                "They are the `index` of the rows in `per_answer`."
+            )
+        values = {key: column[chosen] for key, column in self.values.items()}
+        intervals = None if self.confidence is None else answer_intervals(values, self.confidence)
+        is_refusal, sheet = self.is_refusal[chosen], self.sheet.at(chosen)
+        return AnswerResult(self.signature, values, sheet, is_refusal, self.confidence, intervals)
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """All means, what they leave out, the counts and the signature, as JSON."""
+        return as_json(self, indent)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row an answer, one column a metric; NaN where a value is undefined. Needs pandas."""
+        with needing("result.to_pandas()", "pandas", "pandas"):
+            import pandas as pd
+        names = [name for name in AnswerRow.__slots__ if name != "values"] + list(self.values)
+        frame = pd.DataFrame([row.to_dict() for row in self.per_answer], columns=names).set_index("index")
+        return frame.astype(dict.fromkeys(self.values, "float64"))
+
+    def __repr__(self) -> str:
+        return as_table(self)
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+_COUNTS = ("n_answers", "n_negative", "n_without_reference", "n_empty", "n_missing", "n_refusals")
+
+
+def as_table(result: AnswerResult) -> str:
+    """The means, what they leave out, the counts that deserve a look, and the signature."""
+    lines = [f"AnswerResult of {_some(result.n_answers, 'answer')}", *_rows(result), *_remarks(result)]
+    return "\n".join([*lines, f"  {result.signature}"])
+
+
+def _rows(result: AnswerResult) -> Iterator[str]:
+    width = max(map(len, result.values))
+    has_intervals = result.confidence is not None
+    head = f"  {'':<{width}} {'mean':>8} {'undefined':>9}"
+    yield f"{head}  {100 * (result.confidence or 0):g} % interval" if has_intervals else head
+    undefined = result.undefined
+    for key, mean in result.to_dict().items():
+        interval = result.intervals[key] if result.intervals is not None else None
+        told = "" if interval is None else f"  {interval[0]:.4f} to {interval[1]:.4f}"
+        yield f"  {key:<{width}} {'-' if mean is None else f'{mean:.4f}':>8} {undefined[key]:>9}{told}"
+
+
+def _remarks(result: AnswerResult) -> Iterator[str]:
+    if result.n_negative:
+        yield f"  {_some(result.n_negative, 'question')} without an answer: only negative_rejection scores them"
+    if result.n_without_reference:
+        yield f"  {_some(result.n_without_reference, 'question')} without a reference: only refusals are counted"
+    if result.n_empty:
+        missing = f", {result.n_missing} of them missing" if result.n_missing else ""
+        yield f"  {_some(result.n_empty, 'answer')} empty{missing}: 0 where there is a reference"
+    if result.errors:
+        yield f"  {_some(len(result.errors), 'exception')} in place of an answer: counted as empty, not as refusals"
+
+
+def _some(count: int, thing: str) -> str:
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
+def as_json(result: AnswerResult, indent: int | None) -> str:
+    """All means, what they leave out, the counts and the signature."""
+    errors = {str(row): message for row, message in result.errors.items()}
+    text = json.dumps(
+        {
+            "signature": result.signature,
+            "metrics": result.to_dict(),
+            "undefined": result.undefined,
+            **{name: getattr(result, name) for name in _COUNTS},
+            "errors": errors,
+            **({} if result.intervals is None else {"intervals": dict(result.intervals)}),
+        },
+        indent=indent,
+        ensure_ascii=False,
+    )
+    # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+Interval = tuple[float, float]
+_RESAMPLES = 10_000
+
+
+def answer_intervals(values: Mapping[str, FloatArray], confidence: float = 0.95) -> dict[str, Interval | None]:
+    """The interval of the mean of each metric, made as `krag_eval.intervals_of` makes it. Needs scipy (extra `stats`).
+
+    The exact binomial interval where all values are 0 or 1, else the expanded percentile bootstrap over answers, with
+    seed 0; answers without a value take no part.
+
+    Args:
+        values: Metric to values, NaN where undefined; shape (n_answers,).
+        confidence: How often such intervals are to hold the mean over all answers that might be given.
+
+    Returns:
+        The lower and the upper end by metric; None where no value is defined.
+
+    Raises:
+        InvalidInputError: `confidence` is no number between 0 and 1.
+        MissingDependencyError: scipy is not installed.
+    """
+    need_scipy("intervals")
+    confidence = check_share("intervals", confidence)
+    samples = {key: Sample(ValueSpread.of(column)) for key, column in values.items()}
+    return sample_intervals(samples, confidence, _RESAMPLES, 0)

@@ -1,0 +1,233 @@
+"""What happened in one query: which gold document was found where, by what, and what each rank earned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from krag_eval._utils.arrays import IntArray
+from krag_eval.documents.document import Document, as_document
+from krag_eval.matching import Batch, Matches
+from krag_eval.matching.nearest import Nearest, nearest_of, one_query
+from krag_eval.matching.settings import Settings
+from krag_eval.metrics.judgments import Judgments
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One matching pair.
+
+    Attributes:
+        gold: The gold document, as a place in the query's gold list, from 0.
+        rank: The rank, from 1.
+        method: The method that matched: of several, the first that holds.
+        similarity: From 0 to 1; 1 for methods that know only yes and no.
+    """
+
+    gold: int
+    rank: int
+    method: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class GoldOutcome:
+    """What became of one gold document.
+
+    Attributes:
+        document: The document as it was read.
+        is_counted: Whether it is a gold document; one judged not relevant (grade 0) is none.
+        repeat_of: The place of an earlier gold document that is the same, else None. Both count as one.
+        match: How it was found, at its best rank; None where it was missed or is not counted.
+        nearest: Where it was missed, the most similar retrieved text, if one is near (0.6 of the threshold).
+    """
+
+    document: Document
+    is_counted: bool
+    repeat_of: int | None
+    match: Match | None
+    nearest: Match | None = None
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether it counts and no rank matches it."""
+        return self.is_counted and self.repeat_of is None and self.match is None
+
+
+@dataclass(frozen=True, slots=True)
+class RankOutcome:
+    """What one rank earned.
+
+    Attributes:
+        rank: The rank, from 1.
+        document: The document as it was read.
+        repeat_of: The rank of an earlier document that is the same, else None.
+        is_relevant: It matches a gold document and repeats no earlier rank.
+        is_credited: It is given a gold document of its own, which average precision and nDCG count.
+        matches: Every gold document that it matches.
+    """
+
+    rank: int
+    document: Document
+    repeat_of: int | None
+    is_relevant: bool
+    is_credited: bool
+    matches: tuple[Match, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One query, explained; print it.
+
+    Attributes:
+        index: Which query, from 0.
+        query: Its text or id, where one was given.
+        gold: One entry a gold document, in the order given.
+        ranks: One entry a retrieved document, in rank order.
+        error: What the retriever raised, if it did.
+    """
+
+    index: int
+    query: str | None
+    gold: tuple[GoldOutcome, ...]
+    ranks: tuple[RankOutcome, ...]
+    error: str | None = None
+
+    @property
+    def missed(self) -> tuple[GoldOutcome, ...]:
+        """The gold documents that no rank matches."""
+        return tuple(outcome for outcome in self.gold if outcome.is_missed)
+
+    def __str__(self) -> str:
+        counted = [outcome for outcome in self.gold if outcome.is_counted and outcome.repeat_of is None]
+        title = f"Query {self.index}" + (f": {self.query}" if self.query else "")
+        lines = [title, f"  gold: {len(counted)}, found: {len(counted) - len(self.missed)}"]
+        if self.error is not None:
+            lines.append(f"  the retriever raised {self.error}")
+        for place, outcome in enumerate(self.gold):
+            lines.append(f"    [{place}] {_show(outcome.document)}: {_what_became(outcome)}")
+        lines.append(f"  retrieved: {len(self.ranks)}")
+        lines += [f"    {rank.rank:>3}. {_show(rank.document)}: {_earned(rank)}" for rank in self.ranks]
+        return "\n".join(lines)
+
+
+def explain(
+    batch: Batch, matches: Matches, judged: Judgments, index: int, query: str | None, nearest: Nearest | None = None
+) -> Explanation:
+    """Explain query `index` of a batch; `nearest` is the nearest text of every gold document, where it is known."""
+    settings = batch.settings
+    gold_start, gold_stop = batch.actual.offsets[index : index + 2].tolist()
+    start, stop = batch.predicted.offsets[index : index + 2].tolist()
+    first, last = np.searchsorted(matches.predicted, [start, stop]).tolist()
+    found = [
+        Match(actual - gold_start, predicted - start + 1, matches.methods[method], similarity)
+        for actual, predicted, similarity, method in zip(
+            matches.actual[first:last].tolist(),
+            matches.predicted[first:last].tolist(),
+            matches.similarity[first:last].tolist(),
+            matches.method[first:last].tolist(),
+            strict=True,
+        )
+    ]
+    retrieved = [as_document(document, id_key=settings.id_key) for document in batch.predicted.documents[start:stop]]
+    repeat_of = _earlier_equal(retrieved, settings)
+    relevant = _ranks_of(index, judged.relevant_query, judged.relevant_rank)
+    credited = _ranks_of(index, judged.credited_query, judged.credited_rank)
+    ranks = tuple(
+        RankOutcome(
+            rank=rank,
+            document=document,
+            repeat_of=repeat_of.get(rank),
+            is_relevant=rank in relevant,
+            is_credited=rank in credited,
+            matches=tuple(match for match in found if match.rank == rank),
+        )
+        for rank, document in enumerate(retrieved, 1)
+    )
+    # Gold documents that are the same have one number; those that are not counted have none.
+    numbers = judged.gold_number[gold_start:gold_stop].tolist()
+    near = _nearest(batch, judged, index, nearest)
+    gold = tuple(
+        GoldOutcome(
+            document=as_document(document, id_key=settings.id_key, grade_key=settings.grade_key, is_gold=True),
+            is_counted=number >= 0,
+            repeat_of=numbers.index(number) if number >= 0 and numbers.index(number) < place else None,
+            match=next((m for m in found if number >= 0 and numbers[m.gold] == number and m.rank in relevant), None),
+            nearest=near.get(number),
+        )
+        for place, (document, number) in enumerate(
+            zip(batch.actual.documents[gold_start:gold_stop], numbers, strict=True)
+        )
+    )
+    return Explanation(index, query, gold, ranks, batch.predicted.errors.get(index))
+
+
+def _ranks_of(index: int, query: IntArray, rank: IntArray) -> set[int]:
+    """The ranks of one query, in columns that are sorted by query."""
+    first, last = np.searchsorted(query, [index, index + 1]).tolist()
+    return set(rank[first:last].tolist())
+
+
+def _nearest(batch: Batch, judged: Judgments, index: int, known: Nearest | None) -> dict[int, Match]:
+    """For each gold document of the query that no rank matches, by its number, the text that comes near."""
+    start, stop = batch.actual.offsets[index : index + 2].tolist()
+    numbers = judged.gold_number[start:stop]
+    missed = np.where((numbers >= 0) & (judged.gold_rank[numbers] == 0), numbers, -1) if len(numbers) else numbers
+    if (missed < 0).all():
+        return {}
+    found = nearest_of(one_query(batch, index), missed, len(judged.gold_rank)) if known is None else known
+    places = {int(number): place for place, number in reversed(list(enumerate(missed.tolist()))) if number >= 0}
+    return {
+        number: Match(
+            place,
+            int(found.rank[number]),
+            batch.settings.methods[int(found.method[number])],
+            float(found.similarity[number]),
+        )
+        for number, place in places.items()
+        if found.rank[number]
+    }
+
+
+def _earlier_equal(documents: list[Document], settings: Settings) -> dict[int, int]:
+    """For each rank that repeats an earlier one, that rank; the same rule as in `judgments.identity_keys`."""
+    keys: list[list[str | None]] = []
+    if settings.uses_ids:
+        keys.append([document.id for document in documents])
+    if settings.uses_texts:
+        normalize = settings.normalize or str
+        keys.append([normalize(document.text) if document.text else None for document in documents])
+    repeats: dict[int, int] = {}
+    for key in keys:
+        seen: dict[str, int] = {}
+        for rank, value in enumerate(key, 1):
+            if value and (earlier := seen.setdefault(value, rank)) != rank:
+                repeats[rank] = min(earlier, repeats.get(rank, earlier))
+    return repeats
+
+
+def _show(document: Document, most: int = 60) -> str:
+    text = " ".join((document.text or "").split())
+    text = text if len(text) <= most else text[: most - 1] + "…"
+    return " ".join(part for part in (document.id, repr(text) if text else "") if part)
+
+
+def _what_became(outcome: GoldOutcome) -> str:
+    if not outcome.is_counted:
+        return "not counted, its grade is 0"
+    if outcome.repeat_of is not None:
+        return f"the same as [{outcome.repeat_of}]"
+    if outcome.match is None:
+        near = outcome.nearest
+        return "missed" + (f", the nearest is rank {near.rank} ({near.similarity:.3f})" if near is not None else "")
+    return f"found at rank {outcome.match.rank} by {outcome.match.method} ({outcome.match.similarity:.3f})"
+
+
+def _earned(outcome: RankOutcome) -> str:
+    if outcome.repeat_of is not None:
+        return f"repeats rank {outcome.repeat_of}"
+    if not outcome.is_relevant:
+        return "-"
+    by = ", ".join(f"[{m.gold}] by {m.method} ({m.similarity:.3f})" for m in outcome.matches)
+    return f"{'credited' if outcome.is_credited else 'relevant'}: matches {by}"

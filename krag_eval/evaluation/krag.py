@@ -1,0 +1,386 @@
+"""The familiar evaluator classes, a thin face over the pipeline: match once, then ask for any metric at any k.
+
+`RAGEvaluator`: settings once, then the documents of each call.
+
+The keys and the hit rate that users of the package krag know.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
+
+from krag_eval._utils.checks import check_threshold, one_of
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.suggestions import TellsAttributes, tell_names
+from krag_eval.evaluation.pipeline import (
+    EvaluationCallback,
+    Judged,
+    check_callbacks,
+    choose_metrics,
+    match_and_judge,
+    measure,
+)
+from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.matching.settings import (
+    DEFAULT_SIMILARITY_THRESHOLD,
+    DEFAULT_THRESHOLD,
+    ROUGE_METHODS,
+    USUAL_THRESHOLDS,
+    AveragingMethod,
+    CommonSettings,
+    FurtherSettings,
+    MatchingCriteria,
+    TokenizerType,
+    make_settings,
+)
+from krag_eval.metrics.aggregation import key_of
+from krag_eval.metrics.cut_offs import check_cut_offs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+Values = dict[str, float | None]
+
+
+@tell_names
+class OfflineRetrievalEvaluators(TellsAttributes):
+    """Scores fixed lists of gold and retrieved documents; matching is done once, when the evaluator is made.
+
+    Args:
+        actual_docs: The gold documents of each query: a list of lists.
+        predicted_docs: The retrieved documents of each query, best first.
+        match_method: A method or a list of methods of which the first that holds wins.
+        averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
+        matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
+        threshold: The similarity from which two texts match, 0 to 1; a mapping gives one a method. By default 0.5 for
+            ROUGE and 0.7 for embeddings.
+        tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
+        callbacks: Receivers of scores; each call below is an evaluation of its own to them.
+        raise_errors: Let an error of a callback through.
+        **settings: Further scoring settings that `evaluate` takes.
+
+    Attributes:
+        judged: The input, matched and judged.
+
+    Raises:
+        InvalidInputError: Something given cannot be used; the message names the place.
+
+    >>> ev = OfflineRetrievalEvaluators([["a", "b"]], [["b", "x"]])
+    >>> ev.calculate_recall(k=1)
+    {'micro_recall': 0.5, 'macro_recall': 0.5}
+    """
+
+    def __init__(
+        self,
+        actual_docs: object,
+        predicted_docs: object,
+        match_method: str | Sequence[str] = "text",
+        averaging_method: str = AveragingMethod.BOTH,
+        matching_criteria: str = MatchingCriteria.ALL,
+        *,
+        threshold: float | Mapping[str, float] = USUAL_THRESHOLDS,
+        tokenizer: Any = "words",
+        callbacks: Sequence[EvaluationCallback] = (),
+        raise_errors: bool = False,
+        **settings: Unpack[FurtherSettings],
+    ) -> None:
+        self._face = Familiar(averaging_method, matching_criteria)
+        self._callbacks = callbacks
+        self._raise_errors = raise_errors
+        check_callbacks(callbacks)  # a mistake is reported before anything is matched
+        checked = make_settings(match_method=match_method, threshold=threshold, tokenizer=tokenizer, **settings)
+        self.judged: Judged = match_and_judge(actual_docs, predicted_docs, checked)
+
+    def calculate_hit_rate(self, k: int | None = None) -> Values:
+        """`{"hit_rate"}`: the share of queries that are hits under the matching criteria."""
+        return self._values(["hit_rate"], k)
+
+    def calculate_mrr(self, k: int | None = None) -> Values:
+        """`{"mrr"}`: the mean reciprocal rank."""
+        return self._values(["mrr"], k)
+
+    def calculate_recall(self, k: int | None = None) -> Values:
+        """`{"micro_recall", "macro_recall"}`, or the one asked for."""
+        return self._values(["recall"], k)
+
+    def calculate_precision(self, k: int | None = None) -> Values:
+        """`{"micro_precision", "macro_precision"}`, or the one asked for."""
+        return self._values(["precision"], k)
+
+    def calculate_f1_score(self, k: int | None = None) -> Values:
+        """`{"micro_f1", "macro_f1"}`, or the one asked for."""
+        return self._values(["f1"], k)
+
+    def calculate_map(self, k: int | None = None) -> Values:
+        """`{"map"}`: the mean average precision."""
+        return self._values(["map"], k)
+
+    def calculate_ndcg(self, k: int | None = None) -> Values:
+        """`{"ndcg"}`: the mean normalised discounted cumulative gain."""
+        return self._values(["ndcg"], k)
+
+    def evaluate_all(self, k: int | None = None) -> Values:
+        """All of the above in one dict."""
+        return self._values(FAMILIAR_METRICS, k)
+
+    def result(self, k: int | Sequence[int | None] | None = None) -> EvaluationResult:
+        """The full result, with rows by query, `explain` and the signature; no callbacks are called."""
+        table = choose_metrics(None, self.judged.batch.settings)
+        return measure(self.judged, check_cut_offs(k), table, criteria=MatchingCriteria.PARTIAL)
+
+    def visualize_results(self, k: int | None = None) -> Figure:
+        """A bar chart of all values at `k`, as a matplotlib figure; nothing is opened.
+
+        Raises:
+            MissingDependencyError: matplotlib is not installed.
+        """
+        from krag_eval.evaluation.charts import bar_chart
+
+        title = "Retrieval metrics" + (f" at k = {k}" if k is not None else "")
+        return bar_chart(self.evaluate_all(k), title)
+
+    def _values(self, names: Sequence[str], k: int | None) -> Values:
+        check_one_cut_off(k)
+        result = measure(
+            self.judged,
+            (k,),
+            choose_metrics(self._face.metrics(names), self.judged.batch.settings),
+            criteria=self._face.criteria,
+            callbacks=self._callbacks,
+            raise_errors=self._raise_errors,
+        )
+        return self._face.values(result, k, names)
+
+
+@tell_names
+class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
+    """`OfflineRetrievalEvaluators` that match by ROUGE.
+
+    Args:
+        actual_docs: The gold documents of each query: a list of lists.
+        predicted_docs: The retrieved documents of each query, best first.
+        match_method: `"rouge1"`, `"rouge2"` or `"rougeL"`.
+        averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
+        matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
+        threshold: The ROUGE from which two texts match, 0 to 1.
+        tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
+        callbacks: Receivers of scores.
+        raise_errors: Let an error of a callback through.
+        **settings: Further scoring settings that `evaluate` takes, such as `use_stemmer`.
+    """
+
+    def __init__(
+        self,
+        actual_docs: object,
+        predicted_docs: object,
+        match_method: str = "rouge1",
+        averaging_method: str = AveragingMethod.BOTH,
+        matching_criteria: str = MatchingCriteria.ALL,
+        threshold: float = DEFAULT_THRESHOLD,
+        tokenizer: Any = "words",
+        *,
+        callbacks: Sequence[EvaluationCallback] = (),
+        raise_errors: bool = False,
+        **settings: Unpack[FurtherSettings],
+    ) -> None:
+        super().__init__(
+            actual_docs,
+            predicted_docs,
+            one_of("match_method", match_method, ROUGE_METHODS),
+            averaging_method,
+            matching_criteria,
+            threshold=threshold,
+            tokenizer=tokenizer,
+            callbacks=callbacks,
+            raise_errors=raise_errors,
+            **settings,
+        )
+
+
+@tell_names
+class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
+    """`OfflineRetrievalEvaluators` that match by embeddings and ROUGE: both conditions must hold.
+
+    Args:
+        actual_docs: The gold documents of each query: a list of lists.
+        predicted_docs: The retrieved documents of each query, best first.
+        match_method: `"rouge1"`, `"rouge2"` or `"rougeL"`.
+        averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
+        matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
+        rouge_threshold: The ROUGE from which two texts match, 0 to 1.
+        similarity_threshold: The cosine that their embeddings must have besides, 0 to 1.
+        tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
+        embeddings: The model: a LangChain `Embeddings`, a LlamaIndex embedding model, an object with `encode(texts)`,
+            or a function from a list of texts to vectors. Texts that ROUGE tells apart are not embedded.
+        callbacks: Receivers of scores.
+        raise_errors: Let an error of a callback through.
+        **settings: Further scoring settings that `evaluate` takes, such as `embedding_prefix` or `use_stemmer`.
+
+    >>> def embed(texts):  # a model of your own
+    ...     return [[1.0, 0.0] if "Monday" in text else [0.0, 1.0] for text in texts]
+    >>> gold = [["we open at nine on Monday"]]
+    >>> retrieved = [["we open at nine on Sunday", "we open at nine on Monday morning"]]
+    >>> EmbeddingRougeOfflineRetrievalEvaluators(gold, retrieved, embeddings=embed).calculate_mrr()
+    {'mrr': 0.5}
+    >>> RougeOfflineRetrievalEvaluators(gold, retrieved, threshold=0.7).calculate_mrr()
+    {'mrr': 1.0}
+    """
+
+    def __init__(
+        self,
+        actual_docs: object,
+        predicted_docs: object,
+        match_method: str = "rouge1",
+        averaging_method: str = AveragingMethod.BOTH,
+        matching_criteria: str = MatchingCriteria.ALL,
+        rouge_threshold: float = 0.7,
+        similarity_threshold: float = DEFAULT_SIMILARITY_THRESHOLD,
+        tokenizer: Any = "words",
+        *,
+        embeddings: Any,
+        callbacks: Sequence[EvaluationCallback] = (),
+        raise_errors: bool = False,
+        **settings: Unpack[CommonSettings],
+    ) -> None:
+        super().__init__(
+            actual_docs,
+            predicted_docs,
+            match_method,
+            averaging_method,
+            matching_criteria,
+            check_threshold(rouge_threshold, "rouge_threshold"),
+            tokenizer,
+            callbacks=callbacks,
+            raise_errors=raise_errors,
+            embeddings=embeddings,
+            similarity_threshold=check_threshold(similarity_threshold, "similarity_threshold"),
+            **settings,
+        )
+
+
+@tell_names
+class RAGEvaluator(TellsAttributes):
+    """Settings once, then the documents of each call.
+
+    Args:
+        match_method: A method or a list of methods of which the first that holds wins.
+        averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
+        matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
+        rouge_threshold: The similarity from which two texts match, 0 to 1; by default 0.5 of ROUGE, 0.7 of embeddings.
+        tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
+        callbacks: Receivers of scores.
+        raise_errors: Let an error of a callback through.
+        **settings: Further scoring settings that `evaluate` takes.
+
+    >>> rag = RAGEvaluator(match_method="rouge1", rouge_threshold=0.6)
+    >>> rag.evaluate_all([["Refunds take three days."]], [["Refunds take three working days."]], k=1)["hit_rate"]
+    1.0
+    """
+
+    def __init__(
+        self,
+        match_method: str | Sequence[str] = "text",
+        averaging_method: str = AveragingMethod.BOTH,
+        matching_criteria: str = MatchingCriteria.ALL,
+        rouge_threshold: float | Mapping[str, float] = USUAL_THRESHOLDS,
+        tokenizer: str | TokenizerType | Any = "words",
+        *,
+        callbacks: Sequence[EvaluationCallback] = (),
+        raise_errors: bool = False,
+        **settings: Unpack[FurtherSettings],
+    ) -> None:
+        # Checked here, so that a mistake is reported at once and not at the first call.
+        make_settings(match_method=match_method, threshold=rouge_threshold, tokenizer=tokenizer, **settings)
+        check_callbacks(callbacks)
+        Familiar(averaging_method, matching_criteria)
+        self._make = functools.partial(
+            OfflineRetrievalEvaluators,
+            match_method=match_method,
+            averaging_method=averaging_method,
+            matching_criteria=matching_criteria,
+            threshold=rouge_threshold,
+            tokenizer=tokenizer,
+            callbacks=callbacks,
+            raise_errors=raise_errors,
+            **settings,
+        )
+        self._evaluator: OfflineRetrievalEvaluators | None = None
+
+    def evaluate_all(
+        self, actual_docs: object, predicted_docs: object, k: int | None = None, visualize: bool = False
+    ) -> Values:
+        """Score these documents; earlier ones are forgotten.
+
+        Args:
+            actual_docs: The gold documents of each query: a list of lists.
+            predicted_docs: The retrieved documents of each query, best first.
+            k: The cut-off, at least 1; None scores all ranks.
+            visualize: Also draw the chart of `visualize_results` and show it in a notebook.
+        """
+        self._evaluator = self._make(actual_docs, predicted_docs)
+        values = self._evaluator.evaluate_all(k)
+        if visualize:
+            from krag_eval.evaluation.charts import show
+
+            show(self._evaluator.visualize_results(k))
+        return values
+
+    def get_evaluator(self) -> OfflineRetrievalEvaluators:
+        """The evaluator of the last call.
+
+        Raises:
+            InvalidInputError: There was no call yet.
+        """
+        if self._evaluator is None:
+            raise InvalidInputError("There is no evaluator yet. Call evaluate_all(actual_docs, predicted_docs) first.")
+        return self._evaluator
+
+
+FAMILIAR_METRICS = ("hit_rate", "mrr", "recall", "precision", "f1", "map", "ndcg")
+
+
+class Familiar:
+    """The keys and the hit rate that users of the package krag know.
+
+    Attributes:
+        averaging: Which means recall, precision and F1 have.
+        criteria: What the hit rate means.
+    """
+
+    def __init__(self, averaging_method: str, matching_criteria: str) -> None:
+        self.averaging = AveragingMethod(one_of("averaging_method", averaging_method, list(AveragingMethod)))
+        self.criteria = MatchingCriteria(one_of("matching_criteria", matching_criteria, list(MatchingCriteria)))
+
+    def metrics(self, names: Sequence[str]) -> list[str]:
+        """The names in `METRICS` for these names."""
+        return [self._own_name(name) for name in names]
+
+    def values(self, result: EvaluationResult, k: int | None, names: Sequence[str]) -> dict[str, float | None]:
+        """The values under the familiar keys, without the cut-off."""
+        values: dict[str, float | None] = {}
+        for name in names:
+            key = key_of(self._own_name(name), k)
+            if f"micro_{key}" not in result:
+                values[name] = result[key]
+                continue
+            if self.averaging != AveragingMethod.MACRO:
+                values[f"micro_{name}"] = result[f"micro_{key}"]
+            if self.averaging != AveragingMethod.MICRO:
+                values[f"macro_{name}"] = result[key]
+        return values
+
+    def _own_name(self, name: str) -> str:
+        return "hit_rate_all" if name == "hit_rate" and self.criteria == MatchingCriteria.ALL else name
+
+
+def check_one_cut_off(k: object) -> None:
+    """A dict without cut-offs in its keys can hold one only.
+
+    Raises:
+        InvalidInputError: `k` is no single cut-off.
+    """
+    if len(check_cut_offs(k)) != 1 or isinstance(k, (list, tuple, range)):
+        raise InvalidInputError(f"`k` must be one integer here, got {k!r:.60}. For several use `evaluate(..., k={k})`.")

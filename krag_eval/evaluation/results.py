@@ -1,0 +1,379 @@
+"""What comes out of an evaluation: numbers by key, rows by query, and the signature of it all.
+
+A result as text: as a table with one row a metric and one column a cut-off, and as JSON.
+
+The rows of a result: what is kept of every query, and one query's values, made when they are looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+
+from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.checks import one_of
+from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
+from krag_eval._utils.formatting import format_value
+from krag_eval._utils.suggestions import TellsAttributes, tell_names
+from krag_eval.evaluation.explanation import Explanation, explain
+from krag_eval.matching.id_batch import with_documents
+from krag_eval.matching.nearest import Nearest, nearest_of
+from krag_eval.metrics.aggregation import NoAnswerState, Tally
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
+    import pandas as pd
+
+    from krag_eval.matching import Batch, Matches
+    from krag_eval.metrics.aggregation import Spread
+    from krag_eval.metrics.judgments import Judgments
+
+
+MICRO = ("recall", "precision", "f1")
+
+
+@tell_names
+@dataclass(frozen=True, eq=False, repr=False)
+class EvaluationResult(TellsAttributes):
+    """The outcome of an evaluation: `result["recall@5"]`, `result["micro_recall@5"]`; a bare name is the macro mean.
+
+    Attributes:
+        signature: Every setting that can change a number, in one line.
+        tally: The aggregates, as states that merge exactly with those of other queries.
+        unmatchable: For each side, how many documents lack what the method reads; they never match.
+        errors: For queries whose retriever raised, what it said; they count as nothing retrieved.
+        detail: What was kept of every query; None after a streamed evaluation.
+        callback_errors: What callbacks raised.
+        intervals: The interval of every value by key, None where that is undefined; None where none were asked for.
+        spread: What intervals need of the queries, where `detail` does not have it.
+    """
+
+    _value_of = "result[{}]"
+
+    signature: str
+    tally: Tally
+    unmatchable: Mapping[str, int]
+    errors: Mapping[int, str]
+    detail: Detail | None
+    callback_errors: list[str] = field(default_factory=list)
+    intervals: Mapping[str, tuple[float, float] | None] | None = None
+    spread: Spread | None = None
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries were scored."""
+        return self.tally.n_queries
+
+    @property
+    def n_unjudged(self) -> int:
+        """How many queries are undefined because their gold is known at the other level only (chunk or document)."""
+        return self.tally.n_unjudged
+
+    @property
+    def no_answer(self) -> NoAnswerState:
+        """What came back for queries without gold documents."""
+        return self.tally.no_answer
+
+    def keys(self) -> list[str]:
+        """Every key: for each metric and cut-off the mean, and the micro value where there is one."""
+        return [key for mean in self.tally.means for key in (mean, f"micro_{mean}") if key == mean or _micro_name(mean)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and (key.removeprefix("macro_") in self.tally.means or key in self.keys())
+
+    def __getitem__(self, key: str) -> float | None:
+        """The value of a key, None where it is undefined for every query.
+
+        Raises:
+            UnknownMetricError: There is no such key.
+        """
+        mean = str(key).removeprefix("macro_")
+        if mean in self.tally.means:
+            return self.tally.means[mean].mean
+        micro = str(key).removeprefix("micro_")
+        if micro != key and micro in self.tally.means and (name := _micro_name(micro)):
+            value: float | None = getattr(self.tally.counts[micro[len(name) :]], name)
+            return value
+        from krag_eval._utils.suggestions import key_hint
+
+        raise UnknownMetricError(f"The result has no value {key!r}.{key_hint(key, self.keys())}")
+
+    @property
+    def undefined(self) -> dict[str, int]:
+        """For each mean, how many queries it leaves out because they have no gold document."""
+        return {key: state.n_undefined for key, state in self.tally.means.items()}
+
+    @property
+    def per_query(self) -> PerQuery:
+        """One `QueryResult` a query, in the order of the input."""
+        self._kept("per_query")
+        return PerQuery(self.n_queries, self.query_result)
+
+    def query_result(self, index: int) -> QueryResult:
+        """The values of query `index`."""
+        kept = self._kept("per_query")
+        values = {key: column.item(index) for key, column in kept.values.items()}
+        return QueryResult(
+            index=index,
+            id=kept.query_ids[index] if kept.query_ids is not None else None,
+            query=kept.queries[index] if kept.queries is not None else None,
+            values={key: None if math.isnan(value) else value for key, value in values.items()},
+            n_gold=int(kept.judged.n_gold[index]),
+            n_retrieved=int(kept.judged.n_retrieved[index]),
+            error=self.errors.get(index),
+        )
+
+    def explain(self, index: int) -> Explanation:
+        """Which gold documents of query `index` were found at which rank, by what, and what each rank earned.
+
+        Raises:
+            InvalidInputError: There is no such query, or the result was streamed and kept no documents.
+        """
+        self._kept("explain")
+        if not hasattr(index, "__index__") or not -self.n_queries <= operator.index(index) < self.n_queries:
+            raise InvalidInputError(
+                f"There is no query {index!r}: this result has queries 0 to {self.n_queries - 1}. Give such a number."
+            )
+        return self._explain(operator.index(index) % self.n_queries)
+
+    def explanations(self) -> Iterator[Explanation]:
+        """`explain` for every query in turn; near texts are looked for in one pass over all.
+
+        Raises:
+            InvalidInputError: The result was streamed and kept no documents.
+        """
+        kept = self._kept("explanations")
+        missed = np.append(kept.judged.gold_rank == 0, False)
+        numbers = np.where(missed[kept.judged.gold_number], kept.judged.gold_number, -1)
+        nearest = nearest_of(with_documents(kept.batch), numbers, len(kept.judged.gold_rank))
+        return (self._explain(index, nearest) for index in range(self.n_queries))
+
+    def _explain(self, index: int, nearest: Nearest | None = None) -> Explanation:
+        kept = self._kept("explain")
+        name = kept.queries if kept.queries is not None else kept.query_ids
+        query = name[index] if name is not None else None
+        return explain(kept.batch, kept.matches, kept.judged, index, query, nearest)
+
+    @overload
+    def to_dict(self) -> dict[str, float | None]: ...
+    @overload
+    def to_dict(self, *, names: Literal["safe"]) -> dict[str, float]: ...
+    def to_dict(self, *, names: str = "plain") -> dict[str, Any]:
+        """Every key with its value, None where undefined; `names="safe"` gives MLflow `recall_at_5` and no None."""
+        values = {key: self[key] for key in self.keys()}
+        if one_of("names", names, ("plain", "safe")) == "plain":
+            return values
+        return {re.sub(r"[^\w.-]", "_", k.replace("@", "_at_")): v for k, v in values.items() if v is not None}
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """All values, what they leave out, and the signature, as JSON."""
+        return as_json(self, indent)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a query, one column a key; NaN where a value is undefined. Needs pandas."""
+        with needing("result.to_pandas()", "pandas", "pandas"):
+            import pandas as pd
+        frame = pd.DataFrame([row.to_dict() for row in self.per_query]).set_index("index")
+        return frame.astype(dict.fromkeys(self.tally.means, "float64"))
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+    def _repr_html_(self) -> str:
+        """The result as a table, for notebooks."""
+        from krag_eval.report import result_html
+
+        return result_html(self)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002 - the word that users of such methods know
+        title: str | None = None,
+        evalset: object = None,
+        force: bool = False,
+    ) -> Path:
+        """Write a report: tables, pictures, causes of misses, and a browser of the queries. Needs extra `report`.
+
+        Args:
+            path: The file to write; an HTML file needs no other file, no server and no network.
+            format: `"html"`, `"md"`, `"json"` or `"csv"`; by default what the path ends with.
+            title: The title; by default it says how many queries were scored.
+            evalset: The evaluation set, for slices by type and for answers.
+            force: Replace a file that is there.
+
+        Returns:
+            The path.
+
+        Raises:
+            InvalidInputError: The result was streamed and kept no documents, the file is there, or cannot be written.
+            MissingDependencyError: A package is not installed.
+        """
+        from krag_eval.report import build_report, check_target, write_report
+
+        check_target(path, format, force)  # before the work
+        return write_report(build_report({"result": self}, evalset, title=title), path, format=format, force=force)
+
+    def cells(self) -> dict[str, list[str]]:
+        """For each metric its values for people, one a cut-off; what has no cut-off stands in the first place."""
+        first, *others = self.tally.counts
+        names = dict.fromkeys(key.partition("@")[0] for key in self.keys())
+        return {
+            name: [format_value(self[name + k]) for k in self.tally.counts]
+            if name + first in self
+            else [format_value(self[name]), *([""] * len(others))]
+            for name in names
+        }
+
+    def _kept(self, what: str) -> Detail:
+        if self.detail is None:
+            raise InvalidInputError(
+                f"This result was streamed and kept no queries, so `{what}` is not available. "
+                "Use `evaluate` for it, or pass callbacks to see each query as it is scored."
+            )
+        return self.detail
+
+
+def _micro_name(mean: str) -> str | None:
+    """The metric of a mean's key, if it also has a micro value."""
+    name = mean.partition("@")[0]
+    return name if name in MICRO else None
+
+
+_OF_NO_ANSWER = ("n_queries", "empty_share", "mean_retrieved")
+
+
+def describe(result: EvaluationResult) -> str:
+    """The values, what they leave out, and the signature."""
+    lines = [f"EvaluationResult of {result.n_queries} queries", *_table(result)]
+    if result.no_answer.n_queries:
+        lines.append(f"  {result.no_answer.n_queries} queries have no gold document: left out of every value above")
+    if result.n_unjudged:
+        lines.append(
+            f"  {result.n_unjudged} queries have gold at the other level only (chunk or document): "
+            "undefined, but for doc_hit"
+        )
+    if result.errors:
+        lines.append(f"  {len(result.errors)} retrievals raised: counted as nothing retrieved")
+    for side, count in result.unmatchable.items():
+        if count:
+            lines.append(f"  {count} documents of `{side}` lack what the method reads: they never match")
+    return "\n".join([*lines, f"  {result.signature}"])
+
+
+def _table(result: EvaluationResult) -> Iterator[str]:
+    """One row a metric, one column a cut-off."""
+    rows = result.cells()
+    width = max(map(len, rows))
+    yield " ".join([" " * (width + 2), *(f"{k or 'all':>8}" for k in result.tally.counts)])
+    for name, cells in rows.items():
+        yield " ".join([f"  {name:<{width}}", *(f"{cell:>8}" for cell in cells)]).rstrip()
+
+
+def as_json(result: EvaluationResult, indent: int | None) -> str:
+    """All values, what they leave out, and the signature."""
+    text = json.dumps(
+        {
+            "signature": result.signature,
+            "n_queries": result.n_queries,
+            "metrics": result.to_dict(),
+            "undefined": result.undefined,
+            "no_answer": {name: getattr(result.no_answer, name) for name in _OF_NO_ANSWER},
+            "unjudged": result.n_unjudged,
+            "unmatchable": dict(result.unmatchable),
+            "errors": {str(index): message for index, message in result.errors.items()},
+            **({} if result.intervals is None else {"intervals": dict(result.intervals)}),
+        },
+        indent=indent,
+        ensure_ascii=False,
+    )
+    # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What a result keeps of every query.
+
+    Attributes:
+        batch: The input, as columns.
+        matches: Who matches whom.
+        judged: Who earned what.
+        values: Key to the values of all queries, NaN where undefined; shape (n_queries,).
+        queries: The texts of the queries, where given.
+        query_ids: The ids of the queries, where given.
+    """
+
+    batch: Batch
+    matches: Matches
+    judged: Judgments
+    values: Mapping[str, FloatArray]
+    queries: Sequence[str] | None
+    query_ids: Sequence[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult(TellsAttributes):
+    """One query's values.
+
+    Attributes:
+        index: Its place in the input, from 0.
+        id: Its id, where ids were given.
+        query: Its text, where texts were given.
+        values: Key to value; None where a value is undefined.
+        n_gold: Gold documents, repeats merged and those of grade 0 left out.
+        n_retrieved: Documents retrieved.
+        error: What the retriever raised, if it did.
+    """
+
+    _value_of = "row.values[{}]"
+
+    index: int
+    id: str | None
+    query: str | None
+    values: Mapping[str, float | None]
+    n_gold: int
+    n_retrieved: int
+    error: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as one flat dict."""
+        row: dict[str, Any] = {"index": self.index, "id": self.id, "query": self.query}
+        row |= {"n_gold": self.n_gold, "n_retrieved": self.n_retrieved, "error": self.error}
+        return row | dict(self.values)
+
+
+class PerQuery(Sequence[QueryResult]):
+    """The rows of a result, made when they are looked at."""
+
+    def __init__(self, size: int, make: Callable[[int], QueryResult]) -> None:
+        self._size = size
+        self._make = make
+
+    def __len__(self) -> int:
+        return self._size
+
+    @overload
+    def __getitem__(self, index: int) -> QueryResult: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[QueryResult]: ...
+    def __getitem__(self, index: int | slice) -> QueryResult | list[QueryResult]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        index = operator.index(index)
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"query {index} of {len(self)}")
+        return self._make(index % len(self))

@@ -1,0 +1,195 @@
+"""A run scored against its evaluation set, by chunks or by the documents that they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import numpy as np
+
+from krag_eval._utils.arrays import BoolArray, FloatArray
+from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.suggestions import tell_names
+from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
+from krag_eval.datasets.question import settings_at
+from krag_eval.datasets.run import check_run
+from krag_eval.documents.document import Document
+from krag_eval.documents.readers import as_id
+from krag_eval.evaluation.pipeline import (
+    EvaluationCallback,
+    MetricFunction,
+    check_callbacks,
+    choose_metrics,
+    judge_batch,
+    match_and_judge,
+    measure,
+)
+from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.matching.settings import ScoringSettings, make_settings
+from krag_eval.metrics import hit_rate, recall
+from krag_eval.metrics.cut_offs import check_cut_offs
+from krag_eval.metrics.judgments import CutOff, Judgments
+
+DOC_HIT = "doc_hit"
+
+
+@tell_names
+def evaluate_run(
+    evalset: object,
+    run: Run,
+    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    *,
+    level: str = "chunk",
+    doc_key: str = DOC_KEY,
+    proxy: bool = False,
+    metrics: str | Sequence[str | MetricFunction] | None = None,
+    callbacks: Sequence[EvaluationCallback] = (),
+    raise_errors: bool = False,
+    n_jobs: int = 1,
+    intervals: bool | float = False,
+    **settings: Unpack[ScoringSettings],
+) -> EvaluationResult:
+    """Score what a retriever returned for an evaluation set.
+
+    At chunk level the result also has `doc_hit@k`, the hit rate at document level, where both the gold and the
+    retrieved documents carry document ids. A question whose gold is known at the other level only is undefined and
+    counted in `result.n_unjudged`; it is not taken for a question without an answer.
+
+    Args:
+        evalset: An `EvalSet`, a list of questions, or a pandas frame.
+        run: The rankings; questions without one count as nothing retrieved.
+        k: One cut-off or several, each at least 1, or a budget such as `"2000tok"`; None scores all ranks.
+        level: `"chunk"` scores by gold chunks, `"document"` by the documents that they come from: ids are then read
+            from the metadata under `doc_key`, and several chunks of one document repeat each other.
+        doc_key: The metadata key of document ids.
+        proxy: At chunk level let `doc_hit` stand in for recall where the gold chunks are not known; the signature
+            says so. Micro recall pools the questions with gold chunks alone.
+        metrics: Names of `METRICS`, `"doc_hit"`, or functions; all by default.
+        callbacks: Receivers of scores.
+        raise_errors: Let an error of a callback through.
+        n_jobs: How many processes may match texts.
+        intervals: Give every value its 95 % interval, as `evaluate` does.
+        **settings: The scoring settings that `evaluate` takes; `match_method` is `"id"` by default.
+
+    Raises:
+        InvalidInputError: Something given cannot be used, or the run is of another set.
+        UnknownMetricError: A metric is not known.
+
+    >>> from krag_eval import EvalSet, Run, RunRow
+    >>> evalset = EvalSet([{"id": 1, "gold_chunk_ids": ["c1"]}, {"id": 2, "gold_chunk_ids": ["c2", "c3"]}])
+    >>> run = Run.of("bm25", [RunRow.from_dict({"query_id": 2, "retrieved": [{"id": "c3"}, {"id": "c9"}]})])
+    >>> evaluate_run(evalset, run, k=2, metrics="recall").to_dict()
+    {'recall@2': 0.25, 'micro_recall@2': 0.3333333333333333}
+    """
+    questions = as_evalset(evalset)
+    check_run(run)
+    checked = make_settings(**settings_at(level, doc_key, settings))
+    check_callbacks(callbacks)
+    cut_offs, rankings = check_cut_offs(k), run.rankings(questions)
+    names, wants_doc_hit = _split_off_doc_hit(metrics)
+    table: dict[str, MetricFunction] = dict(choose_metrics(names, checked)) if names or not wants_doc_hit else {}
+    gold = questions.gold(level, doc_key)
+    parts = [f"level:{level}"] if level == "document" else []
+    unjudged = np.array([not g and not q.is_negative for g, q in zip(gold, questions, strict=True)], dtype=bool)
+    if level == "chunk":
+        by_document = _judge_documents(questions, rankings, doc_key)
+        if by_document is None and (proxy or wants_doc_hit):
+            raise InvalidInputError(
+                f"`doc_hit` needs document ids on both sides: gold_doc_ids, or {doc_key!r} in the metadata of gold "
+                f"documents; and {doc_key!r} in the metadata of retrieved documents. Give them, or name their key "
+                "with `doc_key`."
+            )
+        if by_document is not None and wants_doc_hit is not False:
+            table[DOC_HIT] = _doc_hit(by_document)
+        if proxy and by_document is not None:
+            parts.append("proxy:doc_hit")
+            if "recall" in table:
+                table["recall"] = _recall_or_doc_hit(by_document, unjudged)
+    elif proxy or wants_doc_hit:
+        raise InvalidInputError(
+            "`proxy` and `doc_hit` are for level='chunk'; at level='document' the hit rate is what `doc_hit` is there."
+        )
+    else:
+        if checked.id_key != doc_key:
+            raise InvalidInputError(
+                f"At level='document' ids are read under the metadata key of `doc_key`, here {doc_key!r:.60}, got "
+                f"id_key={checked.id_key!r:.60}. If that is the key of document ids, give it as `doc_key`."
+            )
+        _check_document_ids(rankings, doc_key)
+    if DOC_HIT not in table:
+        _check_level(questions, gold, level)
+    return measure(
+        match_and_judge(gold, rankings, checked, n_jobs=n_jobs),
+        cut_offs,
+        table,
+        queries=questions.texts,
+        query_ids=questions.ids,
+        callbacks=callbacks,
+        raise_errors=raise_errors,
+        unjudged=unjudged,
+        signature_parts=parts,
+        intervals=intervals,
+    )
+
+
+def _check_level(questions: EvalSet, gold: Sequence[Sequence[Document]], level: str) -> None:
+    """Warn where all gold is known at the other level, so that nothing can be scored at this one."""
+    n_other = 0 if any(gold) else sum(not question.is_negative for question in questions)
+    if n_other:
+        other = "document" if level == "chunk" else "chunk"
+        known, unknown = ("documents", "chunks") if level == "chunk" else ("chunks", "documents")
+        warn(
+            f"Gold {known} are known, and no gold {unknown}: all {n_other} questions with gold are undefined at the "
+            f"level of {unknown}. Score at the other one, with level={other!r}."
+        )
+
+
+def _check_document_ids(rankings: Sequence[Any], doc_key: str) -> None:
+    """Refuse rankings of which not one document carries the id of its source document, and say what they carry."""
+    keys: dict[str, None] = {}
+    for ranking in rankings:
+        for document in () if isinstance(ranking, Exception) else ranking:
+            if as_id(document.metadata.get(doc_key)) is not None:
+                return
+            keys |= dict.fromkeys(map(str, document.metadata))
+    if keys:
+        raise InvalidInputError(
+            f"Not one document of `predicted` has an id under the metadata key {doc_key!r}, by which level='document' "
+            f"compares. Their metadata has: {', '.join(keys)!s:.300}. If one of these holds the ids of the documents, "
+            "name it as `doc_key`."
+        )
+
+
+def _split_off_doc_hit(metrics: object) -> tuple[Any, bool | None]:
+    """The metrics but `doc_hit`, and whether that is wanted: None where it is welcome if there is something to see."""
+    if metrics is None:
+        return None, None
+    names = [metrics] if isinstance(metrics, str) or callable(metrics) else metrics
+    if not isinstance(names, Sequence) or DOC_HIT not in names:
+        return metrics, False
+    return [name for name in names if name != DOC_HIT], True
+
+
+def _judge_documents(questions: EvalSet, rankings: Sequence[Any], doc_key: str) -> Judgments | None:
+    """The judgments at document level; None where a side has no document ids."""
+    gold = questions.gold("document", doc_key)
+    has_ids = any(
+        as_id(document.metadata.get(doc_key)) is not None
+        for ranking in rankings
+        if not isinstance(ranking, Exception)
+        for document in ranking
+    )
+    if not has_ids or not any(gold):
+        return None
+    return judge_batch(gold, rankings, make_settings(match_method="id", id_key=doc_key)).judgments
+
+
+def _doc_hit(by_document: Judgments) -> MetricFunction:
+    return lambda _judged, k: hit_rate(by_document, k)
+
+
+def _recall_or_doc_hit(by_document: Judgments, unjudged: BoolArray) -> MetricFunction:
+    def recall_or_doc_hit(judged: Judgments, k: CutOff) -> FloatArray:
+        return np.where(unjudged, hit_rate(by_document, k), recall(judged, k))
+
+    return recall_or_doc_hit

@@ -1,0 +1,265 @@
+"""Scores queries as they come: what a stream, a framework's metric and live monitoring have in common.
+
+Evaluations of any length in bounded memory: queries come from an iterator and are forgotten once scored.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Unpack
+
+from krag_eval._utils.checks import check_count, describe_type
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.suggestions import tell_names
+from krag_eval.evaluation.pipeline import (
+    CallbackRunner,
+    EvaluationCallback,
+    EvaluationStart,
+    MetricFunction,
+    choose_metrics,
+    judge_batch,
+    keys_of,
+    signature_of,
+    values_of,
+)
+from krag_eval.evaluation.results import Detail, EvaluationResult, QueryResult
+from krag_eval.matching.matchability import Supply
+from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
+from krag_eval.metrics.aggregation import Tally
+from krag_eval.metrics.cut_offs import check_cut_offs, ranks_within
+
+# Of so many retrievals that raised it is kept what they said; of the others it is kept which they were.
+MOST_MESSAGES = 1000
+
+
+class FirstMessages(Mapping[int, str]):
+    """What retrievers raised, by query: which queries failed, all of them, and what the first thousand said.
+
+    Eight bytes a query that failed, whatever it said.
+    """
+
+    def __init__(self, given: Mapping[int, str] | None = None) -> None:
+        self._queries = array("q")
+        self._messages: list[str] = []
+        self.add(given or {})
+
+    def add(self, errors: Mapping[int, str]) -> None:
+        """Take in the errors of further queries, by rising number."""
+        self._queries.extend(errors)
+        room = MOST_MESSAGES - len(self._messages)
+        self._messages += list(errors.values())[: max(0, room)]
+
+    def copy(self) -> FirstMessages:
+        """The same, which later errors do not reach."""
+        twin = FirstMessages()
+        twin._queries, twin._messages = self._queries[:], self._messages[:]
+        return twin
+
+    def __getitem__(self, query: int) -> str:
+        place = bisect_left(self._queries, query)
+        if place == len(self._queries) or self._queries[place] != query:
+            raise KeyError(query)
+        if place < len(self._messages):
+            return self._messages[place]
+        return f"not kept: only what the first {MOST_MESSAGES:,} said is"
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._queries)
+
+    def __len__(self) -> int:
+        return len(self._queries)
+
+    def __repr__(self) -> str:
+        return f"<what {len(self):,} retrievers raised>"
+
+
+@tell_names
+class Scorer:
+    """Scores queries one by one or in batches, and keeps the aggregates of all; memory does not grow.
+
+    The numbers are those of one call of `evaluate` with all the queries, to the last bit. A scorer belongs to one
+    thread at a time.
+
+    Args:
+        k: One cut-off or several, each at least 1, or a budget such as `"2000tok"`; None scores all ranks.
+        metrics: Names of `METRICS`, or functions; all by default.
+        bare_ids: The documents are nothing but ids, as for `evaluate_ids`.
+        **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
+
+    Attributes:
+        keys: The keys of each query's values, such as `recall@5`.
+        signature: Every setting that can change a number, in one line.
+        n_queries: How many queries were scored.
+
+    Raises:
+        InvalidInputError: A setting cannot be used.
+        UnknownMetricError: A metric is not known.
+
+    >>> scorer = Scorer(k=2)
+    >>> scorer.score(["a", "b"], ["b", "x"]).values["recall@2"], scorer.score(["c"], ["c"]).values["recall@2"]
+    (0.5, 1.0)
+    >>> scorer.result()["recall@2"]
+    0.75
+    """
+
+    def __init__(
+        self,
+        k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+        *,
+        metrics: str | Sequence[str | MetricFunction] | None = None,
+        bare_ids: bool = False,
+        **settings: Unpack[ScoringSettings],
+    ) -> None:
+        if bare_ids:
+            settings.setdefault("match_method", "id")
+        self._settings, self._cut_offs = make_settings(**settings), check_cut_offs(k)
+        if bare_ids and self._settings.methods != ("id",):
+            raise InvalidInputError("With `bare_ids` only match_method='id' makes sense. Leave `match_method` out.")
+        self._bare_ids = bare_ids
+        self._table = choose_metrics(metrics, self._settings)
+        self.keys = keys_of(self._table, self._cut_offs)
+        self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
+        self._tally = Tally.of(self.keys, self._cut_offs)
+        self._supply = Supply.empty()
+        self._errors = FirstMessages()
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries were scored."""
+        return self._tally.n_queries
+
+    def score(self, actual: object, predicted: object) -> QueryResult:
+        """Score one query.
+
+        Args:
+            actual: Its gold documents.
+            predicted: Its retrieved documents, best first, or what the retriever raised.
+
+        Raises:
+            InvalidInputError: A document cannot be read; the query then counts nowhere.
+        """
+        return self.score_batch([actual], [predicted]).query_result(0)
+
+    def score_batch(self, actual: object, predicted: object) -> EvaluationResult:
+        """Score some queries; all or, where one cannot be read, none of them.
+
+        Args:
+            actual: The gold documents of each query.
+            predicted: The retrieved documents of each query, best first, or what the retriever raised.
+
+        Returns:
+            The result of these queries alone, counted from 0.
+
+        Raises:
+            InvalidInputError: A document cannot be read; queries in the message are counted from the first of all.
+        """
+        first, settings = self.n_queries, self._settings
+        judged = judge_batch(actual, predicted, settings, bare_ids=self._bare_ids, first_query=first)
+        self._between_steps()
+        ranks = ranks_within(self._cut_offs, judged.batch)
+        values = values_of(judged, ranks, self._table)
+        self._between_steps()
+        tally = Tally.of(self.keys, self._cut_offs)
+        tally.add(judged.judgments, values, ranks, settings.precision_denominator)
+        errors = judged.batch.predicted.errors
+        self._tally.merge(tally)
+        self._supply.merge(judged.supply)
+        self._errors.add({query + first: error for query, error in errors.items()})
+        detail = Detail(judged.batch, judged.matches, judged.judgments, values, None, None)
+        return EvaluationResult(self.signature, tally, judged.supply.unmatchable, errors, detail)
+
+    def check(self) -> None:
+        """Look at what the documents of all queries so far have of what the methods read; warns once a call.
+
+        Raises:
+            InvalidInputError: Not one document of a side has it, so that nothing can match.
+        """
+        self._supply.check(self._settings)
+
+    def result(self) -> EvaluationResult:
+        """The aggregates of all queries so far, without `per_query` and `explain`."""
+        tally = Tally.of(self.keys, self._cut_offs)
+        tally.merge(self._tally)
+        return EvaluationResult(self.signature, tally, self._supply.unmatchable, self._errors.copy(), None)
+
+    def _between_steps(self) -> None:
+        """Nothing; a kind that must not keep others waiting lets them go on here."""
+
+
+@tell_names
+def evaluate_stream(
+    pairs: Iterable[tuple[object, object]],
+    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    *,
+    metrics: str | Sequence[str | MetricFunction] | None = None,
+    bare_ids: bool = False,
+    batch_size: int = 1000,
+    callbacks: Sequence[EvaluationCallback] = (),
+    raise_errors: bool = False,
+    **settings: Unpack[ScoringSettings],
+) -> EvaluationResult:
+    """Score queries from an iterator; memory holds one batch, the numbers are those of `evaluate` to the last bit.
+
+    Args:
+        pairs: For each query its gold documents and its retrieved documents, best first.
+        k: One cut-off or several, each at least 1, or a budget such as `"2000tok"`; None scores all ranks.
+        metrics: Names of `METRICS`, or functions; all by default.
+        bare_ids: The documents are nothing but ids, as for `evaluate_ids`.
+        batch_size: How many queries are matched at once; it changes speed and memory, never a number.
+        callbacks: Receivers of scores, one query after the other; there is no other way to see single queries.
+        raise_errors: Let an error of a callback through.
+        **settings: The scoring settings that `evaluate` takes. An embedding model has to say the same of a text in
+            every batch; what it changes below the sixth decimal of a cosine is rounded away.
+
+    Returns:
+        A result without `per_query` and `explain`.
+
+    Raises:
+        InvalidInputError: Something given cannot be used; the message names the place.
+
+    >>> evaluate_stream(((["a"], ["b", "a"]) for _ in range(5000)), k=2)["mrr@2"]
+    0.5
+    """
+    if isinstance(k, (list, tuple)) and any(isinstance(one, (list, tuple)) for one in k):
+        raise InvalidInputError(
+            "`k` holds lists, as if it were documents. Give both sides as one iterable of pairs: zip(gold, retrieved)."
+        )
+    size = check_count("batch_size", batch_size)
+    scorer = Scorer(k, metrics=metrics, bare_ids=bare_ids, **settings)
+    runner = CallbackRunner(callbacks, raise_errors=raise_errors)
+    runner.start(EvaluationStart(None, scorer.keys, scorer.signature))
+    for actual, predicted in _batches(pairs, size):
+        first_query = scorer.n_queries
+        part = scorer.score_batch(actual, predicted)
+        if runner:
+            for row in part.per_query:
+                runner.query(replace(row, index=row.index + first_query))
+    if not scorer.n_queries:
+        raise InvalidInputError("`pairs` is empty. Give at least one query as (gold documents, retrieved documents).")
+    scorer.check()
+    result = replace(scorer.result(), callback_errors=runner.errors)
+    if runner:
+        runner.end(result)
+    return result
+
+
+def _batches(pairs: Iterable[object], size: int) -> Iterator[tuple[list[object], list[object]]]:
+    """The pairs as two lists at a time."""
+    source, start = iter(pairs), 0
+    while batch := list(islice(source, size)):
+        gold: list[object] = []
+        retrieved: list[object] = []
+        for query, pair in enumerate(batch, start):
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise InvalidInputError(
+                    f"`pairs` gave {describe_type(pair)} for query {query}. "
+                    "Give a pair (gold documents, retrieved documents) for each query."
+                )
+            gold.append(pair[0])
+            retrieved.append(pair[1])
+        yield gold, retrieved
+        start += len(batch)

@@ -1,0 +1,487 @@
+"""Every metric over the threshold from which two texts match: the similarities are computed once.
+
+The threshold from which the matcher is right often enough, from pairs that people have labelled.
+
+Questions without an answer over a threshold on the retriever's scores: what silence would cost, and gain.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+
+from krag_eval._utils.arrays import BoolArray, FloatArray
+from krag_eval._utils.checks import as_number, check_threshold, describe_type, one_of
+from krag_eval._utils.errors import InvalidInputError, needing
+from krag_eval._utils.formatting import format_value
+from krag_eval._utils.suggestions import TellsAttributes, tell_names
+from krag_eval.documents.columns import Side
+from krag_eval.documents.document import read_leniently
+from krag_eval.evaluation.evaluate import evaluate
+from krag_eval.evaluation.pipeline import (
+    Judged,
+    MetricFunction,
+    MetricTable,
+    choose_metrics,
+    keys_of,
+    read_batch,
+    signature_of,
+    values_of,
+)
+from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.matching import MATCHERS
+from krag_eval.matching.batch import Found, merge
+from krag_eval.matching.matchability import Supply
+from krag_eval.matching.settings import (
+    THRESHOLD_METHODS,
+    USUAL_THRESHOLDS,
+    FurtherSettings,
+    MatchingCriteria,
+    ScoringSettings,
+    make_settings,
+)
+from krag_eval.matching.similarity import similar_pairs
+from krag_eval.metrics.aggregation import Tally
+from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
+from krag_eval.metrics.judgments import judge
+from krag_eval.statistics import binomial_interval, need_scipy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+DEFAULT_THRESHOLDS = tuple(n / 20 for n in range(4, 20))  # 0.2 to 0.95
+# A result is fragile where it moves by more than this within this distance of the threshold in use.
+FRAGILE_MOVE, FRAGILE_DISTANCE = 0.05, 0.05
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sweep(TellsAttributes):
+    """Every metric at every threshold.
+
+    Attributes:
+        thresholds: The thresholds, ascending.
+        values: For each key, such as `recall@5` or `micro_recall@5`, its value at each threshold.
+        in_use: The threshold that is in use; the values around it decide what is fragile.
+        fragile: The keys that move by more than 0.05 within 0.05 of the threshold in use, with how far they move.
+        signature: The settings, with the threshold in use.
+    """
+
+    _value_of = "sweep.values[{}]"
+
+    thresholds: tuple[float, ...]
+    values: Mapping[str, tuple[float | None, ...]]
+    in_use: float
+    fragile: Mapping[str, float]
+    signature: str
+
+    def at(self, threshold: float) -> dict[str, float | None]:
+        """All values at one of the thresholds.
+
+        Raises:
+            InvalidInputError: It is none of them.
+        """
+        if threshold not in self.thresholds:
+            raise InvalidInputError(
+                f"{threshold!r:.40} was not swept. The thresholds are: {', '.join(map(str, self.thresholds))}."
+            )
+        place = self.thresholds.index(threshold)
+        return {key: column[place] for key, column in self.values.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return {
+            "signature": self.signature,
+            "thresholds": list(self.thresholds),
+            "values": {key: list(column) for key, column in self.values.items()},
+            "in_use": self.in_use,
+            "fragile": dict(self.fragile),
+        }
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a threshold, one column a key; NaN where a value is undefined. Needs pandas."""
+        with needing("sweep.to_pandas()", "pandas", "pandas"):
+            import pandas as pd
+        index = pd.Index(self.thresholds, name="threshold")
+        return pd.DataFrame({key: list(column) for key, column in self.values.items()}, index=index, dtype="float64")
+
+    def __repr__(self) -> str:
+        keys = [key for key in self.values if not key.startswith("micro_")]
+        width = max(map(len, keys))
+        lines = [f"Sweep of {len(self.thresholds)} thresholds, {self.in_use} in use"]
+        for first in range(0, len(self.thresholds), 8):
+            part = range(first, min(first + 8, len(self.thresholds)))
+            lines.append(" ".join([" " * (width + 2), *(f"{_short(self.thresholds[i]):>6}" for i in part)]))
+            for key in keys:
+                cells = (f"{format_value(self.values[key][i], 3):>6}" for i in part)
+                lines.append(" ".join([f"  {key:<{width}}", *cells]))
+        for key, move in self.fragile.items():
+            lines.append(f"  fragile: {key} moves by {move:.3f} within {FRAGILE_DISTANCE} of the threshold in use")
+        return "\n".join([*lines, f"  {self.signature}"])
+
+
+@tell_names
+def sweep(
+    actual: object,
+    predicted: object,
+    thresholds: Sequence[float] = DEFAULT_THRESHOLDS,
+    k: int | str | Sequence[int | str | None] | None = 10,
+    *,
+    in_use: float | None = None,
+    metrics: str | Sequence[str | MetricFunction] | None = None,
+    **settings: Unpack[ScoringSettings],
+) -> Sweep:
+    """Score the same rankings at many thresholds from one matching pass.
+
+    Args:
+        actual: The gold documents of each query: a list of lists.
+        predicted: The retrieved documents of each query, best first.
+        thresholds: Thresholds from 0 to 1, in any order; the one in use and those 0.05 around it are added.
+        k: One cut-off or several, each at least 1, or a budget such as `"2000tok"`; None scores all ranks.
+        in_use: The threshold whose neighbourhood decides what is fragile; by default that of the first method which
+            has one: 0.5 for ROUGE, 0.7 for embeddings.
+        metrics: Names of `METRICS`, or functions; all by default.
+        **settings: The scoring settings that `evaluate` takes, without `threshold`; `match_method` is `"rougeL"` by
+            default and must have a ROUGE method or `"embedding"` in it. Of several, all share the threshold.
+
+    Raises:
+        InvalidInputError: No method has a threshold, or something given cannot be used.
+
+    >>> swept = sweep([["a b c d"]], [["a b c x"]], [0.7, 0.8], k=1, in_use=0.75, metrics="recall")
+    >>> swept.thresholds, swept.values["recall@1"], swept.fragile["recall@1"]
+    ((0.7, 0.75, 0.8), (1.0, 1.0, 0.0), 1.0)
+    """
+    cut_offs = check_cut_offs(k)
+    if "threshold" in settings:
+        raise InvalidInputError("`sweep` sets the threshold itself. Give `thresholds`, and `in_use` for your own.")
+    given: Any = {"match_method": "rougeL", **settings}
+    swept = [method for method in make_settings(**given).methods if method in THRESHOLD_METHODS]
+    if not swept:
+        raise InvalidInputError(
+            f"match_method={given['match_method']!r:.60} has no threshold to sweep. "
+            f"Use one of {', '.join(THRESHOLD_METHODS)}, alone or in a list."
+        )
+    in_use = check_threshold(USUAL_THRESHOLDS[swept[0]] if in_use is None else in_use, "in_use")
+    chosen = _check_thresholds(thresholds, in_use)
+    lowest = make_settings(threshold=chosen[0], **given)
+    table = choose_metrics(metrics, lowest)
+    batch = read_batch(actual, predicted, lowest)
+    found = {method: MATCHERS[method](batch) for method in lowest.methods}
+    columns: dict[str, list[float | None]] = {}
+    for threshold in chosen:
+        kept = [_at_least(f, threshold) if method in THRESHOLD_METHODS else f for method, f in found.items()]
+        matches = merge(kept, lowest.methods, int(batch.actual.offsets[-1]))
+        judged = Judged(batch, matches, judge(batch, matches), Supply.empty())
+        if threshold == chosen[0]:
+            Supply.of(batch, matches).check(lowest)
+        for key, value in _means(judged, cut_offs, table).items():
+            columns.setdefault(key, []).append(value)
+    values = {key: tuple(column) for key, column in columns.items()}
+    signature = signature_of(make_settings(threshold=in_use, **given), cut_offs, MatchingCriteria.PARTIAL)
+    return Sweep(chosen, values, float(in_use), _fragile(chosen, values, in_use, keys_of(table, cut_offs)), signature)
+
+
+def _check_thresholds(thresholds: object, in_use: float) -> tuple[float, ...]:
+    if isinstance(thresholds, (str, bytes)) or not isinstance(thresholds, Sequence) or not thresholds:
+        raise InvalidInputError(f"`thresholds` must be a list of numbers from 0 to 1, got {thresholds!r:.60}.")
+    around = [in_use, max(0.0, round(in_use - FRAGILE_DISTANCE, 12)), min(1.0, round(in_use + FRAGILE_DISTANCE, 12))]
+    return tuple(sorted({*(check_threshold(t, "thresholds") for t in thresholds), *around}))
+
+
+def _at_least(found: Found, threshold: float) -> Found:
+    keep = found.similarity >= threshold
+    return Found(found.actual[keep], found.predicted[keep], found.similarity[keep])
+
+
+def _means(judged: Judged, cut_offs: Sequence[GivenCutOff], table: MetricTable) -> dict[str, float | None]:
+    ranks = ranks_within(cut_offs, judged.batch)
+    values = values_of(judged, ranks, table)
+    tally = Tally.of(values, cut_offs)
+    tally.add(judged.judgments, values, ranks, judged.batch.settings.precision_denominator)
+    return EvaluationResult("", tally, {}, {}, None).to_dict()
+
+
+def _fragile(
+    thresholds: Sequence[float], values: Mapping[str, tuple[float | None, ...]], in_use: float, keys: Sequence[str]
+) -> dict[str, float]:
+    """How far each mean moves near the threshold in use, where that is too far."""
+    near = [i for i, t in enumerate(thresholds) if abs(t - in_use) <= FRAGILE_DISTANCE + 1e-9]
+    here = thresholds.index(in_use)
+    moves: dict[str, float] = {}
+    for key in keys:
+        column = values[key]
+        own = column[here]
+        if own is None:
+            continue
+        move = max(math.fabs(value - own) for i in near if (value := column[i]) is not None)
+        if move > FRAGILE_MOVE + 1e-9:  # a mean that moves by just as much may be off in the last bit
+            moves[key] = move
+    return moves
+
+
+def _short(threshold: float) -> str:
+    return f"{threshold:.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What a threshold does to labelled pairs.
+
+    Attributes:
+        threshold: The lowest threshold whose precision reaches the target; None where none does.
+        precision: The share of the pairs at or above it that are labelled as matches; of all thresholds the best
+            where none reaches the target.
+        interval: The exact binomial (Clopper-Pearson) interval of that share.
+        recall: The share of the pairs labelled as matches that are at or above it.
+        n_matched: How many pairs are at or above it.
+        n_pairs: How many pairs were given.
+        target: The precision that was asked for.
+        confidence: The confidence of the interval.
+        method: The method whose threshold it is.
+    """
+
+    threshold: float | None
+    precision: float | None
+    interval: tuple[float, float] | None
+    recall: float | None
+    n_matched: int
+    n_pairs: int
+    target: float
+    confidence: float
+    method: str
+
+    def __str__(self) -> str:
+        low, high = self.interval or (0.0, 1.0)
+        found = (
+            f"{self.n_matched} of {self.n_pairs} pairs, precision {self.precision or 0:.3f} ({low:.3f} to {high:.3f})"
+        )
+        if self.threshold is None:
+            return f"{self.method}: no threshold reaches a precision of {self.target}; the best has {found}"
+        return f"{self.method} >= {self.threshold:.4f}: {found}, recall {self.recall or 0:.3f}"
+
+
+@tell_names
+def calibrate(
+    labelled_pairs: Iterable[tuple[object, object, object]],
+    precision: float = 0.95,
+    *,
+    method: str = "rougeL",
+    confidence: float = 0.95,
+    tokenizer: Any = "words",
+    **settings: Unpack[FurtherSettings],
+) -> Calibration:
+    """Pick the lowest threshold whose matcher precision reaches the target. Needs scipy (extra `stats`).
+
+    Args:
+        labelled_pairs: Triples (gold document, retrieved document, whether they match).
+        precision: The share of matching pairs that have to be right, above 0 and at most 1.
+        method: `"rouge1"`, `"rouge2"`, `"rougeL"`, or `"embedding"` with a model as `embeddings`.
+        confidence: The confidence of the interval, between 0 and 1.
+        tokenizer: As for `evaluate`.
+        **settings: The further scoring settings of `evaluate`, such as `rouge_measure`.
+
+    Raises:
+        InvalidInputError: There is no pair, none labelled as a match, or one is no such triple.
+        MissingDependencyError: scipy is not installed.
+
+    Source of the interval: Clopper & Pearson (1934), Biometrika 26(4), doi:10.1093/biomet/26.4.404.
+
+    >>> pairs = [("a b c d", "a b c d", True), ("a b c d", "a b c x", True), ("a b c d", "a x y z", False)]
+    >>> calibrate(pairs, precision=1.0).threshold
+    0.75
+    """
+    need_scipy("calibrate")
+    one_of("method", method, THRESHOLD_METHODS)
+    target = check_threshold(precision, "precision")
+    if not target:
+        raise InvalidInputError("`precision` must be above 0 and at most 1, got 0. Give a share such as 0.95.")
+    if not 0 < check_threshold(confidence, "confidence") < 1:
+        raise InvalidInputError(
+            f"`confidence` must lie between 0 and 1, got {confidence!r}. Give a share such as 0.95."
+        )
+    gold, retrieved, labels = _columns(labelled_pairs)
+    given: Any = settings
+    batch = read_batch(gold, retrieved, make_settings(match_method=method, threshold=0.0, tokenizer=tokenizer, **given))
+    found = similar_pairs(batch, method, 0.0)
+    similarity = np.zeros(len(labels))
+    similarity[found.actual] = found.similarity
+    thresholds, matched, right = _curve(similarity, labels)
+    shares = right / matched
+    reached = np.flatnonzero(shares >= target)
+    # Ascending: the first is the lowest. Where none reaches the target, the best share, and of equals the most pairs.
+    place = int(reached[0]) if len(reached) else int(np.argmax(shares))
+    return Calibration(
+        threshold=float(thresholds[place]) if len(reached) else None,
+        precision=float(shares[place]),
+        interval=binomial_interval(int(right[place]), int(matched[place]), confidence),
+        recall=float(right[place] / labels.sum()),
+        n_matched=int(matched[place]),
+        n_pairs=len(labels),
+        target=target,
+        confidence=confidence,
+        method=method,
+    )
+
+
+def _columns(pairs: object) -> tuple[list[list[object]], list[list[object]], BoolArray]:
+    if isinstance(pairs, (str, bytes)) or not isinstance(pairs, Iterable):
+        raise InvalidInputError(f"`labelled_pairs` is {describe_type(pairs)}. It must be a list of triples.")
+    gold: list[list[object]] = []
+    retrieved: list[list[object]] = []
+    labels: list[bool] = []
+    for number, pair in enumerate(pairs):
+        if not isinstance(pair, (tuple, list)) or len(pair) != 3 or not isinstance(pair[2], (bool, np.bool_)):
+            raise InvalidInputError(
+                f"`labelled_pairs[{number}]` is {pair!r:.80}. It must be (gold, retrieved, True or False)."
+            )
+        gold.append([pair[0]])
+        retrieved.append([pair[1]])
+        labels.append(bool(pair[2]))
+    if not any(labels):
+        raise InvalidInputError(
+            f"`labelled_pairs` has {len(labels)} pairs, none of them labelled True. Label some pairs that match."
+        )
+    return gold, retrieved, np.array(labels, dtype=bool)
+
+
+def _curve(similarity: FloatArray, labels: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """For each different similarity above 0, ascending: how many pairs reach it, and how many of these are matches."""
+    thresholds = np.unique(similarity[similarity > 0])
+    if not len(thresholds):
+        raise InvalidInputError(
+            "No pair has a token in common (or, by embeddings, a cosine above 0). "
+            "Calibrate on pairs that are similar to some degree."
+        )
+    order = np.argsort(similarity, kind="stable")
+    first = np.searchsorted(similarity[order], thresholds)
+    right_above = np.append(np.cumsum(labels[order][::-1])[::-1], 0)
+    return thresholds, (len(labels) - first).astype(np.float64), right_above[first].astype(np.float64)
+
+
+DEFAULT_POINTS = 11
+
+
+@dataclass(frozen=True, slots=True)
+class NoAnswerPoint:
+    """What a threshold on the score would do: documents below it are not returned.
+
+    Attributes:
+        threshold: The lowest score that is returned.
+        empty_share: The share of questions without an answer for which nothing comes back; None where there are none.
+        mean_retrieved: How many documents come back for them on average.
+        recall: Mean recall of the questions with an answer; None where there are none.
+        answered_empty_share: The share of questions with an answer for which nothing comes back.
+    """
+
+    threshold: float
+    empty_share: float | None
+    mean_retrieved: float | None
+    recall: float | None
+    answered_empty_share: float | None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class NoAnswerCurve:
+    """The points of all thresholds, ascending.
+
+    Attributes:
+        k: The cut-off; None for all ranks.
+        points: One a threshold.
+        n_without_answer: How many questions have no gold document.
+    """
+
+    k: int | None
+    points: tuple[NoAnswerPoint, ...]
+    n_without_answer: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        names = NoAnswerPoint.__slots__
+        points = [{name: getattr(point, name) for name in names} for point in self.points]
+        return {"k": self.k, "n_without_answer": self.n_without_answer, "points": points}
+
+    def __repr__(self) -> str:
+        at = "" if self.k is None else f"@{self.k}"
+        head = f"{'score >=':>10} {'empty, no answer':>17} {'recall' + at:>10} {'empty, answer':>14}"
+        rows = [
+            f"{point.threshold:>10.4g} {format_value(point.empty_share):>17} {format_value(point.recall):>10} "
+            f"{format_value(point.answered_empty_share):>14}"
+            for point in self.points
+        ]
+        return "\n".join([f"{self.n_without_answer} questions without an answer", head, *rows])
+
+
+@tell_names
+def no_answer_curve(
+    actual: object,
+    predicted: Sequence[object],
+    thresholds: Sequence[float] | None = None,
+    k: int | None = 10,
+    **settings: Unpack[ScoringSettings],
+) -> NoAnswerCurve:
+    """Score rankings as if documents below a score had not been returned, for each of several thresholds.
+
+    Args:
+        actual: The gold documents of each query; `[]` where there is no answer.
+        predicted: The retrieved documents of each query, best first, each with a score: `(document, score)`, or under
+            `"score"`. An exception in the place of a list counts as nothing retrieved.
+        thresholds: Scores; by default eleven that part the scores given into equal shares.
+        k: The cut-off of recall and of what comes back.
+        **settings: The scoring settings that `evaluate` takes.
+
+    Raises:
+        InvalidInputError: A document has no score, or something given cannot be used.
+
+    >>> curve = no_answer_curve([["a"], []], [[("a", 0.9)], [("b", 0.4)]], [0.3, 0.5, 0.95])
+    >>> [(point.empty_share, point.recall) for point in curve.points]
+    [(0.0, 1.0), (1.0, 1.0), (1.0, 0.0)]
+    """
+    side = Side("predicted", predicted, settings.get("id_key"), settings.get("grade_key", "relevance"))
+    offsets = side.offsets.tolist()
+    scores = [_score(document, side, position) for position, document in enumerate(side.documents)]
+    rows = [list(zip(side.documents[a:b], scores[a:b], strict=True)) for a, b in itertools.pairwise(offsets)]
+    points = []
+    n_without = 0
+    for threshold in _check(thresholds, scores):
+        kept = [[document for document, score in row[:k] if score >= threshold] for row in rows]
+        result = evaluate(actual, kept, k, metrics="recall", **settings)
+        answered = [row.n_retrieved for row in result.per_query if row.n_gold]
+        n_without = result.no_answer.n_queries
+        points.append(
+            NoAnswerPoint(
+                threshold=threshold,
+                empty_share=result.no_answer.empty_share,
+                mean_retrieved=result.no_answer.mean_retrieved,
+                recall=next(iter(result.to_dict().values())),
+                answered_empty_share=answered.count(0) / len(answered) if answered else None,
+            )
+        )
+    return NoAnswerCurve(k, tuple(points), n_without)
+
+
+def _score(document: object, side: Side, position: int) -> float:
+    score = read_leniently(document).score
+    if score is None or not math.isfinite(score):
+        query = int(np.searchsorted(side.offsets, position, side="right")) - 1
+        rank = position - int(side.offsets[query]) + 1
+        raise InvalidInputError(
+            f"`predicted[{query}][{rank - 1}]` (query {query}, rank {rank}) has no score. "
+            "Give each document a finite one, as (document, score) or under 'score'."
+        )
+    return score
+
+
+def _check(thresholds: object, scores: Sequence[float]) -> list[float]:
+    if thresholds is None:
+        return sorted({float(q) for q in np.quantile(scores, np.linspace(0, 1, DEFAULT_POINTS))}) if scores else [0.0]
+    if isinstance(thresholds, (str, bytes)) or not isinstance(thresholds, Sequence) or not thresholds:
+        raise InvalidInputError(f"`thresholds` must be a list of scores, got {thresholds!r:.60}.")
+    numbers = [as_number(threshold) for threshold in thresholds]
+    if any(number is None or not math.isfinite(number) for number in numbers):
+        raise InvalidInputError(f"`thresholds` must hold finite numbers, got {thresholds!r:.60}.")
+    return sorted({number for number in numbers if number is not None})

@@ -1,0 +1,243 @@
+"""Questions answered from what was retrieved, several at a time, each answer in a journal as soon as it is there.
+
+Who answers a question from what was retrieved: a program of the user's, or a language model with a prompt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from importlib import resources
+from typing import Any
+
+from krag_eval._utils.checks import describe_type
+from krag_eval._utils.errors import InvalidInputError, KragEvalError
+from krag_eval._utils.journal import JournalKind, KeyedJournal
+from krag_eval._utils.progress import ProgressHook, RunProgress
+from krag_eval._utils.redaction import describe_error
+from krag_eval._utils.threads import as_they_come
+from krag_eval.datasets import Question, Run
+from krag_eval.documents.document import Document
+from krag_eval.llm.calling import ModelSetupError, TimeLimit
+from krag_eval.llm.model import LanguageModel, as_language_model
+from krag_eval.llm.prompts import delimited, fill
+
+ANSWERS_JOURNAL = JournalKind("krag_eval_answers", "set of answers")
+
+
+class AnswerError(KragEvalError, RuntimeError):
+    """A question got no answer; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    question: Question
+    documents: Sequence[Document]
+
+    @property
+    def key(self) -> str:
+        """Twenty hex digits that change with the question and with what was retrieved for it."""
+        asked = [self.question.question, [(document.id, document.text) for document in self.documents]]
+        return hashlib.sha256(json.dumps(asked, ensure_ascii=True).encode()).hexdigest()[:20]
+
+
+def answer_questions(
+    questions: Sequence[Question],
+    run: Run,
+    answerer: Answerer,
+    journal: KeyedJournal,
+    *,
+    concurrency: int = 8,
+    progress: ProgressHook | None = None,
+) -> dict[str, str | Exception]:
+    """Have each question answered from its documents, unless the journal has the answer.
+
+    Args:
+        questions: The questions.
+        run: What was retrieved for them; a question whose retriever raised is answered from nothing.
+        answerer: Who answers.
+        journal: Where answers are looked up and written down, by question and documents.
+        concurrency: How many questions are answered at a time, each in a thread.
+        progress: Called after every answer.
+
+    Returns:
+        By the id of the question, in the order given, the answer, or an error where there is none.
+
+    Raises:
+        InvalidInputError: The journal cannot be written.
+        ModelSetupError: A model cannot be asked at all, as with a wrong key.
+    """
+    tasks = {question.id: _Task(question, _documents(run, question)) for question in questions}
+    done: dict[str, str | Exception] = {}
+    for name, task in tasks.items():
+        row = journal.get(task.key)
+        if row is not None:
+            done[name] = _read(row)
+    left = [task for name, task in tasks.items() if name not in done]
+    start, errors = time.monotonic(), 0
+    answered = as_they_come(partial(_answer, answerer), left, concurrency, "krag-eval-answer")
+    with closing(answered):
+        for asked, (task, row) in enumerate(answered, 1):
+            if journal.get(task.key) is None:  # two questions may be the same
+                journal.put(task.key, row)
+            done[task.question.id] = _read(row)
+            errors += row.get("error") is not None
+            if progress is not None:
+                progress(
+                    RunProgress(
+                        name="answers",
+                        done=len(done),
+                        total=len(tasks),
+                        errors=errors,
+                        asked=asked,
+                        seconds=time.monotonic() - start,
+                        is_over=len(done) == len(tasks),
+                    )
+                )
+    return {name: done[name] for name in tasks}
+
+
+def _documents(run: Run, question: Question) -> Sequence[Document]:
+    row = run.rows.get(question.id)
+    return () if row is None else row.retrieved
+
+
+def _read(row: Any) -> str | Exception:
+    return AnswerError(str(row["error"])) if row.get("error") is not None else str(row.get("answer") or "")
+
+
+def _answer(answerer: Answerer, task: _Task) -> dict[str, Any]:
+    start = time.perf_counter()
+    try:
+        answer = answerer(task.question.question or "", task.documents)
+    except ModelSetupError:
+        raise
+    except Exception as error:  # noqa: BLE001 - one question that fails must not cost the others
+        return {"query_id": task.question.id, "error": describe_error(error)}
+    return {"query_id": task.question.id, "answer": answer, "seconds": round(time.perf_counter() - start, 6)}
+
+
+Answerer = Callable[[str, Sequence[Document]], str]
+"""From a question and the documents retrieved for it, best first, to the answer."""
+
+_NAMES_OF_DOCUMENTS = ("documents", "docs", "context", "contexts", "passages", "retrieved")
+# Where frameworks put the text of an answer.
+_KEYS = ("answer", "result", "output", "response", "content", "text")
+
+
+def as_answerer(answer: object, timeout: float | None = None) -> Answerer:
+    """A program that answers questions, as a function.
+
+    Args:
+        answer: A function of the question and the documents; a function of the question alone, which retrieves for
+            itself; a LangChain runnable, which is given `{"question", "input", "context", "documents"}`, or the
+            question where its `InputType` is str; or a LlamaIndex query engine, which is given the question. Functions
+            may be async. A language model itself (a LangChain chat model, a LlamaIndex LLM) is asked as
+            `model_answerer` does.
+        timeout: Seconds for one answer, or None.
+
+    Raises:
+        InvalidInputError: It is none of these.
+    """
+    if is_model(answer):
+        return model_answerer(as_language_model(answer, timeout=timeout))
+    ask = _asking(answer)
+    limit = TimeLimit(timeout, "the system that answers")
+    return lambda question, documents: read_answer(limit.call(lambda _: ask(question, list(documents)), None))
+
+
+def _asking(answer: object) -> Callable[[str, list[Document]], object]:
+    """What is called with a question and its documents, whatever it returns."""
+    is_made = not isinstance(answer, type)
+    invoke, query = getattr(answer, "invoke", None), getattr(answer, "query", None)
+    if is_made and callable(invoke):
+        if _takes_text(answer):
+            return lambda question, _documents: invoke(question)
+        return lambda question, documents: invoke(_inputs(question, documents))
+    if is_made and callable(query):
+        return lambda question, _documents: query(question)
+    if not (is_made and callable(answer)):
+        raise InvalidInputError(
+            f"`answer` is {describe_type(answer)}. It must be a function of a question and its documents, a LangChain "
+            "runnable or a LlamaIndex query engine."
+        )
+    function = answer
+    if _takes_documents(function):
+        return lambda question, documents: function(question, documents)
+    return lambda question, _documents: function(question)
+
+
+def model_answerer(model: LanguageModel) -> Answerer:
+    """A language model that answers from the passages, as `krag_eval/llm/bench/prompts/answer.txt` asks it to."""
+    prompt = (resources.files("krag_eval.llm.bench") / "prompts" / "answer.txt").read_text(encoding="utf-8")
+
+    def answer(question: str, documents: Sequence[Document]) -> str:
+        texts = [document.text for document in documents if document.text]
+        passages = "\n\n".join(delimited(text, "PASSAGE") for text in texts) or "(none)"
+        return model.ask(fill(prompt, {"question": delimited(question, "QUESTION"), "passages": passages})).strip()
+
+    return answer
+
+
+def read_answer(given: object) -> str:
+    """The text of an answer of any framework.
+
+    Raises:
+        InvalidInputError: There is none.
+
+    >>> read_answer({"answer": "42", "context": []})
+    '42'
+    """
+    if isinstance(given, str):
+        return given
+    for value in _parts(given):
+        texts = [value] if isinstance(value, str) else [part for part in _parts(value) if isinstance(part, str)]
+        if texts:
+            return texts[0]
+    raise InvalidInputError(
+        f"The answer is {describe_type(given)}, and there is no text in it. Return a string, or an object with one of "
+        f"{', '.join(_KEYS)}."
+    )
+
+
+def is_model(answer: object) -> bool:
+    """Whether it is a language model of LangChain or LlamaIndex, and no program around one."""
+    if isinstance(answer, (LanguageModel, type)):
+        return isinstance(answer, LanguageModel)
+    return any(callable(getattr(answer, name, None)) for name in ("generate_prompt", "complete"))
+
+
+def _takes_text(runnable: object) -> bool:
+    try:
+        return getattr(runnable, "InputType", None) is str
+    except TypeError:  # LangChain's way of saying that it cannot tell
+        return False
+
+
+def _parts(given: object) -> Iterator[object]:
+    """What stands where an answer may stand."""
+    for name in _KEYS:
+        yield given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
+
+
+def _inputs(question: str, documents: list[Document]) -> dict[str, object]:
+    context = "\n\n".join(document.text for document in documents if document.text)
+    return {"question": question, "input": question, "context": context, "documents": documents}
+
+
+def _takes_documents(function: Callable[..., object]) -> bool:
+    """Whether its second parameter has no default, or a name that says documents; else the question is all it wants."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except ValueError:  # it does not tell
+        return False
+    positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    if len(positional) < 2:
+        return any(one.kind is one.VAR_POSITIONAL for one in parameters)
+    return positional[1].default is positional[1].empty or positional[1].name in _NAMES_OF_DOCUMENTS

@@ -1,0 +1,453 @@
+"""`run_bench`: questions, retrieval, answers and their scores, one stage after the other.
+
+The stages of a bench, each with its journal and its line of progress.
+
+What is looked at before a bench asks anything: a mistake told at the end has cost money by then.
+
+Which questions of a set a bench asks, and which of them are answered.
+
+The texts of what a retriever returned by its ids alone, for whoever answers and judges.
+
+The verdicts of a judge, looked up and written down in a journal.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Unpack
+
+from krag_eval._utils.checks import check_count, one_of
+from krag_eval._utils.errors import InvalidInputError, MissingDependencyError, RunStoppedError, warn
+from krag_eval._utils.formatting import qualified_name
+from krag_eval._utils.journal import JournalKind, KeyedJournal
+from krag_eval._utils.progress import ProgressHook, hook_for
+from krag_eval._utils.suggestions import tell_names
+from krag_eval.datasets import LEVELS, EvalSet, Question, Run, as_evalset, write_evalset
+from krag_eval.documents.document import Document, as_document
+from krag_eval.documents.embeddings import check_embeddings
+from krag_eval.evaluation.answers import AnswerResult, evaluate_answers
+from krag_eval.evaluation.evaluate import evaluate
+from krag_eval.llm.bench.answering import (
+    ANSWERS_JOURNAL,
+    Answerer,
+    answer_questions,
+    as_answerer,
+    is_model,
+    model_answerer,
+)
+from krag_eval.llm.bench.report import EVAL_MODES, Bench, bench_sections
+from krag_eval.llm.context_judge import ContextResult, judge_contexts
+from krag_eval.llm.model import LanguageModel, as_language_model
+from krag_eval.llm.question_generation import GeneratedEvalSet, GenerationReport, generate_evalset
+from krag_eval.matching.settings import ScoringSettings, make_settings
+from krag_eval.metrics.cut_offs import check_ranks
+from krag_eval.report import build_report
+from krag_eval.retrievers.runner import run_retriever
+from krag_eval.statistics import need_scipy
+
+CUT_OFFS = (1, 3, 5, 10, 20)
+
+
+@tell_names
+def run_bench(
+    corpus: object,
+    retriever: object,
+    *,
+    llm: object = None,
+    answer: object = None,
+    evalset: object = None,
+    samples: int = 30,
+    eval_mode: str = "all",
+    e2e_limit: int = 20,
+    skip_e2e: bool = False,
+    k: int | str | Sequence[int | str | None] | None = CUT_OFFS,
+    journals: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    answer_name: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    language: str = "auto",
+    seed: int = 0,
+    concurrency: int = 8,
+    timeout: float | None = None,
+    level: str = "chunk",
+    title: str | None = None,
+    progress: bool | ProgressHook | None = True,
+    **settings: Unpack[ScoringSettings],
+) -> Bench:
+    """Make questions from chunks, retrieve, answer, score both, and report.
+
+    Every stage writes down what it finds out: the same call with the same `journals` goes on where it was stopped, and
+    asks nothing twice but what failed.
+
+    Args:
+        corpus: The chunks that the retriever searches, as a list of documents. Questions are made from them where no
+            `evalset` is given, and answers where the retriever returns ids without texts.
+        retriever: As for `run_retriever`.
+        llm: A LangChain chat model, a LlamaIndex LLM, or a function `prompt -> str`. It writes the questions, answers
+            them where there is no `answer`, and judges what was retrieved.
+        answer: The system that answers: a function of a question and its documents, or of the question alone, a
+            LangChain runnable, or a LlamaIndex query engine; or another language model than `llm`.
+        evalset: Questions to ask in place of generated ones.
+        samples: How many questions to generate.
+        eval_mode: `"all"`, `"literal"`, or `"semantic"` for paraphrases and scenarios.
+        e2e_limit: How many questions are answered and judged at most, spread over the types.
+        skip_e2e: Score retrieval alone.
+        k: The cut-offs; as many documents are kept as the largest asks for.
+        journals: A folder for the journals of the stages, and `evalset.jsonl` with the questions that were generated;
+            None keeps none.
+        name: What the retriever is called; its own name by default.
+        answer_name: What the system that answers is called; its own name by default. Two chains of LangChain have the
+            same: name them, so that the journal of one is refused for the other.
+        parameters: What to record of it: chunk size, overlap, model.
+        language: Of the questions, as for `generate_evalset`.
+        seed: Of the choice of chunks, and of intervals.
+        concurrency: How many questions are asked at a time, at every stage.
+        timeout: Seconds for one call of the retriever, of the model or of the system that answers.
+        level: `"chunk"` or `"document"`, as for `evaluate_run`.
+        title: Of the report; by default it names the retriever and the questions.
+        progress: True shows a line a stage on a terminal; a function is called with a `RunProgress`.
+        **settings: The scoring settings that `evaluate_run` takes; `embeddings` are for the semantic similarity of
+            answers too.
+
+    Raises:
+        InvalidInputError: Something given cannot be used, or a journal belongs to another bench.
+        ModelSetupError: The model cannot be asked at all, as with a wrong key.
+        MissingDependencyError: A package is not installed.
+        RunStoppedError: The retriever failed on every question.
+
+    Warns:
+        KragEvalWarning: Fewer questions could be made than asked for, or the retriever failed on some.
+    """
+    check_before(answer, level, **settings)
+    one_of("eval_mode", eval_mode, list(EVAL_MODES))
+    limit, cut_offs = check_count("e2e_limit", e2e_limit), check_ranks(k, "a bench")
+    model = None if llm is None else as_language_model(llm, timeout=timeout)
+    stages = Stages(
+        None if journals is None else Path(journals),
+        check_count("concurrency", concurrency),
+        timeout,
+        hook_for(progress),
+    )
+    generation: GenerationReport | None = None
+    if evalset is not None:
+        questions = of_mode(as_evalset(evalset), eval_mode)
+    elif model is not None:
+        if corpus is None:
+            raise InvalidInputError("There are no chunks to make questions from. Give `corpus`, or an `evalset`.")
+        made = stages.generate(corpus, model, samples=samples, mode=eval_mode, language=language, seed=seed)
+        questions, generation = made.evalset, made.report
+    else:
+        raise InvalidInputError(
+            "There are no questions, and no language model to write them. Give a model as `llm`, or questions as "
+            "`evalset`."
+        )
+    if not len(questions):
+        why = "The set is empty." if generation is None else str(generation.stopped)
+        raise InvalidInputError(f"There is not one question, so there is nothing to score. {why}")
+    run = stages.retrieve(retriever, questions, k=max(cut_offs), name=name, parameters=parameters)
+    report = build_report({run.name: run}, questions, k=cut_offs, level=level, seed=seed, title=title, **settings)
+    asked = EvalSet(spread(questions, limit), name=questions.name)
+    embeddings = settings.get("embeddings")
+    answers: dict[str, str | Exception] | None = None
+    scores: AnswerResult | None = None
+    context: ContextResult | None = None
+    no_intervals = None if skip_e2e else why_no_intervals()
+    if not skip_e2e and (answer is not None or model is not None):
+        shown = with_texts(run, corpus, is_read_by_model=model is not None)
+        answers = stages.answer(asked, shown, answer, model, answer_name)
+        if answers is not None:
+            scores = evaluate_answers(asked, answers, embeddings=embeddings, intervals=no_intervals is None)
+        if model is not None:
+            context = stages.judge(asked, shown, model, k=max(cut_offs), intervals=no_intervals is None)
+    left_out = _left_out(
+        skip_e2e, answers is None, scores is not None and embeddings is None, context is None, no_intervals
+    )
+    return Bench(
+        evalset=questions,
+        generation=generation,
+        run=run,
+        retrieval=report.systems[0].result,
+        answers=answers,
+        answer_scores=scores,
+        context=context,
+        left_out=left_out,
+        report=replace(report, further=bench_sections(questions, asked, generation, scores, context, left_out)),
+    )
+
+
+def _left_out(
+    skipped: bool, no_answers: bool, no_similarity: bool, no_context: bool, no_intervals: str | None
+) -> tuple[str, ...]:
+    """What is not in the report, and why."""
+    if skipped:
+        return ("No question was answered and nothing was judged by a model, as was asked for.",)
+    no_model = "there is no language model (`llm`)"
+    return tuple(
+        text
+        for text, holds in (
+            (f"No question was answered: {no_model} and no system that answers (`answer`).", no_answers),
+            ("Answers have no semantic similarity: there is no embedding model (`embeddings`).", no_similarity),
+            (f"Context precision and context recall were left out: {no_model}.", no_context),
+            (f"Means have no intervals. {no_intervals}", no_intervals is not None),
+        )
+        if holds
+    )
+
+
+EVALSET_FILE = "evalset.jsonl"
+"""The generated questions, in the folder of the journals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """How the stages are carried out.
+
+    Attributes:
+        journals: The folder of the journals; None keeps none.
+        concurrency: How many questions are asked at a time.
+        timeout: Seconds for one call, or None.
+        progress: Called with how far a stage has come, or None.
+    """
+
+    journals: Path | None
+    concurrency: int
+    timeout: float | None
+    progress: ProgressHook | None
+
+    def generate(
+        self, corpus: object, model: LanguageModel, *, samples: int, mode: str, language: str, seed: int
+    ) -> GeneratedEvalSet:
+        """Have the model write questions of a mode; beside their journal they are a set to read and to ask again."""
+        made = generate_evalset(
+            corpus,
+            model,
+            n=samples,
+            types=EVAL_MODES[mode],
+            language=language,
+            seed=seed,
+            journal=self._journal("questions.jsonl"),
+            progress=self.progress,
+            concurrency=self.concurrency,
+            retry_errors=True,
+        )
+        if self.journals is not None and len(made):
+            write_evalset(made.evalset, self.journals / EVALSET_FILE)
+        return made
+
+    def retrieve(
+        self, retriever: object, questions: EvalSet, *, k: int, name: str | None, parameters: Mapping[str, Any] | None
+    ) -> Run:
+        """Ask the retriever.
+
+        Warns:
+            KragEvalWarning: It failed on some questions, which count as nothing retrieved.
+
+        Raises:
+            RunStoppedError: It failed on all of them, or on most of many.
+        """
+        run = run_retriever(
+            retriever,
+            questions,
+            k=k,
+            name=name,
+            parameters=parameters,
+            concurrency=self.concurrency,
+            timeout=self.timeout,
+            journal=self._journal("run.jsonl"),
+            retry_errors=True,
+            progress=self.progress,
+        )
+        if run.errors:
+            told = f"on {len(run.errors)} of {len(questions)} questions; the first: {next(iter(run.errors.values()))}"
+            if len(run.errors) == len(questions):
+                raise RunStoppedError(f"The retriever failed {told}. Nothing can be scored: mend it, and run again.")
+            warn(f"The retriever failed {told}. They count as nothing retrieved, and are asked when it is run again.")
+        return run
+
+    def answer(
+        self, questions: EvalSet, run: Run, answer: object, model: LanguageModel | None, name: str | None
+    ) -> dict[str, str | Exception] | None:
+        """Have the questions answered by the system given, or by the model; None where there is neither."""
+        answerer: Answerer
+        if answer is not None:
+            answerer, by = as_answerer(answer, self.timeout), name or _name_of(answer)
+        elif model is not None:
+            answerer, by = model_answerer(model), model.name
+        else:
+            return None
+        path = self._journal("answers.jsonl")
+        with KeyedJournal(path, ANSWERS_JOURNAL, {"answered_by": by}, retry_errors=True) as rows:
+            return answer_questions(
+                list(questions), run, answerer, rows, concurrency=self.concurrency, progress=self.progress
+            )
+
+    def judge(self, questions: EvalSet, run: Run, model: LanguageModel, *, k: int, intervals: bool) -> ContextResult:
+        """Have the model judge what was retrieved for these questions."""
+        rows_asked = {question.id: run.rows[question.id] for question in questions if question.id in run.rows}
+        with KeyedJournal(self._journal("verdicts.jsonl"), VERDICTS_JOURNAL, {"model": model.name}) as rows:
+            return judge_contexts(
+                questions,
+                replace(run, rows=rows_asked),
+                model,
+                k=k,
+                cache=Verdicts(rows),
+                concurrency=self.concurrency,
+                intervals=intervals,
+                progress=self.progress,
+            )
+
+    def _journal(self, name: str) -> Path | None:
+        return None if self.journals is None else self.journals / name
+
+
+def _name_of(answer: object) -> str:
+    return as_language_model(answer).name if is_model(answer) else qualified_name(answer)
+
+
+def check_before(answer: object, level: str, **settings: Unpack[ScoringSettings]) -> None:
+    """See whether the last stages will be able to use what was given, by scoring a document against itself.
+
+    An embedding model is asked for one vector where matching needs it.
+
+    Raises:
+        InvalidInputError: Something cannot be used.
+        MissingDependencyError: A package is not installed.
+    """
+    if answer is not None:
+        as_answerer(answer)
+    one_of("level", level, LEVELS)
+    make_settings(**settings)
+    if settings.get("embeddings") is not None:
+        check_embeddings(settings["embeddings"])
+    document = Document(id="d", text="text", metadata={str(settings.get("id_key")): "d"})
+    evaluate([[document]], [[document]], k=1, **settings)
+
+
+def why_no_intervals() -> str | None:
+    """What is missing for intervals; None where nothing is."""
+    try:
+        need_scipy("The interval of a mean")
+    except MissingDependencyError as error:
+        return str(error)
+    return None
+
+
+def of_mode(evalset: EvalSet, mode: str) -> EvalSet:
+    """The questions of a mode; `"all"` takes also those of other types, or of none.
+
+    Raises:
+        InvalidInputError: There is no such mode, or no question of it.
+    """
+    if one_of("eval_mode", mode, list(EVAL_MODES)) == "all":
+        return evalset
+    chosen = evalset.where(lambda question: question.type in EVAL_MODES[mode])
+    if not len(chosen):
+        types = sorted({question.type or "none" for question in evalset})
+        raise InvalidInputError(
+            f"No question is of the mode {mode!r}, which asks the types {', '.join(EVAL_MODES[mode])}; the set has "
+            f"{', '.join(types)}. Use eval_mode='all', or give questions of such a type."
+        )
+    return chosen
+
+
+def spread(questions: Sequence[Question], most: int) -> list[Question]:
+    """At most so many questions, as evenly over the types as they come, in the order of the set.
+
+    >>> questions = [Question(id=str(n), type="ab"[n > 3]) for n in range(6)]
+    >>> [question.id for question in spread(questions, 4)]
+    ['0', '1', '4', '5']
+    """
+    by_type: dict[str | None, list[Question]] = {}
+    for question in questions:
+        by_type.setdefault(question.type, []).append(question)
+    turns = sorted(
+        (
+            (place, turn, question.id)
+            for turn, group in enumerate(by_type.values())
+            for place, question in enumerate(group)
+        )
+    )
+    chosen = {question_id for _, _, question_id in turns[:most]}
+    return [question for question in questions if question.id in chosen]
+
+
+_CURE = "Have the retriever return texts, give the corpus that has their ids, or leave answers out (`skip_e2e`)."
+
+
+def with_texts(run: Run, corpus: object, *, is_read_by_model: bool) -> Run:
+    """The run with the texts of the corpus in the place of those that are missing.
+
+    Args:
+        run: What was retrieved.
+        corpus: The chunks, or None.
+        is_read_by_model: Whether a language model is to answer or judge from them.
+
+    Raises:
+        InvalidInputError: A model would have nothing to read.
+
+    Warns:
+        KragEvalWarning: Some documents still have no text.
+    """
+    if not any(map(_lacks_text, _documents(run))):
+        return run
+    chunks = map(as_document, corpus) if isinstance(corpus, Iterable) else ()
+    texts = {chunk.id: chunk.text for chunk in chunks if chunk.id is not None}
+    rows = {
+        key: replace(row, retrieved=tuple(_filled(document, texts) for document in row.retrieved))
+        for key, row in run.rows.items()
+    }
+    filled = replace(run, rows=rows)
+    lacks = list(map(_lacks_text, _documents(filled)))
+    if is_read_by_model and all(lacks):
+        raise InvalidInputError(f"Not one retrieved document has a text for the model to read. {_CURE}")
+    if any(lacks):
+        warn(f"{sum(lacks):,} of {len(lacks):,} retrieved documents have no text to answer from. {_CURE}")
+    return filled
+
+
+def _documents(run: Run) -> Iterable[Document]:
+    return (document for row in run.rows.values() for document in row.retrieved)
+
+
+def _lacks_text(document: Document) -> bool:
+    return not document.text
+
+
+def _filled(document: Document, texts: dict[str, str | None]) -> Document:
+    return replace(document, text=texts.get(document.id or "")) if _lacks_text(document) else document
+
+
+VERDICTS_JOURNAL = JournalKind("krag_eval_verdicts", "set of verdicts")
+
+
+class Verdicts(MutableMapping[str, Any]):
+    """A journal as the cache of `judge_contexts`; what stands there stays.
+
+    Args:
+        journal: The journal.
+    """
+
+    def __init__(self, journal: KeyedJournal) -> None:
+        self._journal = journal
+
+    def __getitem__(self, key: str) -> Any:
+        row = self._journal.get(key)
+        if row is None:
+            raise KeyError(key)
+        return row["verdict"]
+
+    def __setitem__(self, key: str, verdict: Any) -> None:
+        if self._journal.get(key) is None:
+            self._journal.put(key, {"verdict": verdict})
+
+    def __delitem__(self, key: str) -> None:
+        raise TypeError("a verdict that was written down stays")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._journal)
+
+    def __len__(self) -> int:
+        return len(self._journal)

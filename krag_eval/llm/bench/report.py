@@ -1,0 +1,244 @@
+"""What a bench comes to.
+
+What a bench adds to a report: how the questions were made, the answers, and what a model judged.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from krag_eval._utils.arrays import FloatArray
+from krag_eval.datasets import EvalSet, Question
+from krag_eval.evaluation.answers import AnswerResult
+from krag_eval.llm.bench.answering import AnswerError
+from krag_eval.llm.context_judge import ContextResult
+from krag_eval.llm.question_generation import GenerationReport
+from krag_eval.llm.question_generation.candidates import REASONS
+from krag_eval.llm.question_generation.report import FLATTERY
+from krag_eval.metrics.aggregation import MeanState
+from krag_eval.report import write_report
+from krag_eval.report.records import (
+    Cell,
+    Column,
+    Section,
+    Table,
+    count_cell,
+    interval_cell,
+    share_cell,
+    text_cell,
+    value_cell,
+)
+
+if TYPE_CHECKING:
+    from krag_eval.datasets import EvalSet, Run
+    from krag_eval.evaluation.answers import AnswerResult
+    from krag_eval.evaluation.results import EvaluationResult
+    from krag_eval.llm.context_judge import ContextResult
+    from krag_eval.llm.question_generation import GenerationReport
+    from krag_eval.report import Report
+
+
+EVAL_MODES: dict[str, tuple[str, ...]] = {
+    "all": ("literal", "paraphrase", "scenario", "negative"),
+    "literal": ("literal",),
+    "semantic": ("paraphrase", "scenario"),
+}
+"""The types of questions that each mode asks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """The outcome of every stage, and the report of them all.
+
+    Attributes:
+        evalset: The questions.
+        generation: How they were made; None where they were given.
+        run: What the retriever returned.
+        retrieval: Its scores.
+        answers: The answers by question, an exception in the place of one that failed; None where none were made.
+        answer_scores: Their scores; None where none were made, or no question has a reference.
+        context: What the model judged of the retrieved context; None where nothing was judged.
+        left_out: For each stage that was left out, why.
+        report: All of it.
+    """
+
+    evalset: EvalSet
+    generation: GenerationReport | None
+    run: Run
+    retrieval: EvaluationResult
+    answers: Mapping[str, str | Exception] | None
+    answer_scores: AnswerResult | None
+    context: ContextResult | None
+    left_out: tuple[str, ...]
+    report: Report
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002 - the word that users of such methods know
+        force: bool = False,
+    ) -> Path:
+        """Write the report as `write_report` does.
+
+        Raises:
+            InvalidInputError: The file is there, or cannot be written.
+            MissingDependencyError: HTML was asked for, and a package of the extra `report` is not installed.
+        """
+        return write_report(self.report, path, format=format, force=force)
+
+
+_NO_TYPE = "(none)"
+_OURS = f"{AnswerError.__name__}: "  # says nothing to readers of a report
+
+
+def bench_sections(
+    questions: EvalSet,
+    asked: EvalSet,
+    generation: GenerationReport | None,
+    scores: AnswerResult | None,
+    context: ContextResult | None,
+    left_out: Sequence[str],
+) -> tuple[Section, ...]:
+    """The sections of a bench, in the order of its stages.
+
+    Args:
+        questions: All questions.
+        asked: Those that were to be answered.
+        generation: How they were made; None where they were given.
+        scores: The scores of the answers.
+        context: What a model judged of the context.
+        left_out: What was left out, and why.
+    """
+    return tuple(
+        section
+        for section in (
+            _questions(questions, generation),
+            None if scores is None else _answers(asked, scores),
+            None if context is None else _context(asked, context),
+            Section("left_out", "Left out", tuple(left_out)) if left_out else None,
+        )
+        if section is not None
+    )
+
+
+def _questions(questions: EvalSet, generation: GenerationReport | None) -> Section:
+    if generation is None:
+        return Section("questions", "The questions", (f"{len(questions)} questions were given; none was generated.",))
+    dropped = ", ".join(f"{count} {REASONS[reason][0]}" for reason, count in generation.dropped.items())
+    made = (
+        f"{generation.n_made} of {generation.n_wanted} questions were written by {generation.model} from "
+        f"{generation.n_chunks} chunks (prompts {generation.prompts}, language {generation.language}, seed "
+        f"{generation.seed})."
+    )
+    paragraphs = [
+        made,
+        f"Answers of the model that were not used: {dropped}." if dropped else "No answer of the model was dropped.",
+        FLATTERY,
+    ]
+    if generation.stopped is not None:
+        paragraphs.insert(1, generation.stopped)
+    columns = (
+        Column("type", "type", is_number=False),
+        Column("made", "made"),
+        Column("wanted", "wanted"),
+        Column("dropped", "dropped"),
+        Column("overlap", "words from the chunk", help="Mean share of a question's words that stand in its chunk."),
+    )
+    rows = tuple(
+        (
+            text_cell(name),
+            count_cell(one.made),
+            count_cell(one.wanted),
+            count_cell(sum(one.dropped.values())),
+            share_cell(one.overlap),
+        )
+        for name, one in generation.types.items()
+    )
+    return Section("questions", "How the questions were made", tuple(paragraphs), (Table("made", None, columns, rows),))
+
+
+def _answers(asked: EvalSet, scores: AnswerResult) -> Section:
+    paragraphs = [f"Answers to {scores.n_answers} questions were asked for, and are scored against the references."]
+    if scores.errors:
+        first = next(iter(scores.errors.values())).removeprefix(_OURS)
+        paragraphs.append(f"{len(scores.errors)} of them got no answer; the first: {first}")
+    paragraphs += _without_reference(asked, "they have no text metrics")
+    if scores.n_refusals:
+        paragraphs.append(f"{scores.n_refusals} answers say that there is none.")
+    table = _table("answer_scores", asked, scores.to_dict(), scores.intervals, scores.undefined, scores.values)
+    return Section("answers", "Answers", (*paragraphs, scores.signature), (table,))
+
+
+def _context(asked: EvalSet, context: ContextResult) -> Section:
+    paragraphs = [f"What was retrieved for {len(asked)} questions, judged by a language model: its opinion, no count."]
+    paragraphs += _without_reference(asked, "nothing was judged for them")
+    if context.n_failed:
+        first = next(row.failures[0] for row in context.rows if row.failures)
+        paragraphs.append(
+            f"The judge gave no usable verdict on {context.n_failed} of them; these are undefined. The first: {first}"
+        )
+    values = {
+        key: [math.nan if row.values[key] is None else row.values[key] for row in context.rows] for key in context.means
+    }
+    table = _table("context_scores", asked, context.to_dict(), context.intervals, context.undefined, values)
+    return Section("context", "Retrieved context, judged by a model", (*paragraphs, context.signature), (table,))
+
+
+def _without_reference(asked: EvalSet, consequence: str) -> list[str]:
+    n_without = sum(not question.is_negative and not question.answer for question in asked)
+    return [f"Questions whose answer is not known: {n_without}; {consequence}."] if n_without else []
+
+
+def _table(
+    key: str,
+    asked: EvalSet,
+    means: Mapping[str, float | None],
+    intervals: Mapping[str, tuple[float, float] | None] | None,
+    undefined: Mapping[str, int],
+    values: Mapping[str, FloatArray | Sequence[float | None]],
+) -> Table:
+    """One row a metric: its mean with the interval, how many it leaves out, and the mean of each type of question."""
+    types = list(dict.fromkeys(question.type or _NO_TYPE for question in asked))
+    types = types if len(types) > 1 else []
+    columns = (
+        Column("metric", "metric", is_number=False),
+        Column("mean", "mean"),
+        Column("interval", "95 % interval"),
+        Column("undefined", "undefined"),
+        *(Column(f"type:{name}", name) for name in types),
+    )
+    rows = tuple(
+        (
+            text_cell(metric),
+            value_cell(mean),
+            interval_cell(None if intervals is None else intervals[metric]),
+            count_cell(undefined[metric]),
+            *_by_type(asked, types, values[metric]),
+        )
+        for metric, mean in means.items()
+    )
+    return Table(key, None, columns, rows)
+
+
+def _by_type(
+    asked: Sequence[Question], types: Sequence[str], values: FloatArray | Sequence[float | None]
+) -> Iterator[Cell]:
+    for name in types:
+        state = MeanState()
+        state.add(_of_type(asked, name, values))
+        yield value_cell(state.mean)
+
+
+def _of_type(asked: Sequence[Question], name: str, values: FloatArray | Sequence[float | None]) -> FloatArray:
+    return np.array(
+        [value for question, value in zip(asked, values, strict=True) if (question.type or _NO_TYPE) == name],
+        dtype=np.float64,
+    )

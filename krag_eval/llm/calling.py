@@ -1,0 +1,589 @@
+"""How a language model of any kind is called with one prompt, with a JSON schema or without.
+
+What a model of any framework returned: its text, its object, what it says about itself.
+
+Calls with a time limit, and coroutines awaited from plain code.
+
+What a language model's client raises: what it means, and whether it is worth another attempt.
+
+What happened to the prompts of a language model, in numbers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures
+import contextlib
+import contextvars
+import dataclasses
+import email.utils
+import functools
+import inspect
+import json
+import re
+import threading
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from krag_eval._utils.checks import as_number, describe_type
+from krag_eval._utils.errors import InvalidInputError, KragEvalError
+from krag_eval._utils.redaction import describe_error
+
+_MODEL_NAMES = ("model_name", "model", "model_id", "deployment_name", "repo_id")
+_AS_JSON = "\n\nAnswer with one JSON object and nothing else: no code fence, no remarks. It follows this JSON schema:\n"
+_UNSUPPORTED = (NotImplementedError, TypeError, ValueError, AttributeError, ImportError)
+
+
+class Caller:
+    """A language model, ready to be called.
+
+    Args:
+        llm: What the table of the package lists.
+        limit: How long a call may take.
+        counting: Counts the calls.
+
+    Attributes:
+        name: What the model is called in reports: the name of the model behind it where it tells one.
+
+    Raises:
+        InvalidInputError: It is no language model.
+    """
+
+    def __init__(self, llm: Any, limit: TimeLimit, counting: Counting) -> None:
+        self._llm, self._limit, self._counting = llm, limit, counting
+        self._function = _function_of(llm)
+        self.name = _name_of(llm)
+        self._is_structured = callable(getattr(llm, "with_structured_output", None))
+        self._has_worked = False
+        self._structured: dict[str, Callable[[str], Any]] = {}
+
+    def text(self, prompt: str) -> Reply:
+        """The answer to a prompt."""
+        return self._call(self._function, prompt)
+
+    def object(self, prompt: str, schema: Mapping[str, Any]) -> Reply:
+        """The answer to a prompt that asks for a JSON object.
+
+        Where the framework can have the model follow a schema, it is asked to. Where that turns out not to work, the
+        schema is put into the prompt, this time and from then on.
+        """
+        written = json.dumps(schema, ensure_ascii=False)
+        asking = f"{prompt}{_AS_JSON}{written}"
+        if not self._is_structured:
+            return self.text(asking)
+        try:
+            if written not in self._structured:
+                self._structured[written] = _structured(self._llm, schema)
+        except _UNSUPPORTED:
+            self._is_structured = False
+            return self.text(asking)
+        try:
+            reply = self._call(self._structured[written], prompt)
+        except Exception as error:
+            if self._has_worked or not (isinstance(error, _UNSUPPORTED) or classify(error).reason == "rejected"):
+                raise
+            reply = self.text(asking)  # if that fails too, it was not the schema
+            self._is_structured = False
+            return reply
+        self._has_worked = True
+        return reply
+
+    def _call(self, function: Callable[[str], Any], prompt: str) -> Reply:
+        self._counting.add(calls=1)
+        reply = read_reply(self._limit.call(function, prompt))
+        self._counting.add(input_tokens=reply.input_tokens, output_tokens=reply.output_tokens)
+        return reply
+
+
+def _structured(llm: Any, schema: Mapping[str, Any]) -> Callable[[str], Any]:
+    method = llm.with_structured_output
+    named = {"title": "answer", "description": "The answer.", **schema}
+    parameters = inspect.signature(method).parameters
+    takes_raw = "include_raw" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    made = method(named, include_raw=True) if takes_raw else method(named)
+    function: Callable[[str], Any] = made.invoke
+    return function
+
+
+def _function_of(llm: Any) -> Callable[[str], Any]:
+    if isinstance(llm, type):
+        raise InvalidInputError(f"The language model is the class {llm.__name__}. It must be an object: create one.")
+    for method in ("invoke", "complete"):
+        function = getattr(llm, method, None)
+        if callable(function):
+            return function  # type: ignore[no-any-return]
+    if isinstance(llm, str) or not callable(llm):
+        raise InvalidInputError(
+            f"The language model is {describe_type(llm)}, which cannot be asked. It must be a LangChain chat model, a "
+            "LlamaIndex LLM, or a function that takes a prompt and returns a string."
+        )
+    if inspect.iscoroutinefunction(getattr(llm, "__call__", None)):  # noqa: B004 - an object may have an async one
+        return llm.__call__  # type: ignore[no-any-return]
+    _check_signature(llm)
+    return llm  # type: ignore[no-any-return]
+
+
+def _check_signature(function: Callable[..., Any]) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some functions written in C have none
+        return
+    try:
+        signature.bind("prompt")
+    except TypeError:
+        raise InvalidInputError(
+            f"The language model takes ({', '.join(signature.parameters)}) and cannot be called with a prompt alone. "
+            "Wrap it, for example as `lambda prompt: ask(prompt, temperature=0)`."
+        ) from None
+
+
+def _name_of(llm: Any) -> str:
+    while isinstance(llm, functools.partial):
+        llm = llm.func
+    for holder in (getattr(llm, "metadata", None), llm):  # LlamaIndex keeps the name in its metadata
+        for name in _MODEL_NAMES:
+            value = getattr(holder, name, None)
+            if isinstance(value, str) and value and value != "unknown":
+                return value
+    own = getattr(llm, "__name__", None)
+    return own if isinstance(own, str) and own != "<lambda>" else type(llm).__name__
+
+
+# What a refusal begins with. Only an answer that holds no JSON is looked at.
+_REFUSALS = re.compile(
+    r"\A\W*(?:"
+    r"(?:i['’]?m |i am |we['’]?re )?(?:very |so |really )?sorry|"
+    r"i (?:can['’]?t|cannot|can not|am unable|am not able|won['’]t|will not)|i['’]m (?:unable|not able)|"
+    r"(?:unfortunately|as an ai)|i must decline|"
+    r"죄송|미안하지만|유감스럽|도와드릴 수 없|"
+    r"извините|простите|к сожалению|я не могу|"
+    r"抱歉|对不起|對不起|很遗憾|我无法|我不能|"
+    r"申し訳|すみません|恐れ入り|"
+    r"عذر|آسف|أعتذر|لا أستطيع|لا يمكنني|"
+    r"ขอโทษ|ขออภัย|lo siento|je suis désolé|es tut mir leid"
+    r")",
+    re.IGNORECASE,
+)
+_FILTERED = {"content_filter", "refusal", "safety", "prohibited_content", "blocklist", "recitation"}
+_CUT_OFF = {"length", "max_tokens", "max_output_tokens"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer of a model.
+
+    Attributes:
+        text: What it wrote.
+        parsed: The object that its framework read, or None.
+        is_filtered: Whether the model, or a filter, says that this is a refusal.
+        is_cut_off: Whether the model says that its limit of tokens was reached.
+        input_tokens: As the model counted them, or None.
+        output_tokens: Likewise.
+    """
+
+    text: str
+    parsed: Mapping[str, Any] | None = None
+    is_filtered: bool = False
+    is_cut_off: bool = False
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    @property
+    def sounds_refusing(self) -> bool:
+        """Whether the text begins as a refusal does."""
+        return _REFUSALS.match(self.text) is not None
+
+
+def read_reply(given: object) -> Reply:
+    """The answer as a model returned it: a string, a message with `content`, a completion with `text`, a mapping.
+
+    Raises:
+        ModelSetupError: It has no text.
+    """
+    if isinstance(given, Mapping):
+        if "raw" in given and "parsed" in given:  # LangChain's structured output
+            return _with_parsed(_read_message(given["raw"]), given["parsed"])
+        return Reply("", parsed=given)
+    return _read_message(given)
+
+
+def _with_parsed(reply: Reply, parsed: object) -> Reply:
+    dump = getattr(parsed, "model_dump", None)
+    found = dump() if callable(dump) else parsed
+    is_object = isinstance(found, Mapping)
+    return Reply(
+        reply.text,
+        found if isinstance(found, Mapping) else None,
+        reply.is_filtered and not is_object,
+        reply.is_cut_off,
+        reply.input_tokens,
+        reply.output_tokens,
+    )
+
+
+def _read_message(message: Any) -> Reply:
+    if isinstance(message, str):
+        return Reply(str(message))
+    content = getattr(message, "content", None)
+    if content is None:
+        content = getattr(message, "text", None)
+    if not isinstance(content, (str, list)):
+        raise ModelSetupError(
+            f"The language model returned {describe_type(message)}, which has no text. It must return a string, or a "
+            "message with `content` or `text`."
+        )
+    blocks = [content] if isinstance(content, str) else content
+    extra = _mapping(getattr(message, "additional_kwargs", None))
+    about = {**extra, **_mapping(getattr(message, "response_metadata", None))}
+    reasons = {str(about.get(name, "")).lower() for name in ("finish_reason", "stop_reason")}
+    usage = _mapping(getattr(message, "usage_metadata", None))
+    return Reply(
+        "".join(_texts(blocks)),
+        is_filtered=bool(extra.get("refusal")) or bool(reasons & _FILTERED) or any(map(_refuses, blocks)),
+        is_cut_off=bool(reasons & _CUT_OFF),
+        input_tokens=_count(usage.get("input_tokens", extra.get("prompt_tokens"))),
+        output_tokens=_count(usage.get("output_tokens", extra.get("completion_tokens"))),
+    )
+
+
+def _texts(blocks: list[Any]) -> Iterator[str]:
+    for block in blocks:
+        text = block if isinstance(block, str) else _mapping(block).get("text")
+        if isinstance(text, str):
+            yield text
+
+
+def _refuses(block: object) -> bool:
+    return _mapping(block).get("type") == "refusal"
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+MOST_HANGING = 20
+
+
+class TimeLimit:
+    """Makes calls that may take so many seconds each.
+
+    A plain call cannot be stopped: it is left behind in its thread, which does not keep the process alive. What is
+    awaited is cancelled.
+
+    Args:
+        seconds: For one call, or None.
+        of: What is called, for messages.
+    """
+
+    def __init__(self, seconds: float | None, of: str = "the language model") -> None:
+        self._seconds, self._of = seconds, of
+        self._hanging: set[threading.Thread] = set()
+
+    def call(self, function: Callable[[Any], Any], argument: object) -> Any:
+        """What the function returns, awaited where it has to be.
+
+        Raises:
+            TimeoutError: It took too long.
+            ModelSetupError: Too many earlier calls hang still.
+        """
+        if inspect.iscoroutinefunction(function):
+            return self._await(function(argument))
+        if self._seconds is None:
+            answer = function(argument)
+        else:
+            answer = self._call_in_thread(function, argument, self._seconds)
+        return self._await(answer) if inspect.isawaitable(answer) else answer
+
+    def _call_in_thread(self, function: Callable[[Any], Any], argument: object, seconds: float) -> Any:
+        self._hanging = {thread for thread in self._hanging if thread.is_alive()}
+        if len(self._hanging) >= MOST_HANGING:
+            raise ModelSetupError(
+                f"{MOST_HANGING} calls of {self._of} ran into the timeout of {seconds:g} s and hang still. "
+                "Give it a time limit of its own, or check that it answers at all."
+            )
+        outcome: Future[Any] = Future()
+        context = contextvars.copy_context()
+        thread = threading.Thread(
+            target=lambda: _settle(outcome, lambda: context.run(function, argument)), name="krag-eval-ask", daemon=True
+        )
+        thread.start()
+        try:
+            return outcome.result(seconds)
+        except concurrent.futures.TimeoutError:
+            if outcome.done():  # the function's own
+                raise
+            self._hanging.add(thread)
+            raise TimeoutError(f"no answer within {seconds:g} s") from None
+
+    def _await(self, awaitable: Awaitable[Any]) -> Any:
+        future = asyncio.run_coroutine_threadsafe(_limited(awaitable, self._seconds), _loop())
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+
+async def _limited(awaitable: Awaitable[Any], seconds: float | None) -> Any:
+    scope = asyncio.timeout(seconds)
+    try:
+        async with scope:
+            return await awaitable
+    except TimeoutError:
+        if scope.expired():
+            raise TimeoutError(f"no answer within {seconds:g} s") from None
+        raise
+
+
+def _settle(outcome: Future[Any], call: Callable[[], Any]) -> None:
+    try:
+        outcome.set_result(call())
+    except BaseException as error:  # noqa: BLE001 - it is raised where the outcome is awaited
+        outcome.set_exception(error)
+
+
+@functools.cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """One loop for all awaiting: the clients of asynchronous models belong to the loop that they first ran on."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="krag-eval-models", daemon=True)
+    thread.start()
+
+    def wind_up() -> None:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(1)
+        if not loop.is_running():
+            loop.close()
+
+    atexit.register(wind_up)
+    return loop
+
+
+Reason = Literal["bad_json", "refused", "rate_limited", "timed_out", "unreachable", "rejected"]
+
+_LONGEST_MESSAGE = 400
+_OF_THE_SET_UP = {401, 402, 403, 404, 405}
+_OF_THE_SERVER = {409, 425, 500, 502, 503, 504, 520, 522, 524, 529}
+_WORDS_OF_THE_SET_UP = ("authentication", "permissiondenied", "unauthorized", "invalidapikey", "notfounderror")
+# The next attempt would fail just so.
+_MISTAKES = (
+    *(TypeError, AttributeError, NameError, ImportError, NotImplementedError, AssertionError, LookupError),
+    *(SyntaxError, StopIteration, StopAsyncIteration, FileNotFoundError, PermissionError),
+)
+
+
+class LanguageModelError(KragEvalError, RuntimeError):
+    """A language model could not be used."""
+
+
+class NoAnswerError(LanguageModelError):
+    """A prompt got no answer that can be used; another prompt may.
+
+    Args:
+        message: What happened.
+        reason: `"bad_json"`, `"refused"`, `"rate_limited"`, `"timed_out"`, `"unreachable"` or `"rejected"`.
+        answer: What the model said, where it said something.
+    """
+
+    def __init__(self, message: str, reason: Reason = "unreachable", answer: str | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.answer = answer
+
+    def __reduce__(self) -> tuple[type[NoAnswerError], tuple[object, ...]]:
+        return type(self), (str(self), self.reason, self.answer)
+
+    @property
+    def is_of_the_model(self) -> bool:
+        """Whether the model did answer, though not usably; otherwise nothing came through to it, or back."""
+        return self.reason in ("bad_json", "refused", "rejected")
+
+
+class ModelSetupError(LanguageModelError):
+    """No prompt would be answered: a wrong key, an unknown model, a mistake in a program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What an exception of a client means.
+
+    Attributes:
+        reason: Why there is no answer; None where the set-up is wrong.
+        is_temporary: Whether another attempt may go better.
+        wait: The seconds that the server asks to wait, or None.
+    """
+
+    reason: Reason | None
+    is_temporary: bool
+    wait: float | None = None
+
+
+def classify(error: BaseException) -> Failure:
+    """What an exception means: by its HTTP status, where it or what caused it carries one, else by its name.
+
+    >>> classify(TimeoutError()), classify(KeyError("x")).reason
+    (Failure(reason='timed_out', is_temporary=True, wait=None), None)
+    """
+    for one in _causes(error):
+        status, names = _status(one), [base.__name__.lower() for base in type(one).__mro__]
+        if status == 429 or any("ratelimit" in n or "throttl" in n or n == "resourceexhausted" for n in names):
+            if "insufficient_quota" in (_attribute(one, "code"), _attribute(one, "type")):
+                return Failure(None, is_temporary=False)
+            return Failure("rate_limited", is_temporary=True, wait=_wait(one))
+        if status in _OF_THE_SET_UP or any(word in n for n in names for word in _WORDS_OF_THE_SET_UP):
+            return Failure(None, is_temporary=False)
+        if status == 408 or any("timeout" in n or n == "deadlineexceeded" for n in names):
+            return Failure("timed_out", is_temporary=True, wait=_wait(one))
+        if status in _OF_THE_SERVER:
+            return Failure("unreachable", is_temporary=True, wait=_wait(one))
+        if status is not None and 400 <= status < 500:
+            return Failure("rejected", is_temporary=False)
+        if any("outputparser" in n for n in names):
+            return Failure("bad_json", is_temporary=True)
+    if isinstance(error, _MISTAKES):
+        return Failure(None, is_temporary=False)
+    return Failure("unreachable", is_temporary=True, wait=_wait(error))
+
+
+def describe(error: BaseException, redact: Callable[[str], str]) -> str:
+    """An error as `Type: message` in one line, without credentials; a mistake of a program with its place."""
+    words = describe_error(error, redact, longest=_LONGEST_MESSAGE)
+    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, _MISTAKES) and frames:
+        words += f" ({frames[-1].filename}:{frames[-1].lineno})"
+    return words
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    one: BaseException | None = error
+    for _ in range(5):
+        if one is None:
+            return
+        yield one
+        one = one.__cause__
+
+
+def _attribute(holder: object, name: str) -> Any:
+    try:
+        return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
+    except Exception:  # noqa: BLE001 - a property of a foreign error may fail
+        return None
+
+
+def _status(error: BaseException) -> int | None:
+    """The HTTP status that an exception carries."""
+    response = _attribute(error, "response")
+    places = [(error, name) for name in ("status_code", "http_status", "status", "code")]
+    places += [(response, "status_code"), (response, "status")]
+    places.append((_attribute(response, "ResponseMetadata"), "HTTPStatusCode"))  # AWS
+    for holder, name in places:
+        value = _attribute(holder, name)
+        value = getattr(value, "value", value)  # an enumeration
+        if isinstance(value, int) and not isinstance(value, bool) and 100 <= value < 600:
+            return value
+    return None
+
+
+def _wait(error: BaseException) -> float | None:
+    """The seconds that a server asks to wait: `Retry-After` in seconds or as a date, `retry-after-ms`."""
+    headers = _attribute(_attribute(error, "response"), "headers") or _attribute(error, "headers")
+    found: dict[str, Any] = {}
+    with contextlib.suppress(TypeError, ValueError):
+        found = {str(name).lower(): value for name, value in dict(headers or {}).items()}
+    milliseconds = _seconds(found.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    for given in (found.get("retry-after"), _attribute(error, "retry_after"), _attribute(error, "retry_delay")):
+        seconds = _seconds(getattr(given, "total_seconds", lambda given=given: given)())
+        if seconds is not None:
+            return seconds
+    return None
+
+
+def _seconds(given: object) -> float | None:
+    seconds = as_number(given)
+    if seconds is None and isinstance(given, str):
+        try:
+            seconds = float(given)
+        except ValueError:
+            try:
+                seconds = email.utils.parsedate_to_datetime(given).timestamp() - time.time()
+            except (ValueError, TypeError):
+                return None
+    return max(0.0, seconds) if seconds is not None and seconds < float("inf") else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCounters:
+    """What happened to the prompts of a language model so far.
+
+    Attributes:
+        prompts: How many prompts were to be answered.
+        calls: How often the model was called for them, every attempt counted.
+        rate_limits: Calls that were answered with a rate limit (HTTP 429).
+        time_outs: Calls that gave no answer in time.
+        unreachable: Calls that failed otherwise: no connection, an error of the server (5xx), an unknown error.
+        bad_json: Answers that were no JSON object of the schema that was asked for.
+        refusals: Answers by which the model refused.
+        failures: Prompts that were given up, after all attempts.
+        input_tokens: Tokens of the prompts, as far as the model said; None where it never did.
+        output_tokens: Tokens of the answers, likewise.
+    """
+
+    prompts: int = 0
+    calls: int = 0
+    rate_limits: int = 0
+    time_outs: int = 0
+    unreachable: int = 0
+    bad_json: int = 0
+    refusals: int = 0
+    failures: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    def __sub__(self, earlier: ModelCounters) -> ModelCounters:
+        """What happened since `earlier`."""
+        mine, theirs = dataclasses.asdict(self), dataclasses.asdict(earlier)
+        since: dict[str, Any] = {k: v if v is None else v - (theirs[k] or 0) for k, v in mine.items()}
+        return ModelCounters(**since)
+
+    def to_dict(self) -> dict[str, int | None]:
+        """The counters by name, for JSON."""
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        """What is not zero, in words.
+
+        >>> print(ModelCounters(prompts=30, calls=33, rate_limits=2, bad_json=1, input_tokens=9000, output_tokens=500))
+        30 prompts, 33 calls, 2 rate limits, 1 bad json, 9,000 input tokens, 500 output tokens
+        """
+        told = {k: v for k, v in self.to_dict().items() if v}
+        return ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in told.items()) or "not called"
+
+
+class Counting:
+    """Counters that threads share."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counters = ModelCounters()
+
+    @property
+    def counters(self) -> ModelCounters:
+        """What was counted so far."""
+        return self._counters
+
+    def add(self, **counts: int | None) -> None:
+        """Add to counters by name; None adds nothing, and leaves what is unknown unknown."""
+        with self._lock:
+            new = {k: (getattr(self._counters, k) or 0) + v for k, v in counts.items() if v is not None}
+            self._counters = dataclasses.replace(self._counters, **new)

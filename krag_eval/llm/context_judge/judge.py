@@ -1,0 +1,538 @@
+"""Retrieved chunks judged by a language model: context precision and context recall.
+
+The judge asked: schemas of its answers, a cache, and failures that stay failures.
+
+What was retrieved for each question, as the texts that a judge reads.
+
+The judge's prompts: text files that can be read and replaced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from krag_eval._utils.checks import check_count, describe_type, one_of
+from krag_eval._utils.errors import InvalidInputError, RetrieverError, did_you_mean
+from krag_eval._utils.progress import ProgressHook, RunProgress
+from krag_eval._utils.redaction import describe_error
+from krag_eval._utils.suggestions import tell_names
+from krag_eval._utils.threads import DaemonThreads
+from krag_eval._utils.version import __version__
+from krag_eval.datasets import Run
+from krag_eval.documents.document import as_document
+from krag_eval.documents.text import normalize
+from krag_eval.evaluation.answers.references import References, read_references
+from krag_eval.evaluation.answers.result import answer_intervals
+from krag_eval.llm.calling import NoAnswerError
+from krag_eval.llm.context_judge.result import (
+    ChunkVerdict,
+    ContextResult,
+    ContextRow,
+    StatementVerdict,
+    context_precision,
+    context_recall,
+)
+from krag_eval.llm.json_answers import violations
+from krag_eval.llm.model import LanguageModel, as_language_model
+from krag_eval.llm.prompts import bundled_prompts, delimited, fill, own_prompts, placeholders, version_of
+from krag_eval.metrics.aggregation import MeanState
+
+CONTEXT_METRICS = ("context_precision", "context_recall")
+# So many seconds are given to calls under way when it is stopped: they are paid for.
+_LAST_CALLS = 5.0
+
+_Verdict = tuple[str, dict[str, Any]]  # with its key before it
+
+
+@tell_names
+def judge_contexts(
+    references: object,
+    retrieved: object,
+    llm: object,
+    *,
+    questions: object = None,
+    metrics: object = None,
+    k: int | None = None,
+    prompts: object = None,
+    cache: MutableMapping[str, Any] | None = None,
+    concurrency: int = 8,
+    intervals: bool | float = False,
+    progress: ProgressHook | None = None,
+) -> ContextResult:
+    """Let a language model judge what was retrieved, against the reference answers.
+
+    `context_precision` asks of each chunk whether it was useful for arriving at the reference; `context_recall` takes
+    the reference apart into statements, once for all systems that are compared, and asks which of them the chunks say.
+    A judge that gives no usable verdict leaves the value undefined, and is counted. Nothing retrieved is 0; without a
+    reference both are undefined. Equal prompts are asked once.
+
+    Args:
+        references: As for `evaluate_answers`: by id, in order, or an `EvalSet`. Of several references of one question
+            a chunk may be useful for any, and the recall is that of the one that is best covered.
+        retrieved: By id or in order: the retrieved documents, best first, or the exception that came instead of them;
+            or a `Run`. An id of the references that is missing here counts as nothing retrieved.
+        llm: A LangChain chat model, a LlamaIndex LLM, a function from a prompt to a string, or what
+            `as_language_model` makes of one, with its own number of retries and time limit.
+        questions: By id or in order; not needed with an `EvalSet`, which has them.
+        metrics: `"context_precision"`, `"context_recall"`, or both; both by default.
+        k: How many chunks are judged; None for all.
+        prompts: A folder or a mapping with prompts in place of the bundled ones: `chunk`, `statements`, `attribution`.
+        cache: Verdicts by key, given before or in an earlier run; new ones are added. Any mutable mapping of strings
+            to dicts; it is read once, and filled as verdicts come.
+        concurrency: How many questions are judged at a time.
+        intervals: Give every mean its 95 % interval, in `result.intervals`, or one of another confidence such as 0.9.
+        progress: Called with a `RunProgress` after every question.
+
+    Raises:
+        InvalidInputError: The sides do not fit together, or an argument cannot be used.
+        ModelSetupError: No prompt will be answered: a wrong key, an unknown model, a mistake in a program.
+
+    >>> def judge(prompt):
+    ...     return '{"reason": "it says so", "useful": true}'
+    >>> found = {"q1": ["Refunds take three days."]}
+    >>> result = judge_contexts({"q1": "three days"}, found, judge, questions={"q1": "How long?"},
+    ...                         metrics="context_precision")
+    >>> result["context_precision"], result.rows[0].chunks[0].reason
+    (1.0, 'it says so')
+    """
+    chosen = _metrics(metrics)
+    texts = load_prompts(prompts)
+    model = as_language_model(llm)
+    limit = None if k is None else check_count("k", k)
+    workers = check_count("concurrency", concurrency)
+    rows = read_references(references)
+    contexts = read_contexts(rows, retrieved, questions, limit)
+    before = model.counters
+    found = _in_threads(model, texts, contexts, chosen, workers, {} if cache is None else cache, progress)
+    values = {
+        name: np.array([math.nan if (v := row.values[name]) is None else v for row in found], dtype=np.float64)
+        for name in chosen
+    }
+    states = {name: MeanState() for name in chosen}
+    for name, state in states.items():
+        state.add(values[name])
+    at = "all" if limit is None else str(limit)
+    return ContextResult(
+        signature=f"contexts|judge:{model.name}|prompts:{version_of(texts)}|repeat:once|k:{at}|v:{__version__}",
+        means={name: state.mean for name, state in states.items()},
+        undefined={name: state.n_undefined for name, state in states.items()},
+        rows=found,
+        counters=model.counters - before,
+        intervals=None if intervals is False else answer_intervals(values, 0.95 if intervals is True else intervals),
+    )
+
+
+def _metrics(given: object) -> tuple[str, ...]:
+    names = CONTEXT_METRICS if given is None else (given,) if isinstance(given, str) else given
+    if not isinstance(names, Sequence) or not names:
+        raise InvalidInputError(
+            f"`metrics` must be a list of names, got {given!r:.60}. Known metrics: {', '.join(CONTEXT_METRICS)}."
+        )
+    return tuple(dict.fromkeys(one_of("metrics", name, CONTEXT_METRICS) for name in names))
+
+
+def _in_threads(
+    model: LanguageModel,
+    prompts: Mapping[str, str],
+    contexts: Sequence[Context],
+    metrics: Sequence[str],
+    workers: int,
+    cache: MutableMapping[str, Any],
+    progress: ProgressHook | None,
+) -> list[ContextRow]:
+    """The rows in order; after an error nothing more is asked.
+
+    The cache is used in the thread of the caller alone, and has a verdict before its thread asks for another one.
+    """
+    events: SimpleQueue[tuple[_Verdict, threading.Event] | Future[ContextRow]] = SimpleQueue()
+    given: list[tuple[_Verdict, threading.Event]] = []
+    is_over = threading.Event()
+
+    def tell(verdict: _Verdict) -> None:
+        kept = threading.Event()
+        given.append((verdict, kept))
+        events.put((verdict, kept))
+        if not is_over.is_set():
+            kept.wait()
+
+    judge, threads = Judge(model, prompts, cache, tell), DaemonThreads(workers, "krag-eval-judge")
+    futures: list[Future[ContextRow]] = []
+    started, done, failed = time.monotonic(), 0, 0
+    try:
+        for context in contexts:
+            futures.append(threads.submit(_judge, judge, context, metrics))
+            futures[-1].add_done_callback(events.put)
+        while done < len(contexts):
+            event = events.get()
+            if not isinstance(event, Future):
+                verdict, kept = event
+                cache.update([verdict])
+                kept.set()
+                continue
+            done, failed = done + 1, failed + bool(event.result().failures)
+            if progress is not None:
+                progress(
+                    RunProgress(
+                        name="verdicts",
+                        done=done,
+                        total=len(contexts),
+                        errors=failed,
+                        asked=done,
+                        seconds=time.monotonic() - started,
+                        is_over=done == len(contexts),
+                    )
+                )
+    except BaseException:
+        judge.stop()
+        is_over.set()
+        for _, kept in tuple(given):
+            kept.set()
+        threads.close()
+        wait([future for future in futures if not future.cancelled()], _LAST_CALLS)
+        cache.update([verdict for verdict, _ in given])  # an interruption may have come before one was kept
+        raise
+    threads.close()
+    return [future.result() for future in futures]
+
+
+def _judge(judge: Judge, context: Context, metrics: Sequence[str]) -> ContextRow:
+    """The verdicts on one question."""
+    values: dict[str, float | None] = dict.fromkeys(metrics)
+    chunks: tuple[ChunkVerdict, ...] = ()
+    statements: tuple[StatementVerdict, ...] = ()
+    failures: list[str] = []
+    if context.references and not context.texts:
+        values = dict.fromkeys(metrics, 0.0)
+    elif context.references:
+        if "context_precision" in metrics:
+            chunks = tuple(_chunk_verdicts(judge, context))
+            failures += [chunk.error for chunk in chunks if chunk.error is not None]
+            useful = [chunk.is_useful for chunk in chunks if chunk.is_useful is not None]
+            values["context_precision"] = context_precision(useful) if len(useful) == len(chunks) else None
+        if "context_recall" in metrics:
+            try:
+                values["context_recall"], statements = _best_covered(judge, context)
+            except NoAnswerError as error:
+                failures.append(str(error))
+    return ContextRow(
+        context.index,
+        context.id,
+        context.question,
+        context.references,
+        len(context.texts),
+        {name: values[name] for name in metrics},
+        chunks,
+        statements,
+        tuple(failures),
+        context.error,
+    )
+
+
+def _chunk_verdicts(judge: Judge, context: Context) -> Iterable[ChunkVerdict]:
+    reference = "\nor: ".join(context.references)
+    first_rank: dict[str, int] = {}
+    for rank, text in enumerate(context.texts, 1):
+        earlier = first_rank.setdefault(normalize(text), rank)
+        if not text:
+            yield ChunkVerdict(False, "It has no text.")
+        elif earlier < rank:
+            yield ChunkVerdict(False, None, repeats=earlier)
+        else:
+            yield judge.chunk(context.asked, reference, text)
+
+
+def _best_covered(judge: Judge, context: Context) -> tuple[float | None, tuple[StatementVerdict, ...]]:
+    """The recall of the reference that is covered best, with its statements."""
+    best: tuple[float | None, tuple[StatementVerdict, ...]] = (None, ())
+    texts = [text for text in context.texts if text]
+    for reference in context.references:
+        verdicts = judge.attribution(context.asked, judge.statements(context.asked, reference), texts)
+        recall = context_recall([verdict.is_attributed for verdict in verdicts])
+        if recall is not None and (best[0] is None or recall > best[0]):
+            best = recall, tuple(verdicts)
+    return best
+
+
+_SENTENCE = {"type": "string"}
+_CHUNK = {
+    "type": "object",
+    "title": "chunk_verdict",
+    "properties": {"reason": _SENTENCE, "useful": {"type": "boolean"}},
+    "required": ["reason", "useful"],
+}
+_STATEMENTS = {
+    "type": "object",
+    "title": "statements",
+    "properties": {"statements": {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1}},
+    "required": ["statements"],
+}
+
+
+def _attribution(n_statements: int) -> dict[str, Any]:
+    verdict = {
+        "type": "object",
+        "properties": {
+            "number": {"type": "integer", "minimum": 1, "maximum": n_statements},
+            "reason": _SENTENCE,
+            "attributed": {"type": "boolean"},
+        },
+        "required": ["number", "reason", "attributed"],
+    }
+    verdicts = {"type": "array", "items": verdict, "minItems": n_statements, "maxItems": n_statements}
+    return {
+        "type": "object",
+        "title": "attribution",
+        "properties": {"verdicts": verdicts},
+        "required": ["verdicts"],
+    }
+
+
+# So many prompts in a row without a word from the model, each tried several times: it is out of reach.
+MOST_UNANSWERED = 5
+
+
+class Judge:
+    """A model that gives verdicts, each prompt asked once. Threads may share it.
+
+    Where several prompts in a row get no answer, the model is out of reach: no further one is asked.
+
+    Args:
+        model: The model.
+        prompts: The prompts by name.
+        known: Verdicts that were given before, by key.
+        tell: Called with every new verdict, as its key and itself, in the thread that asked.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompts: Mapping[str, str],
+        known: Mapping[str, Any],
+        tell: Callable[[tuple[str, dict[str, Any]]], None],
+    ) -> None:
+        self._model = model
+        self._prompts = prompts
+        self._known = dict(known)
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._asking: dict[str, threading.Lock] = {}
+        self._stopped = threading.Event()
+        self._unanswered = 0
+
+    def stop(self) -> None:
+        """Ask nothing more: whoever still wants a verdict gets a failure."""
+        self._stopped.set()
+
+    def chunk(self, question: str, reference: str, text: str) -> ChunkVerdict:
+        """Whether a chunk was useful for arriving at the reference."""
+        values = {"question": question, "reference": reference, "passage": text}
+        try:
+            verdict = self._ask("chunk", values, _CHUNK)
+        except NoAnswerError as error:
+            return ChunkVerdict(None, None, str(error))
+        return ChunkVerdict(verdict["useful"], verdict["reason"], None)
+
+    def statements(self, question: str, reference: str) -> list[str]:
+        """The statements that a reference makes, repeats merged.
+
+        Raises:
+            NoAnswerError: The model gave none.
+        """
+        found = self._ask("statements", {"question": question, "reference": reference}, _STATEMENTS)
+        return list(dict.fromkeys(found["statements"]))
+
+    def attribution(self, question: str, statements: Sequence[str], texts: Sequence[str]) -> list[StatementVerdict]:
+        """Which statements can be attributed to the chunks.
+
+        Raises:
+            NoAnswerError: The model did not give a verdict on each of them.
+        """
+        values = {
+            "question": question,
+            "statements": "\n".join(f"{number}. {text}" for number, text in enumerate(statements, 1)),
+            "passages": "\n\n".join(delimited(text, "PASSAGE") for text in texts),
+        }
+        numbers = list(range(1, len(statements) + 1))
+        found = self._ask(
+            "attribution",
+            values,
+            _attribution(len(statements)),
+            lambda answer: sorted(verdict["number"] for verdict in answer["verdicts"]) == numbers,
+        )
+        by_number = {verdict["number"]: verdict for verdict in found["verdicts"]}
+        return [
+            StatementVerdict(text, by_number[number]["attributed"], by_number[number]["reason"])
+            for number, text in zip(numbers, statements, strict=True)
+        ]
+
+    def _ask(
+        self,
+        name: str,
+        values: Mapping[str, str],
+        schema: Mapping[str, Any],
+        is_whole: Callable[[dict[str, Any]], bool] = bool,
+    ) -> dict[str, Any]:
+        told = {key: text if key == "passages" else delimited(text, key.upper()) for key, text in values.items()}
+        prompt = fill(self._prompts[name], told)
+        key = hashlib.sha256(f"{self._model.name}\0{prompt}".encode("utf-8", "surrogatepass")).hexdigest()
+        with self._lock:
+            asking = self._asking.setdefault(key, threading.Lock())
+        with asking:  # who asks the same at the same time waits for the answer
+            with self._lock:
+                known = self._known.get(key)
+            if known is not None:
+                return _checked(known, key, schema)
+            if self._stopped.is_set():
+                raise NoAnswerError("the run was stopped")
+            if self._unanswered >= MOST_UNANSWERED:
+                raise NoAnswerError(f"not asked, for the model did not answer {MOST_UNANSWERED} prompts in a row")
+            answer = self._answer(prompt, schema)
+            if not is_whole(answer):
+                raise NoAnswerError(f"{self._model.name} gave no verdict on some of the statements", "bad_json")
+            with self._lock:
+                self._known[key] = answer
+            self._tell((key, answer))
+            return answer
+
+    def _answer(self, prompt: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            answer = self._model.ask(prompt, schema)
+        except NoAnswerError as error:
+            self._count(is_heard=error.is_of_the_model)
+            raise
+        self._count(is_heard=True)
+        return answer
+
+    def _count(self, *, is_heard: bool) -> None:
+        with self._lock:
+            if self._unanswered < MOST_UNANSWERED:  # once it is given up, it stays so
+                self._unanswered = 0 if is_heard else self._unanswered + 1
+
+
+def _checked(known: object, key: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What a cache gave, if it is what the judge was asked for."""
+    wrong = next(violations(known, schema), None)
+    if wrong is not None or not isinstance(known, dict):
+        raise InvalidInputError(
+            f"`cache` has something else for {key} than a verdict: {wrong}. It must give back the dict that was put "
+            "there. Remove the entry, or use another cache."
+        )
+    return known
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One question with its references and what was retrieved for it.
+
+    Attributes:
+        index: Its place in the input, from 0.
+        id: Its id, where ids were given.
+        question: Its text; None only where nothing is to be judged.
+        references: The references that are not empty.
+        texts: The retrieved texts, best first; empty where a document has none.
+        error: What the retriever raised, if it did.
+    """
+
+    index: int
+    id: str | None
+    question: str | None
+    references: tuple[str, ...]
+    texts: tuple[str, ...]
+    error: str | None
+
+    @property
+    def asked(self) -> str:
+        """The text of the question."""
+        return self.question or ""
+
+
+def read_contexts(rows: References, retrieved: object, questions: object, k: int | None) -> list[Context]:
+    """The contexts, in the order of the references.
+
+    Raises:
+        InvalidInputError: What was retrieved cannot be read, or a question that is to be judged has no text.
+    """
+    if isinstance(retrieved, Run):
+        retrieved = {
+            query_id: RetrieverError(row.error) if row.error is not None else row.retrieved
+            for query_id, row in retrieved.rows.items()
+        }
+    asked = rows.question_texts(questions)
+    contexts = []
+    for row, given in enumerate(rows.column("retrieved", retrieved, ())):
+        error = _told(given) if isinstance(given, BaseException) else None
+        texts = () if error is not None else tuple(_texts(given, rows.place(row), k))
+        if texts and rows.texts[row] and not (asked[row] or "").strip():
+            raise InvalidInputError(
+                f"The question {rows.place(row)} has no text, and the judge has to know it. Pass questions=..., by id "
+                "or in order, or an EvalSet that has them."
+            )
+        contexts.append(Context(row, rows.ids[row] if rows.ids else None, asked[row], rows.texts[row], texts, error))
+    if any(context.texts for context in contexts) and not any(any(context.texts) for context in contexts):
+        raise InvalidInputError(
+            "No document in `retrieved` has a text, and a judge reads nothing else. Documents need their texts here, "
+            "not only ids. `read_corpus` gives the text of each id."
+        )
+    return contexts
+
+
+def _told(error: BaseException) -> str:
+    return str(error) if isinstance(error, RetrieverError) else describe_error(error)
+
+
+def _texts(given: object, place: str, k: int | None) -> Iterable[str]:
+    if isinstance(given, (str, bytes, Mapping, set, frozenset)) or not isinstance(given, Iterable):
+        raise InvalidInputError(
+            f"What was retrieved for the question {place} is {describe_type(given)}. It must be a list of documents, "
+            "best first. Write [] where there is none."
+        )
+    for rank, document in enumerate(list(given)[:k], 1):
+        try:
+            text = as_document(document).text
+        except InvalidInputError as error:
+            raise InvalidInputError(f"Rank {rank} for the question {place}: {error}") from None
+        yield "" if text is None or not text.strip() else text
+
+
+# The prompts, each with what it must hold.
+PROMPTS = {
+    "chunk": ("question", "reference", "passage"),
+    "statements": ("question", "reference"),
+    "attribution": ("question", "statements", "passages"),
+}
+
+
+def load_prompts(given: object = None) -> dict[str, str]:
+    """The prompts by name: those given, the bundled ones for the rest.
+
+    Args:
+        given: None, a folder with files `chunk.txt`, `statements.txt` and `attribution.txt` or some of them, or a
+            mapping from these names to texts.
+
+    Raises:
+        InvalidInputError: A prompt has an unknown name, lacks a placeholder, or has one too many.
+    """
+    own = own_prompts(given, "chunk")
+    for name, text in own.items():
+        if name not in PROMPTS:
+            raise InvalidInputError(
+                f"`prompts` has {name!r}, which is no prompt.{did_you_mean(name, PROMPTS)} Known prompts: "
+                f"{', '.join(PROMPTS)}."
+            )
+        found = placeholders(text)
+        if found != set(PROMPTS[name]):
+            raise InvalidInputError(
+                f"The prompt {name!r} has the placeholders {', '.join(sorted(found)) or 'none'}. It must have "
+                f"{', '.join(PROMPTS[name])}. Write each in braces where its value belongs."
+            )
+    return bundled_prompts("krag_eval.llm.context_judge") | own

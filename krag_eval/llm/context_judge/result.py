@@ -1,0 +1,241 @@
+"""What comes out of judging contexts: means, rows with verdicts and reasons, and how the judge fared.
+
+What a judge said: of a chunk, of a statement, of everything about one question.
+
+How high the useful chunks stand, by the verdicts of a judge.
+
+How much of the right answer the retrieved chunks say, by the verdicts of a judge.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from krag_eval._utils.errors import UnknownMetricError, did_you_mean, needing
+from krag_eval._utils.suggestions import TellsAttributes
+from krag_eval.llm.calling import ModelCounters
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ContextResult(TellsAttributes):
+    """The outcome of judging contexts: `result["context_recall"]` is the mean over the questions where it is defined.
+
+    Attributes:
+        signature: Every setting that can change a number, the judge among them, in one line.
+        means: Metric to mean, None where it is undefined for every question.
+        undefined: For each metric, how many questions its mean leaves out.
+        rows: One a question, in the order of the references.
+        counters: What happened to the prompts.
+        intervals: The interval of every mean, None where that is undefined; None where none were asked for.
+    """
+
+    _value_of = "result[{}]"
+
+    signature: str
+    means: Mapping[str, float | None]
+    undefined: Mapping[str, int]
+    rows: Sequence[ContextRow]
+    counters: ModelCounters
+    intervals: Mapping[str, tuple[float, float] | None] | None = None
+
+    @property
+    def n_failed(self) -> int:
+        """How many questions the judge failed on; what it would have decided is undefined, never 0."""
+        return sum(bool(row.failures) for row in self.rows)
+
+    @property
+    def n_without_reference(self) -> int:
+        """How many questions have no reference."""
+        return sum(not row.references for row in self.rows)
+
+    @property
+    def errors(self) -> dict[int, str]:
+        """For questions whose retriever raised, what it said; they count as nothing retrieved."""
+        return {row.index: row.error for row in self.rows if row.error is not None}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.means)
+
+    def __getitem__(self, key: str) -> float | None:
+        """The mean of a metric, None where it is undefined.
+
+        Raises:
+            UnknownMetricError: There is no such metric.
+        """
+        if key not in self.means:
+            raise UnknownMetricError(
+                f"The result has no value {key!r}.{did_you_mean(key, self.means)} It has: {', '.join(self.means)}."
+            )
+        return self.means[key]
+
+    def keys(self) -> list[str]:
+        """The metrics."""
+        return list(self.means)
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Every metric with its mean, None where it is undefined."""
+        return dict(self.means)
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Everything, with the verdicts and their reasons, as JSON."""
+        whole: dict[str, Any] = {
+            "signature": self.signature,
+            "metrics": dict(self.means),
+            "undefined": dict(self.undefined),
+            "n_failed": self.n_failed,
+            "n_without_reference": self.n_without_reference,
+            "judge": self.counters.to_dict(),
+            **({} if self.intervals is None else {"intervals": dict(self.intervals)}),
+            "rows": [row.to_dict() for row in self.rows],
+        }
+        # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
+        return json.dumps(whole, indent=indent, ensure_ascii=False).encode("utf-8", "backslashreplace").decode("utf-8")
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a question; NaN where a value is undefined. Needs pandas."""
+        with needing("result.to_pandas()", "pandas", "pandas"):
+            import pandas as pd
+        frame = pd.DataFrame([row.to_dict() for row in self.rows])
+        return frame if frame.empty else frame.set_index("index").astype(dict.fromkeys(self.means, "float64"))
+
+    def __repr__(self) -> str:
+        width = max(map(len, self.means))
+        lines = [f"ContextResult of {len(self.rows)} questions", f"  {'':<{width}} {'mean':>8} {'undefined':>9}"]
+        for key, mean in self.means.items():
+            interval = self.intervals[key] if self.intervals is not None else None
+            told = "" if interval is None else f"  {interval[0]:.4f} to {interval[1]:.4f}"
+            shown = "-" if mean is None else f"{mean:.4f}"
+            lines.append(f"  {key:<{width}} {shown:>8} {self.undefined[key]:>9}{told}")
+        if self.n_without_reference:
+            lines.append(f"  {self.n_without_reference} questions have no reference: left out")
+        if self.n_failed:
+            lines.append(f"  the judge failed on {self.n_failed} questions: left out where its verdict is missing")
+        if self.errors:
+            lines.append(f"  {len(self.errors)} retrievals raised: counted as nothing retrieved")
+        return "\n".join([*lines, f"  judge: {self.counters}", f"  {self.signature}"])
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkVerdict:
+    """What the judge said of one retrieved chunk.
+
+    Attributes:
+        is_useful: Whether it was useful for arriving at the reference; None where the judge gave no verdict.
+        reason: Why, in the judge's words, or None.
+        error: Why there is no verdict, or None.
+        repeats: The rank of the earlier chunk with the same text; the judge is not asked again, and a repeat is not
+            useful.
+    """
+
+    is_useful: bool | None
+    reason: str | None
+    error: str | None = None
+    repeats: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StatementVerdict:
+    """What the judge said of one statement of a reference.
+
+    Attributes:
+        text: The statement.
+        is_attributed: Whether the retrieved chunks say it.
+        reason: Why, in the judge's words.
+    """
+
+    text: str
+    is_attributed: bool
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRow(TellsAttributes):
+    """One question with the verdicts on what was retrieved for it.
+
+    Attributes:
+        index: Its place in the input, from 0.
+        id: Its id, where ids were given.
+        question: Its text.
+        references: The references that are not empty.
+        n_retrieved: How many chunks were judged, repeats among them.
+        values: Metric to value; None where it is undefined.
+        chunks: The verdict on each chunk, best rank first; empty where context precision was not asked for.
+        statements: The verdict on each statement of the reference that is best covered; empty where context recall
+            was not asked for, nothing was retrieved, or the judge failed.
+        failures: What went wrong with the judge, in its words.
+        error: What the retriever raised, if it did.
+    """
+
+    _value_of = "row.values[{}]"
+
+    index: int
+    id: str | None
+    question: str | None
+    references: tuple[str, ...]
+    n_retrieved: int
+    values: Mapping[str, float | None]
+    chunks: tuple[ChunkVerdict, ...] = ()
+    statements: tuple[StatementVerdict, ...] = ()
+    failures: tuple[str, ...] = ()
+    error: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as one dict, ready for JSON."""
+        row = {name: getattr(self, name) for name in ("index", "id", "question", "n_retrieved", "error")}
+        row |= {"references": list(self.references), "failures": list(self.failures)}
+        row |= {"chunks": [asdict(chunk) for chunk in self.chunks]}
+        row |= {"statements": [asdict(statement) for statement in self.statements]}
+        return row | dict(self.values)
+
+
+def context_precision(useful: Sequence[bool]) -> float:
+    """The mean precision at the ranks of the useful chunks.
+
+        precision@r       = useful chunks among the first r / r
+        context precision = sum over useful ranks r of precision@r / number of useful chunks retrieved
+
+    Range: 0 to 1, higher is better.
+
+    Edge cases:
+        * No chunk is useful, or none was retrieved: 0.
+        * Useful chunks that were not retrieved are not known and cost nothing; that is what `context_recall` is for.
+
+    Source: the context precision of ragas (`LLMContextPrecisionWithReference`), which divides by the number of useful
+    chunks + 1e-10 and therefore never reaches 1; here the quotient is exact.
+
+    Args:
+        useful: For each rank, best first, whether its chunk was judged useful.
+
+    >>> context_precision([True, False, True])
+    0.8333333333333333
+    """
+    hits, total = 0, 0.0
+    for rank, is_useful in enumerate(useful, 1):
+        if is_useful:
+            hits += 1
+            total += hits / rank
+    return total / hits if hits else 0.0
+
+
+def context_recall(attributed: Sequence[bool]) -> float | None:
+    """The share of the statements of the reference that can be attributed to the retrieved chunks.
+
+        context recall = attributed statements / statements
+
+    Range: 0 to 1, higher is better; None where there are no statements.
+
+    Source: the context recall of ragas (`LLMContextRecall`).
+
+    Args:
+        attributed: For each statement whether the chunks say it.
+
+    >>> context_recall([True, True, False, True])
+    0.75
+    """
+    return sum(attributed) / len(attributed) if attributed else None

@@ -1,0 +1,255 @@
+"""A language model with retries, time limits, checked answers and counters."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, overload
+
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
+
+from krag_eval._utils.checks import as_number, check_count, describe_type
+from krag_eval._utils.errors import InvalidInputError, KragEvalError
+from krag_eval._utils.redaction import Redactor
+from krag_eval._utils.suggestions import tell_names
+from krag_eval.llm.calling import (
+    Caller,
+    Counting,
+    Failure,
+    ModelCounters,
+    ModelSetupError,
+    NoAnswerError,
+    Reply,
+    TimeLimit,
+    classify,
+    describe,
+)
+from krag_eval.llm.json_answers import check_schema, json_objects, violations
+
+LONGEST_BACKOFF = 60.0
+_COUNTERS = {"rate_limited": "rate_limits", "timed_out": "time_outs", "unreachable": "unreachable"}
+_COUNTERS |= {"bad_json": "bad_json", "refused": "refusals"}
+_AGAIN = "\n\nAn earlier answer could not be used: {}. Answer again, with one JSON object that follows the schema."
+
+
+class _TemporaryError(Exception):
+    def __init__(self, failure: Failure, words: str) -> None:
+        super().__init__(words)
+        self.failure = failure
+
+
+class LanguageModel:
+    """A language model of any framework; made by `as_language_model`. Threads may share it.
+
+    Attributes:
+        name: What the model is called in reports.
+    """
+
+    def __init__(
+        self,
+        llm: object,
+        *,
+        retries: int,
+        timeout: float | None,
+        backoff: float,
+        longest_wait: float,
+        sleep: Callable[[float], None],
+    ) -> None:
+        self._counting = Counting()
+        self._caller = Caller(llm, TimeLimit(timeout), self._counting)
+        self._retries, self._timeout, self._longest_wait = retries, timeout, longest_wait
+        self._redact = Redactor(llm)
+        self._sleep = sleep
+        self._backoff = wait_exponential_jitter(initial=backoff, max=LONGEST_BACKOFF, jitter=backoff)
+        self.name = self._redact(self._caller.name)
+
+    def __repr__(self) -> str:
+        return f"LanguageModel({self.name!r}, retries={self._retries}, timeout={self._timeout})"
+
+    @property
+    def counters(self) -> ModelCounters:
+        """What happened to the prompts so far."""
+        return self._counting.counters
+
+    @overload
+    def ask(self, prompt: str, schema: None = None, *, answer_retries: int | None = None) -> str: ...
+    @overload
+    def ask(self, prompt: str, schema: Mapping[str, Any], *, answer_retries: int | None = None) -> dict[str, Any]: ...
+    def ask(
+        self, prompt: str, schema: Mapping[str, Any] | None = None, *, answer_retries: int | None = None
+    ) -> str | dict[str, Any]:
+        """The answer to a prompt: its text, or with a schema an object that follows it.
+
+        A rate limit, a time-out, a lost connection and an error of the server are tried again after a wait; bad JSON
+        and refusals at once.
+
+        Args:
+            prompt: What to ask.
+            schema: A JSON schema of type object, with the keywords that `json_schema.check_schema` knows.
+            answer_retries: How often bad JSON and refusals are asked again; by default `retries`.
+
+        Raises:
+            InvalidInputError: The prompt is no text, or the schema has a keyword that is not checked.
+            NoAnswerError: There is no usable answer after all attempts; another prompt may have one.
+            ModelSetupError: No prompt will be answered: a wrong key, an unknown model, a mistake in a program.
+        """
+        _check_prompt(prompt)
+        if schema is not None:
+            check_schema(schema)
+        self._counting.add(prompts=1)
+        try:
+            return self._ask(prompt, schema, self._retries if answer_retries is None else answer_retries)
+        except NoAnswerError:
+            self._counting.add(failures=1)
+            raise
+
+    def _ask(self, prompt: str, schema: Mapping[str, Any] | None, retries: int) -> str | dict[str, Any]:
+        asking = prompt
+        for attempt in range(retries + 1):
+            reply = self._reply(asking, schema)
+            try:
+                return self._read(reply, schema)
+            except NoAnswerError as error:
+                self._counting.add(**{_COUNTERS[error.reason]: 1})
+                if attempt == retries:
+                    raise
+                asking = prompt + _AGAIN.format(error) if error.reason == "bad_json" else prompt
+        raise AssertionError  # the loop returns or raises
+
+    def _read(self, reply: Reply, schema: Mapping[str, Any] | None) -> str | dict[str, Any]:
+        text = self._redact(reply.text)
+        if reply.is_filtered:
+            raise NoAnswerError(f"{self.name} refused: {_short(text)}", "refused", text)
+        if schema is None:
+            return reply.text if reply.parsed is None else str(dict(reply.parsed))
+        problem = "it holds no JSON object"
+        for found in [dict(reply.parsed)] if reply.parsed is not None else json_objects(reply.text):
+            wrong = next(violations(found, schema), None)
+            if wrong is None:
+                return found
+            problem = wrong if problem == "it holds no JSON object" else problem
+        if problem == "it holds no JSON object":
+            if reply.sounds_refusing:
+                raise NoAnswerError(f"{self.name} refused: {_short(text)}", "refused", text)
+            if not text.strip():
+                problem = "it is empty"
+        if reply.is_cut_off:
+            problem += " (it was cut off at the model's limit of tokens)"
+        raise NoAnswerError(f"{problem}: {_short(text)}" if text.strip() else problem, "bad_json", text)
+
+    def _reply(self, prompt: str, schema: Mapping[str, Any] | None) -> Reply:
+        retrying = Retrying(
+            sleep=self._sleep,
+            stop=stop_after_attempt(self._retries + 1),
+            wait=self._wait,
+            retry=retry_if_exception_type(_TemporaryError),
+            reraise=True,
+        )
+        try:
+            return retrying(self._attempt, prompt, schema)
+        except _TemporaryError as error:
+            reason = error.failure.reason or "unreachable"
+            raise NoAnswerError(
+                f"{self.name} gave no answer in {self._retries + 1} attempts: {error}", reason
+            ) from None
+
+    def _attempt(self, prompt: str, schema: Mapping[str, Any] | None) -> Reply:
+        try:
+            return self._caller.text(prompt) if schema is None else self._caller.object(prompt, schema)
+        except KragEvalError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a client raises is told in our words, without its keys
+            raise self._told(error) from None
+
+    def _told(self, error: Exception) -> Exception:
+        failure, words = classify(error), describe(error, self._redact)
+        if failure.reason is None:
+            return ModelSetupError(
+                f"{self.name} cannot be asked: {words}. This will not change by trying again: check the key, the name "
+                "of the model and the code around it."
+            )
+        counter = _COUNTERS.get(failure.reason)
+        if counter is not None:
+            self._counting.add(**{counter: 1})
+        if not failure.is_temporary:
+            return NoAnswerError(f"{self.name} does not take this prompt: {words}", failure.reason)
+        if failure.wait is not None and failure.wait > self._longest_wait:
+            return NoAnswerError(
+                f"{self.name} asks to wait {failure.wait:,.0f} s, longer than `longest_wait` {self._longest_wait:g} s: "
+                f"{words}",
+                failure.reason,
+            )
+        return _TemporaryError(failure, words)
+
+    def _wait(self, state: RetryCallState) -> float:
+        error = None if state.outcome is None else state.outcome.exception()
+        if isinstance(error, _TemporaryError) and error.failure.wait is not None:
+            return error.failure.wait
+        return self._backoff(state)
+
+
+@tell_names
+def as_language_model(
+    llm: object,
+    *,
+    retries: int = 3,
+    timeout: float | None = None,
+    backoff: float = 1.0,
+    longest_wait: float = 120.0,
+    sleep: Callable[[float], None] | None = None,
+) -> LanguageModel:
+    """Any language model as one that is asked in one way.
+
+    Args:
+        llm: A LangChain chat model, text model or chain, a LlamaIndex LLM, or a function from a prompt to a string,
+            plain or async. A `LanguageModel` is returned as it is.
+        retries: How often a prompt is tried again.
+        timeout: Seconds for one call, or None. What is awaited is cancelled; a plain call is left behind in its thread.
+        backoff: Seconds before the second attempt, doubled before each further one, with as much again by chance.
+            Where the server says how long to wait (`Retry-After`), that is done instead.
+        longest_wait: Where the server asks to wait longer than this, the prompt is given up.
+        sleep: How to wait, instead of `time.sleep`; for tests.
+
+    Raises:
+        InvalidInputError: It is no language model, or a setting is out of range.
+
+    >>> model = as_language_model(lambda prompt: '{"capital": "Seoul"}')
+    >>> schema = {"type": "object", "properties": {"capital": {"type": "string"}}, "required": ["capital"]}
+    >>> model.ask("What is the capital of Korea?", schema)
+    {'capital': 'Seoul'}
+    >>> print(model.counters)
+    1 prompts, 1 calls
+    """
+    if isinstance(llm, LanguageModel):
+        return llm
+    if retries != 0:
+        check_count("retries", retries)
+    for name, value, least in (
+        ("timeout", timeout, 0),
+        ("backoff", backoff, None),
+        ("longest_wait", longest_wait, None),
+    ):
+        number = as_number(value)
+        if value is None and name == "timeout":
+            continue
+        if number is None or not 0 <= number < float("inf") or number == least:
+            raise InvalidInputError(
+                f"`{name}` must be a number of seconds, {'more than' if least == 0 else 'at least'} 0, "
+                f"got {value!r:.60}."
+            )
+    if sleep is not None and not callable(sleep):
+        raise InvalidInputError(f"`sleep` is {describe_type(sleep)}. It must be a function that takes seconds.")
+    waiting = time.sleep if sleep is None else sleep
+    return LanguageModel(
+        llm, retries=retries, timeout=timeout, backoff=backoff, longest_wait=longest_wait, sleep=waiting
+    )
+
+
+def _check_prompt(prompt: object) -> None:
+    if not isinstance(prompt, str) or not prompt.strip():
+        raise InvalidInputError(f"`prompt` must be a text that is not blank, got {prompt!r:.60}.")
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split())
+    return repr(words if len(words) <= 120 else words[:119] + "…")

@@ -1,0 +1,148 @@
+"""Both sides as bare ids, for evaluations that have nothing else: no document is read, no retrieved id is numbered."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.checks import describe_type
+from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval.documents.columns import Side, SideName
+from krag_eval.documents.readers import as_grade, as_id
+from krag_eval.matching.batch import Batch, Found
+from krag_eval.matching.settings import Settings
+
+# Rows are looked at twice; so many of them stay in the processor's cache in between.
+_QUERIES_AT_ONCE = 32
+
+
+class IdSide(Side):
+    """One side as lists of ids; a gold row may also be a mapping from id to grade."""
+
+    def __init__(self, name: SideName, rows: object, first_query: int = 0) -> None:
+        self.name = name
+        self.first_query = first_query
+        self.errors = {}
+        self._graded: dict[int, list[object]] = {}
+        self.rows: list[list[str]] = self._check_rows(rows)  # type: ignore[assignment]
+        self._set_offsets(self.rows)
+
+    @functools.cached_property
+    def documents(self) -> list[Any]:  # type: ignore[override]
+        """The ids as documents."""
+        return [{"id": id_} for id_ in self.ids]
+
+    @functools.cached_property
+    def ids(self) -> list[str | None]:
+        """The ids, one query after the other."""
+        return list(chain.from_iterable(self.rows))
+
+    def ids_of(self, query: int) -> list[str]:
+        """The ids of one query."""
+        return self.rows[query]
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether there is any id."""
+        return any(self.rows)
+
+    @functools.cached_property
+    def grades(self) -> FloatArray:
+        """The grade of each gold id, 1 where none was given."""
+        grades = np.ones(int(self.offsets[-1]))
+        for query, given in self._graded.items():
+            start = int(self.offsets[query])
+            grades[start : start + len(given)] = [self._grade(start + i, grade) for i, grade in enumerate(given)]
+        return grades
+
+    def _grade(self, position: int, grade: object) -> float:
+        try:
+            return as_grade(grade)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{self._place(position)}: {error}") from None
+
+    def _check_row(self, query: int, row: object) -> list[object]:
+        if isinstance(row, Mapping) and self.name == "actual":
+            self._graded[query] = list(row.values())
+            return list(row)
+        if isinstance(row, (str, bytes, Mapping)) or as_id(row) is not None:
+            raise InvalidInputError(
+                f"`{self.name}[{query + self.first_query}]` is {describe_type(row)}, not a list of ids: "
+                "give one list for each query."
+            )
+        return list(super()._check_row(query, row))
+
+    def check(self, start: int, stop: int) -> list[list[str]]:
+        """The ids of some queries; what is no string is made one, or refused."""
+        try:
+            deque(map("".join, self.rows[start:stop]), maxlen=0)  # the cheapest way to find out that all are strings
+        except TypeError:
+            for query in range(start, stop):
+                row = self.rows[query]
+                self.rows[query] = [self.checked_id(query, rank, value) for rank, value in enumerate(row)]
+        return self.rows[start:stop]
+
+    def checked_id(self, query: int, rank: int, value: object) -> str:
+        """The value as an id, or an error that names its place."""
+        if (id_ := as_id(value)) is not None:
+            return id_
+        raise InvalidInputError(
+            f"{self._place_of(query, rank)}: {show(value)} is no id. "
+            "An id is a string that is not empty, an integer or a UUID."
+        )
+
+
+class IdBatch(Batch):
+    """A batch of bare ids: checked and matched in one sweep over the rows, while they are in the processor's cache.
+
+    Of a retrieved id that stands twice in a query only the first place is matched; the second would earn nothing.
+    """
+
+    actual: IdSide
+    predicted: IdSide
+    matches_first_only = True
+
+    def __init__(self, actual: IdSide, predicted: IdSide, settings: Settings) -> None:
+        super().__init__(actual, predicted, settings)
+        gold: list[int] = []
+        retrieved: list[int] = []
+        self.has_gold_repeats = False
+        gold_starts, starts = actual.offsets.tolist(), predicted.offsets.tolist()
+        for first in range(0, len(actual), _QUERIES_AT_ONCE):
+            last = min(first + _QUERIES_AT_ONCE, len(actual))
+            wanted, rows = actual.check(first, last), predicted.check(first, last)
+            # With the empty string among the wanted ids, a row that holds one is found out without another look.
+            different = [{"", *ids} for ids in wanted]
+            for query, shared in enumerate(map(set.intersection, different, rows), first):
+                ids, row = wanted[query - first], rows[query - first]
+                if len(different[query - first]) != len(ids) + 1:
+                    if "" in ids:
+                        actual.checked_id(query, ids.index(""), "")
+                    self.has_gold_repeats = True
+                for id_ in shared:
+                    place = row.index(id_)
+                    if not id_:
+                        predicted.checked_id(query, place, id_)
+                    retrieved.append(starts[query] + place)
+                    gold.append(gold_starts[query] + ids.index(id_))
+        self._found = Found(np.array(gold, dtype=np.int64), np.array(retrieved, dtype=np.int64), np.ones(len(gold)))
+
+    def equal_ids(self) -> Found:
+        """Pairs with the same id."""
+        return self._found
+
+
+def with_documents(batch: Batch) -> Batch:
+    """The batch itself, or for bare ids the same queries with documents."""
+    if not isinstance(batch, IdBatch):
+        return batch
+    actual = [[{"id": id_} for id_ in row] for row in batch.actual.rows]
+    predicted = [[{"id": id_} for id_ in row] for row in batch.predicted.rows]
+    keys = (batch.settings.id_key, batch.settings.grade_key)
+    return Batch(Side("actual", actual, *keys), Side("predicted", predicted, *keys), batch.settings)

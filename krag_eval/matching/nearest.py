@@ -1,0 +1,96 @@
+"""The retrieved text that comes nearest to each gold document, below the threshold that would have made it a match."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval.documents.columns import Side
+from krag_eval.matching.batch import Batch, Found
+from krag_eval.matching.id_batch import with_documents
+from krag_eval.matching.rouge import pairs_above
+from krag_eval.matching.settings import THRESHOLD_METHODS, Settings
+from krag_eval.matching.similarity import similar_pairs
+
+NEAR = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The nearest retrieved text of each gold document.
+
+    Attributes:
+        rank: Its rank, 0 where no text is near.
+        similarity: Its similarity, NaN where no text is near.
+        method: The place of the method that measured it among those of the settings; the last where none does.
+    """
+
+    rank: IntArray
+    similarity: FloatArray
+    method: IntArray
+
+
+def one_query(batch: Batch, index: int) -> Batch:
+    """Query `index` of a batch by itself."""
+    full = with_documents(batch)
+    sides = [
+        Side(side.name, [side.documents[slice(*side.offsets[index : index + 2].tolist())]], *_keys(batch.settings))
+        for side in (full.actual, full.predicted)
+    ]
+    return Batch(sides[0], sides[1], batch.settings)
+
+
+def _keys(settings: Settings) -> tuple[str | None, str]:
+    return settings.id_key, settings.grade_key
+
+
+def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float = NEAR) -> Nearest:
+    """The nearest retrieved text of each gold document, at any rank.
+
+    Similarity is that of the settings' own methods: ROUGE, or the cosine of embeddings. Methods that know only yes and
+    no are measured by ROUGE-1 against a threshold of 1: its F-measure for equal texts and ids, the share of the
+    contained text for containment.
+
+    Args:
+        batch: The input.
+        gold_number: For each gold document as it was given, its number; -1 where it is none.
+        n_gold: How many gold documents there are.
+        near: The share of the threshold from which a similarity is near.
+    """
+    rank, similarity = np.zeros(n_gold, dtype=np.int64), np.full(n_gold, np.nan)
+    method = np.zeros(n_gold, dtype=np.int64)
+    found, found_by = _near_pairs(batch, near)
+    number = gold_number[found.actual]
+    query = batch.predicted.query_of(found.predicted)
+    ranks = found.predicted - batch.predicted.offsets[query] + 1
+    counts = np.flatnonzero(number >= 0)
+    # The most similar first, of equals the highest rank; of several assignments to one place the last one stays.
+    best = counts[np.lexsort((ranks[counts], -found.similarity[counts]))][::-1]
+    rank[number[best]] = ranks[best]
+    similarity[number[best]] = found.similarity[best]
+    method[number[best]] = found_by[best]
+    return Nearest(rank, similarity, method)
+
+
+def _near_pairs(batch: Batch, near: float) -> tuple[Found, IntArray]:
+    """The pairs that are near, and the place of the method that measured each."""
+    settings = batch.settings
+    places = [place for place, method in enumerate(settings.methods) if method in THRESHOLD_METHODS]
+    measured = [settings.methods[place] for place in places]
+    found = [similar_pairs(batch, method, near * settings.thresholds[method], near) for method in measured]
+    if not measured and any(batch.actual.texts) and any(batch.predicted.texts):
+        by_words = Batch(batch.actual, batch.predicted, _by_words(settings))
+        found.append(pairs_above(by_words, "rouge1", near))
+        places = [len(settings.methods) - 1]
+    found_by = np.repeat(np.array(places[: len(found)], dtype=np.int64), [len(f.actual) for f in found])
+    joined = Found.of([f.actual for f in found], [f.predicted for f in found], [f.similarity for f in found])
+    return joined, found_by
+
+
+def _by_words(settings: Settings) -> Settings:
+    measure = "fmeasure"
+    if "containment" in settings.methods:
+        measure = "precision" if settings.containment == "retrieved_in_gold" else "recall"
+    return replace(settings, match_method="rouge1", threshold=1.0, rouge_measure=measure)

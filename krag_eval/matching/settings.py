@@ -1,0 +1,297 @@
+"""Everything that can change a number, checked once, and the signature that says it in one line.
+
+From which similarity two texts match, under each of the methods that measure one.
+
+How the signature names what a user brings: tokenizers, normalizers, functions, numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any, Literal, TypedDict, Unpack, get_args
+
+from krag_eval._utils.checks import check_threshold, one_of
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.formatting import qualified_name, shortest
+from krag_eval.documents.embeddings import EmbeddedTexts, describe_embeddings, embedded_texts
+from krag_eval.documents.text import Normalizer, normalize
+from krag_eval.documents.tokenizers import TOKENIZERS, StemmingTokenizer, Tokenizer, as_tokenizer
+
+MatchMethod = Literal["id", "text", "containment", "rouge1", "rouge2", "rougeL", "embedding"]
+RougeMeasure = Literal["fmeasure", "recall", "precision"]
+Containment = Literal["either", "gold_in_retrieved", "retrieved_in_gold"]
+PrecisionDenominator = Literal["retrieved", "k"]
+Gain = Literal["exponential", "linear"]
+
+MATCH_METHODS: tuple[str, ...] = get_args(MatchMethod)
+
+
+class AveragingMethod(StrEnum):
+    """Which means the evaluators return for recall, precision and F1."""
+
+    MICRO = "micro"
+    MACRO = "macro"
+    BOTH = "both"
+
+
+class MatchingCriteria(StrEnum):
+    """When a query is a hit: `all` of its gold documents are found, or at least one (`partial`)."""
+
+    ALL = "all"
+    PARTIAL = "partial"
+
+
+class TokenizerType(StrEnum):
+    """The tokenizers under the names that the package krag gives them."""
+
+    KIWI = "kiwi"
+    WHITESPACE = "whitespace"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The scoring settings, checked when they are made.
+
+    Attributes:
+        match_method: One method or several; of several, the first that holds wins.
+        threshold: The similarity from which ROUGE and embeddings match: one number, or one a method. A method that
+            is not named has 0.5 if it is of ROUGE, and 0.7 if it is of embeddings.
+        rouge_measure: Which of ROUGE's numbers is compared with the threshold.
+        containment: Which text has to be contained in the other.
+        tokenizer: A name of `TOKENIZERS`, an object with `tokenize(text)`, or a function.
+        use_stemmer: Porter's stemmer on ASCII tokens, as in rouge_score.
+        normalize: What is done to texts before they are compared as wholes; None compares them raw.
+        id_key: Read ids from the metadata under this key alone.
+        grade_key: Read grades of gold documents from the metadata under this key.
+        precision_denominator: Divide by the number retrieved (at most k) or by k.
+        gain: The gain of a grade in nDCG: 2^grade - 1, or the grade.
+        count_tokens: What counts the tokens of a text for cut-offs such as `"2000tok"`: a function, or an object with
+            `encode(text)`; None counts words.
+        embeddings: The embedding model: a LangChain `Embeddings`, a LlamaIndex embedding model, an object with
+            `encode(texts)`, or a function from a list of texts to vectors.
+        embedding_prefix: What is put before each text that is embedded, such as `"passage: "`.
+        similarity_threshold: Pairs that ROUGE matches must have this cosine besides; None asks for ROUGE alone.
+        methods: The methods by name, without repeats.
+        thresholds: The threshold of each method.
+        embedded: What the model said of texts; None where no method asks it.
+
+    Raises:
+        InvalidInputError: A value is not one of those listed.
+    """
+
+    match_method: str | Sequence[str] = "text"
+    threshold: float | Mapping[str, float] = field(default_factory=lambda: USUAL_THRESHOLDS)
+    rouge_measure: str = "fmeasure"
+    containment: str = "either"
+    tokenizer: Any = "words"
+    use_stemmer: bool = False
+    normalize: Normalizer | None = normalize
+    id_key: str | None = None
+    grade_key: str = "relevance"
+    precision_denominator: str = "retrieved"
+    gain: str = "exponential"
+    count_tokens: Any = None
+    embeddings: Any = None
+    embedding_prefix: str = ""
+    similarity_threshold: float | None = None
+    methods: tuple[str, ...] = field(init=False)
+    thresholds: Mapping[str, float] = field(init=False)
+    embedded: EmbeddedTexts | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        given: object = (self.match_method,) if isinstance(self.match_method, str) else self.match_method
+        if not isinstance(given, Sequence) or not given:
+            raise InvalidInputError(
+                f"`match_method` must be a name or a list of names, got {self.match_method!r:.60}. "
+                f"Known methods: {', '.join(MATCH_METHODS)}."
+            )
+        methods = tuple(dict.fromkeys(one_of("match_method", method, MATCH_METHODS) for method in given))
+        object.__setattr__(self, "methods", methods)
+        object.__setattr__(self, "thresholds", check_thresholds(self.threshold, methods))
+        one_of("rouge_measure", self.rouge_measure, get_args(RougeMeasure))
+        one_of("containment", self.containment, get_args(Containment))
+        one_of("precision_denominator", self.precision_denominator, get_args(PrecisionDenominator))
+        one_of("gain", self.gain, get_args(Gain))
+        if self.uses_rouge:
+            as_tokenizer(self.tokenizer)
+        object.__setattr__(self, "embedded", self._check_embeddings())
+        if self.normalize is not None and not callable(self.normalize):
+            raise InvalidInputError(
+                f"`normalize` must be a function from text to text, or None for raw texts, got {self.normalize!r:.60}."
+            )
+        counter = self.count_tokens
+        if isinstance(counter, str) or not (counter is None or callable(counter) or hasattr(counter, "encode")):
+            raise InvalidInputError(
+                "`count_tokens` must be a function from a text to a number, or an object with `encode`, "
+                f"got {counter!r:.60}."
+            )
+        if not isinstance(self.use_stemmer, bool):
+            raise InvalidInputError(f"`use_stemmer` must be True or False, got {self.use_stemmer!r:.60}.")
+        for name in ("id_key", "grade_key"):
+            value = getattr(self, name)
+            if not (isinstance(value, str) and value) and not (name == "id_key" and value is None):
+                raise InvalidInputError(f"`{name}` must be a metadata key, got {value!r:.60}. Give a string.")
+
+    def _check_embeddings(self) -> EmbeddedTexts | None:
+        if self.similarity_threshold is not None:
+            check_threshold(self.similarity_threshold, "similarity_threshold")
+            if "embedding" in self.methods and not self.uses_rouge:
+                raise InvalidInputError(
+                    "`similarity_threshold` is a condition beside ROUGE, and match_method='embedding' uses none. "
+                    "Give the cosine from which texts match as `threshold`."
+                )
+        if not self.uses_embeddings:
+            return None
+        needed_by = "match_method='embedding'" if "embedding" in self.methods else "`similarity_threshold`"
+        return embedded_texts(self.embeddings, self.embedding_prefix, needed_by)
+
+    @property
+    def uses_rouge(self) -> bool:
+        """Whether texts are tokenized."""
+        return any(method in ROUGE_METHODS for method in self.methods)
+
+    @property
+    def uses_embeddings(self) -> bool:
+        """Whether texts are embedded."""
+        return "embedding" in self.methods or (self.similarity_threshold is not None and self.uses_rouge)
+
+    @property
+    def uses_texts(self) -> bool:
+        """Whether any method reads texts."""
+        return self.methods != ("id",)
+
+    @property
+    def uses_ids(self) -> bool:
+        """Whether a method reads ids."""
+        return "id" in self.methods
+
+    def load_tokenizer(self) -> Tokenizer:
+        """The tokenizer that the settings name, with the stemmer where it was asked for."""
+        tokenizer = as_tokenizer(self.tokenizer)
+        return StemmingTokenizer(tokenizer) if self.use_stemmer else tokenizer
+
+    def describe_counting(self) -> str:
+        """The part of the signature that says how tokens are counted, where a budget of them is a cut-off."""
+        return f"count:{'words' if self.count_tokens is None else qualified_name(self.count_tokens)}"
+
+    def describe(self) -> list[str]:
+        """The parts of the signature that the settings decide, in their fixed order."""
+        parts = [f"match:{'+'.join(map(self._describe_method, self.methods))}"]
+        if self.uses_rouge:
+            parts += [f"measure:{self.rouge_measure}", f"tok:{tokenizer_name(self.tokenizer)}"]
+            parts += [f"stem:{'yes' if self.use_stemmer else 'no'}"]
+        if self.uses_embeddings:
+            parts += [f"emb:{describe_embeddings(self.embeddings)}"]
+            parts += [f"embprefix:{self.embedding_prefix!r}"] if self.embedding_prefix else []
+        if self.uses_texts:
+            parts += [f"norm:{normalizer_name(self.normalize)}"]
+        if self.uses_ids and self.id_key is not None:
+            parts += [f"idkey:{self.id_key}"]
+        if self.grade_key != "relevance":
+            parts += [f"gradekey:{self.grade_key}"]
+        gain = "exp" if self.gain == "exponential" else "lin"
+        return [*parts, "repeat:once", f"pden:{self.precision_denominator}", f"gain:{gain}"]
+
+    def _describe_method(self, method: str) -> str:
+        if method == "containment":
+            return f"{method}({self.containment})"
+        if method not in THRESHOLD_METHODS:
+            return method
+        text = f"{method}>={shortest(self.thresholds[method])}"
+        if method == "embedding" or self.similarity_threshold is None:
+            return text
+        return f"{text}&embedding>={shortest(self.similarity_threshold)}"
+
+
+class CommonSettings(TypedDict, total=False):
+    """The scoring settings that every evaluator takes as keywords; what they mean stands at `Settings`."""
+
+    rouge_measure: str
+    containment: str
+    use_stemmer: bool
+    normalize: Normalizer | None
+    id_key: str | None
+    grade_key: str
+    precision_denominator: str
+    gain: str
+    count_tokens: Any
+    embedding_prefix: str
+
+
+class FurtherSettings(CommonSettings, total=False):
+    """Those that the evaluators of one condition take."""
+
+    embeddings: Any
+    similarity_threshold: float | None
+
+
+class ScoringSettings(FurtherSettings, total=False):
+    """All scoring settings as keyword arguments."""
+
+    match_method: str | Sequence[str]
+    threshold: float | Mapping[str, float]
+    tokenizer: Any
+
+
+def make_settings(**settings: Unpack[ScoringSettings]) -> Settings:
+    """Check keyword arguments and make `Settings` of them.
+
+    Raises:
+        InvalidInputError: A name is no setting, or a value cannot be used.
+    """
+    for name in settings:
+        if name not in (known := [f.name for f in fields(Settings) if f.init]):
+            from krag_eval._utils.suggestions import hint_for
+
+            raise InvalidInputError(
+                f"There is no setting {name!r}.{hint_for(name, [*known, 'k'])} Known settings: {', '.join(known)}."
+            )
+    return Settings(**settings)
+
+
+ROUGE_METHODS = ("rouge1", "rouge2", "rougeL")
+THRESHOLD_METHODS = (*ROUGE_METHODS, "embedding")
+DEFAULT_THRESHOLD = 0.5
+"""Of ROUGE."""
+DEFAULT_SIMILARITY_THRESHOLD = 0.7
+"""Of cosines: under many models unrelated texts have 0.3 to 0.6."""
+USUAL_THRESHOLDS: Mapping[str, float] = {
+    **dict.fromkeys(ROUGE_METHODS, DEFAULT_THRESHOLD),
+    "embedding": DEFAULT_SIMILARITY_THRESHOLD,
+}
+"""The threshold of each method where none is given; it may be passed whatever the methods in use are."""
+
+
+def check_thresholds(given: object, methods: Sequence[str]) -> dict[str, float]:
+    """The threshold of each method that is in use; the default of those that a mapping does not name.
+
+    Args:
+        given: One for all, or a mapping from methods to theirs.
+        methods: The methods in use.
+
+    Raises:
+        InvalidInputError: One is no number from 0 to 1, or of a method that is not in use.
+    """
+    per_method = given if isinstance(given, Mapping) else dict.fromkeys(methods, given)
+    if given != USUAL_THRESHOLDS:
+        for name in per_method:
+            one_of("threshold", name, methods)
+    used = [method for method in methods if method in THRESHOLD_METHODS or method in per_method]
+    return {method: check_threshold(per_method.get(method, USUAL_THRESHOLDS.get(method))) for method in used}
+
+
+def tokenizer_name(tokenizer: object) -> str:
+    """The name of one of `TOKENIZERS`; of another its qualified name."""
+    if isinstance(tokenizer, str):
+        return str(tokenizer)
+    by_class: dict[type, str] = {type(known): name for name, known in TOKENIZERS.items()}
+    return by_class.get(type(tokenizer)) or qualified_name(tokenizer)
+
+
+def normalizer_name(normalizer: Normalizer | None) -> str:
+    """`nfkc-casefold` for the normalizer of this package, `none` for none; of another its qualified name."""
+    if normalizer is None:
+        return "none"
+    return "nfkc-casefold" if normalizer is normalize else qualified_name(normalizer)

@@ -1,0 +1,395 @@
+"""From the values of many queries to one number, in partial sums that merge without losing a bit.
+
+Counts summed over many queries, and the shares that are made of them.
+
+What the intervals of an evaluation need of many queries, in states that merge without losing a bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.serialization import numbers_of, read_numbers, read_record, read_whole
+from krag_eval.metrics.cut_offs import GivenCutOff
+from krag_eval.metrics.judgments import CutOff, Judgments
+from krag_eval.metrics.precision import precision_counts
+from krag_eval.statistics import CountSpread, ValueSpread
+
+
+@dataclass(slots=True)
+class CountState:
+    """The summed counts behind the micro values at one cut-off; queries without gold documents take no part.
+
+    Attributes:
+        covered: Gold documents covered.
+        gold: Gold documents.
+        relevant: Relevant ranks.
+        out_of: What relevant ranks are divided by, summed.
+        n_queries: Queries that took part.
+    """
+
+    covered: int = 0
+    gold: int = 0
+    relevant: int = 0
+    out_of: int = 0
+    n_queries: int = 0
+
+    def add(self, judged: Judgments, k: CutOff, precision_denominator: str) -> None:
+        """Take in some queries."""
+        defined = judged.is_defined
+        relevant, out_of = precision_counts(judged, k, precision_denominator)
+        self.covered += _total(judged.covered_within(k)[defined])
+        self.gold += _total(judged.n_gold[defined])
+        self.relevant += _total(relevant[defined])
+        self.out_of += _total(out_of[defined])
+        self.n_queries += int(defined.sum())
+
+    def merge(self, other: CountState) -> None:
+        """Take in another state."""
+        self.covered += other.covered
+        self.gold += other.gold
+        self.relevant += other.relevant
+        self.out_of += other.out_of
+        self.n_queries += other.n_queries
+
+    def to_dict(self) -> dict[str, int]:
+        """The state as JSON can hold it."""
+        return numbers_of(self)
+
+    @classmethod
+    def from_dict(cls, record: object) -> CountState:
+        """The state that `to_dict` wrote.
+
+        Raises:
+            InvalidInputError: It is none.
+        """
+        return read_numbers(cls, record)
+
+    @property
+    def recall(self) -> float | None:
+        """Covered gold documents of all queries / gold documents of all queries."""
+        return self.covered / self.gold if self.n_queries else None
+
+    @property
+    def precision(self) -> float | None:
+        """Relevant ranks of all queries / the summed denominators; 0 where nothing was retrieved."""
+        if not self.n_queries:
+            return None
+        return self.relevant / self.out_of if self.out_of else 0.0
+
+    @property
+    def f1(self) -> float | None:
+        """The harmonic mean of the two."""
+        precision, recall = self.precision, self.recall
+        if precision is None or recall is None:
+            return None
+        if not precision + recall:
+            return 0.0
+        return min(max(2 * precision * recall / (precision + recall), min(precision, recall)), max(precision, recall))
+
+
+@dataclass(slots=True)
+class NoAnswerState:
+    """What came back for queries without gold documents, for which the right answer is nothing.
+
+    Attributes:
+        n_queries: Queries without gold documents.
+        n_empty: Those for which nothing was retrieved.
+        n_retrieved: Documents that were retrieved for them.
+    """
+
+    n_queries: int = 0
+    n_empty: int = 0
+    n_retrieved: int = 0
+
+    def add(self, judged: Judgments, unjudged: BoolArray | None = None) -> None:
+        """Take in some queries, but for those whose gold is not known."""
+        without_gold = ~judged.is_defined if unjudged is None else ~judged.is_defined & ~unjudged
+        retrieved = judged.n_retrieved[without_gold]
+        self.n_queries += len(retrieved)
+        self.n_empty += int((retrieved == 0).sum())
+        self.n_retrieved += _total(retrieved)
+
+    def merge(self, other: NoAnswerState) -> None:
+        """Take in another state."""
+        self.n_queries += other.n_queries
+        self.n_empty += other.n_empty
+        self.n_retrieved += other.n_retrieved
+
+    def to_dict(self) -> dict[str, int]:
+        """The state as JSON can hold it."""
+        return numbers_of(self)
+
+    @classmethod
+    def from_dict(cls, record: object) -> NoAnswerState:
+        """The state that `to_dict` wrote.
+
+        Raises:
+            InvalidInputError: It is none.
+        """
+        return read_numbers(cls, record)
+
+    @property
+    def empty_share(self) -> float | None:
+        """The share of these queries for which nothing was retrieved; None where there is no such query."""
+        return self.n_empty / self.n_queries if self.n_queries else None
+
+    @property
+    def mean_retrieved(self) -> float | None:
+        """How many documents came back on average; None where there is no such query."""
+        return self.n_retrieved / self.n_queries if self.n_queries else None
+
+
+def _total(counts: IntArray) -> int:
+    return int(counts.sum())
+
+
+# The finest step between two doubles is 2^-1074: in units of it every finite double is a whole number.
+_UNIT_BITS = 1074
+# Values from 0 to 1 split into two whole numbers of these many bits, which int64 sums without rounding.
+_HIGH_BITS, _LOW_BITS = 34, 39
+_MOST_AT_ONCE = 1 << 24
+
+
+@dataclass(slots=True)
+class MeanState:
+    """The exact sum of a metric's values and how many there are; states merge by addition, in any order.
+
+    Attributes:
+        units: The sum in units of 2^-1074.
+        n_defined: Values summed.
+        n_undefined: Values left out because they are undefined.
+    """
+
+    units: int = 0
+    n_defined: int = 0
+    n_undefined: int = 0
+
+    def add(self, values: FloatArray) -> None:
+        """Take in the values of some queries; NaN is undefined."""
+        defined = values[~np.isnan(values)]
+        self.n_defined += len(defined)
+        self.n_undefined += len(values) - len(defined)
+        for start in range(0, len(defined), _MOST_AT_ONCE):
+            self.units += _exact_sum(defined[start : start + _MOST_AT_ONCE])
+
+    def merge(self, other: MeanState) -> None:
+        """Take in another state."""
+        self.units += other.units
+        self.n_defined += other.n_defined
+        self.n_undefined += other.n_undefined
+
+    def to_dict(self) -> dict[str, int]:
+        """The state as JSON can hold it."""
+        return numbers_of(self)
+
+    @classmethod
+    def from_dict(cls, record: object) -> MeanState:
+        """The state that `to_dict` wrote.
+
+        Raises:
+            InvalidInputError: It is none.
+        """
+        return read_numbers(cls, record, signed=("units",))
+
+    @property
+    def mean(self) -> float | None:
+        """The exact mean, rounded once to a double; None where no value is defined."""
+        if not self.n_defined:
+            return None
+        return self.units / (self.n_defined << _UNIT_BITS)  # division of two integers rounds correctly
+
+
+def _exact_sum(values: FloatArray) -> int:
+    """The sum of finite doubles in units of 2^-1074, without rounding."""
+    if ((values >= 0) & (values <= 1)).all():
+        scaled = values * 2.0**_HIGH_BITS
+        high = np.floor(scaled)
+        low = (scaled - high) * 2.0**_LOW_BITS
+        if (low == np.floor(low)).all():
+            whole = (int(high.astype(np.int64).sum()) << _LOW_BITS) + int(low.astype(np.int64).sum())
+            return whole << (_UNIT_BITS - _HIGH_BITS - _LOW_BITS)
+    total = 0
+    for value in values.tolist():
+        numerator, denominator = value.as_integer_ratio()
+        total += (numerator << _UNIT_BITS) // denominator
+    return total
+
+
+@dataclass(slots=True)
+class Tally:
+    """All aggregates of an evaluation, as states that merge exactly: splitting the queries changes no bit.
+
+    Attributes:
+        means: The state of each mean, by key such as `recall@5`.
+        counts: The counts behind the micro values, by cut-off such as `@5`.
+        no_answer: What came back for queries without gold documents.
+        n_queries: How many queries there were.
+        n_unjudged: How many of these are undefined because their gold is not known.
+    """
+
+    means: dict[str, MeanState]
+    counts: dict[str, CountState]
+    no_answer: NoAnswerState = field(default_factory=NoAnswerState)
+    n_queries: int = 0
+    n_unjudged: int = 0
+
+    @classmethod
+    def of(cls, keys: Iterable[str], cut_offs: Iterable[GivenCutOff]) -> Tally:
+        """An empty tally for these keys and cut-offs."""
+        return cls({key: MeanState() for key in keys}, {key_of("", k): CountState() for k in cut_offs})
+
+    def add(
+        self,
+        judged: Judgments,
+        values: Mapping[str, FloatArray],
+        ranks: Mapping[GivenCutOff, CutOff],
+        precision_denominator: str,
+        unjudged: BoolArray | None = None,
+    ) -> None:
+        """Take in some queries with their values by key.
+
+        Args:
+            judged: The queries.
+            values: Their values.
+            ranks: Each cut-off as ranks.
+            precision_denominator: What precision is divided by.
+            unjudged: For which of them the gold is not known.
+        """
+        for key, column in values.items():
+            self.means[key].add(column)
+        for k, within in ranks.items():
+            self.counts[key_of("", k)].add(judged, within, precision_denominator)
+        self.no_answer.add(judged, unjudged)
+        self.n_queries += len(judged)
+        self.n_unjudged += 0 if unjudged is None else int(unjudged.sum())
+
+    def merge(self, other: Tally) -> None:
+        """Take in another tally of the same keys and cut-offs."""
+        for key, state in other.means.items():
+            self.means[key].merge(state)
+        for key, count in other.counts.items():
+            self.counts[key].merge(count)
+        self.no_answer.merge(other.no_answer)
+        self.n_queries += other.n_queries
+        self.n_unjudged += other.n_unjudged
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tally as JSON can hold it."""
+        return {
+            "means": {key: state.to_dict() for key, state in self.means.items()},
+            "counts": {at: state.to_dict() for at, state in self.counts.items()},
+            "no_answer": self.no_answer.to_dict(),
+            "n_queries": self.n_queries,
+            "n_unjudged": self.n_unjudged,
+        }
+
+    @classmethod
+    def from_dict(cls, record: object) -> Tally:
+        """The tally that `to_dict` wrote.
+
+        Raises:
+            InvalidInputError: It is none.
+        """
+        read = read_record(record, "Tally", [field.name for field in fields(cls)])
+        means, counts = (read_record(read[name], f"Tally.{name}") for name in ("means", "counts"))
+        return cls(
+            {key: MeanState.from_dict(state) for key, state in means.items()},
+            {at: CountState.from_dict(state) for at, state in counts.items()},
+            NoAnswerState.from_dict(read["no_answer"]),
+            read_whole(read["n_queries"], "Tally.n_queries"),
+            read_whole(read["n_unjudged"], "Tally.n_unjudged"),
+        )
+
+
+def key_of(metric: str, k: GivenCutOff) -> str:
+    """The key of a metric at a cut-off.
+
+    >>> key_of("recall", 5), key_of("recall", None)
+    ('recall@5', 'recall')
+    """
+    return metric if k is None else f"{metric}@{k}"
+
+
+COVERED, GOLD, RELEVANT, OUT_OF = range(4)
+"""The columns of the counts at a cut-off."""
+
+
+@dataclass(slots=True)
+class Spread:
+    """How the values of an evaluation scatter over its queries: a `Tally` says where they lie.
+
+    It depends on the queries alone, not on their order or how they were split: intervals of merged spreads are those
+    of the whole to the last bit.
+
+    Attributes:
+        values: The spread of each mean, by key such as `recall@5`.
+        counts: The spread of the counts behind the micro values, by cut-off such as `@5`: covered gold documents, gold
+            documents, relevant ranks and what these are divided by, of the queries that have gold documents.
+    """
+
+    values: dict[str, ValueSpread]
+    counts: dict[str, CountSpread]
+
+    @classmethod
+    def of(cls, keys: Iterable[str], cut_offs: Iterable[GivenCutOff]) -> Spread:
+        """An empty spread for these keys and cut-offs."""
+        return cls({key: ValueSpread() for key in keys}, {key_of("", k): CountSpread() for k in cut_offs})
+
+    def add(
+        self,
+        judged: Judgments,
+        values: Mapping[str, FloatArray],
+        ranks: Mapping[GivenCutOff, CutOff],
+        precision_denominator: str,
+    ) -> None:
+        """Take in some queries with their values by key.
+
+        Args:
+            judged: The queries.
+            values: Their values.
+            ranks: Each cut-off as ranks.
+            precision_denominator: What precision is divided by.
+        """
+        for key, column in values.items():
+            self.values[key].add(column)
+        for k, within in ranks.items():
+            self.counts[key_of("", k)].add(_counts(judged, within, precision_denominator))
+
+    def merge(self, other: Spread) -> None:
+        """Take in another spread of the same keys and cut-offs."""
+        for key, values in other.values.items():
+            self.values[key].merge(values)
+        for at, counts in other.counts.items():
+            self.counts[at].merge(counts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The spread as JSON can hold it."""
+        return {
+            "values": {key: values.to_dict() for key, values in self.values.items()},
+            "counts": {at: counts.to_dict() for at, counts in self.counts.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, record: object) -> Spread:
+        """The spread that `to_dict` wrote.
+
+        Raises:
+            InvalidInputError: It is none.
+        """
+        read = read_record(record, "Spread", ["values", "counts"])
+        values, counts = (read_record(read[name], f"Spread.{name}") for name in ("values", "counts"))
+        return cls(
+            {key: ValueSpread.from_dict(state) for key, state in values.items()},
+            {at: CountSpread.from_dict(state) for at, state in counts.items()},
+        )
+
+
+def _counts(judged: Judgments, k: CutOff, precision_denominator: str) -> IntArray:
+    columns = judged.covered_within(k), judged.n_gold, *precision_counts(judged, k, precision_denominator)
+    return np.stack(columns, axis=1)[judged.is_defined]

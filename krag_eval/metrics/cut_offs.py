@@ -1,0 +1,136 @@
+"""A budget of tokens as ranks: how many of the first documents fit into it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from krag_eval._utils.arrays import IntArray
+from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval.documents.tokenizers import TOKENIZERS, tokenize_all
+from krag_eval.matching import Batch
+from krag_eval.matching.id_batch import IdBatch
+from krag_eval.metrics.judgments import CutOff
+
+_MOST_BITS = 1024  # a larger one has no name in a table
+_BUDGET = re.compile(r"([1-9][0-9]*) ?tok")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TokenBudget:
+    """The first ranks whose texts fit into so many tokens together.
+
+    Attributes:
+        tokens: The budget, at least 1.
+    """
+
+    tokens: int
+
+    def __str__(self) -> str:
+        return f"{self.tokens}tok"
+
+
+GivenCutOff = int | TokenBudget | None
+
+
+def check_cut_offs(k: object) -> tuple[GivenCutOff, ...]:
+    """One cut-off or several as a sorted tuple without repeats: ranks, token budgets, None (all ranks).
+
+    Raises:
+        InvalidInputError: A cut-off is not None, no integer of at least 1 and no budget such as `"2000tok"`, or there
+            is none.
+    """
+    given: Sequence[object] = tuple(k) if isinstance(k, (list, tuple, range)) else (k,)
+    cut_offs = {_check_one(one) for one in given}
+    if not cut_offs:
+        raise InvalidInputError("`k` is empty. Give at least one cut-off, for example k=(1, 5, 10).")
+    ranks = sorted(one for one in cut_offs if isinstance(one, int))
+    budgets = sorted(one for one in cut_offs if isinstance(one, TokenBudget))
+    return (*ranks, *budgets, *([None] if None in cut_offs else []))
+
+
+def _check_one(one: object) -> GivenCutOff:
+    if one is None or isinstance(one, TokenBudget):
+        return one
+    if isinstance(one, str) and (budget := _BUDGET.fullmatch(one)):
+        return TokenBudget(int(budget[1]))
+    if isinstance(one, bool) or not isinstance(one, Integral) or one < 1:
+        hint = (
+            ' A budget of tokens is written "2000tok"; metrics are given as `metrics`.' if isinstance(one, str) else ""
+        )
+        raise InvalidInputError(
+            f"`k` must be an integer of at least 1, got {show(one)}. Leave it out to score every rank.{hint}"
+        )
+    rank = int(one)
+    if rank.bit_length() > _MOST_BITS:
+        raise InvalidInputError(
+            f"`k` has {rank.bit_length()} bits, and no ranking is that long. Leave it out to score every rank."
+        )
+    return rank
+
+
+def check_ranks(k: object, needed_by: str) -> list[int]:
+    """One cut-off or several, all of them ranks.
+
+    Raises:
+        InvalidInputError: One is no integer of at least 1; all ranks and budgets of tokens are refused, too.
+    """
+    given: Sequence[object] = tuple(k) if isinstance(k, (list, tuple, range)) else (k,)
+    for one in given or (k,):
+        if isinstance(one, bool) or not isinstance(one, Integral) or one < 1:
+            raise InvalidInputError(
+                f"`k` must be ranks of at least 1 for {needed_by}, got {'all' if one is None else show(one)}. "
+                "Give some such as 1, 5 and 10."
+            )
+    return [one for one in check_cut_offs(k) if isinstance(one, int)]
+
+
+Ranks = Mapping[GivenCutOff, CutOff]
+
+
+def ranks_within(cut_offs: Sequence[GivenCutOff], batch: Batch) -> Ranks:
+    """Each cut-off as ranks: one number, or for a token budget the number that fits in each query.
+
+    A document that does not fit whole ends the context: it and what stands below it are out.
+    """
+    # What is beyond any ranking is cut to what summed counts can hold.
+    return {
+        k: _fitting(k, batch) if isinstance(k, TokenBudget) else None if k is None else min(k, 1 << 40)
+        for k in cut_offs
+    }
+
+
+def _fitting(budget: TokenBudget, batch: Batch) -> IntArray:
+    if isinstance(batch, IdBatch):
+        raise InvalidInputError(f"k='{budget}' counts tokens, and bare ids have none. Call `evaluate`, with texts.")
+    codes, offsets = batch.texts.predicted, batch.predicted.offsets
+    n_tokens = np.append(_count(batch.unique_texts, batch.settings.count_tokens), 0)[codes]  # no text: code -1
+    spent = np.append(0, np.cumsum(n_tokens))
+    query = batch.predicted.query_of(np.arange(len(codes)))
+    fits = spent[1:] - spent[offsets[query]] <= budget.tokens
+    return np.bincount(query[fits], minlength=len(batch))
+
+
+def _count(texts: Sequence[str], count_tokens: Any) -> IntArray:
+    counter = _counter(count_tokens)
+    if counter is None:
+        return np.fromiter(map(len, tokenize_all(TOKENIZERS["words"], texts)), dtype=np.int64, count=len(texts))
+    counts = [counter(text) for text in texts]
+    for text, count in zip(texts, counts, strict=True):
+        if isinstance(count, bool) or not isinstance(count, Integral) or count < 0:
+            raise InvalidInputError(
+                f"`count_tokens` returned {count!r:.40} for {text!r:.40}. It must return how many tokens a text has."
+            )
+    return np.array(counts, dtype=np.int64)
+
+
+def _counter(given: Any) -> Callable[[str], Any] | None:
+    """What counts the tokens of a text: the function given, or the `encode(text)` of an object; None counts words."""
+    encode = None if isinstance(given, type) else getattr(given, "encode", None)
+    counter: Callable[[str], Any] | None = given if encode is None else lambda text: len(encode(text))
+    return counter

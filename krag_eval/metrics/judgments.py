@@ -1,0 +1,408 @@
+"""Who earns credit at which rank: repeats, coverage, credit. The only room that knows this policy.
+
+From the match relation of a batch follow, for each query,
+
+* relevant(rank): the document matches a gold document and repeats no earlier one,
+* covered(gold): the best rank that matches it,
+* credit: a one-to-one assignment between ranks and gold documents, found from the top.
+
+Documents that stand twice in one query.
+
+One-to-one assignments between the ranks and the gold documents of a query.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval.documents.columns import MISSING, Side
+from krag_eval.matching import Batch, Matches
+from krag_eval.matching.batch import Codes
+
+CutOff = int | IntArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Judgments:
+    """What each rank and each gold document of some queries earned, as sparse columns.
+
+    Ranks count from 1. A cut-off `k` is one number for all queries, an array with one number a query, or None for
+    all ranks. The columns of ranks are sorted by query, then rank.
+
+    Attributes:
+        n_retrieved: Documents retrieved; shape (n_queries,).
+        n_gold: Gold documents, repeats merged and those of grade 0 left out; shape (n_queries,).
+        relevant_query: The query of each relevant rank.
+        relevant_rank: Each relevant rank.
+        credited_query: The query of each credited rank.
+        credited_rank: Each credited rank.
+        gold_query: The query of each gold document.
+        gold_grade: The grade of each gold document, above 0.
+        gold_rank: The best rank that covers each gold document, 0 if none does.
+        gold_number: For each gold document as it was given, its place in the `gold_` columns; -1 for grade 0.
+        edge_query: The query of each pair of a relevant rank and a gold document that it matches.
+        edge_rank: The rank of each such pair.
+        edge_gold: The gold document of each such pair, as a position in the `gold_` columns.
+    """
+
+    n_retrieved: IntArray
+    n_gold: IntArray
+    relevant_query: IntArray
+    relevant_rank: IntArray
+    credited_query: IntArray
+    credited_rank: IntArray
+    gold_query: IntArray
+    gold_grade: FloatArray
+    gold_rank: IntArray
+    gold_number: IntArray
+    edge_query: IntArray
+    edge_rank: IntArray
+    edge_gold: IntArray
+
+    def __len__(self) -> int:
+        return len(self.n_gold)
+
+    @property
+    def is_defined(self) -> BoolArray:
+        """Whether a query has gold documents; without any, its metrics are undefined."""
+        return self.n_gold > 0
+
+    def retrieved_within(self, k: CutOff) -> IntArray:
+        """Documents retrieved in the first `k` ranks; shape (n_queries,)."""
+        return self.n_retrieved if k is None else np.minimum(self.n_retrieved, k)
+
+    def relevant_within(self, k: CutOff) -> IntArray:
+        """Relevant ranks among the first `k`; shape (n_queries,)."""
+        return self._count(self.relevant_query, self.relevant_rank, k)
+
+    def covered_within(self, k: CutOff) -> IntArray:
+        """Gold documents covered by the first `k` ranks; shape (n_queries,)."""
+        return self._count(*self._covered, k)
+
+    def first_relevant_within(self, k: CutOff) -> IntArray:
+        """The first relevant rank, 0 where none is among the first `k`; shape (n_queries,)."""
+        first = np.zeros(len(self), dtype=np.int64)
+        inside = within(self.relevant_query, self.relevant_rank, k)
+        # Sorted by rank, and of several assignments to one place the last stays: assign from the bottom.
+        first[self.relevant_query[inside][::-1]] = self.relevant_rank[inside][::-1]
+        return first
+
+    def dcg(self, gains: FloatArray, discounts: FloatArray, k: CutOff) -> IntArray:
+        """The largest sum of gain times discount that a one-to-one assignment on the first `k` ranks reaches.
+
+        Args:
+            gains: The gain of each gold document, from 0 to 1, in the order of the `gold_` columns.
+            discounts: The factor of each rank; place 0 is not used.
+            k: The cut-off.
+
+        Returns:
+            Sums in the fixed point of `fixed_point`; shape (n_queries,).
+        """
+        values = self.fixed_point(self.edge_query, gains[self.edge_gold] * discounts[self.edge_rank])
+        value_of_rank = np.zeros(len(self.relevant_rank), dtype=np.int64)
+        value_of_rank[self._relevant_of_edge] = values
+        credited = self._credited_among_relevant
+        inside = within(self.credited_query, self.credited_rank, k)
+        total = sum_by_query(self.credited_query, value_of_rank[credited] * inside, len(self))
+        for query in self._queries_with_a_choice.tolist():
+            start, stop = np.searchsorted(self.edge_query, [query, query + 1]).tolist()
+            chosen = start + np.flatnonzero(within(self.edge_query[start:stop], self.edge_rank[start:stop], k))
+            total[query] = best_sum(self.edge_rank[chosen], self.edge_gold[chosen], values[chosen])
+        return total
+
+    def fixed_point(self, query: IntArray, values: FloatArray) -> IntArray:
+        """Values from 0 to 1 as whole numbers, in a unit that depends on the query alone.
+
+        Whole numbers add up without rounding: a sum of one value a gold document depends on no order, and equal sums
+        are equal. The unit is 2^-60 for one gold document, and as much coarser as the sum of more can be larger.
+        """
+        return np.rint(np.ldexp(values, self._fixed_point_bits[query])).astype(np.int64)
+
+    @functools.cached_property
+    def _fixed_point_bits(self) -> IntArray:
+        """60 - ceil(log2(n)) for n gold documents; shape (n_queries,)."""
+        return 60 - np.frexp(np.maximum(self.n_gold, 1) - 1.0)[1]
+
+    @functools.cached_property
+    def _covered(self) -> tuple[IntArray, IntArray]:
+        """Query and best rank of each gold document that is covered."""
+        covered = self.gold_rank > 0
+        return self.gold_query[covered], self.gold_rank[covered]
+
+    @functools.cached_property
+    def _relevant_of_edge(self) -> IntArray:
+        """The place in the `relevant_` columns of each edge."""
+        return _place_of_runs(self.edge_query, self.edge_rank)
+
+    @functools.cached_property
+    def _credited_among_relevant(self) -> IntArray:
+        """The place in the `relevant_` columns of each credited rank."""
+        width = int(self.n_retrieved.max(initial=0)) + 1
+        return np.searchsorted(
+            self.relevant_query * width + self.relevant_rank, self.credited_query * width + self.credited_rank
+        )
+
+    @functools.cached_property
+    def _queries_with_a_choice(self) -> IntArray:
+        """Queries in which some rank matches gold documents of different grades: there the assignment matters."""
+        grade = self.gold_grade[self.edge_gold]
+        same_rank = self._relevant_of_edge[1:] == self._relevant_of_edge[:-1]
+        return np.unique(self.edge_query[1:][same_rank & (grade[1:] != grade[:-1])])
+
+    def _count(self, query: IntArray, rank: IntArray, k: CutOff) -> IntArray:
+        return np.bincount(query[within(query, rank, k)], minlength=len(self))
+
+
+def within(query: IntArray, rank: IntArray, k: CutOff) -> BoolArray:
+    """Which ranks are among the first `k` of their query."""
+    if k is None:
+        return np.ones(len(rank), dtype=bool)
+    return rank <= (k[query] if isinstance(k, np.ndarray) else k)
+
+
+def sum_by_query(query: IntArray, values: IntArray, n_queries: int) -> IntArray:
+    """The sum of the values of each query, whose entries stand together."""
+    # A running sum may overflow, but its differences are right all the same.
+    running = np.append(0, np.cumsum(values))
+    bounds = np.searchsorted(query, np.arange(n_queries + 1))
+    return np.diff(running[bounds])
+
+
+def judge(batch: Batch, matches: Matches) -> Judgments:
+    """Decide what each rank and each gold document earned."""
+    actual, predicted = batch.actual, batch.predicted
+    group = merge_equal(actual, [key.actual for key in identity_keys(batch)] if batch.has_gold_repeats else [])
+    is_first = group == np.arange(len(group))
+    grade_of_group = actual.grades
+    if not is_first.all():
+        grade_of_group = np.zeros(len(group))
+        np.maximum.at(grade_of_group, group, actual.grades)
+    is_gold = (grade_of_group > 0) & is_first
+    gold_position = np.flatnonzero(is_gold)
+    gold_number = np.where(is_gold, np.cumsum(is_gold) - 1, -1)[group]
+    gold_query = actual.query_of(gold_position)
+
+    matched, gold = matches.predicted, gold_number[matches.actual]
+    counts = gold >= 0
+    matched, gold = matched[counts], gold[counts]
+    keys = [] if batch.matches_first_only else [key.predicted for key in identity_keys(batch)]
+    fresh = ~np.isin(matched, list(earlier_equal(predicted, matched, keys)))
+    n_gold = max(len(gold_position), 1)
+    edges = np.sort(matched[fresh] * n_gold + gold[fresh])
+    edges = edges[np.append(True, edges[1:] != edges[:-1])[: len(edges)]]  # merged gold documents are matched once
+    position, edge_gold = np.divmod(edges, n_gold)
+    edge_query = predicted.query_of(position)
+    edge_rank = position - predicted.offsets[edge_query] + 1
+
+    gold_rank = np.zeros(len(gold_position), dtype=np.int64)
+    gold_rank[edge_gold[::-1]] = edge_rank[::-1]  # sorted by rank: the best one is assigned last and stays
+    first_edge = np.flatnonzero(np.append(True, position[1:] != position[:-1])[: len(position)])
+    is_credited = credited_ranks(edge_query, edge_rank, edge_gold, gold_rank)[first_edge]
+    return Judgments(
+        n_retrieved=predicted.sizes,
+        n_gold=np.bincount(gold_query, minlength=len(batch)),
+        relevant_query=edge_query[first_edge],
+        relevant_rank=edge_rank[first_edge],
+        credited_query=edge_query[first_edge][is_credited],
+        credited_rank=edge_rank[first_edge][is_credited],
+        gold_query=gold_query,
+        gold_grade=grade_of_group[gold_position],
+        gold_rank=gold_rank,
+        gold_number=gold_number,
+        edge_query=edge_query,
+        edge_rank=edge_rank,
+        edge_gold=edge_gold,
+    )
+
+
+def count_repeats(batch: Batch) -> IntArray:
+    """How many retrieved documents of each query repeat an earlier one; shape (n_queries,)."""
+    predicted = batch.predicted
+    every = np.arange(int(predicted.offsets[-1]))
+    repeats = list(earlier_equal(predicted, every, [key.predicted for key in identity_keys(batch)]))
+    return np.bincount(predicted.query_of(np.array(repeats, dtype=np.int64)), minlength=len(batch))
+
+
+def identity_keys(batch: Batch) -> list[Codes]:
+    """What makes two documents of one side the same: the id where ids are matched, the text where texts are."""
+    keys = [batch.ids] if batch.settings.uses_ids else []
+    return [*keys, batch.normal_texts] if batch.settings.uses_texts else keys
+
+
+def _place_of_runs(query: IntArray, rank: IntArray) -> IntArray:
+    """0 for the entries of the first (query, rank), 1 for those of the next, and so on."""
+    new = np.append(False, (np.diff(query) != 0) | (np.diff(rank) != 0))[: len(query)]
+    return np.cumsum(new)
+
+
+def merge_equal(side: Side, keys: list[IntArray]) -> IntArray:
+    """For each document the first document of its query that is the same, itself if there is none earlier.
+
+    Args:
+        side: The documents.
+        keys: Integer columns; two documents of a query with an equal number in any of them are the same, and so are
+            documents linked by a chain of such. A missing number equals nothing.
+    """
+    group = np.arange(int(side.offsets[-1]))
+    for _ in range(len(keys)):  # with two keys, chains can link groups that the first round left apart
+        before = group.copy()
+        for key in keys:
+            for position, first in _first_equal(side, np.flatnonzero(key >= 0), key):
+                _link(group, position, first)
+        if (group == before).all():
+            break
+    return _roots(group)
+
+
+def earlier_equal(side: Side, wanted: IntArray, keys: list[IntArray]) -> dict[int, int]:
+    """Which of the wanted documents repeat an earlier document of their query, and which.
+
+    Only documents that share a key with a wanted one are looked at.
+    """
+    repeats: dict[int, int] = {}
+    for key in keys:
+        is_wanted = np.zeros(int(key.max(initial=MISSING)) + 2, dtype=bool)
+        is_wanted[key[wanted]] = True
+        is_wanted[MISSING] = False
+        for position, first in _first_equal(side, np.flatnonzero(is_wanted[key]), key):
+            repeats[position] = min(first, repeats.get(position, first))
+    return repeats
+
+
+def _first_equal(side: Side, positions: IntArray, key: IntArray) -> list[tuple[int, int]]:
+    """Each position whose key stood earlier in its query, with the first such position."""
+    combined = side.query_of(positions) * (int(key.max(initial=0)) + 1) + key[positions]
+    order = np.argsort(combined, kind="stable")
+    ordered = combined[order]
+    is_first = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+    if is_first.all():
+        return []
+    start = np.maximum.accumulate(np.where(is_first, np.arange(len(ordered)), 0))
+    again = ~is_first
+    later, earlier = positions[order[again]], positions[order[start[again]]]
+    return list(zip(later.tolist(), earlier.tolist(), strict=True))
+
+
+def _link(group: IntArray, one: int, other: int) -> None:
+    """Put two documents into one group, named by its first document."""
+    while group[one] != one:
+        one = int(group[one])
+    while group[other] != other:
+        other = int(group[other])
+    group[max(one, other)] = min(one, other)
+
+
+def _roots(group: IntArray) -> IntArray:
+    """Follow every link to its end."""
+    while (group != group[group]).any():
+        group = group[group]
+    return group
+
+
+# Below every sum of values, which are at most 2^60, and far enough from the end of int64 to be added to.
+_NO_EDGE = -(1 << 61)
+
+
+def credited_ranks(query: IntArray, rank: IntArray, gold: IntArray, gold_rank: IntArray) -> BoolArray:
+    """Whether the rank of each edge earns credit.
+
+    From the top, a rank is credited if it and all ranks credited above it can be given different gold documents that
+    they match. Ranks that match one gold document each need no search: the first rank of a gold document takes it.
+
+    Args:
+        query: The query of each edge; edges are sorted by query, then rank.
+        rank: The rank of each edge.
+        gold: The gold document of each edge, a number that no two queries share.
+        gold_rank: The best rank of each gold document.
+    """
+    credited: BoolArray = rank == gold_rank[gold]
+    same_rank = (query[1:] == query[:-1]) & (rank[1:] == rank[:-1])
+    for crowded in np.unique(query[1:][same_rank]).tolist():
+        start, stop = np.searchsorted(query, [crowded, crowded + 1]).tolist()
+        ranks, golds = rank[start:stop].tolist(), gold[start:stop].tolist()
+        served = _serve(ranks, golds)
+        credited[start:stop] = [r in served for r in ranks]
+    return credited
+
+
+def _serve(ranks: list[int], golds: list[int]) -> set[int]:
+    """The ranks that can be served, from the top, by augmenting paths (Kuhn 1955)."""
+    wishes = {r: [g for _, g in edges] for r, edges in groupby(zip(ranks, golds, strict=True), key=lambda e: e[0])}
+    holder: dict[int, int] = {}
+    served: set[int] = set()
+    n_gold = len(set(golds))
+    for rank in wishes:
+        if len(served) == n_gold:
+            break
+        came_from: dict[int, int] = {}  # gold document -> the rank that asks for it
+        asking = [rank]
+        free = None
+        while asking and free is None:
+            asker = asking.pop()
+            for wish in wishes[asker]:
+                if wish in came_from:
+                    continue
+                came_from[wish] = asker
+                if wish not in holder:
+                    free = wish
+                    break
+                asking.append(holder[wish])
+        if free is None:
+            continue
+        served.add(rank)
+        held_by = {r: g for g, r in holder.items()}
+        while True:  # hand the gold documents on, back along the path
+            asker = came_from[free]
+            holder[free] = asker
+            if asker == rank:
+                break
+            free = held_by[asker]
+    return served
+
+
+def best_sum(rank: IntArray, gold: IntArray, values: IntArray) -> int:
+    """The largest sum of values over all one-to-one assignments of one query.
+
+    Ranks are added from the top; each may push others along a best alternating path, found by relaxation over the
+    gold documents (Bellman-Ford on the residual graph of the assignment problem).
+
+    Args:
+        rank: The rank of each edge.
+        gold: The gold document of each edge.
+        values: What each edge is worth, a whole number: nothing is rounded, so the sum is the largest there is.
+    """
+    ranks, row = np.unique(rank, return_inverse=True)
+    golds, column = np.unique(gold, return_inverse=True)
+    value = np.full((len(ranks), len(golds)), _NO_EDGE)
+    value[row, column] = values
+    holder = np.full(len(golds), -1)
+    held = np.zeros(len(golds), dtype=np.int64)  # the value that a gold document has with its holder
+    for new in range(len(ranks)):
+        best = value[new].copy()
+        parent = np.full(len(golds), -1)
+        taken = np.flatnonzero(holder >= 0)
+        for _ in range(len(taken)):
+            through = (best[taken] - held[taken])[:, None] + value[holder[taken]]
+            source = np.argmax(through, axis=0)
+            reached = np.take_along_axis(through, source[None, :], axis=0)[0]
+            better = reached > best
+            if not better.any():
+                break
+            best[better] = reached[better]
+            parent[better] = taken[source[better]]
+        gain = best - held  # the path ends at a free gold document, or its last holder goes without
+        end = int(np.argmax(gain))
+        if gain[end] <= 0:
+            continue
+        while (before := int(parent[end])) >= 0:
+            holder[end] = holder[before]
+            end = before
+        holder[end] = new
+        served = holder >= 0
+        held[served] = value[holder[served], np.flatnonzero(served)]
+    return int(held.sum())

@@ -1,0 +1,149 @@
+"""`build_report`: from results or runs to what a report shows.
+
+Which of all values decide.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Unpack
+
+from krag_eval._utils.errors import InvalidInputError, KragEvalWarning, MissingDependencyError, warn
+from krag_eval._utils.suggestions import tell_names
+from krag_eval.analysis.comparison import DECISIVE_METRICS, Comparison, compare
+from krag_eval.analysis.comparison.systems import System, check_comparable, check_systems, score, slices_of
+from krag_eval.analysis.diagnosis import diagnose
+from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
+from krag_eval.evaluation.intervals import intervals_of
+from krag_eval.evaluation.pipeline import MetricFunction
+from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.matching.settings import ScoringSettings
+from krag_eval.report.records import Report, ReportedSystem
+
+# What a name may hold that turns round the writing after it.
+_TURNING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+CUT_OFFS = (1, 3, 5, 10)
+
+
+@tell_names
+def build_report(
+    systems: Mapping[str, Run | EvaluationResult],
+    evalset: object = None,
+    *,
+    title: str | None = None,
+    baseline: str | None = None,
+    by: str | Sequence[str] | None = None,
+    k: int | str | Sequence[int | str | None] | None = CUT_OFFS,
+    metrics: str | Sequence[str | MetricFunction] | None = None,
+    level: str = "chunk",
+    doc_key: str = DOC_KEY,
+    proxy: bool = False,
+    missing: str = "refuse",
+    seed: int = 0,
+    n_jobs: int = 1,
+    comparison: Comparison | None = None,
+    **settings: Unpack[ScoringSettings],
+) -> Report:
+    """Gather what a report shows: scores with intervals, causes of misses, slices, and a comparison.
+
+    Intervals and the comparison need scipy; without it a note says that they were left out.
+
+    Args:
+        systems: Runs, which are scored here as `evaluate_run` does, or results that kept their queries, by name.
+        evalset: The evaluation set: needed for runs and for slices.
+        title: The title; by default it names the set, or says how many questions there are.
+        baseline: The system that the others are compared with; the first by default.
+        by: A field of the questions or of their metadata, or several, for slices; `"type"` by default.
+        k: The cut-offs at which runs are scored.
+        metrics: What runs are scored by; all metrics by default.
+        level: `"chunk"` or `"document"`, for runs.
+        doc_key: The metadata key of document ids.
+        proxy: As in `evaluate_run`, for runs.
+        missing: As in `compare`: what becomes of questions that only some runs have.
+        seed: Of intervals and comparison.
+        n_jobs: How many processes may match texts.
+        comparison: A comparison of the same systems that was made before; by default one is made, of recall, MRR and
+            nDCG at the largest cut-off.
+        **settings: The scoring settings that `evaluate_run` takes, for runs.
+
+    Raises:
+        InvalidInputError: Something given cannot be used, or the systems were not measured by the same rule on the
+            same questions.
+    """
+    given, first = check_systems(systems, baseline, fewest=1)
+    questions = None if evalset is None else as_evalset(evalset)
+    scoring = {"k": k, "metrics": metrics, "level": level, "doc_key": doc_key, "proxy": proxy, "n_jobs": n_jobs}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", KragEvalWarning)
+        slices = [] if questions is None else slices_of(questions, by)
+        scored = sorted(score(given, questions, missing, scoring | settings), key=lambda s: s.name != first)
+        check_comparable(scored, questions)
+        try:
+            results = {system.name: _with_intervals(system.result, seed) for system in scored}
+            if comparison is not None:
+                _check_is_of(comparison, results)
+            elif len(results) > 1:
+                comparison = _compare(results, questions, by, doc_key, seed)
+        except MissingDependencyError as error:
+            results = {system.name: system.result for system in scored}
+            warn(f"The report has no intervals and no comparison. {error}")
+    return Report(
+        title=title or _title(questions, scored),
+        systems=tuple(
+            ReportedSystem(
+                name=name,
+                result=result,
+                diagnosis=diagnose(result, doc_key=doc_key) if comparison is None else comparison.diagnoses[name],
+                run=system if isinstance(system := given[name], Run) else None,
+            )
+            for name, result in results.items()
+        ),
+        comparison=comparison,
+        evalset=questions,
+        slices=tuple(slices),
+        notes=tuple(dict.fromkeys(str(warning.message) for warning in caught)),
+    )
+
+
+def _check_is_of(comparison: Comparison, results: Mapping[str, EvaluationResult]) -> None:
+    compared = {name: result.detail for name, result in comparison.results.items()}
+    if compared.keys() != results.keys() or any(
+        results[name].detail is not detail for name, detail in compared.items()
+    ):
+        raise InvalidInputError(
+            f"`comparison` is of other systems, {', '.join(compared)}, or of other results. Give the results that were "
+            "compared, or leave it out."
+        )
+
+
+def _with_intervals(result: EvaluationResult, seed: int) -> EvaluationResult:
+    return result if result.intervals is not None else replace(result, intervals=intervals_of(result, seed=seed))
+
+
+def _compare(
+    results: Mapping[str, EvaluationResult],
+    questions: EvalSet | None,
+    by: str | Sequence[str] | None,
+    doc_key: str,
+    seed: int,
+) -> Comparison:
+    """The decisive metrics at the largest cut-off: every one more would be a test that the others pay for."""
+    chosen = decisive_keys(list(results.values()))
+    return compare(results, questions, by=by, keys=chosen, doc_key=doc_key, seed=seed)
+
+
+def _title(questions: EvalSet | None, systems: Sequence[System]) -> str:
+    names = ", ".join(system.name.translate(_TURNING) for system in systems)
+    n = systems[0].result.n_queries
+    asked = f"{n} question" + ("s" if n != 1 else "")
+    return f"{names} on {questions.name}" if questions is not None and questions.name else f"{names} on {asked}"
+
+
+def decisive_keys(results: Sequence[EvaluationResult]) -> list[str]:
+    """Recall, MRR and nDCG at the largest cut-off, or whatever else all results have there."""
+    keys = [key for key in results[0].tally.means if all(key in result for result in results)]
+    decisive = [key for key in keys if key.partition("@")[0] in DECISIVE_METRICS] or keys
+    last = decisive[-1].partition("@")[2] if decisive else ""
+    return [key for key in decisive if key.partition("@")[2] == last]

@@ -1,0 +1,248 @@
+"""Lines: each metric over the cut-off, one small picture a metric.
+
+Lines: each metric over the threshold from which two texts match, with the threshold in use marked.
+
+The threshold sweeps of a report: made where they cost next to nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from krag_eval._utils.checks import describe_type
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.formatting import format_value
+from krag_eval.documents.columns import Side
+from krag_eval.evaluation.thresholds import FRAGILE_DISTANCE, Sweep, sweep
+from krag_eval.matching.id_batch import with_documents
+from krag_eval.matching.settings import Settings
+from krag_eval.metrics import METRICS
+from krag_eval.report.plots.drawing import (
+    AROUND,
+    MARKED,
+    TITLE_WIDTH,
+    WIDTH,
+    Drawing,
+    clean,
+    columns_of,
+    line_style,
+    panels,
+    quiet_axes,
+    share_axis,
+    shorten,
+    shown,
+    tick_labels,
+)
+from krag_eval.report.plots.values import cut_offs_of, is_budget, largest_cut_off, metrics_of, tick_of, value_of
+from krag_eval.report.records import Report, ReportedSystem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+MOST_MARKERS = 12
+
+
+def plot_over_k(report: Report) -> Figure:
+    """The mean of each metric over the cut-offs, a line a retriever.
+
+    Ranks come first, "all" stands for all ranks, budgets of tokens follow on a line of their own. Cut-offs stand at
+    equal distances.
+
+    Raises:
+        InvalidInputError: The report has fewer than two cut-offs, or no value is defined.
+        MissingDependencyError: matplotlib is not installed.
+    """
+    return shown(draw_over_k(report), "a line needs values at two cut-offs. Score with several, such as k=[1, 3, 5].")
+
+
+def draw_over_k(report: Report) -> Drawing | None:
+    """The same with a description; None where there is nothing to draw."""
+    cut_offs = cut_offs_of(report)
+    metrics = [
+        metric
+        for metric in metrics_of(report)
+        if any(sum(value_of(system, metric + at) is not None for at in cut_offs) > 1 for system in report.systems)
+    ]
+    if not metrics:
+        return None
+    names = [system.name for system in report.systems]
+    with panels(len(metrics), names) as (figure, grid):
+        for axes, metric in zip(grid, metrics, strict=True):
+            _lines(axes, report, metric, cut_offs, columns_of(len(metrics)))
+    return Drawing(figure, _describe_over_k(report, metrics, cut_offs))
+
+
+def _lines(axes: Axes, report: Report, metric: str, cut_offs: list[str], n_columns: int) -> None:
+    given: list[float | None] = []
+    every = -(-len(cut_offs) // MOST_MARKERS)
+    for number, system in enumerate(report.systems):
+        values = [value_of(system, metric + at) for at in cut_offs]
+        given += values
+        for budget in (False, True):  # ranks and tokens are no steps of one scale
+            part = [(x, value) for x, value in enumerate(values) if is_budget(cut_offs[x]) is budget]
+            if part:
+                heights = [float("nan") if value is None else value for _, value in part]
+                look = line_style(number) | {"markevery": every, "clip_on": False}
+                axes.plot([x for x, _ in part], heights, **look, label=system.name)
+    axes.set_title(shorten(clean(metric), TITLE_WIDTH))
+    tick_labels(axes, cut_offs, WIDTH / n_columns - 0.4)
+    share_axis(axes, given)
+    quiet_axes(axes, "y")
+    axes.set_xlim(-0.3, len(cut_offs) - 0.7)
+
+
+def _describe_over_k(report: Report, metrics: list[str], cut_offs: list[str]) -> str:
+    ends = (cut_offs[0], cut_offs[-1])
+    return " ".join(
+        f"{system.name}: "
+        + ", ".join(
+            f"{metric} from {format_value(value_of(system, metric + ends[0]))} at k = {tick_of(ends[0])} "
+            f"to {format_value(value_of(system, metric + ends[1]))} at k = {tick_of(ends[1])}"
+            for metric in metrics
+        )
+        + "."
+        for system in report.systems
+    )
+
+
+Sweeps = Mapping[str, Sweep]
+
+
+def plot_sweep(swept: Sweep | Mapping[str, Sweep] | Report) -> Figure:
+    """Each mean over the threshold, the threshold in use marked, with the neighbourhood that decides what is fragile.
+
+    Args:
+        swept: What `krag_eval.sweep` returned, several of these by name, or a report, for which the sweeps are made
+            if they are cheap (see `sweeps_of`). Names have a line each, and of several cut-offs each has a picture.
+
+    Raises:
+        InvalidInputError: It is none of these, or no value is defined.
+        MissingDependencyError: matplotlib is not installed.
+    """
+    if isinstance(swept, Report):
+        lacking = "no ROUGE threshold decides, or there are too many texts. Call `sweep`, and pass what it returns."
+        return shown(draw_sweeps(swept), lacking)
+    sweeps: object = {"": swept} if isinstance(swept, Sweep) else swept
+    if not isinstance(sweeps, Mapping) or not sweeps or not all(isinstance(s, Sweep) for s in sweeps.values()):
+        raise InvalidInputError(
+            f"`swept` must be a Sweep, a mapping from names to sweeps, or a report, got {describe_type(swept)}. "
+            "Pass what `krag_eval.sweep` returned."
+        )
+    return shown(_draw(sweeps), "no value of the sweep is defined. Sweep questions that have gold documents.")
+
+
+def draw_sweeps(report: Report) -> Drawing | None:
+    """The same for a report, with a description; None where there is nothing to draw."""
+    return _draw(sweeps_of(report))
+
+
+def _draw(sweeps: Sweeps) -> Drawing | None:
+    every = dict.fromkeys(key for swept in sweeps.values() for key in swept.values if not key.startswith("micro_"))
+    keys = [key for key in every if any(v is not None for swept in sweeps.values() for v in swept.values.get(key, ()))]
+    if not keys:
+        return None
+    names = [str(name) for name in sweeps]
+    marks = [f"threshold in use: {', '.join(f'{t:g}' for t in _in_use(sweeps))}", f"within {FRAGILE_DISTANCE:g} of it"]
+    with panels(len(keys), names if len(names) > 1 else [], marks) as (figure, grid):
+        for axes, key in zip(grid, keys, strict=True):
+            _curves(axes, key, sweeps)
+        for axes in grid:
+            axes.set_xlabel("threshold")
+    return Drawing(figure, _describe_sweeps(sweeps, keys))
+
+
+def _in_use(sweeps: Sweeps) -> list[float]:
+    return sorted({swept.in_use for swept in sweeps.values()})
+
+
+def _curves(axes: Axes, key: str, sweeps: Sweeps) -> None:
+    given: list[float | None] = []
+    for number, (name, swept) in enumerate(sweeps.items()):
+        values = swept.values.get(key, (None,) * len(swept.thresholds))
+        given += values
+        heights = [float("nan") if value is None else value for value in values]
+        axes.plot(swept.thresholds, heights, **(line_style(number) | {"markersize": 2.5}), label=str(name) or key)
+    for in_use in _in_use(sweeps):
+        axes.axvline(in_use, **MARKED, label=f"threshold {in_use:g}")
+        axes.axvspan(in_use - FRAGILE_DISTANCE, in_use + FRAGILE_DISTANCE, **AROUND)
+    axes.set_title(shorten(clean(key), TITLE_WIDTH))
+    share_axis(axes, given)
+    quiet_axes(axes, "y")
+
+
+def _describe_sweeps(sweeps: Sweeps, keys: list[str]) -> str:
+    return " ".join(
+        (f"{name}: " if name else "")
+        + f"threshold {swept.in_use:g} in use; "
+        + ", ".join(_describe_sweep(swept, key) for key in keys if key in swept.values)
+        + "."
+        for name, swept in sweeps.items()
+    )
+
+
+def _describe_sweep(swept: Sweep, key: str) -> str:
+    column = swept.values[key]
+    here = column[swept.thresholds.index(swept.in_use)]
+    return (
+        f"{key} from {format_value(column[0])} at {swept.thresholds[0]:g} over {format_value(here)} there "
+        f"to {format_value(column[-1])} at {swept.thresholds[-1]:g}"
+    )
+
+
+METRICS_SWEPT = ("recall", "precision", "mrr", "ndcg")
+MOST_PAIRS = 50_000  # of a gold and a retrieved text, all retrievers together: about two seconds
+MOST_CHARACTERS = 5_000_000  # of different texts
+
+
+def sweeps_of(report: Report) -> dict[str, Sweep]:
+    """Recall, precision, MRR and nDCG over the threshold, by retriever.
+
+    Empty where no threshold decides (ids, equal texts), where several methods have different ones, where an embedding
+    model would be asked, and where there are more than 50,000 pairs of texts or 5 million characters to compare.
+    `krag_eval.sweep` does all of these, and `plot_sweep` draws what it returns.
+    """
+    names = [name for name in METRICS_SWEPT if name in metrics_of(report) and name in METRICS]
+    if not names or not all(_has_one_threshold(system.detail.batch.settings) for system in report.systems):
+        return {}
+    if sum(map(_pairs, report.systems)) > MOST_PAIRS or sum(map(_characters, report.systems)) > MOST_CHARACTERS:
+        return {}
+    k = _as_cut_off(largest_cut_off(report))
+    return {system.name: _sweep(system, k, names) for system in report.systems}
+
+
+def _has_one_threshold(settings: Settings) -> bool:
+    return settings.uses_rouge and not settings.uses_embeddings and len(set(settings.thresholds.values())) == 1
+
+
+def _pairs(system: ReportedSystem) -> int:
+    batch = system.detail.batch
+    return int((batch.actual.sizes * batch.predicted.sizes).sum())
+
+
+def _characters(system: ReportedSystem) -> int:
+    return sum(map(len, system.detail.batch.unique_texts))
+
+
+def _as_cut_off(at: str) -> int | str | None:
+    name = at.removeprefix("@")
+    return int(name) if name.isdecimal() else name or None
+
+
+def _sweep(system: ReportedSystem, k: int | str | None, metrics: list[str]) -> Sweep:
+    batch = with_documents(system.detail.batch)
+    given: dict[str, Any] = {
+        field.name: getattr(batch.settings, field.name)
+        for field in fields(Settings)
+        if field.init and field.name != "threshold"
+    }
+    in_use = next(iter(batch.settings.thresholds.values()))
+    return sweep(_rows(batch.actual), _rows(batch.predicted), k=k, in_use=in_use, metrics=metrics, **given)
+
+
+def _rows(side: Side) -> list[list[Any]]:
+    return [side.documents[start:stop] for start, stop in itertools.pairwise(side.offsets.tolist())]

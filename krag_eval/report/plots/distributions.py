@@ -1,0 +1,315 @@
+"""Box plots: how the values of single questions are spread, by metric and retriever.
+
+Grouped bars: the share of questions for which something was found, by retriever and cut-off.
+
+Stacked bars: how many gold documents each retriever found, and why it missed the others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.formatting import UNDEFINED, format_interval, format_value
+from krag_eval.analysis.diagnosis import CAUSES
+from krag_eval.report.plots.drawing import (
+    INK,
+    LETTER,
+    TITLE_WIDTH,
+    WIDTH,
+    Drawing,
+    add_legend,
+    clean,
+    colour_of,
+    columns_of,
+    drawing,
+    labels_of,
+    legend_height,
+    legend_labels,
+    quiet_axes,
+    share_axis,
+    shorten,
+    shown,
+    text_on,
+    tick_labels,
+)
+from krag_eval.report.plots.values import cut_offs_of, interval_of, largest_cut_off, metrics_of, spread_evenly, value_of
+from krag_eval.report.records import Report, ReportedSystem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import BarContainer
+    from matplotlib.figure import Figure
+
+
+NAME_WIDTH = 24
+
+
+def plot_spread(report: Report) -> Figure:
+    """Box plots of the values of the single questions at the largest cut-off, a row a retriever.
+
+    The box spans the middle half of the questions, the line in it is their median, the diamond their mean; whiskers
+    reach the last value within 1.5 times the box, and each value beyond has a dot. Undefined values are left out and
+    counted in the label. Metrics that are 0 or 1 for every question are left out: their mean says it all.
+
+    Raises:
+        InvalidInputError: No metric has such values.
+        MissingDependencyError: matplotlib is not installed.
+
+    Source: Tukey (1977), Exploratory Data Analysis.
+    """
+    return shown(draw_spread(report), "no metric has a value between 0 and 1 for any question. The bars say it all.")
+
+
+def draw_spread(report: Report) -> Drawing | None:
+    """The same with a description; None where there is nothing to draw."""
+    at = largest_cut_off(report)
+    by_key = {key: given for key in _keys(report, at) if not _is_yes_or_no(given := _columns(report, key))}
+    if not by_key:
+        return None
+    names = [system.name for system in report.systems]
+    columns = columns_of(len(by_key))
+    rows = -(-len(by_key) // columns)
+    with drawing(rows * (0.2 * len(names) + 0.75)) as figure:
+        grid = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
+        for axes, (key, values) in zip(grid, by_key.items(), strict=False):
+            _boxes(axes, key, values)
+        for axes in grid[len(by_key) :]:
+            axes.set_axis_off()
+        grid[0].set_yticks(range(len(names)), labels_of(names, NAME_WIDTH if columns > 1 else 2 * NAME_WIDTH))
+        grid[0].set_ylim(len(names) - 0.4, -0.6)
+    return Drawing(figure, _describe_spread(report, by_key))
+
+
+def _keys(report: Report, at: str) -> list[str]:
+    every = {key for system in report.systems for key in system.detail.values}
+    return [key for metric in metrics_of(report) for key in dict.fromkeys((metric + at, metric)) if key in every]
+
+
+def _columns(report: Report, key: str) -> list[FloatArray]:
+    """The values of each retriever, NaN where undefined; empty where it does not have the metric."""
+    return [system.detail.values.get(key, np.empty(0)) for system in report.systems]
+
+
+def _is_yes_or_no(columns: list[FloatArray]) -> bool:
+    return all(np.isin(column[~np.isnan(column)], (0, 1)).all() for column in columns)
+
+
+def _boxes(axes: Axes, key: str, columns: list[FloatArray]) -> None:
+    from matplotlib.cbook import boxplot_stats
+
+    defined = [column[~np.isnan(column)] for column in columns]
+    drawn = [number for number, values in enumerate(defined) if len(values)]
+    stats = [boxplot_stats(defined[number])[0] for number in drawn]
+    for one in stats:
+        one["fliers"] = np.unique(np.round(one["fliers"], 3))  # of ten thousand dots at 0 one is seen
+    artists = axes.bxp(
+        stats,
+        positions=drawn,
+        orientation="horizontal",
+        widths=0.56,
+        patch_artist=True,
+        showmeans=True,
+        manage_ticks=False,
+        medianprops={"color": INK, "linewidth": 1.6},
+        meanprops={"marker": "D", "markersize": 3.2, "markerfacecolor": INK, "markeredgecolor": INK},
+        flierprops={"marker": ".", "markersize": 3, "markeredgecolor": "none"},
+    )
+    for place, number in enumerate(drawn):
+        colour = colour_of(number)
+        artists["boxes"][place].set(facecolor=colour, edgecolor=colour, alpha=0.45, linewidth=0.8)
+        artists["fliers"][place].set_markerfacecolor(colour)
+        for line in (*artists["whiskers"][2 * place : 2 * place + 2], *artists["caps"][2 * place : 2 * place + 2]):
+            line.set_color(colour)
+    axes.set_title(shorten(clean(key), TITLE_WIDTH))
+    axes.set_xlabel(_counted(columns, defined), fontsize=7.5)
+    if all(values.min(initial=0) >= 0 and values.max(initial=1) <= 1 for values in defined):
+        axes.set_xlim(-0.04, 1.04)
+        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])
+    else:
+        axes.locator_params(axis="x", nbins=4)
+    quiet_axes(axes, "x")
+    axes.tick_params(axis="y", length=0)
+
+
+def _counted(columns: list[FloatArray], defined: list[FloatArray]) -> str:
+    sizes = sorted({len(values) for values in defined})
+    n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    left_out = sorted({len(column) - len(values) for column, values in zip(columns, defined, strict=True)})
+    undefined = str(left_out[0]) if len(left_out) == 1 else f"{left_out[0]} to {left_out[-1]}"
+    return f"{n} values" + (f", {undefined} undefined" if left_out[-1] else "")
+
+
+def _describe_spread(report: Report, by_key: dict[str, list[FloatArray]]) -> str:
+    return " ".join(
+        f"{system.name}: "
+        + ", ".join(_describe_key(system, key) for key in by_key if key in system.detail.values)
+        + "."
+        for system in report.systems
+    )
+
+
+def _describe_key(system: ReportedSystem, key: str) -> str:
+    values = system.detail.values[key]
+    values = values[~np.isnan(values)]
+    median = float(np.median(values)) if len(values) else None
+    return f"{key} median {format_value(median)}, mean {format_value(system.result[key])} of {len(values)} questions"
+
+
+HITS = {"hit_rate": "hit_rate@k: at least one gold chunk found", "doc_hit": "doc_hit@k: one of its documents found"}
+MOST_BARS, MOST_GROUPS = 60, 14
+
+
+def plot_hits(report: Report) -> Figure:
+    """Bars of `hit_rate@k` and `doc_hit@k`, a colour a retriever, with the intervals of the report as whiskers.
+
+    A value that is undefined has no bar but a dash. Of very many cut-offs some are shown, from the first to the last.
+
+    Raises:
+        InvalidInputError: The report has neither metric, or no question is defined.
+        MissingDependencyError: matplotlib is not installed.
+    """
+    return shown(draw_hits(report), "no retriever has a value of hit_rate or doc_hit. Score with one of these metrics.")
+
+
+def draw_hits(report: Report) -> Drawing | None:
+    """The same with a description; None where there is nothing to draw."""
+    given = cut_offs_of(report)
+    metrics = [
+        metric
+        for metric in metrics_of(report)
+        if metric in HITS
+        and any(value_of(system, metric + at) is not None for system in report.systems for at in given)
+    ]
+    if not metrics:
+        return None
+    cut_offs = spread_evenly(given, max(2, min(MOST_BARS // len(report.systems), MOST_GROUPS)))
+    names = [system.name for system in report.systems]
+    labels = legend_labels(names)
+    with drawing(2.1 * len(metrics) + 0.25 + legend_height(labels)) as figure:
+        handles: list[BarContainer] = []
+        for place, metric in enumerate(metrics):
+            axes = figure.add_subplot(len(metrics), 1, place + 1)
+            handles = [_bars(axes, report, number, metric, cut_offs) for number in range(len(names))]
+            axes.set_title(HITS[metric])
+            tick_labels(axes, cut_offs, WIDTH - 0.6)
+            axes.set_xlim(-0.5, len(cut_offs) - 0.5)
+            share_axis(axes, [1])
+            quiet_axes(axes, "y")
+            axes.tick_params(axis="x", length=0)
+        figure.axes[-1].set_xlabel("k")
+        add_legend(figure, handles, labels)
+    return Drawing(figure, _describe_hits(report, metrics, cut_offs))
+
+
+def _bars(axes: Axes, report: Report, number: int, metric: str, cut_offs: list[str]) -> BarContainer:
+    system, n_bars = report.systems[number], len(report.systems)
+    width = min(0.8 / n_bars, 0.09 * len(cut_offs))  # a single bar is no wall
+    at = [place + width * (number + 0.5 - n_bars / 2) for place in range(len(cut_offs))]
+    values = [value_of(system, metric + cut_off) for cut_off in cut_offs]
+    bars = axes.bar(at, [value or 0 for value in values], width * 0.88, color=colour_of(number), label=system.name)
+    for x, value, cut_off in zip(at, values, cut_offs, strict=True):
+        interval = interval_of(system, metric + cut_off)
+        if value is None:
+            axes.text(x, 0.01, UNDEFINED, ha="center", va="bottom")
+        elif interval is not None:
+            below, above = max(0.0, value - interval[0]), max(0.0, interval[1] - value)
+            axes.errorbar(x, value, [[below], [above]], fmt="none", ecolor=INK, elinewidth=0.9, capsize=0)
+    return bars
+
+
+def _describe_hits(report: Report, metrics: list[str], cut_offs: list[str]) -> str:
+    return " ".join(
+        f"{system.name}: "
+        + ", ".join(_describe_value(system, metric, at) for metric in metrics for at in cut_offs)
+        + "."
+        for system in report.systems
+    )
+
+
+def _describe_value(system: ReportedSystem, metric: str, at: str) -> str:
+    interval = format_interval(interval_of(system, metric + at))
+    return f"{metric}{at} {format_value(value_of(system, metric + at))}" + (f" ({interval})" if interval else "")
+
+
+FOUND = "found"
+# Lightness falls and rises between neighbours, so that they part without colours too.
+COLOURS = {
+    FOUND: "#56779b",
+    "retriever_error": "#d1495b",
+    "nothing_retrieved": "#8a8f98",
+    "ranked_below_k": "#3d9bd1",
+    "near_miss": "#b5870a",
+    "wrong_chunk": "#009e73",
+    "crowded_out": "#cc79a7",
+    "never_retrieved": "#d55e00",
+}
+
+
+def plot_causes(report: Report) -> Figure:
+    """One bar a retriever: its gold documents, found or missed for one cause each, with how many there are.
+
+    Raises:
+        InvalidInputError: There is no gold document.
+        MissingDependencyError: matplotlib is not installed.
+    """
+    return shown(draw_causes(report), "no question has a gold document. Score questions that have some.")
+
+
+def draw_causes(report: Report) -> Drawing | None:
+    """The same with a description; None where there is nothing to draw."""
+    counts = [_counts(system) for system in report.systems]
+    most = max(sum(one.values()) for one in counts)
+    if not most:
+        return None
+    causes = [cause for cause in COLOURS if any(one.get(cause) for one in counts)]
+    words = [_in_words(cause, report) for cause in causes]
+    names = [system.name for system in report.systems]
+    with drawing(0.34 * len(names) + 0.6 + legend_height(words)) as figure:
+        axes = figure.add_subplot()
+        axes.set_xlim(0, most)
+        start = [0] * len(names)
+        handles = []
+        for cause, word in zip(causes, words, strict=True):
+            sizes = [one.get(cause, 0) for one in counts]
+            bars = axes.barh(range(len(names)), sizes, 0.66, left=start, color=COLOURS[cause], label=word)
+            _write_counts(axes, sizes, start, COLOURS[cause])
+            start = [left + size for left, size in zip(start, sizes, strict=True)]
+            handles.append(bars)
+        axes.set_yticks(range(len(names)), labels_of(names, int(0.4 * WIDTH / LETTER)))
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_xlabel("gold documents")
+        axes.xaxis.get_major_locator().set_params(integer=True, nbins=8)  # type: ignore[call-arg]
+        quiet_axes(axes, "x")
+        axes.tick_params(axis="y", length=0)
+        add_legend(figure, handles, words)
+    return Drawing(figure, _describe_causes(report, counts))
+
+
+def _counts(system: ReportedSystem) -> dict[str, int]:
+    return {FOUND: system.diagnosis.n_found, **system.diagnosis.counts}
+
+
+def _in_words(cause: str, report: Report) -> str:
+    if cause != FOUND:
+        return CAUSES[cause]
+    k = report.systems[0].diagnosis.k
+    return FOUND if k is None else f"found within rank {k}"
+
+
+def _write_counts(axes: Axes, sizes: list[int], start: list[int], colour: str) -> None:
+    _, most = axes.get_xlim()
+    for row, (size, left) in enumerate(zip(sizes, start, strict=True)):
+        if size >= most * (0.012 + 0.012 * len(str(size))):  # else the number would not fit
+            axes.text(left + size / 2, row, str(size), ha="center", va="center_baseline", color=text_on(colour))
+
+
+def _describe_causes(report: Report, counts: list[dict[str, int]]) -> str:
+    return " ".join(
+        f"{system.name}: "
+        + ", ".join(f"{_in_words(cause, report)}: {one[cause]}" for cause in COLOURS if one.get(cause))
+        + "."
+        for system, one in zip(report.systems, counts, strict=True)
+    )

@@ -1,0 +1,205 @@
+"""Each system against the baseline: differences, tests, verdicts, and what became of the gold documents.
+
+The decisive metrics by type, language or another field of the questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.formatting import UNDEFINED, format_difference, format_mean, format_p, number_of
+from krag_eval.analysis.comparison import Comparison, ComparisonRow, Outcome
+from krag_eval.analysis.comparison.result import describe_transitions, describe_worst, how_tested, remark
+from krag_eval.analysis.comparison.systems import Slice
+from krag_eval.metrics.aggregation import MeanState
+from krag_eval.report.build import decisive_keys
+from krag_eval.report.records import (
+    EMPTY,
+    Cell,
+    Column,
+    Report,
+    ReportedSystem,
+    Section,
+    Table,
+    count_cell,
+    text_cell,
+    value_cell,
+)
+
+TONES = {Outcome.BETTER: "good", Outcome.WORSE: "bad", Outcome.SAME: None, Outcome.UNRESOLVED: "quiet"}
+
+
+def comparison_section(comparison: Comparison) -> Section:
+    """One table a system, one row a metric."""
+    return Section(
+        "comparison",
+        f"Compared with {comparison.baseline}",
+        tuple(_paragraphs(comparison)),
+        tuple(_table(comparison, system, number) for number, system in enumerate(comparison.systems, 1)),
+    )
+
+
+def verdict_cell(row: ComparisonRow) -> Cell:
+    """The verdict in words; a dash where no query has a value in both."""
+    return text_cell(row.verdict + remark(row), TONES[row.outcome]) if row.n else Cell(None, UNDEFINED, "quiet")
+
+
+def _paragraphs(comparison: Comparison) -> Iterator[str]:
+    if not any(row.n for row in comparison.rows):
+        yield "No query has a value in both systems, so nothing can be compared: a dash stands in place of each number."
+        return
+    yield how_tested(comparison)
+    for name in (comparison.baseline, *comparison.systems):
+        if comparison.errors.get(name):
+            failed = number_of(comparison.errors[name], "retrieval")
+            yield f"{name}: {failed} failed, counted as nothing retrieved."
+
+
+def _table(comparison: Comparison, system: str, number: int) -> Table:
+    rows = [row for row in comparison.rows if row.system == system]
+    return Table(
+        f"comparison-{number}",
+        f"{system} against {comparison.baseline}",
+        (
+            Column("metric", "metric", is_number=False),
+            Column("baseline", "base", help=f"The mean of {comparison.baseline}"),
+            Column("mean", "here", help=f"The mean of {system}"),
+            Column("difference", "diff", help="The difference of the two means"),
+            Column("interval", "interval", help="Of the difference"),
+            Column("p_holm", "p", help="Two-sided randomisation test, adjusted for all tests by Holm"),
+            Column("won_tied_lost", "+/=/-", help="Queries won, tied and lost"),
+            Column("verdict", "verdict", is_number=False),
+        ),
+        tuple(_row(row) for row in rows),
+        note=" ".join(_notes(comparison, system, rows)),
+    )
+
+
+def _row(row: ComparisonRow) -> tuple[Cell, ...]:
+    interval = f"{format_difference(row.low)} to {format_difference(row.high)}"
+    return (
+        text_cell(row.key),
+        Cell(row.baseline_mean, format_mean(row.baseline_mean)),
+        Cell(row.mean, format_mean(row.mean)),
+        Cell(row.difference, format_difference(row.difference)),
+        Cell(None, UNDEFINED, "quiet") if row.low is None else text_cell(interval),
+        Cell(row.p_holm, format_p(row.p_holm)),
+        text_cell(f"{row.wins}/{row.ties}/{row.losses}"),
+        verdict_cell(row),
+    )
+
+
+def _notes(comparison: Comparison, system: str, rows: list[ComparisonRow]) -> Iterator[str]:
+    left_out = max((row.n_left_out for row in rows), default=0)
+    if left_out:
+        yield f"{number_of(left_out, 'query')} without a value (such as those without gold documents): left out."
+    worst = comparison.worst_slices.get(system)
+    if worst is not None:
+        yield _sentence(describe_worst(worst))
+    for change in describe_transitions(comparison, system):
+        yield _sentence(change)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+Verdicts = dict[tuple[str, str, str | None, str | None], ComparisonRow]
+
+
+def slices_section(report: Report) -> Section:
+    """One table a field where there is one system, one table a field and metric where there are several."""
+    keys = (
+        decisive_keys([system.result for system in report.systems])
+        if report.comparison is None
+        else list(report.comparison.keys)
+    )
+    rows = () if report.comparison is None else report.comparison.slices
+    verdicts = {(row.system, row.key, row.field, row.value): row for row in rows}
+    tables = []
+    for number, (field, parts) in enumerate(by_field(report).items(), 1):
+        if len(report.systems) == 1:
+            tables.append(_of_one_system(report.systems[0], f"slices-{number}", field, parts, keys))
+        else:
+            tables += [
+                _of_one_key(report.systems, f"slices-{number}-{place}", field, parts, key, verdicts)
+                for place, key in enumerate(keys, 1)
+            ]
+    return Section(
+        "slices",
+        "By slices",
+        ("A mean is over the queries of the slice for which it is defined; how many these are stands beside it.",),
+        tuple(tables),
+    )
+
+
+def by_field(report: Report) -> dict[str, list[Slice]]:
+    """The slices by each field."""
+    fields: dict[str, list[Slice]] = {}
+    for part in report.slices:
+        fields.setdefault(f"{part.field}", []).append(part)
+    return fields
+
+
+def name_of(part: Slice) -> Cell:
+    """What a slice is called; questions that have no value there are `(none)`."""
+    return Cell(None, "(none)", "quiet") if part.value is None else text_cell(part.value)
+
+
+def _of_one_system(
+    system: ReportedSystem, table: str, field: str, parts: Sequence[Slice], keys: Sequence[str]
+) -> Table:
+    rows = []
+    for part in parts:
+        states = [_state(system.detail.values[key], part) for key in keys]
+        defined = count_cell(max((state.n_defined for state in states), default=0))
+        rows.append((name_of(part), count_cell(len(part.chosen)), defined, *(value_cell(s.mean) for s in states)))
+    columns = (*_columns(field), *(Column(key, key) for key in keys))
+    return Table(table, f"By {field}", columns, tuple(rows))
+
+
+def _of_one_key(
+    systems: Sequence[ReportedSystem], table: str, field: str, parts: Sequence[Slice], key: str, verdicts: Verdicts
+) -> Table:
+    compared = {name for name, of_key, of_field, _ in verdicts if (of_key, of_field) == (key, field)}
+    columns = _columns(field)
+    for system in systems:
+        columns.append(Column(f"value:{system.name}", system.name, group=system.name))
+        if system.name in compared:
+            columns.append(Column(f"difference:{system.name}", "diff", group=system.name))
+            columns.append(Column(f"verdict:{system.name}", "verdict", is_number=False, group=system.name))
+    rows = []
+    for part in parts:
+        states = {system.name: _state(system.detail.values[key], part) for system in systems}
+        row = [name_of(part), count_cell(len(part.chosen)), count_cell(max(s.n_defined for s in states.values()))]
+        for name, state in states.items():
+            row.append(value_cell(state.mean))
+            if name in compared:
+                row += _compared(verdicts.get((name, key, field, part.value)))
+        rows.append(tuple(row))
+    return Table(table, f"{key} by {field}", tuple(columns), tuple(rows))
+
+
+def _compared(row: ComparisonRow | None) -> list[Cell]:
+    """The difference and the verdict, which is short: the number of queries stands beside it."""
+    if row is None or not row.n:
+        return [EMPTY, EMPTY]
+    words = "not resolved" if row.outcome is Outcome.UNRESOLVED else row.verdict
+    return [Cell(row.difference, format_difference(row.difference)), text_cell(words, TONES[row.outcome])]
+
+
+def _columns(field: str) -> list[Column]:
+    return [
+        Column("slice", field, is_number=False),
+        Column("queries", "queries"),
+        Column("defined", "defined", help="Queries that have a value"),
+    ]
+
+
+def _state(values: FloatArray, part: Slice) -> MeanState:
+    state = MeanState()
+    state.add(np.asarray(values)[part.chosen])
+    return state

@@ -1,0 +1,410 @@
+"""`write_report`: a report to a file, in the format that its name ends with.
+
+A report as CSV: one row a query and system, for spreadsheets.
+
+A report as JSON: everything by name, numbers in full, None where undefined.
+
+A report as Markdown with the tables of GitHub.
+"""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from krag_eval._utils.checks import check_kind, check_path
+from krag_eval._utils.errors import InvalidInputError, did_you_mean
+from krag_eval._utils.files import write_atomically
+from krag_eval._utils.formatting import one_line
+from krag_eval._utils.suggestions import tell_names
+from krag_eval._utils.version import __version__
+from krag_eval.report.records import (
+    Report,
+    ReportedSystem,
+    Section,
+    Table,
+    causes_by_query,
+    gold_by_query,
+    retrieved_ids,
+    slices_by_query,
+)
+from krag_eval.report.sections import sections_of
+
+# Excel takes a file without it for one in the code page of the country, and shows no Korean.
+BYTE_ORDER_MARK = "\ufeff"
+# Characters that a cell of Excel holds; what is longer spills into the next row, and Python's `csv` refuses to read it.
+LONGEST_CELL = 32_767
+# What a spreadsheet takes for a formula; in the East also in its wide form.
+_FORMULA = re.compile(r"[\t\r\n]|[\s\x00-\x1f\u200b-\u200f\u2060-\u2069\ufeff]*[=+\-@＝＋－＠]")
+
+
+def csv_lines(report: Report) -> Iterator[str]:
+    """The heading and one line for each system and query, with every value in full.
+
+    Strings that a spreadsheet would take for a formula get a `'` in front, and those that no cell can hold are cut;
+    numbers are numbers, and what is undefined is empty.
+
+    Raises:
+        InvalidInputError: A result was streamed and kept no queries.
+    """
+    slices = slices_by_query(report)
+    keys = list(dict.fromkeys(key for system in report.systems for key in system.detail.values))
+    before, after = ["system", "index", "id", "question"], ["n_gold", "n_retrieved", "causes", "error", *keys]
+    yield BYTE_ORDER_MARK + _line([*before, *_headings(slices, {*before, *after}), *after])
+    for system in report.systems:
+        yield from _rows(system, slices, keys)
+
+
+def _headings(fields: Iterable[str], taken: set[str]) -> Iterator[str]:
+    """The names of fields; before one that another column has stands `slice`, so that a reader by name loses none."""
+    for field in fields:
+        name = field
+        while name in taken:
+            name = f"slice {name}"
+        taken.add(name)
+        yield name
+
+
+def _rows(system: ReportedSystem, slices: dict[str, list[list[str]]], keys: Sequence[str]) -> Iterator[str]:
+    causes = causes_by_query(system)
+    for query in system.result.per_query:
+        yield _line(
+            [
+                system.name,
+                query.index,
+                query.id,
+                query.query,
+                *("; ".join(of_field[query.index]) for of_field in slices.values()),
+                query.n_gold,
+                query.n_retrieved,
+                "; ".join(causes[query.index]),
+                query.error,
+                *(query.values.get(key) for key in keys),
+            ]
+        )
+
+
+def _line(cells: Sequence[str | float | int | None]) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer).writerow([_shortened(neutralise(cell)) if isinstance(cell, str) else cell for cell in cells])
+    return buffer.getvalue()
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
+
+
+def neutralise(text: str) -> str:
+    """The text, with a `'` in front where a spreadsheet would take it for a formula.
+
+    >>> neutralise("=1+1"), neutralise(" @SUM(A1)"), neutralise("a=b")
+    ("'=1+1", "' @SUM(A1)", 'a=b')
+    """
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def json_lines(report: Report) -> Iterator[str]:
+    """The report as JSON in pieces: indented, but for the queries, each of which takes one line.
+
+    Raises:
+        InvalidInputError: A result was streamed and kept no queries.
+    """
+    head = _dump(_without_queries(report), indent=2)
+    yield head.removesuffix("\n}") + ',\n  "queries": ['
+    for place, query in enumerate(_queries(report)):
+        yield f"{',' if place else ''}\n    {_dump(query)}"
+    yield "\n  ]\n}\n"
+
+
+def _dump(value: dict[str, Any], indent: int | None = None) -> str:
+    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _without_queries(report: Report) -> dict[str, Any]:
+    questions = report.evalset
+    return {
+        "krag_eval": __version__,
+        "title": report.title,
+        "n_queries": report.n_queries,
+        "evalset": None if questions is None else {"name": questions.name, "fingerprint": questions.fingerprint},
+        "notes": list(report.notes),
+        "systems": [_system(system) for system in report.systems],
+        "comparison": None if report.comparison is None else report.comparison.to_dict(),
+        "sections": [_section(section) for section in sections_of(report)],
+    }
+
+
+def _system(system: ReportedSystem) -> dict[str, Any]:
+    result, diagnosis, run = system.result, system.diagnosis, system.run
+    latency = None if run is None else run.latency
+    return {
+        "name": system.name,
+        "signature": result.signature,
+        "metrics": result.to_dict(),
+        "intervals": None
+        if result.intervals is None
+        else {key: None if ends is None else list(ends) for key, ends in result.intervals.items()},
+        "undefined": result.undefined,
+        "no_answer": {
+            "n_queries": result.no_answer.n_queries,
+            "empty_share": result.no_answer.empty_share,
+            "mean_retrieved": result.no_answer.mean_retrieved,
+        },
+        "unjudged": result.n_unjudged,
+        "unmatchable": dict(result.unmatchable),
+        "n_errors": len(result.errors),
+        "latency": None if latency is None else latency.to_dict(),
+        "parameters": {} if run is None else _plain(run.parameters),
+        "recorded": {} if run is None else _plain(run.recorded),
+        "causes": {
+            "k": diagnosis.k,
+            "n_gold": diagnosis.n_gold,
+            "n_found": diagnosis.n_found,
+            "counts": diagnosis.counts,
+            "ceilings": {name: getattr(diagnosis.ceilings, name) for name in type(diagnosis.ceilings).__slots__},
+        },
+    }
+
+
+def _plain(value: Any) -> Any:
+    """What a user recorded, as JSON can hold it: what is no number becomes None, what is of another type its text."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int)) else str(value)
+
+
+def _section(section: Section) -> dict[str, Any]:
+    return {
+        "key": section.key,
+        "title": section.title,
+        "paragraphs": list(section.paragraphs),
+        "tables": [_json_table(table) for table in section.tables],
+    }
+
+
+def _json_table(table: Table) -> dict[str, Any]:
+    return {
+        "key": table.key,
+        "title": table.title,
+        "note": table.note,
+        "columns": [{"key": column.key, "title": column.title, "help": column.help} for column in table.columns],
+        "rows": [
+            {
+                column.key: {"value": _plain(cell.value), "text": cell.text}
+                for column, cell in zip(table.columns, row, strict=True)
+            }
+            for row in table.rows
+        ],
+    }
+
+
+def _queries(report: Report) -> Iterator[dict[str, Any]]:
+    slices = slices_by_query(report)
+    causes = {system.name: causes_by_query(system) for system in report.systems}
+    columns = zip(
+        zip(*(system.result.per_query for system in report.systems), strict=True),
+        zip(*(gold_by_query(system) for system in report.systems), strict=True),
+        zip(*(retrieved_ids(system) for system in report.systems), strict=True),
+        strict=True,
+    )
+    for index, (rows, gold, retrieved) in enumerate(columns):
+        first = rows[0]
+        yield {
+            "index": index,
+            "id": first.id,
+            "question": first.query or None,
+            "slices": {field: values[index] for field, values in slices.items()},
+            "n_gold": first.n_gold,
+            "systems": {
+                system.name: {
+                    "values": dict(row.values),
+                    "n_retrieved": row.n_retrieved,
+                    "error": row.error,
+                    "causes": causes[system.name][index],
+                    "gold": [{"id": fate.id, "cause": fate.cause, "rank": fate.rank} for fate in fates],
+                    "retrieved": ids,
+                }
+                for system, row, fates, ids in zip(report.systems, rows, gold, retrieved, strict=True)
+            },
+        }
+
+
+# What begins code, emphasis, links, cells or mathematics; `_` inside a word begins nothing.
+_SPECIAL = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+# What makes a heading, an item of a list or a rule of a line that begins with it.
+_AT_START = re.compile(r"[-+=#]|\d+(?=[.)])")
+_ADDRESS = re.compile(r"(?i)(?:https?|ftp|mailto|xmpp)(?=:)|www(?=\.)")
+_MENTION = re.compile(r"(?<!\w)@(?=\w)|@(?=[\w-]+\.\w)")
+
+
+def markdown(report: Report) -> Iterator[str]:
+    """The report in pieces.
+
+    Raises:
+        InvalidInputError: A result was streamed and kept no queries.
+    """
+    yield f"# {escape(report.title)}\n"
+    for note in report.notes:
+        yield f"\n> {escape_line(note)}\n"
+    for section in sections_of(report):
+        yield f"\n## {escape(section.title)}\n"
+        for paragraph in section.paragraphs:
+            yield f"\n{escape_line(paragraph)}\n"
+        for table in section.tables:
+            if table.title:
+                yield f"\n### {escape(table.title)}\n"
+            yield "\n"
+            yield from _markdown_table(table)
+            if table.note:
+                yield f"\n{escape_line(table.note)}\n"
+
+
+def _markdown_table(table: Table) -> Iterator[str]:
+    yield _markdown_row([column.title for column in table.columns])
+    yield f"|{'|'.join('---:' if column.is_number else '---' for column in table.columns)}|\n"
+    for row in table.rows:
+        yield _markdown_row([cell.text for cell in row])
+
+
+def _markdown_row(texts: Sequence[str]) -> str:
+    return f"| {' | '.join(map(escape, texts))} |\n"
+
+
+def escape(text: str) -> str:
+    r"""Text that Markdown shows as it is, on one line: nothing in it becomes markup, a link or a mention.
+
+    >>> print(escape("a|b <img src=x> [link](http://x)"))
+    a\|b &lt;img src=x&gt; \[link\](http\://x)
+    """
+    line = re.sub("[&<>]", lambda found: _ENTITIES[found[0]], _SPECIAL.sub(r"\\\g<0>", one_line(text)))
+    return _MENTION.sub("@<!-- -->", _ADDRESS.sub(r"\g<0>\\", line))
+
+
+def escape_line(text: str) -> str:
+    r"""The same for text that begins a line.
+
+    >>> print(escape_line("1. -"), escape_line("# a"))
+    1\. - \# a
+    """
+    line = escape(text)
+    start = _AT_START.match(line)
+    if start is None:
+        return line
+    at = start.end() if start[0].isdigit() else 0
+    return f"{line[:at]}\\{line[at:]}"
+
+
+def _html(report: Report) -> Iterable[str]:
+    from krag_eval.report.html import html_parts  # needs the extra `report`
+
+    return html_parts(report)
+
+
+FORMATS: dict[str, Callable[[Report], Iterable[str]]] = {
+    "html": _html,
+    "md": markdown,
+    "json": json_lines,
+    "csv": csv_lines,
+}
+_ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", ".json": "json", ".csv": "csv"}
+
+
+@tell_names
+def write_report(
+    report: Report,
+    path: str | os.PathLike[str],
+    format: str | None = None,  # noqa: A002 - the word that users of such functions know
+    force: bool = False,
+) -> Path:
+    """Write a report, whole or not at all.
+
+    Args:
+        report: What `build_report` returned.
+        path: The file to write.
+        format: `"html"` (needs the extra `report`), `"md"`, `"json"` or `"csv"`; by default what the path ends with.
+        force: Replace a file that is there.
+
+    Returns:
+        The path.
+
+    Raises:
+        InvalidInputError: The format cannot be told, the file is there or cannot be written, or a result was streamed.
+        MissingDependencyError: HTML was asked for, and a package that it needs is not installed.
+    """
+    check_kind(
+        "report", report, Report, "Make one with `build_report({'name': result})`, or call `result.report(path)`."
+    )
+    target, chosen = check_target(path, format, force)
+    try:
+        write_atomically(target, FORMATS[chosen](report))
+    except OSError as error:
+        raise InvalidInputError(
+            f"{target}: cannot be written ({error.strerror or error}). Nothing was changed; give another path."
+        ) from error
+    return target
+
+
+def check_target(
+    path: str | os.PathLike[str],
+    format: str | None = None,  # noqa: A002
+    force: bool = False,
+) -> tuple[Path, str]:
+    """The path and the format, checked before any work is done.
+
+    Raises:
+        InvalidInputError: The format cannot be told, the file is there, or its folder is not.
+    """
+    check_path(path)
+    if not os.fspath(path):
+        raise InvalidInputError("`path` is empty. Give the name of a file, such as report.html.")
+    target = Path(path)
+    chosen = _format_of(target, format)
+    if target.is_dir():
+        raise InvalidInputError(f"{target}: is a folder. Give the name of a file in it, such as report.{chosen}.")
+    if target.is_file() and not force:
+        raise InvalidInputError(f"{target}: is there already. Give another path, or replace it with force=True.")
+    folder = target.parent
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "is not there"
+        raise InvalidInputError(f"{target}: its folder {what}. Make the folder first, or give another path.")
+    if not os.access(folder, os.W_OK) and not target.exists():
+        raise InvalidInputError(
+            f"{target}: cannot be written ({os.strerror(errno.EACCES)}). Give a path in a folder of yours."
+        )
+    return target, chosen
+
+
+def _format_of(path: Path, given: str | None) -> str:
+    known = ", ".join(FORMATS)
+    if str(path) == "-":
+        raise InvalidInputError("A report needs the name of a file, got '-'. Give a path such as report.html.")
+    if given is not None:
+        name = str(given).lower().removeprefix(".")
+        if name not in FORMATS:
+            raise InvalidInputError(
+                f"`format` {given!r:.60} is no format of a report.{did_you_mean(given, FORMATS)} Formats: {known}."
+            )
+        return name
+    ending = path.suffix.lower()
+    if ending not in _ENDINGS:
+        found = f"the ending {ending!r}" if ending else "no ending"
+        raise InvalidInputError(
+            f"{path}: has {found}, which names no format of a report. "
+            f"End it with .html, .md, .json or .csv, or give a `format` of {known}."
+        )
+    return _ENDINGS[ending]

@@ -1,0 +1,145 @@
+"""Gold documents by the id of a query or by its exact text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any
+
+from krag_eval._utils.checks import as_number, describe_type
+from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval.datasets import DOC_KEY, EvalSet, Question, as_evalset
+from krag_eval.documents.document import Document
+from krag_eval.documents.readers import as_grade, as_id, shape_of, split_pair
+from krag_eval.evaluation.pipeline import judge_batch
+from krag_eval.matching.settings import Settings
+
+Gold = tuple[str, Sequence[object]]
+
+
+class GoldLookup:
+    """Finds the gold documents of a query: by its id, else by its exact text.
+
+    A text that stands for different gold documents in an evaluation set finds none: there the id decides. A question
+    whose gold is known at the other level only has none here; it is not taken for a question without an answer.
+
+    Args:
+        gold: An `EvalSet`, a list of questions or rows, or a pandas frame; or a mapping from a query's id or text to
+            its gold documents, or pairs of these. Under `match_method="id"` alone bare ids will do for documents, and
+            a mapping from ids to grades.
+        settings: The scoring settings; the documents are read once with them, so that a bad one is told here.
+        level: `"chunk"` or `"document"`: which gold of an evaluation set counts.
+        doc_key: The metadata key of document ids.
+
+    Raises:
+        InvalidInputError: A query stands there twice with different gold documents, a document cannot be read, none
+            has what the methods read, or there is no query.
+    """
+
+    def __init__(self, gold: object, settings: Settings, *, level: str = "chunk", doc_key: str = DOC_KEY) -> None:
+        self._settings = settings
+        self._by_id: dict[str, Gold] = {}
+        self._by_text: dict[str, Gold | None] = {}
+        if is_evalset(gold):
+            self._read_evalset(as_evalset(gold), level, doc_key)
+        else:
+            self._read_pairs(gold)
+        entries = list(self._by_id.values())
+        if not entries:
+            raise InvalidInputError("`gold` holds no query. Give at least one, or None to report without gold.")
+        try:
+            judge_batch([documents for _, documents in entries], [[] for _ in entries], settings).supply.check(settings)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"`gold`: {error}") from None
+
+    def find(self, query_id: str | None, query: object) -> Gold | None:
+        """The id of the query and its gold documents, or None where none are known."""
+        if query_id is not None and query_id in self._by_id:
+            return self._by_id[query_id]
+        return self._by_text.get(query) if isinstance(query, str) else None
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def _read_evalset(self, evalset: EvalSet, level: str, doc_key: str) -> None:
+        ambiguous: list[str] = []
+        for question in evalset:
+            documents = question.gold_at(level, doc_key)
+            if not documents and not question.is_negative:
+                continue
+            entry = self._by_id[question.id] = question.id, documents
+            if not question.question:
+                continue
+            known = self._by_text.setdefault(question.question, entry)
+            if known is not None and known[1] != documents:
+                self._by_text[question.question] = None
+                ambiguous.append(question.question)
+        if len(evalset) and not self._by_id:
+            other = "document" if level == "chunk" else "chunk"
+            raise InvalidInputError(
+                f"Not one question of `gold` has gold documents at level={level!r}. "
+                f"They have some at the other level: score with level={other!r}."
+            )
+        if ambiguous:
+            others = f" and {len(ambiguous) - 1} others" if len(ambiguous) > 1 else ""
+            warn(
+                f"Different questions of `gold` have the text {ambiguous[0]!r:.80}{others}, with different gold "
+                "documents. Such a text alone finds none of them: pass the id of the question with each call."
+            )
+
+    def _read_pairs(self, gold: object) -> None:
+        for name, given in _pairs(gold):
+            documents = self._as_documents(name, given)
+            known = self._by_id.setdefault(name, (name, documents))
+            if known[1] != documents:
+                raise InvalidInputError(
+                    f"The query {name!r:.80} stands twice in `gold`, with different gold documents. "
+                    "Each query must have one list: use ids instead of texts, and pass the id with each call."
+                )
+            self._by_text[name] = known
+
+    def _as_documents(self, name: str, given: object) -> Sequence[object]:
+        only_ids = self._settings.methods == ("id",)
+        if only_ids and isinstance(given, Mapping) and given and "id" not in given and _are_grades(given.values()):
+            return [self._of_id(key, grade) for key, grade in given.items()]
+        if isinstance(given, (list, tuple)) or (only_ids and isinstance(given, Set)):
+            return [self._of_id(*split_pair(one)) for one in given] if only_ids else list(given)
+        hint = f"[{given!r:.40}]" if shape_of(given) is not None else "[]"
+        raise InvalidInputError(
+            f"The gold of the query {name!r:.80} is {describe_type(given)}. "
+            f"It must be a list of documents, such as {hint}."
+        )
+
+    def _of_id(self, given: object, grade: object) -> object:
+        """A bare id as a document: where ids are matched and nothing else, it can mean nothing else."""
+        bare = as_id(given)
+        if bare is None:
+            return given if grade is None else (given, grade)
+        key = self._settings.id_key
+        return Document(id=bare, grade=as_grade(grade), metadata={} if key is None else {key: bare})
+
+
+def is_evalset(gold: object) -> bool:
+    """Whether this is an evaluation set: the object, its questions or rows as a list, or a pandas frame."""
+    if isinstance(gold, (list, tuple)):
+        return bool(gold) and all(isinstance(item, (Question, Mapping)) for item in gold)
+    return isinstance(gold, EvalSet) or (hasattr(gold, "to_dict") and hasattr(gold, "columns"))
+
+
+def _pairs(gold: Any) -> Iterable[tuple[str, object]]:
+    items = gold.items() if isinstance(gold, Mapping) else gold
+    if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
+        raise InvalidInputError(
+            f"`gold` is {describe_type(gold)}. Give an EvalSet (`read_evalset` reads one from a file), or a mapping "
+            "from each query's id or text to its gold documents."
+        )
+    for item in items:
+        name = as_id(item[0]) if isinstance(item, (tuple, list)) and len(item) == 2 else None
+        if name is None:
+            raise InvalidInputError(
+                f"`gold` holds {item!r:.80}. Give pairs of a query's id or text and a list of its gold documents."
+            )
+        yield name, item[1]
+
+
+def _are_grades(values: Iterable[object]) -> bool:
+    return all(as_number(value) is not None for value in values)

@@ -1,0 +1,116 @@
+"""Means over the last retrievals, and a word when one of them leaves its band."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from krag_eval._utils.checks import as_number, check_count
+from krag_eval._utils.errors import InvalidInputError, did_you_mean
+
+Band = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A mean that left its band.
+
+    Attributes:
+        key: Whose mean it is, such as `recall@5` or `empty`.
+        mean: The mean over the window.
+        low: The lower end of the band, or None.
+        high: The upper end of the band, or None.
+        n: How many retrievals in the window have a value.
+    """
+
+    key: str
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+
+    def __str__(self) -> str:
+        low, high = "-inf" if self.low is None else self.low, "inf" if self.high is None else self.high
+        return f"{self.key} is {self.mean:.4f} over the last {self.n} retrievals, outside of [{low}, {high}]"
+
+
+class Monitor:
+    """Keeps the values of the last `window` retrievals.
+
+    A departure is reported once, and again only after the mean has come back into its band. No mean is judged before
+    the window is full.
+
+    Args:
+        window: How many retrievals.
+        bands: For keys to watch, the lowest and the highest mean that is well; None leaves an end open.
+        keys: The keys that exist.
+
+    Raises:
+        InvalidInputError: A band cannot be used.
+    """
+
+    def __init__(self, window: int, bands: Mapping[str, Band] | None, keys: tuple[str, ...]) -> None:
+        self._bands = {key: _check_band(key, band, keys) for key, band in (bands or {}).items()}
+        self._last: deque[Mapping[str, float | None]] = deque(maxlen=check_count("window", window))
+        self._outside: set[str] = set()
+
+    def means(self) -> dict[str, float | None]:
+        """The mean of each key over the window; None where no retrieval in it has a value."""
+        rows = list(self._last)
+        return {key: _mean(rows, key)[0] for key in dict.fromkeys(key for row in rows for key in row)}
+
+    def add(self, scores: Mapping[str, float | None]) -> list[Departure]:
+        """Take in a retrieval; the means that leave their band with it."""
+        self._last.append(scores)
+        departures: list[Departure] = []
+        if len(self._last) < (self._last.maxlen or 0):
+            return departures
+        for key, (low, high) in self._bands.items():
+            mean, n = _mean(self._last, key)
+            if mean is None:
+                continue
+            outside = (low is not None and mean < low) or (high is not None and mean > high)
+            if outside and key not in self._outside:
+                self._outside.add(key)
+                departures.append(Departure(key, mean, low, high, n))
+            elif not outside:
+                self._outside.discard(key)
+        return departures
+
+
+def check_departures(bands: Mapping[str, Band] | None, on_departure: object) -> None:
+    """Bands and a function to tell of departures come together.
+
+    Raises:
+        InvalidInputError: One of them is missing, or the second is no function.
+    """
+    if on_departure is not None and not callable(on_departure):
+        raise InvalidInputError(f"`on_departure` must be a function that takes a Departure, got {on_departure!r:.60}.")
+    if bool(bands) != (on_departure is not None):
+        raise InvalidInputError(
+            "`bands` and `on_departure` need each other. "
+            "Give bands such as {'recall@5': (0.7, None)} and a function that takes a Departure, or none of the two."
+        )
+
+
+def _mean(
+    rows: deque[Mapping[str, float | None]] | list[Mapping[str, float | None]], key: str
+) -> tuple[float | None, int]:
+    values = [value for row in rows if (value := row.get(key)) is not None]
+    return (math.fsum(values) / len(values) if values else None), len(values)
+
+
+def _check_band(key: str, band: object, keys: tuple[str, ...]) -> Band:
+    if key not in keys:
+        raise InvalidInputError(f"`bands` names {key!r}.{did_you_mean(key, keys)} Known keys: {', '.join(keys)}.")
+    if not isinstance(band, (tuple, list)) or len(band) != 2:
+        raise InvalidInputError(f"The band of {key!r} must be a pair such as (0.7, None), got {band!r:.60}.")
+    low, high = band
+    for end in (low, high):
+        if end is not None and as_number(end) is None:
+            raise InvalidInputError(f"The band of {key!r} must hold numbers or None, got {band!r:.60}.")
+    if low is not None and high is not None and low > high:
+        raise InvalidInputError(f"The band of {key!r} ends below its start: {band!r:.60}. Give (lowest, highest).")
+    return low, high

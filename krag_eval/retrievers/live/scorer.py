@@ -1,0 +1,401 @@
+"""The live scorer: retrievals come in on the application's threads and are scored on one of its own.
+
+Scores of retrievals, a few at a time: with gold by every metric, without gold by what needs none.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Unpack
+
+from krag_eval._utils.checks import check_count, one_of
+from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.redaction import describe_error
+from krag_eval._utils.suggestions import tell_names
+from krag_eval._utils.threads import WorkQueue, look_after
+from krag_eval.datasets import DOC_KEY, LEVELS
+from krag_eval.datasets.question import settings_at
+from krag_eval.evaluation.pipeline import MetricFunction, choose_metrics, judge_batch, measure, signature_of
+from krag_eval.evaluation.results import EvaluationResult, QueryResult
+from krag_eval.evaluation.streaming import Scorer
+from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
+from krag_eval.metrics.cut_offs import check_cut_offs
+from krag_eval.metrics.judgments import count_repeats
+from krag_eval.retrievers.live.gold import Gold, GoldLookup, is_evalset
+from krag_eval.retrievers.live.monitor import Band, Departure, Monitor, check_departures
+from krag_eval.retrievers.live.sinks import LiveCounters, RankingReader, Retrieval, ScoredRetrieval, Sinks
+
+_LOG = logging.getLogger("krag_eval.retrievers.live")
+COUNT_KEYS = ("retrieved", "repeats", "empty")
+MOST_AT_ONCE = 32
+# So long a result waits for what is still to be scored, in seconds.
+RESULT_TIMEOUT = 30.0
+# From so many retrievals on, documents that never match are worth a word.
+ENOUGH_TO_JUDGE = 20
+
+
+class LiveScorer:
+    """Scores retrievals against gold that is looked up by query id, then by the exact text of the query.
+
+    `begin`, `end`, `fail` and `drop` are called by an adapter on the application's threads: they are quick and never
+    raise. A forked process starts anew, with everything at zero.
+
+    Args:
+        gold: An `EvalSet`, a list of questions or rows, a pandas frame, or a mapping from a query's id or text to its
+            gold documents; None reports only what needs no gold.
+        k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens.
+        metrics: Names of `METRICS`, or functions; all by default.
+        sinks: Receivers: `RetrievalSink` or plain `EvaluationCallback` objects.
+        max_pending: How many retrievals may wait to be scored; what comes on top is dropped and counted.
+        window: Over how many of the last retrievals `window_means` goes.
+        bands: For keys to watch, `(lowest, highest)` mean over the window; None leaves an end open.
+        on_departure: Called with a `Departure` when a mean leaves its band.
+        level: `"chunk"` or `"document"`; at document level ids are read from the metadata under `doc_key`.
+        doc_key: The metadata key of document ids.
+        keep_documents: Keep every retrieval, so that `result()` has `per_query` and `explain`; memory grows with it.
+        **settings: The scoring settings that `evaluate` takes; `match_method` is `"id"` by default where the gold is
+            an evaluation set, as for `evaluate_run`, otherwise `"text"`, as for `evaluate`.
+
+    Attributes:
+        counters: What became of the retrievals.
+        problems: The last 20 things that went wrong.
+
+    Raises:
+        InvalidInputError: There is neither gold nor anybody to tell, or something given cannot be used.
+    """
+
+    @tell_names
+    def __init__(
+        self,
+        gold: object = None,
+        *,
+        k: int | str | Sequence[int | str | None] | None = (5, 10),
+        metrics: str | Sequence[str | MetricFunction] | None = None,
+        sinks: object = (),
+        max_pending: int = 10_000,
+        window: int = 100,
+        bands: Mapping[str, Band] | None = None,
+        on_departure: Callable[[Departure], object] | None = None,
+        level: str = "chunk",
+        doc_key: str = DOC_KEY,
+        keep_documents: bool = False,
+        **settings: Unpack[ScoringSettings],
+    ) -> None:
+        self._sinks = Sinks(sinks, self.report)
+        if gold is None and not self._sinks and on_departure is None:
+            raise InvalidInputError(
+                "There is neither `gold` to score against nor a sink that would be told anything. "
+                "Give gold documents, `sinks`, or both."
+            )
+        self._judge = RetrievalJudge(
+            gold, k=k, metrics=metrics, level=level, doc_key=doc_key, keep=keep_documents, settings=settings
+        )
+        self._reader = RankingReader()
+        self._max_pending = check_count("max_pending", max_pending)
+        check_departures(bands, on_departure)
+        self._on_departure = on_departure
+        self._watch = functools.partial(Monitor, window, bands, (*COUNT_KEYS, *self._judge.keys))
+        self.start_anew()
+        look_after(self)
+
+    def start_anew(self) -> None:
+        """Forget all retrievals and counts, also those that are running or waiting."""
+        self._judge.start_anew()
+        self._monitor = self._watch()
+        self.counters = LiveCounters()
+        self.problems: deque[str] = deque(maxlen=20)
+        self._kinds_of_problems: set[str] = set()
+        self._open: dict[str, Retrieval] = {}
+        self._lock = threading.Lock()  # of what the application's threads and the scorer's both change
+        self._scoring = threading.Lock()  # of the judge and the monitor
+        self._queue: WorkQueue[Retrieval] = WorkQueue(self._work, self._max_pending, MOST_AT_ONCE)
+
+    def begin(
+        self, framework: str, run_id: object, query: object, *, query_id: str | None = None, name: str | None = None
+    ) -> None:
+        """A retrieval starts: asked for now is what only its own thread and context know."""
+        targets = self._sinks.locate(framework, run_id)
+        started = Retrieval(framework, str(run_id), query, query_id, name, targets, time.perf_counter())
+        with self._lock:
+            if len(self._open) >= self._max_pending:  # the oldest one never ended
+                self._open.pop(next(iter(self._open)))
+                self.counters.seen += 1
+                self.counters.dropped += 1
+            self._open[started.run_id] = started
+
+    def end(self, run_id: object, documents: object) -> None:
+        """A retrieval ended with these documents, best first; they are copied at once, for they may change."""
+        retrieval = self._close(run_id)
+        if retrieval is None:
+            return
+        try:
+            retrieval.taken = self._reader.take(documents)
+        except Exception as error:  # noqa: BLE001 - the application goes on, and the error is counted
+            self.report("documents cannot be read", error)
+        self._put(retrieval)
+
+    def fail(self, run_id: object, error: BaseException) -> None:
+        """A retrieval raised; where gold is known it counts as nothing retrieved."""
+        retrieval = self._close(run_id)
+        if retrieval is not None:
+            retrieval.error = error
+            self.report("the retriever raised", type(error).__name__)  # its message may hold a secret
+            self._put(retrieval)
+
+    def drop(self, run_id: object) -> None:
+        """A retrieval is not to be scored after all."""
+        with self._lock:
+            self._open.pop(str(run_id), None)
+
+    def report(self, kind: str, what: str | BaseException) -> None:
+        """Something went wrong: count it, and log the first of each kind as a warning. No credential of it is told."""
+        if isinstance(what, BaseException):
+            what = describe_error(what, longest=300)
+        with self._lock:
+            self.counters.errors += 1
+            first = kind not in self._kinds_of_problems
+            self._kinds_of_problems.add(kind)
+            self.problems.append(f"{kind}: {what}")
+        _LOG.log(logging.WARNING if first else logging.DEBUG, "krag_eval: %s: %s", kind, what)
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Wait until all that ended is scored and passed on; whether that was so within `timeout` seconds."""
+        end = None if timeout is None else time.monotonic() + timeout
+        scored = self._queue.flush(timeout)
+        return self._sinks.flush(end) and scored
+
+    def result(self) -> EvaluationResult:
+        """The result over all retrievals with gold that have ended so far.
+
+        It is what `evaluate` gives for the same lists. Without `keep_documents` it has no `per_query` and `explain`.
+        Where a receiver keeps the scorer waiting for half a minute, it is without those that still wait, and a warning
+        says how many.
+        """
+        self._wait_for_scores()
+        with self._scoring:
+            return self._judge.result()
+
+    def window_means(self) -> dict[str, float | None]:
+        """The mean of each key over the last `window` retrievals; None where none of them has a value."""
+        self._wait_for_scores()
+        with self._scoring:
+            return self._monitor.means()
+
+    def _wait_for_scores(self) -> None:
+        left = self._queue.left_after(RESULT_TIMEOUT)
+        if left:
+            warn(
+                f"{left:,} retrievals are left out: after {RESULT_TIMEOUT:g} s they still wait to be scored. A sink or "
+                "`on_departure` that does not return keeps them waiting; give it a time limit of its own."
+            )
+
+    def _close(self, run_id: object) -> Retrieval | None:
+        with self._lock:
+            retrieval = self._open.pop(str(run_id), None)
+        if retrieval is not None:
+            retrieval.stop()
+            self._sinks.locate(retrieval.framework, run_id, retrieval.targets)
+        return retrieval
+
+    def _put(self, retrieval: Retrieval) -> None:
+        accepted = self._queue.put(retrieval)
+        with self._lock:
+            self.counters.seen += 1
+            self.counters.dropped += not accepted
+
+    def _work(self, batch: list[Retrieval]) -> None:
+        """On the scorer's thread: score these, count them, and pass them on."""
+        readable = [retrieval for retrieval in batch if self._is_readable(retrieval)]
+        with self._scoring:
+            outcomes = self._judge.score(readable)
+        let_others_go_on()
+        with self._lock:
+            self.counters.unreadable += len(batch) - len(readable)
+        for retrieval, outcome in zip(readable, outcomes, strict=True):
+            if isinstance(outcome, ScoredRetrieval):
+                self._pass_on(retrieval, outcome)
+            else:
+                with self._lock:
+                    self.counters.unreadable += 1
+                self.report("a retrieval cannot be scored", outcome)
+        with self._scoring:
+            try:
+                self._judge.check_supply(ENOUGH_TO_JUDGE)
+            except UserWarning as warning:  # where the application makes warnings errors
+                self.report("documents that never match", str(warning))
+
+    def _is_readable(self, retrieval: Retrieval) -> bool:
+        try:
+            if retrieval.taken is not None:
+                retrieval.documents, retrieval.taken = self._reader.read(retrieval.taken), None
+        except Exception as error:  # noqa: BLE001 - as in `end`
+            self.report("documents cannot be read", error)
+        return retrieval.documents is not None or retrieval.error is not None
+
+    def _pass_on(self, retrieval: Retrieval, scored: ScoredRetrieval) -> None:
+        with self._lock:
+            self.counters.scored += scored.result is not None
+            self.counters.no_gold += scored.result is None
+            self.counters.no_target += self._sinks.lacks_target(retrieval.targets)
+        with self._scoring:
+            departures = self._monitor.add(scored.scores)
+        for departure in departures:
+            try:
+                if self._on_departure is not None:
+                    self._on_departure(departure)
+            except Exception as error:  # noqa: BLE001 - what the user's function raises stops nothing
+                self.report("on_departure", error)
+        self._sinks.tell(scored, retrieval.targets)
+
+
+Outcome = ScoredRetrieval | Exception
+
+# So long another thread gets to begin, in seconds. The scorer computes in steps of a millisecond or two without ever
+# waiting for anything, and an interpreter that runs one thread at a time takes it from its thread after five only.
+A_MOMENT = 0.00005
+
+
+def let_others_go_on() -> None:
+    """Have the application's own threads run, if they want to."""
+    time.sleep(A_MOMENT)
+
+
+class _GivingWay(Scorer):
+    """A scorer on a thread beside those of an application."""
+
+    def _between_steps(self) -> None:
+        let_others_go_on()
+
+
+class RetrievalJudge:
+    """Scores retrievals, and keeps the aggregates of those with gold; one thread at a time.
+
+    Args:
+        gold: What `GoldLookup` takes, or None.
+        k: One cut-off or several.
+        metrics: Names of `METRICS`, or functions; all by default.
+        level: `"chunk"` or `"document"`.
+        doc_key: The metadata key of document ids.
+        keep: Keep every retrieval with gold, so that the result has its rows.
+        settings: The scoring settings.
+
+    Attributes:
+        keys: The keys of a retrieval's values.
+    """
+
+    def __init__(
+        self, gold: object, *, k: Any, metrics: Any, level: str, doc_key: str, keep: bool, settings: ScoringSettings
+    ) -> None:
+        # The defaults of their offline twins: of `evaluate_run` for evaluation sets, else of `evaluate`.
+        if is_evalset(gold) or one_of("level", level, LEVELS) == "document":
+            settings = settings_at(level, doc_key, settings)
+        self._settings = make_settings(**settings)
+        self._parts = ["level:document"] if level == "document" else []
+        self._gold = None if gold is None else GoldLookup(gold, self._settings, level=level, doc_key=doc_key)
+        self._cut_offs, self._table = check_cut_offs(k), choose_metrics(metrics, self._settings)
+        self._given: dict[str, Any] = {"k": k, "metrics": metrics, **settings}
+        self._keep = keep
+        self.keys = Scorer(**self._given).keys
+        self.start_anew()
+
+    def start_anew(self) -> None:
+        """Forget what was scored."""
+        self._scorer = _GivingWay(**self._given)
+        self._scorer.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL, self._parts)
+        self._kept: list[tuple[Retrieval, Gold]] = []
+        self._supply_checked = False
+
+    def score(self, retrievals: Sequence[Retrieval]) -> list[Outcome]:
+        """A score for each retrieval, or why it has none."""
+        outcomes: dict[int, Outcome] = {}
+        try:
+            gold = {i: found for i, r in enumerate(retrievals) if (found := self._gold_of(r)) is not None}
+            outcomes |= self._with_gold(retrievals, gold)
+            outcomes |= self._without_gold(retrievals, [i for i in range(len(retrievals)) if i not in gold])
+        except Exception as error:  # noqa: BLE001 - a metric of the user's own may raise anything
+            if len(retrievals) == 1:
+                return [error]
+            # What was scored above is in the aggregates: only the rest is tried again, one by one.
+            return [outcomes[i] if i in outcomes else self.score([r])[0] for i, r in enumerate(retrievals)]
+        return [outcomes[i] for i in range(len(retrievals))]
+
+    def result(self) -> EvaluationResult:
+        """The result over all retrievals with gold; with its rows, where they are kept."""
+        self.check_supply()
+        if not self._kept:
+            return self._scorer.result()
+        retrievals, gold = zip(*self._kept, strict=True)
+        return measure(
+            judge_batch([documents for _, documents in gold], [r.ranking for r in retrievals], self._settings),
+            self._cut_offs,
+            self._table,
+            queries=[str(retrieval.query) for retrieval in retrievals],
+            query_ids=[query_id for query_id, _ in gold],
+            signature_parts=self._parts,
+        )
+
+    def check_supply(self, least: int = 1) -> None:
+        """Once, when at least so many retrievals were scored: warn of documents that can never match."""
+        if self._supply_checked or self._scorer.n_queries < least:
+            return
+        self._supply_checked = True
+        try:
+            self._scorer.check()
+        except InvalidInputError as error:
+            warn(str(error))
+
+    def _gold_of(self, retrieval: Retrieval) -> Gold | None:
+        return self._gold.find(retrieval.query_id, retrieval.query) if self._gold is not None else None
+
+    def _with_gold(self, retrievals: Sequence[Retrieval], gold: Mapping[int, Gold]) -> dict[int, Outcome]:
+        if not gold:
+            return {}
+        first = self._scorer.n_queries
+        part = self._scorer.score_batch(
+            [documents for _, documents in gold.values()], [retrievals[i].ranking for i in gold]
+        )
+        let_others_go_on()
+        repeats = count_repeats(part.detail.batch).tolist() if part.detail is not None else []
+        if self._keep:
+            self._kept += [(retrievals[i], found) for i, found in gold.items()]
+        return {
+            i: _scored(
+                retrievals[i],
+                gold[i][0],
+                replace(row, index=first + row.index, id=gold[i][0], query=str(retrievals[i].query)),
+                repeats[row.index],
+            )
+            for i, row in zip(gold, part.per_query, strict=True)
+        }
+
+    def _without_gold(self, retrievals: Sequence[Retrieval], chosen: Sequence[int]) -> dict[int, Outcome]:
+        if not chosen:
+            return {}
+        judged = judge_batch([[] for _ in chosen], [retrievals[i].ranking for i in chosen], self._settings)
+        repeats = count_repeats(judged.batch).tolist()
+        return {
+            i: _scored(retrievals[i], retrievals[i].query_id, None, n) for i, n in zip(chosen, repeats, strict=True)
+        }
+
+
+def _scored(retrieval: Retrieval, query_id: str | None, result: QueryResult | None, n_repeats: int) -> ScoredRetrieval:
+    error = retrieval.error
+    return ScoredRetrieval(
+        run_id=retrieval.run_id,
+        query=str(retrieval.query),
+        query_id=query_id,
+        name=retrieval.name,
+        result=result,
+        n_retrieved=len(retrieval.documents or ()),
+        n_repeats=n_repeats,
+        error=None if error is None else describe_error(error),
+        seconds=retrieval.seconds,
+        ended_at=retrieval.ended_at or datetime.now(UTC),
+    )

@@ -1,0 +1,225 @@
+"""What a retriever returned, as the documents of a run.
+
+Whatever stands in a document's metadata or in a run's parameters, as JSON can hold it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import AsyncIterator, Iterable, Mapping, Set
+from datetime import date, time
+from itertools import islice
+from typing import Any
+
+from krag_eval._utils.checks import as_number, describe_type
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.redaction import describe_error
+from krag_eval.datasets import DOC_KEY
+from krag_eval.documents.document import Document, read_leniently
+from krag_eval.documents.readers import (
+    LLAMA_INDEX_NODE,
+    LLAMA_INDEX_SCORED,
+    MAPPING,
+    KnownShapes,
+    Shape,
+    as_id,
+    read_id,
+    read_text,
+    split_pair,
+)
+
+# Where a mapping holds the documents: Haystack, and the chains of LangChain.
+_PLACES = ("documents", "source_documents", "context")
+_FAMILIAR = {"id", "text", "score", "metadata"}
+
+
+def needs_a_loop(answer: object) -> bool:
+    """Whether the answer has to be awaited before there are documents."""
+    return inspect.isawaitable(answer) or hasattr(answer, "__aiter__")
+
+
+async def take_later(answer: Any, k: int) -> list[object]:
+    """The first k documents of an answer that may have to be awaited.
+
+    Raises:
+        InvalidInputError: It is no ranking.
+    """
+    if inspect.isawaitable(answer):
+        answer = await answer
+    if not hasattr(answer, "__aiter__"):
+        return take(answer, k)
+    documents: list[object] = []
+    iterator: AsyncIterator[object] = aiter(answer)
+    async for document in iterator:
+        documents.append(document)
+        if len(documents) == k:
+            break
+    if inspect.isasyncgen(iterator):
+        await iterator.aclose()
+    return documents
+
+
+def take(answer: object, k: int) -> list[object]:
+    """The first k documents of an answer, whose order is the ranking.
+
+    Raises:
+        InvalidInputError: It is no ranking.
+    """
+    return list(islice(_documents_in(answer), k))
+
+
+def _documents_in(answer: Any) -> Iterable[object]:
+    if isinstance(answer, Mapping):
+        return _in_mapping(answer)
+    if hasattr(answer, "source_nodes"):  # what a query engine of LlamaIndex answers
+        answer = answer.source_nodes
+    if answer is None or isinstance(answer, (str, bytes, bytearray)) or not isinstance(answer, Iterable):
+        raise InvalidInputError(
+            f"the retriever returned {'None' if answer is None else describe_type(answer)}. "
+            "It must return a list of documents, best first, [] if there are none."
+        )
+    if inspect.isgenerator(answer) and inspect.getgeneratorstate(answer) == inspect.GEN_CLOSED:
+        raise InvalidInputError(
+            "the retriever returned a generator that was used up before. It must make a new one for each question, or "
+            "return a list of documents, best first."
+        )
+    if isinstance(answer, Set) or hasattr(answer, "columns"):
+        raise InvalidInputError(
+            f"the retriever returned {describe_type(answer)}, which is no ranking. "
+            "It must return a list of documents, best first."
+        )
+    return answer
+
+
+def _in_mapping(answer: Mapping[str, Any]) -> Iterable[object]:
+    """The documents of a Haystack component, of a pipeline with one such output, or of a chain."""
+    for place in _PLACES:
+        if place in answer:
+            return _documents_in(answer[place])
+    inner = [value for value in answer.values() if isinstance(value, Mapping) and "documents" in value]
+    if len(inner) == 1:
+        return _documents_in(inner[0]["documents"])
+    found = "several lists of documents" if inner else "no documents"
+    keys = ", ".join(repr(key) for key in list(answer)[:5])
+    raise InvalidInputError(
+        f"the retriever returned {describe_type(answer)} with {found} (its keys: {keys}). "
+        "It must return a list of documents, best first, or a mapping that has one under 'documents'."
+    )
+
+
+class DocumentCopier:
+    """Copies a framework's documents into records of our own, which nobody changes later."""
+
+    def __init__(self) -> None:
+        self._shapes = KnownShapes()
+
+    def copy(self, documents: Iterable[object]) -> tuple[Document, ...]:
+        """The records of these documents.
+
+        Raises:
+            InvalidInputError: One is no document; the message names its place in the ranking.
+        """
+        copies = []
+        for place, document in enumerate(documents):
+            try:
+                copies.append(self._copy(document))
+            except InvalidInputError as error:
+                raise InvalidInputError(f"`retrieved[{place}]`: {error}") from None
+            except Exception as error:
+                raise InvalidInputError(
+                    f"`retrieved[{place}]`: {describe_type(document)} cannot be read "
+                    f"({describe_error(error, longest=200)})."
+                ) from error
+        return tuple(copies)
+
+    def _copy(self, document: object) -> Document:
+        inner, number = split_pair(document)
+        if type(inner) is str:
+            return Document(text=inner, score=_finite(number))
+        if type(inner) is dict and inner.keys() <= _FAMILIAR:  # the usual answer of a function, three times as fast
+            read = _read_as(MAPPING, inner, inner.get("score") if number is None else number)
+        elif isinstance(inner, (str, Mapping, Document)):
+            lenient = read_leniently(document)
+            metadata = as_json(lenient.metadata)
+            read = Document(id=lenient.id, text=lenient.text, score=_finite(lenient.score), metadata=metadata)
+        else:
+            read = self._read_object(inner, number)
+        if read.id is None and read.text is None and not read.metadata:
+            raise InvalidInputError(f"{describe_type(inner)} has neither an id nor a text.")
+        return read
+
+    def _read_object(self, document: object, number: object) -> Document:
+        reading = self._shapes.reading_of(document)
+        read = _read_as(reading.shape, document, reading.score(document, number))
+        if reading.shape in (LLAMA_INDEX_NODE, LLAMA_INDEX_SCORED):
+            _name_source(document, read.metadata)
+        return read
+
+
+def _read_as(shape: Shape, document: Any, score: object) -> Document:
+    return Document(
+        id=read_id(document, shape, None),
+        text=read_text(document, shape),
+        score=_finite(score),
+        metadata=as_json(shape.metadata(document)),
+    )
+
+
+def _finite(score: object) -> float | None:
+    number = score if type(score) is float else as_number(score)
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _name_source(document: Any, metadata: Any) -> None:
+    """The document of a chunk is an attribute in LlamaIndex; kept in the metadata, it can be scored by."""
+    source = as_id(getattr(getattr(document, "node", document), "ref_doc_id", None))
+    if source is not None:
+        metadata.setdefault(DOC_KEY, source)
+
+
+_DEEPEST = 32
+_LARGEST_INTEGER = 2**63
+_SIMPLE = (str, bool, type(None))
+
+
+def as_json(value: object, depth: int = 0) -> Any:
+    """A copy of the value that JSON can hold, and that nobody else can change.
+
+    Strings, numbers, booleans and None stay what they are, except that NaN and the infinities become None. Mappings
+    become dicts with strings as keys; lists, tuples, sets and arrays become lists (sets in the order of their
+    strings); dates and times become their ISO form. Everything else becomes its `str`.
+
+    >>> as_json({"page": 3, "tags": {"b", "a"}, "at": date(2026, 11, 21), "similarity": float("nan")})
+    {'page': 3, 'tags': ['a', 'b'], 'at': '2026-11-21', 'similarity': None}
+    """
+    if type(value) in _SIMPLE:
+        return value
+    if depth > _DEEPEST:
+        return "..."
+    if type(value) is dict or isinstance(value, Mapping):
+        return {_text(key): as_json(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, int):
+        return int(value) if abs(value) <= _LARGEST_INTEGER else _text(value)
+    if isinstance(value, Set):
+        return [as_json(item, depth + 1) for item in sorted(value, key=_text)]
+    if isinstance(value, (list, tuple)):
+        return [as_json(item, depth + 1) for item in value]
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    if hasattr(value, "tolist") and hasattr(value, "dtype"):  # numpy's numbers and arrays, and those of others
+        return as_json(value.tolist(), depth + 1)
+    return _text(value)
+
+
+def _text(value: object) -> str:
+    if type(value) is str:
+        return value
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - a foreign object that cannot even name itself does not lose the row
+        return f"<{type(value).__name__}>"

@@ -1,0 +1,419 @@
+"""Both sides as Arrow columns: ids and texts are numbered by Arrow's dictionaries, no document becomes an object.
+
+From a record batch to a batch that the matchers work on; nulls and repeated queries are refused by name.
+
+The Arrow types that columns of queries may have; what a column is instead is told by name.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from krag_eval._utils.arrays import FloatArray, IntArray, runs
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval.documents.columns import MISSING, Side, SideName
+from krag_eval.matching import Batch
+from krag_eval.matching.batch import Codes
+from krag_eval.matching.settings import Settings
+
+_VALUES_AT_ONCE = 1024
+
+
+class ArrowSide(Side):
+    """One side of a record batch.
+
+    Attributes:
+        query_ids: The id of each query, an Arrow array of strings.
+        structs: The documents, an Arrow array of structs.
+        id_column: Their ids as strings; None where none are read.
+        text_column: Their texts as strings; None where none are read.
+    """
+
+    def __init__(
+        self,
+        name: SideName,
+        query_ids: Any,
+        offsets: IntArray,
+        structs: Any,
+        id_column: Any,
+        text_column: Any,
+        grade_columns: Sequence[Any],
+    ) -> None:
+        self.name = name
+        self.first_query = 0
+        self.errors = {}
+        self.offsets = offsets
+        self.query_ids = query_ids
+        self.structs = structs
+        self.id_column = id_column
+        self.text_column = text_column
+        self._grade_columns = grade_columns
+
+    @functools.cached_property
+    def documents(self) -> list[Any]:  # type: ignore[override]
+        """The documents as mappings, for the few metrics that read more of them than ids, texts and grades."""
+        documents: list[Any] = self.structs.to_pylist()
+        return documents
+
+    @functools.cached_property
+    def ids(self) -> Sequence[str | None]:  # type: ignore[override]
+        """The ids as strings, made when they are looked at."""
+        return ArrowStrings(self.id_column)
+
+    @functools.cached_property
+    def texts(self) -> Sequence[str | None]:  # type: ignore[override]
+        """The texts as strings, made when they are looked at."""
+        return ArrowStrings(self.text_column)
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether any document has an id."""
+        return any(self.ids)
+
+    @functools.cached_property
+    def grades(self) -> FloatArray:
+        """The grade of each gold document, 1 where none was given."""
+        n_documents = int(self.offsets[-1])
+        grades = np.full(n_documents, np.nan)
+        is_given = np.zeros(n_documents, dtype=bool)
+        for column in self._grade_columns:
+            here = ~is_given & np.asarray(column.is_valid())
+            grades[here] = np.asarray(column.fill_null(1.0))[here]
+            is_given |= here
+        grades[~is_given] = 1.0
+        wrong = np.flatnonzero(~(np.isfinite(grades) & (grades >= 0)))
+        if len(wrong):
+            position = int(wrong[0])
+            raise InvalidInputError(
+                f"{self._place(position)}: the grade {grades[position]} cannot be used. "
+                "A grade must be a finite number of at least 0; 0 is judged not relevant."
+            )
+        return grades
+
+    def place(self, position: int) -> str:
+        """Where the document of a position stands, for messages."""
+        return self._place(position)
+
+    def _place_of(self, query: int, rank: int) -> str:
+        id_ = self.query_ids[query].as_py()
+        return f"`{self.name}` of query {id_!r:.60}, document {rank + 1}"
+
+
+class ArrowStrings(Sequence["str | None"]):
+    """A column of strings as Python strings, some at a time."""
+
+    def __init__(self, column: Any) -> None:
+        self._column = column
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            start, stop, step = place.indices(len(self))
+            return self._column.take(pa.array(range(start, stop, step), pa.int64())).to_pylist()
+        return self._column[place].as_py()
+
+    def __iter__(self) -> Iterator[str | None]:
+        starts = range(0, len(self), _VALUES_AT_ONCE)
+        return chain.from_iterable(self._column.slice(start, _VALUES_AT_ONCE).to_pylist() for start in starts)
+
+
+class ArrowBatch(Batch):
+    """A batch whose ids and texts are numbered by Arrow."""
+
+    actual: ArrowSide
+    predicted: ArrowSide
+
+    def __init__(self, actual: ArrowSide, predicted: ArrowSide, settings: Settings) -> None:
+        super().__init__(actual, predicted, settings)
+
+    @functools.cached_property
+    def ids(self) -> Codes:
+        """Ids as integers; an empty one is none."""
+        codes, different = _number(self.actual.id_column, self.predicted.id_column)
+        empty = pc.index(different, pa.scalar("", different.type)).as_py()
+        if empty >= 0:
+            for column in codes[:2]:
+                column[column == empty] = MISSING
+        return codes
+
+    @functools.cached_property
+    def _numbered_texts(self) -> tuple[Codes, list[str]]:
+        codes, different = _number(self.actual.text_column, self.predicted.text_column)
+        try:
+            return codes, different.to_pylist()
+        except UnicodeDecodeError as error:
+            raise self._not_unicode(codes, different, error) from None
+
+    def _not_unicode(self, codes: Codes, different: Any, error: UnicodeDecodeError) -> InvalidInputError:
+        for number in range(len(different)):
+            try:
+                different[number].as_py()
+            except UnicodeDecodeError:
+                break
+        sides: tuple[tuple[ArrowSide, IntArray], ...] = (self.actual, codes.actual), (self.predicted, codes.predicted)
+        side, place = next((s, int(np.argmax(c == number))) for s, c in sides if (c == number).any())
+        return InvalidInputError(
+            f"{side.place(place)}: its text is not UTF-8 ({error.reason}). Write the column anew from decoded text."
+        )
+
+
+def _number(actual: Any, predicted: Any) -> tuple[Codes, Any]:
+    """Two columns of strings as integers, and each different string once; null is `MISSING`."""
+    encoded = pa.concat_arrays([actual, predicted]).dictionary_encode()
+    codes = np.array(encoded.indices.fill_null(MISSING), dtype=np.int64)
+    different = encoded.dictionary
+    return Codes(codes[: len(actual)], codes[len(actual) :], len(different)), different
+
+
+def read_query_ids(batch: Any) -> Any:
+    """The ids of the queries as an Arrow array of strings.
+
+    Raises:
+        InvalidInputError: A query has none.
+    """
+    ids = as_strings(batch.column(batch.schema.get_field_index("query_id")))
+    missing = pc.fill_null(pc.equal(ids, ""), True)
+    if pc.any(missing).as_py():
+        row = pc.index(missing, True).as_py()
+        raise InvalidInputError(f"`query_id` is {'null' if ids[row].as_py() is None else 'empty'} in row {row}. {_ID}")
+    return ids
+
+
+_ID = "Every query needs an id of its own, a string that is not empty or an integer."
+
+
+def check_repeats(query_ids: Any) -> None:
+    """See that no query comes twice.
+
+    Raises:
+        InvalidInputError: One does; up to three are named.
+    """
+    counts = query_ids.value_counts()
+    if len(counts) < len(query_ids):
+        again = counts.filter(pc.greater(counts.field("counts"), 1))
+        raise repeated(again.field("values")[:3].to_pylist(), len(again))
+
+
+def repeated(ids: list[str], n_repeated: int) -> InvalidInputError:
+    """The error that names queries that come more than once."""
+    return InvalidInputError(
+        f"{n_repeated} query ids come more than once, for example {', '.join(f'{id_!r:.60}' for id_ in ids)}. Each "
+        "query must be one row: group the rows of a query, give each asking an id of its own, or allow repeats with "
+        "`allow_repeated_ids=True`."
+    )
+
+
+def read_batch(batch: Any, query_ids: Any, fields: Fields, settings: Settings) -> ArrowBatch:
+    """The columns of a record batch whose schema was checked.
+
+    Raises:
+        InvalidInputError: A list or a document is null, or a document has neither an id nor a text.
+    """
+    actual = _side("actual", batch, query_ids, fields, settings)
+    return ArrowBatch(actual, _side("predicted", batch, query_ids, fields, settings), settings)
+
+
+def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: Settings) -> ArrowSide:
+    column_of_lists = batch.column(batch.schema.get_field_index(name))
+    if column_of_lists.null_count:
+        row = pc.index(column_of_lists.is_null(), True).as_py()
+        raise InvalidInputError(
+            f"`{name}` is null for query {query_ids[row].as_py()!r:.60} (row {row}). "
+            f"Write an empty list where {'there is no gold document' if name == 'actual' else 'nothing was retrieved'}."
+        )
+    offsets, structs = _flat(column_of_lists)
+    if pa.types.is_null(structs.type):
+        structs = pa.nulls(len(structs), pa.struct([pa.field("text", pa.string())]))
+    there = {structs.type.field(number).name for number in range(structs.type.num_fields)}
+
+    def column(field: str | None, convert: Callable[[Any], Any]) -> Any:
+        return convert(structs.field(field)) if field in there else None
+
+    ids, texts = column(fields.id, as_strings), column(fields.text, as_strings)
+    side = ArrowSide(
+        name,
+        query_ids,
+        offsets,
+        structs,
+        pa.nulls(len(structs), pa.large_string()) if ids is None else ids,
+        pa.nulls(len(structs), pa.large_string()) if texts is None else texts,
+        [column(field, _as_numbers) for field in fields.grades if field in there] if name == "actual" else [],
+    )
+    if structs.null_count:
+        raise InvalidInputError(
+            f"{side.place(pc.index(structs.is_null(), True).as_py())}: the document is null. "
+            "Leave it out of the list, or give it an id or a text."
+        )
+    _check_named(side, there, settings)
+    return side
+
+
+def _check_named(side: ArrowSide, there: set[str], settings: Settings) -> None:
+    """Every document must have an id or a text."""
+    read = [side.id_column] if settings.uses_ids else []
+    columns = [*read, *([side.text_column] if settings.uses_texts else [])]
+    if not any(column.null_count for column in columns):
+        return
+    others = [side.id_column, side.text_column]
+    if not settings.uses_ids and "id" in there:
+        others[0] = side.structs.field("id")
+    neither = np.logical_and.reduce([np.asarray(column.is_null()) for column in others])
+    if neither.any():
+        raise InvalidInputError(
+            f"{side.place(int(np.argmax(neither)))}: it has neither an id nor a text. "
+            "Give each document an 'id', a 'text', or both, or leave it out of the list."
+        )
+
+
+def as_strings(column: Any) -> Any:
+    """A column of ids or texts as strings of one type, whatever their encoding."""
+    type_ = column.type
+    if pa.types.is_dictionary(type_):
+        column = column.dictionary_decode()
+        type_ = column.type
+    return column if pa.types.is_large_string(type_) else column.cast(pa.large_string())
+
+
+def _as_numbers(column: Any) -> Any:
+    return column.cast(pa.float64(), safe=False)
+
+
+def _flat(lists: Any) -> tuple[IntArray, Any]:
+    """Where the documents of each list begin, from 0, and all documents; none of the lists is null."""
+    if pa.types.is_fixed_size_list(lists.type):
+        return np.arange(len(lists) + 1) * lists.type.list_size, lists.flatten()
+    if pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type):
+        offsets = np.asarray(lists.offsets).astype(np.int64)
+        return offsets - offsets[0], lists.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+    # Lists that are views may overlap, and stand in any order.
+    starts, sizes = (np.asarray(column).astype(np.int64) for column in (lists.offsets, lists.sizes))
+    offsets = np.append(0, np.cumsum(sizes))
+    return offsets, _without_views(lists.values).take(pa.array(runs(starts, sizes)))
+
+
+def _without_views(structs: Any) -> Any:
+    """The same documents without fields of `string_view`, of which Arrow cannot take some."""
+    if not pa.types.is_struct(structs.type):
+        return structs
+    names = [structs.type.field(number).name for number in range(structs.type.num_fields)]
+    columns = [structs.field(number) for number in range(len(names))]
+    plain = [as_strings(column) if is_string(column.type) else column for column in columns]
+    return pa.StructArray.from_arrays(plain, names, mask=structs.is_null())
+
+
+def is_string(type_: Any) -> bool:
+    """Whether values of a type are strings, or all null."""
+    if pa.types.is_dictionary(type_):
+        return is_string(type_.value_type)
+    is_view = hasattr(pa.types, "is_string_view") and pa.types.is_string_view(type_)
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or is_view or pa.types.is_null(type_))
+
+
+def is_id(type_: Any) -> bool:
+    """Whether values of a type can be ids: strings and integers."""
+    if pa.types.is_dictionary(type_):
+        return is_id(type_.value_type)
+    return is_string(type_) or bool(pa.types.is_integer(type_))
+
+
+def is_number(type_: Any) -> bool:
+    """Whether values of a type are numbers, or all null."""
+    types = pa.types
+    return bool(types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_) or types.is_null(type_))
+
+
+def _is_list(type_: Any) -> bool:
+    views = ("is_list_view", "is_large_list_view")
+    kinds = ("is_list", "is_large_list", "is_fixed_size_list", *(v for v in views if hasattr(pa.types, v)))
+    return any(getattr(pa.types, kind)(type_) for kind in kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Which fields of the documents are read.
+
+    Attributes:
+        id: The field of the id, where ids are matched.
+        text: The field of the text, where texts are.
+        grades: Where the grade of a gold document may stand; the first that is there and not null counts.
+    """
+
+    id: str | None
+    text: str | None
+    grades: tuple[str, ...]
+
+    @classmethod
+    def of(cls, settings: Settings) -> Fields:
+        """What the settings read."""
+        grades = tuple(dict.fromkeys(("grade", settings.grade_key)))
+        return cls((settings.id_key or "id") if settings.uses_ids else None, "text", grades)
+
+
+def check_columns(schema: Any, settings: Settings, needs_texts: bool) -> Fields:
+    """See that a schema has the columns that the settings read, with types that can be read.
+
+    Args:
+        schema: The schema of the input.
+        settings: The scoring settings.
+        needs_texts: Whether a method or a cut-off reads texts.
+
+    Raises:
+        InvalidInputError: A column or a field is missing or has another type; the message names the column, the type
+            found and the type needed.
+    """
+    fields = Fields.of(settings)
+    _check(schema, "query_id", is_id, "string")
+    needed = {name: "string" for name in (fields.id, fields.text if needs_texts else None) if name}
+    shape = f"list<struct<{', '.join(f'{name}: {type_}' for name, type_ in needed.items())}>>"
+    for side in ("actual", "predicted"):
+        _check(schema, side, _is_list, shape)
+        item = schema.field(side).type.value_type
+        if pa.types.is_null(item):
+            continue  # a batch in which every list is empty
+        if not pa.types.is_struct(item):
+            raise _wrong(side, schema.field(side).type, shape)
+        there = {item.field(number).name: item.field(number).type for number in range(item.num_fields)}
+        for name in needed:
+            if name not in there:
+                raise _wrong(side, schema.field(side).type, shape, f" Its documents have no field {name!r}.")
+        _check_field(side, fields.id, there, is_id, "string")
+        _check_field(side, fields.text, there, is_string, "string")
+        for name in fields.grades if side == "actual" else ():
+            _check_field(side, name, there, is_number, "double")
+    return fields
+
+
+def _check(schema: Any, column: str, is_right: Callable[[Any], bool], needed: str) -> None:
+    places = schema.get_all_field_indices(column)
+    if len(places) != 1:
+        has = "two columns" if places else "no column"
+        raise InvalidInputError(
+            f"The input has {has} `{column}`. It needs one of type {needed}; its columns are: "
+            f"{', '.join(schema.names) or 'none'}."
+        )
+    if not is_right(schema.field(column).type):
+        raise _wrong(column, schema.field(column).type, needed)
+
+
+def _check_field(
+    side: str, name: str | None, there: dict[str, Any], is_right: Callable[[Any], bool], needed: str
+) -> None:
+    if name is not None and name in there and not is_right(there[name]):
+        raise _wrong(f"{side}[].{name}", there[name], needed)
+
+
+def _wrong(column: str, found: Any, needed: str, more: str = "") -> InvalidInputError:
+    return InvalidInputError(
+        f"The column `{column}` has the type {found}, and it needs {needed}.{more} "
+        "Cast or rename it before scoring; an id is a string or an integer."
+    )

@@ -1,0 +1,348 @@
+"""Logs with one row a retrieved document, joined to their gold: one row a query.
+
+The columns of logs in long form and of their gold, read as one stream of rows whatever their types.
+
+Sorted rows of gold and retrieved documents as one row a query, while they flow by.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from krag_eval._utils.arrays import BoolArray, IntArray
+from krag_eval._utils.errors import InvalidInputError, needing, warn
+from krag_eval.scale.batch import Fields, as_strings, is_id, is_number, is_string
+from krag_eval.scale.files import errors_of, open_parquet
+from krag_eval.scale.parts import write_whole
+
+_ROWS_AT_ONCE = 1 << 14
+_ROW_GROUP = 1 << 15
+# What the processes that score need besides stays under 600 MB in all.
+_MEMORY, _MOST_THREADS = "256MB", 4
+# Of equal ranks the higher score comes first, then the smaller id, then the smaller text: no order of rows changes it.
+_SORTED = """
+    SELECT * FROM rows ORDER BY
+        query_id, side,
+        rank ASC NULLS LAST, score DESC NULLS LAST,
+        id ASC NULLS LAST, text ASC NULLS LAST, grade ASC NULLS LAST
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LongForm:
+    """Logs in long form and their gold.
+
+    Attributes:
+        logs: Parquet files with one row for each retrieved document: `query_id`, `id` or `text` or both, and `rank`
+            (lowest first) or `score` (highest first) or both. A row without id and text is no document.
+        gold: Parquet files with one row for each gold document: `query_id`, `id` or `text` or both, and `grade` where
+            there are grades. A query without gold documents is one row whose id and text are null.
+        kmax: How many documents of each query are kept.
+        fields: Which columns are the id and the grade.
+    """
+
+    logs: Sequence[str]
+    gold: Sequence[str]
+    kmax: int
+    fields: Fields
+
+    def columns(self) -> LongColumns:
+        """Which columns the files have.
+
+        Raises:
+            InvalidInputError: One is missing, has another type, or stands in some of the files only.
+        """
+        logs = read_columns(LOGS, self.logs, self.fields)
+        if not {"rank", "score"} & logs:
+            raise InvalidInputError(
+                f"{self.logs[0]}: has neither a column `rank` nor `score`. One of them must say how documents were "
+                "ranked."
+            )
+        return LongColumns(logs, read_columns(GOLD, self.gold, self.fields), self.fields)
+
+    def join(self, target: Path) -> None:
+        """Write one row a query of the gold, sorted by `query_id`, whole or not at all.
+
+        A query that is not in the logs has retrieved nothing; one that is only in the logs is left out, since nobody
+        said what answers it. DuckDB sorts the rows of both, on the disk where they are many; they are grouped while
+        they flow out, so that one query may have any number of them.
+
+        Raises:
+            InvalidInputError: A column is missing, or a file cannot be read or written.
+            MissingDependencyError: DuckDB is not installed.
+        """
+        columns = self.columns()
+        with needing("score_logs(gold=...)", "duckdb", "duckdb"):
+            import duckdb
+
+        settings: dict[str, str | bool | int | float | list[str]] = {
+            "memory_limit": _MEMORY,
+            "threads": min(_MOST_THREADS, os.cpu_count() or 1),
+            "temp_directory": str(target.with_name("spilled")),
+            "preserve_insertion_order": "false",
+            "autoinstall_known_extensions": "false",
+        }
+        failed: list[Exception] = []
+        try:
+            with duckdb.connect(config=settings) as database:
+                database.execute("SET enable_progress_bar = false")
+                rows = pa.RecordBatchReader.from_batches(columns.rows, _noting(failed, lambda: self._rows(columns)))
+                database.register("rows", rows)
+                ordered = database.sql(_SORTED).to_arrow_reader(_ROWS_AT_ONCE)
+                grouped = group_by_query((batch.cast(columns.rows) for batch in ordered), columns.joined, self.kmax)
+                write_whole(grouped, columns.joined, target, _ROW_GROUP)
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            if failed and isinstance(failed[0], InvalidInputError):
+                raise failed[0] from None
+            said = " ".join(str(error).split())[:300]
+            raise InvalidInputError(
+                f"The logs cannot be joined to their gold ({said}). Look at {self.logs[0]} and {self.gold[0]}, and at "
+                f"the room on the disk of {target.parent}."
+            ) from error
+
+    def warn_of_nothing_found(self) -> None:
+        """Warn that the logs have not one document of any query of the gold, with an id of each to compare."""
+        columns = self.columns()
+        first = [next(read_rows(what, files, columns), None) for what, files in ((GOLD, self.gold), (LOGS, self.logs))]
+        ids = [repr(rows.column("query_id")[0].as_py())[:60] if rows else "none" for rows in first]
+        warn(
+            "The logs have no document for any query of the gold: all of them count as nothing retrieved. Compare the "
+            f"query ids: {ids[0]} in {self.gold[0]}, {ids[1]} in {self.logs[0]}."
+        )
+
+    def _rows(self, columns: LongColumns) -> Iterator[Any]:
+        yield from read_rows(GOLD, self.gold, columns)
+        yield from read_rows(LOGS, self.logs, columns)
+
+
+def _noting(failed: list[Exception], rows: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+    """The rows; what goes wrong with them is kept, since an engine tells only a part of it."""
+    try:
+        yield from rows()
+    except Exception as error:
+        failed.append(error)
+        raise
+
+
+What = Literal["gold", "logs"]
+GOLD: What = "gold"
+LOGS: What = "logs"
+SIDES: tuple[What, What] = (GOLD, LOGS)
+"""Their numbers in the column `side`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LongColumns:
+    """Which columns there are, under the names that they have here.
+
+    Attributes:
+        logs: Of `query_id`, `id`, `text`, `rank` and `score`, those that the logs have.
+        gold: Of `query_id`, `id`, `text` and `grade`, those that the gold has.
+        fields: What the columns of ids and grades are called in the files.
+    """
+
+    logs: Set[str]
+    gold: Set[str]
+    fields: Fields
+
+    @property
+    def rows(self) -> pa.Schema:
+        """The schema of the rows of both: `side` is the number of the side."""
+        strings = [pa.field(name, pa.large_string()) for name in ("id", "text")]
+        numbers = [pa.field(name, pa.float64()) for name in ("rank", "score", "grade")]
+        return pa.schema([pa.field("query_id", pa.large_string()), pa.field("side", pa.int8()), *strings, *numbers])
+
+    @property
+    def joined(self) -> pa.Schema:
+        """The schema of what they become: one row a query."""
+        gold = [*self._strings(self.gold), *([pa.field("grade", pa.float64())] if "grade" in self.gold else [])]
+        found = [*self._strings(self.logs), *([pa.field("score", pa.float64())] if "score" in self.logs else [])]
+        sides = {"actual": gold, "predicted": found}
+        lists = [pa.field(side, pa.large_list(pa.struct(fields))) for side, fields in sides.items()]
+        return pa.schema([pa.field("query_id", pa.large_string()), *lists])
+
+    def _strings(self, there: Set[str]) -> list[Any]:
+        names = {"id": self.fields.id or "id", "text": "text"}
+        return [pa.field(name, pa.large_string()) for short, name in names.items() if short in there]
+
+
+def read_columns(what: What, files: Sequence[str], fields: Fields) -> set[str]:
+    """Which columns all files have, under the names that they have here.
+
+    Raises:
+        InvalidInputError: One is missing, comes twice, has another type, or stands in some of the files only.
+    """
+    first: set[str] | None = None
+    for path in files:
+        with open_parquet(path) as file:
+            schema = file.schema_arrow
+        there = {short for short, names in _names(what, fields).items() if any(n in schema.names for n in names)}
+        if "query_id" not in there or not {"id", "text"} & there:
+            raise InvalidInputError(
+                f"{path}: has the columns {', '.join(schema.names) or 'none'}. {what.capitalize()} in long form need "
+                f"`query_id`, and `{fields.id or 'id'}` or `text`.{_hint(schema.names)}"
+            )
+        for short, names in _names(what, fields).items():
+            for name in names:
+                _check_type(path, schema, name, *_NEEDED[short])
+        first = there if first is None else first
+        if there != first:
+            odd = sorted(there ^ first)[0]
+            has, lacks = (path, files[0]) if odd in there else (files[0], path)
+            raise InvalidInputError(
+                f"{lacks}: has no column `{odd}`, and {has} has one. All files of the {what} need the same columns: "
+                "write it with nulls."
+            )
+    return first or set()
+
+
+_NEEDED: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "query_id": (is_id, "string"),
+    "id": (is_id, "string"),
+    "text": (is_string, "string"),
+    "rank": (is_number, "a number"),
+    "score": (is_number, "a number"),
+    "grade": (is_number, "a number"),
+}
+
+
+def _hint(names: Sequence[str]) -> str:
+    whole = " These have one row a query, with its gold: leave `gold` (--gold) out."
+    return whole if {"actual", "predicted"} <= set(names) else ""
+
+
+def _names(what: What, fields: Fields) -> dict[str, tuple[str, ...]]:
+    """What the columns may be called in the files, by the names that they have here."""
+    documents: dict[str, tuple[str, ...]] = {"query_id": ("query_id",), "id": (fields.id or "id",), "text": ("text",)}
+    return documents | ({"rank": ("rank",), "score": ("score",)} if what == LOGS else {"grade": fields.grades})
+
+
+def _check_type(path: str, schema: Any, name: str, is_right: Callable[[Any], bool], needed: str) -> None:
+    if schema.names.count(name) > 1:
+        raise InvalidInputError(f"{path}: has two columns `{name}`. Leave one of them out, or give it another name.")
+    if name in schema.names and not is_right(schema.field(name).type):
+        raise InvalidInputError(
+            f"{path}: the column `{name}` has the type {schema.field(name).type}, and it needs {needed}. Cast it "
+            "before scoring."
+        )
+
+
+def read_rows(what: What, files: Sequence[str], columns: LongColumns) -> Iterator[Any]:
+    """The rows of all files, with the schema `columns.rows`.
+
+    Raises:
+        InvalidInputError: A file cannot be read, a page is damaged, or a row has no `query_id`.
+    """
+    names = _names(what, columns.fields)
+    for path in files:
+        with open_parquet(path) as file:
+            there = [name for group in names.values() for name in group if name in file.schema_arrow.names]
+            with errors_of(path):
+                first = 0
+                for batch in file.iter_batches(_ROWS_AT_ONCE, columns=there):
+                    yield _uniform(batch, names, columns.rows, SIDES.index(what), f"{path}: row {{}}", first)
+                    first += len(batch)
+
+
+def _uniform(batch: Any, names: dict[str, tuple[str, ...]], schema: Any, side: int, place: str, first: int) -> Any:
+    found: dict[str, Any] = {"side": pa.repeat(pa.scalar(side, pa.int8()), len(batch))}
+    for short, group in names.items():
+        here = [batch.column(name) for name in group if name in batch.schema.names]
+        if here:
+            of_type = [
+                c.cast(pa.float64(), safe=False) if _NEEDED[short][0] is is_number else as_strings(c) for c in here
+            ]
+            found[short] = of_type[0] if len(of_type) == 1 else pc.coalesce(*of_type)
+    for short in {"rank", "score"} & set(found):  # what is no number comes last
+        found[short] = pc.if_else(pc.is_nan(found[short]), pa.scalar(None, pa.float64()), found[short])
+    missing = pc.fill_null(pc.equal(found["query_id"], ""), True)
+    if pc.any(missing).as_py():
+        row = pc.index(missing, True).as_py()
+        raise InvalidInputError(
+            f"{place.format(first + row)}: its `query_id` is null or empty. Every row must say to which query it "
+            "belongs; leave it out if nobody knows."
+        )
+    rest = {field.name: pa.nulls(len(batch), field.type) for field in schema if field.name not in found}
+    return pa.record_batch([(found | rest)[field.name] for field in schema], schema=schema)
+
+
+def group_by_query(rows: Iterable[Any], schema: pa.Schema, kmax: int) -> Iterator[Any]:
+    """One row for each query that has a row of gold.
+
+    Args:
+        rows: Record batches with the schema `LongColumns.rows`, sorted by query, side and place.
+        schema: What comes out, `LongColumns.joined`.
+        kmax: How many retrieved documents of a query are kept; of the others none stays in memory.
+    """
+    open_query: Any = None
+    for batch in rows:
+        both = batch if open_query is None else pa.concat_batches([open_query, batch])
+        if not len(both):
+            continue
+        starts = _starts(both.column("query_id"))
+        kept = _first_documents(both, starts, kmax)
+        both = both.filter(pa.array(kept))
+        # The last query may go on in the next batch.
+        last = int(kept[: starts[-1]].sum())
+        if last:
+            yield _grouped(both.slice(0, last), schema)
+        open_query = both.slice(last)
+    if open_query is not None and len(open_query):
+        yield _grouped(open_query, schema)
+
+
+def _starts(query_ids: Any) -> IntArray:
+    """Where each query begins."""
+    encoded = query_ids.dictionary_encode()
+    codes = np.asarray(encoded.indices)
+    return np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
+
+
+def _is_gold(rows: Any) -> BoolArray:
+    return np.asarray(np.asarray(rows.column("side")) == SIDES.index(GOLD), dtype=bool)
+
+
+def _is_document(rows: Any) -> BoolArray:
+    ids, texts = rows.column("id"), rows.column("text")
+    return np.asarray(np.asarray(ids.is_valid()) | np.asarray(texts.is_valid()), dtype=bool)
+
+
+def _first_documents(rows: Any, starts: IntArray, kmax: int) -> BoolArray:
+    """Which rows are gold, or among the first `kmax` documents that were retrieved for their query."""
+    is_gold = _is_gold(rows)
+    is_found = ~is_gold & _is_document(rows)
+    before = np.append(0, np.cumsum(is_found))
+    place = before[1:] - np.repeat(before[starts], np.diff(np.append(starts, len(rows))))
+    return np.asarray(is_gold | (is_found & (place <= kmax)), dtype=bool)
+
+
+def _grouped(rows: Any, schema: pa.Schema) -> Any:
+    """One row for each query of whole queries; those without a row of gold are left out."""
+    query_ids, is_gold = rows.column("query_id"), _is_gold(rows)
+    starts = _starts(query_ids)
+    query = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows))))
+    is_wanted = np.bincount(query[is_gold], minlength=len(starts)) > 0
+    number = np.cumsum(is_wanted) - 1
+    columns: list[Any] = [query_ids.take(pa.array(starts[is_wanted]))]
+    for side, mine in (("actual", is_gold & _is_document(rows)), ("predicted", ~is_gold)):
+        chosen = mine & is_wanted[query]
+        sizes = np.bincount(number[query[chosen]], minlength=int(is_wanted.sum()))
+        offsets = pa.array(np.append(0, np.cumsum(sizes)), pa.int64())
+        item = schema.field(side).type.value_type
+        documents = [rows.column(_source(field.name)).filter(pa.array(chosen)) for field in item]
+        structs = pa.StructArray.from_arrays(documents, fields=list(item))
+        columns.append(pa.LargeListArray.from_arrays(offsets, structs))
+    return pa.record_batch(columns, schema=schema)
+
+
+def _source(field: str) -> str:
+    """The column that a field of the documents is made of: what is neither of these is the id by another name."""
+    return field if field in ("text", "grade", "score") else "id"

@@ -1,0 +1,59 @@
+"""What the statistics ask of their arguments, and of scipy."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+from krag_eval._utils.checks import as_number, check_count
+from krag_eval._utils.errors import InvalidInputError, needing
+
+_FEWEST_ROUNDS = 100
+
+
+def need_scipy(needed_by: str) -> None:
+    """Say what is missing before anything is computed.
+
+    Raises:
+        MissingDependencyError: scipy is not installed.
+    """
+    with needing(needed_by, "scipy", "stats"):
+        import scipy  # noqa: F401 - only whether it is there
+
+
+def check_share(name: str, value: object) -> float:
+    """A number between 0 and 1, without the two.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
+    number = as_number(value)
+    if number is None or not 0 < number < 1:
+        raise InvalidInputError(f"`{name}` must be a number between 0 and 1, got {value!r:.60}. Give one such as 0.95.")
+    return number
+
+
+def check_rounds(name: str, value: object) -> int:
+    """A number of rounds that a tail can be read from.
+
+    Raises:
+        InvalidInputError: It is no integer, or too few.
+    """
+    rounds = check_count(name, value)
+    if rounds < _FEWEST_ROUNDS:
+        raise InvalidInputError(
+            f"`{name}` must be at least {_FEWEST_ROUNDS}, got {rounds}. Give 10000, which is the default."
+        )
+    return rounds
+
+
+def check_seed(value: object) -> int:
+    """A seed.
+
+    Raises:
+        InvalidInputError: It is no integer of at least 0.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
+        raise InvalidInputError(
+            f"`seed` must be an integer of at least 0, got {value!r:.60}. The same seed gives the same numbers."
+        )
+    return int(value)

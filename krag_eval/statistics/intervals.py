@@ -1,0 +1,204 @@
+"""Intervals from what spreads hold: exact, resampled, or from sums, as their size and values ask.
+
+Intervals of large samples, from exact sums alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from krag_eval._utils.arrays import FloatArray
+from krag_eval.statistics.bootstrap import binomial_interval, percentile_interval, widen
+from krag_eval.statistics.mergeable import MOST_DRAWN, N_COLUMNS, POWER_BITS, CountSpread, Distinct, ValueSpread
+from krag_eval.statistics.resampling import Units, resampled_sums
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """A function of summed counts, such as the share of all gold documents that was found.
+
+    Attributes:
+        counts: The counts of the single queries.
+        combine: From the sums of the four columns, or their means, to the value; over arrays.
+        tangent: From the sums to the value and by how much it grows with each of them.
+    """
+
+    counts: CountSpread
+    combine: Callable[[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]
+    tangent: Callable[[int, int, int, int], tuple[float, Sequence[Fraction]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What an interval is wanted of: a mean of values, or a function of summed counts.
+
+    Attributes:
+        values: The values of the single queries.
+        pooled: How counts are pooled; None where the values are averaged.
+    """
+
+    values: ValueSpread
+    pooled: Pooled | None = None
+
+
+def sample_intervals(
+    samples: Mapping[str, Sample], confidence: float, rounds: int, seed: int
+) -> dict[str, Interval | None]:
+    """The interval of each sample.
+
+    A mean of values that are all 0 or 1 has the exact binomial interval. With at most `MOST_DRAWN` values, others have
+    the expanded percentile bootstrap over what their tables hold in ascending order; samples of the same size share the
+    draws, so that none depends on which others there are. Larger ones have an interval from sums. Where fewer than
+    `SPARSE` values are off the commonest, it is widened by what may have been missed.
+
+    Args:
+        samples: Key to sample.
+        confidence: Between 0 and 1.
+        rounds: How many resamples.
+        seed: At least 0.
+
+    Returns:
+        The lower and the upper end by key; None where there is no value.
+    """
+    intervals: dict[str, Interval | None] = dict.fromkeys(samples)
+    by_size: dict[int, dict[str, Sample]] = {}
+    for key, sample in samples.items():
+        values = sample.values
+        if values.n and values.is_binary and sample.pooled is None:
+            intervals[key] = binomial_interval(values.n_one, values.n, confidence)
+        elif values.n > MOST_DRAWN:
+            intervals[key] = _of_many(sample, confidence)
+        elif values.n:
+            by_size.setdefault(values.n, {})[key] = sample
+    for together in by_size.values():
+        intervals |= _bootstrapped(together, confidence, rounds, seed)
+    return intervals
+
+
+def _of_many(sample: Sample, confidence: float) -> Interval:
+    values, pooled = sample.values, sample.pooled
+    if pooled is None:
+        estimate = values.mean
+        low, high = large_mean_interval(values, confidence)
+    else:
+        estimate, slopes = pooled.tangent(*pooled.counts.sums)
+        low, high = large_ratio_interval(estimate, slopes, pooled.counts, confidence)
+    return _widened(low, high, estimate, values, confidence)
+
+
+def _widened(low: float, high: float, estimate: float, values: ValueSpread, confidence: float) -> Interval:
+    if not values.is_sparse:
+        return low, high
+    least, most = values.bounds
+    bounds = np.array([least]), np.array([most])
+    ends = widen(np.array([low]), np.array([high]), np.array([estimate]), bounds, values.n, confidence)
+    return ends[0].item(), ends[1].item()
+
+
+def _bootstrapped(
+    samples: Mapping[str, Sample], confidence: float, rounds: int, seed: int
+) -> dict[str, Interval | None]:
+    """The intervals of samples of the same size."""
+    columns: list[FloatArray] = []
+    place_of: dict[int, int] = {}  # what pools the same counts has the same columns
+    for sample in samples.values():
+        source = sample.values if sample.pooled is None else sample.pooled.counts
+        if id(source) not in place_of:
+            place_of[id(source)] = len(columns)
+            columns += _in_full(source.table)
+    units = Units.of(np.stack(columns, axis=1))
+    resampled = units.mean(resampled_sums(units.whole, rounds, seed))
+    observed = units.mean(units.whole.sum(axis=0, keepdims=True))
+    intervals: dict[str, Interval | None] = {}
+    for key, sample in samples.items():
+        if sample.pooled is None:
+            place = place_of[id(sample.values)]
+            drawn, estimate = resampled[:, place], observed[:, place]
+        else:
+            place = place_of[id(sample.pooled.counts)]
+            drawn, estimate = (sample.pooled.combine(*means.T[place : place + 4]) for means in (resampled, observed))
+        low, high = percentile_interval(drawn[:, None], sample.values.n, confidence)
+        intervals[key] = _widened(low.item(), high.item(), estimate.item(), sample.values, confidence)
+    return intervals
+
+
+def _in_full(table: Distinct | None) -> list[FloatArray]:
+    if table is None:
+        raise AssertionError("so few values have a table")
+    rows = table.in_full()
+    return list(rows.astype(np.float64).reshape(len(rows), -1).T)
+
+
+_ROOT_BITS = 64
+
+
+def large_mean_interval(spread: ValueSpread, confidence: float) -> tuple[float, float]:
+    """The interval of the mean of many values: Student's t, longer on the side on which it misses too often.
+
+        mean - sd / sqrt(n) (z - min(s, 0))   to   mean + sd / sqrt(n) (z + max(s, 0))
+
+        z = sqrt(n / (n - 1)) t,   s = skewness / sqrt(n) (2 z^2 + 1) / 6
+
+    Values that are rarely off the commonest pull the mean and the scatter the same way, so that Student's interval
+    lies too far to one side. Moving both ends by s evens that out; the end that would move inwards stays, for few such
+    values do not show their skewness well.
+
+    Args:
+        spread: Of at least two values.
+        confidence: Between 0 and 1.
+
+    Returns:
+        The lower and the upper end, neither outside the values.
+
+    Source: Johnson (1978), Journal of the American Statistical Association 73(363),
+    doi:10.1080/01621459.1978.10480051; Hall (1992), The Bootstrap and Edgeworth Expansion, 3.4.
+    """
+    n, (first, second, third) = spread.n, spread.sums
+    mean = spread.mean
+    # n^2 times the variance and n^3 times the third central moment, as whole numbers.
+    variance = n * second - first**2
+    third_moment = n**2 * third - 3 * n * first * second + 2 * first**3
+    root = math.isqrt(variance << 2 * _ROOT_BITS)
+    error = root / (n << (POWER_BITS + _ROOT_BITS)) / math.sqrt(n)
+    skewness = (third_moment << _ROOT_BITS) / (variance * root) if variance else 0.0
+    z = _quantile(n, confidence)
+    shift = skewness / math.sqrt(n) * (2 * z * z + 1) / 6
+    low, high = mean - error * (z - min(shift, 0.0)), mean + error * (z + max(shift, 0.0))
+    return max(low, spread.least), min(high, spread.most)
+
+
+def large_ratio_interval(
+    estimate: float, slopes: Sequence[Fraction], spread: CountSpread, confidence: float
+) -> tuple[float, float]:
+    """The interval of a function of the sums of counts over many rows: the delta method.
+
+    Args:
+        estimate: The value of the function, from 0 to 1.
+        slopes: By how much it grows with each of the sums.
+        spread: Of at least two rows.
+        confidence: Between 0 and 1.
+
+    Returns:
+        The lower and the upper end, from 0 to 1.
+
+    Source: Cochran (1977), Sampling Techniques, 2.11 and 6.3, for the ratio of two sums.
+    """
+    columns = range(N_COLUMNS)
+    # The function does not change where all counts double, so that its slopes times the sums add up to 0.
+    variance = sum((slopes[i] * slopes[j] * spread.product(i, j) for i in columns for j in columns), Fraction(0))
+    reach = _quantile(spread.n, confidence) * math.sqrt(variance)
+    return max(estimate - reach, 0.0), min(estimate + reach, 1.0)
+
+
+def _quantile(n: int, confidence: float) -> float:
+    """As far out as `percentile_interval` reads, in standard errors."""
+    from scipy.special import stdtrit
+
+    return -float(stdtrit(n - 1, (1 - confidence) / 2)) * math.sqrt(n / (n - 1))

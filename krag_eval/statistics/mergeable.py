@@ -1,0 +1,400 @@
+"""What an interval of a mean needs of many values, in a state that merges exactly.
+
+What an interval of a ratio of sums needs of many rows of counts, in a state that merges exactly.
+
+What a sample holds, whatever order it came in: each distinct value or row once, with how often it came.
+
+Exact sums of powers and of products, as Python's whole numbers: they add up in any order.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.serialization import read_double, read_list, read_record, read_whole, read_wholes, refuse
+from krag_eval.statistics.bootstrap import SPARSE, bounds_of
+
+MOST_DRAWN = 10_000
+"""Larger samples are not resampled: their sums say the same."""
+
+_AT_ONCE = 1 << 16
+
+
+def _no_values() -> Distinct:
+    return Distinct.of(np.empty(0))
+
+
+@dataclass(slots=True)
+class ValueSpread:
+    """How some values scatter. What it holds depends on the values alone, not on their order or how they were split.
+
+    The table is kept while there are at most `MOST_DRAWN` values, or fewer than `SPARSE` off the commonest. Neither
+    number falls where values are added or states merged, so that what was dropped is never missed.
+
+    Attributes:
+        n: How many values are defined.
+        n_zero: How many are exactly 0.
+        n_one: How many are exactly 1.
+        least: The least, infinity where there is none.
+        most: The largest, minus infinity where there is none.
+        sums: Of the first three powers, in units of 2^-24, 2^-48 and 2^-72.
+        table: The distinct values, or None where there are too many values.
+    """
+
+    n: int = 0
+    n_zero: int = 0
+    n_one: int = 0
+    least: float = math.inf
+    most: float = -math.inf
+    sums: tuple[int, int, int] = (0, 0, 0)
+    table: Distinct | None = field(default_factory=_no_values)
+
+    @classmethod
+    def of(cls, values: FloatArray) -> ValueSpread:
+        """That of some values; NaN is undefined."""
+        spread = cls()
+        spread.add(values)
+        return spread
+
+    def add(self, values: FloatArray) -> None:
+        """Take in some values; NaN is undefined."""
+        defined = values[~np.isnan(values)] + 0.0  # no -0.0
+        for start in range(0, len(defined), _AT_ONCE):
+            self._add(defined[start : start + _AT_ONCE])
+
+    def _add(self, values: FloatArray) -> None:
+        n_zero, n_one = int(np.count_nonzero(values == 0)), int(np.count_nonzero(values == 1))
+        if n_zero + n_one == len(values):
+            sums = n_one << POWER_BITS, n_one << 2 * POWER_BITS, n_one << 3 * POWER_BITS
+        else:
+            sums = power_sums(values)
+        least, most = float(values.min()), float(values.max())
+        table = None if self.table is None else Distinct.of(values)
+        self.merge(ValueSpread(len(values), n_zero, n_one, least, most, sums, table))
+
+    def merge(self, other: ValueSpread) -> None:
+        """Take in another state."""
+        self.n += other.n
+        self.n_zero += other.n_zero
+        self.n_one += other.n_one
+        self.least, self.most = min(self.least, other.least), max(self.most, other.most)
+        first, second, third = (one + more for one, more in zip(self.sums, other.sums, strict=True))
+        self.sums = first, second, third
+        if self.table is None or other.table is None:
+            self.table = None
+        else:
+            table = self.table.merged(other.table)
+            self.table = table if _is_kept(table) else None
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether every value is 0 or 1."""
+        return self.n_zero + self.n_one == self.n
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether fewer than `SPARSE` values are off the commonest."""
+        return self.table is not None and self.n - self.table.n_commonest < SPARSE
+
+    @property
+    def mean(self) -> float:
+        """Their mean, to 2^-25; there must be a value."""
+        return self.sums[0] / (self.n << POWER_BITS)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Between what the values may lie (see `bounds_of`)."""
+        return bounds_of(np.array([self.least, self.most]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The state as JSON can hold it."""
+        table = self.table
+        return {
+            "n": self.n,
+            "n_zero": self.n_zero,
+            "n_one": self.n_one,
+            "least": self.least.hex(),
+            "most": self.most.hex(),
+            "sums": list(self.sums),
+            "table": None
+            if table is None
+            else {"values": [value.hex() for value in table.rows.tolist()], "counts": table.counts.tolist()},
+        }
+
+    @classmethod
+    def from_dict(cls, record: object) -> ValueSpread:
+        """The state that `to_dict` wrote.
+
+        Raises:
+            InvalidInputError: It is none.
+        """
+        read = read_record(record, "ValueSpread", [field.name for field in fields(cls)])
+        n, n_zero, n_one = (read_whole(read[name], f"ValueSpread.{name}") for name in ("n", "n_zero", "n_one"))
+        least, most = (read_double(read[name], f"ValueSpread.{name}") for name in ("least", "most"))
+        first, second, third = read_wholes(read["sums"], "ValueSpread.sums", 3, -math.inf)
+        table = None if read["table"] is None else _read_values(read["table"])
+        if (n <= MOST_DRAWN) if table is None else (table.n != n or not _is_kept(table)):
+            refuse("ValueSpread.table", f"the table of a sample of {n} values", read["table"])
+        return cls(n, n_zero, n_one, least, most, (first, second, third), table)
+
+
+def _is_kept(table: Distinct) -> bool:
+    n = table.n
+    return n <= MOST_DRAWN or n - table.n_commonest < SPARSE
+
+
+def _read_values(record: object) -> Distinct:
+    read = read_record(record, "ValueSpread.table", ["values", "counts"])
+    written = read_list(read["values"], "ValueSpread.table.values")
+    values = np.array([read_double(value, "ValueSpread.table.values") for value in written], dtype=np.float64)
+    counts = read_wholes(read["counts"], "ValueSpread.table.counts", len(values), 1)
+    if not np.isfinite(values).all() or not (np.diff(values) > 0).all():
+        refuse("ValueSpread.table.values", "a list of finite numbers in ascending order", written)
+    return Distinct(values, np.array(counts, dtype=np.int64))
+
+
+N_COLUMNS = 4
+_N_PRODUCTS = N_COLUMNS * (N_COLUMNS + 1) // 2
+_MOST_COUNTED = 1 << 62
+
+
+def _no_counts() -> Distinct:
+    return Distinct.of(np.empty((0, N_COLUMNS), dtype=np.int64))
+
+
+@dataclass(slots=True)
+class CountSpread:
+    """How rows of four counts scatter, such as those behind the micro values: covered, gold, relevant, out_of.
+
+    What it holds depends on the rows alone, not on their order or how they were split. The table is kept while there
+    are at most `MOST_DRAWN` rows.
+
+    Attributes:
+        n: How many rows there are.
+        sums: The sum of each column.
+        products: The sum of each product of two columns, as `product_sums` orders them.
+        table: The distinct rows, or None where there are too many rows.
+    """
+
+    n: int = 0
+    sums: tuple[int, ...] = (0,) * N_COLUMNS
+    products: tuple[int, ...] = (0,) * _N_PRODUCTS
+    table: Distinct | None = field(default_factory=_no_counts)
+
+    def add(self, rows: IntArray) -> None:
+        """Take in some rows.
+
+        Args:
+            rows: Whole numbers of at least 0, shape (n, 4).
+        """
+        for start in range(0, len(rows), _AT_ONCE):
+            part = rows[start : start + _AT_ONCE]
+            table = None if self.table is None or self.n + len(part) > MOST_DRAWN else Distinct.of(part)
+            self.merge(CountSpread(len(part), tuple(part.sum(axis=0).tolist()), product_sums(part), table))
+
+    def merge(self, other: CountSpread) -> None:
+        """Take in another state."""
+        self.n += other.n
+        self.sums = tuple(one + more for one, more in zip(self.sums, other.sums, strict=True))
+        self.products = tuple(one + more for one, more in zip(self.products, other.products, strict=True))
+        if self.table is None or other.table is None or self.n > MOST_DRAWN:
+            self.table = None
+        else:
+            self.table = self.table.merged(other.table)
+
+    def product(self, one: int, other: int) -> int:
+        """The sum of the products of two columns."""
+        first, second = sorted((one, other))
+        return self.products[first * N_COLUMNS - first * (first - 1) // 2 + second - first]
+
+    def is_constant(self, column: int) -> bool:
+        """Whether a column has the same number in every row."""
+        return self.n * self.product(column, column) == self.sums[column] ** 2  # no variance
+
+    def to_dict(self) -> dict[str, Any]:
+        """The state as JSON can hold it."""
+        table = self.table
+        return {
+            "n": self.n,
+            "sums": list(self.sums),
+            "products": list(self.products),
+            "table": None if table is None else {"rows": table.rows.tolist(), "counts": table.counts.tolist()},
+        }
+
+    @classmethod
+    def from_dict(cls, record: object) -> CountSpread:
+        """The state that `to_dict` wrote.
+
+        Raises:
+            InvalidInputError: It is none.
+        """
+        read = read_record(record, "CountSpread", [field.name for field in fields(cls)])
+        spread = cls(
+            read_whole(read["n"], "CountSpread.n"),
+            tuple(read_wholes(read["sums"], "CountSpread.sums", N_COLUMNS)),
+            tuple(read_wholes(read["products"], "CountSpread.products", _N_PRODUCTS)),
+            None if read["table"] is None else _read_counts(read["table"]),
+        )
+        if (spread.table is None) != (spread.n > MOST_DRAWN) or (spread.table and spread.table.n != spread.n):
+            refuse("CountSpread.table", f"the table of a sample of {spread.n} rows", read["table"])
+        return spread
+
+
+def _read_counts(record: object) -> Distinct:
+    read = read_record(record, "CountSpread.table", ["rows", "counts"])
+    written = [read_wholes(row, "CountSpread.table.rows", N_COLUMNS) for row in read_list(read["rows"], "CountSpread")]
+    counts = read_wholes(read["counts"], "CountSpread.table.counts", len(written), 1)
+    if any(one >= next_ for one, next_ in pairwise(written)) or any(
+        number > _MOST_COUNTED for row in written for number in row
+    ):
+        refuse("CountSpread.table.rows", "a list of rows in ascending order", written)
+    rows = np.array(written, dtype=np.int64).reshape(-1, N_COLUMNS)
+    return Distinct(rows, np.array(counts, dtype=np.int64))
+
+
+Rows = np.ndarray[Any, Any]  # of doubles with one axis, of int64 with two
+
+# Four counts below 2^15 stand side by side in one int64, which sorts many times faster than a row.
+_PACKED_BITS = 15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distinct:
+    """Distinct numbers, or distinct rows of whole numbers, in ascending order.
+
+    Attributes:
+        rows: The numbers, shape (n_distinct,), or the rows, shape (n_distinct, n_columns).
+        counts: How often each came, at least 1; shape (n_distinct,).
+    """
+
+    rows: Rows
+    counts: IntArray
+
+    @classmethod
+    def of(cls, rows: Rows) -> Distinct:
+        """The distinct ones of some numbers, free of -0.0, or of some rows of numbers of at least 0."""
+        packed = _packed(rows)
+        if packed is None:
+            return cls(*np.unique(rows, axis=0, return_counts=True))
+        distinct, counts = np.unique(packed, return_counts=True)
+        return cls(_unpacked(distinct, rows), counts)
+
+    def merged(self, other: Distinct) -> Distinct:
+        """What both hold together."""
+        rows = np.concatenate([self.rows, other.rows])
+        packed = _packed(rows)
+        if packed is None:
+            distinct, number = np.unique(rows, axis=0, return_inverse=True)
+        else:
+            distinct, number = np.unique(packed, return_inverse=True)
+            distinct = _unpacked(distinct, rows)
+        # As doubles the counts add up exactly: a sample of 2^53 rows is out of reach.
+        weights = np.concatenate([self.counts, other.counts])
+        counts = np.bincount(number.reshape(-1), weights, minlength=len(distinct)).astype(np.int64)
+        return Distinct(distinct, counts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Distinct):
+            return NotImplemented
+        return np.array_equal(self.rows, other.rows) and np.array_equal(self.counts, other.counts)
+
+    __hash__ = None  # type: ignore[assignment] # arrays can change
+
+    @property
+    def n(self) -> int:
+        """How many there are in all."""
+        return int(self.counts.sum())
+
+    @property
+    def n_commonest(self) -> int:
+        """How often the commonest came; 0 where there is none."""
+        return int(self.counts.max(initial=0))
+
+    def in_full(self) -> Rows:
+        """Each as often as it came, in ascending order."""
+        return np.repeat(self.rows, self.counts, axis=0)
+
+
+def _packed(rows: Rows) -> Rows | None:
+    """One number a row, in the order of the rows; None where the numbers are too large for it."""
+    if rows.ndim == 1:
+        return rows
+    if rows.shape[1] * _PACKED_BITS > 62 or rows.max(initial=0) >> _PACKED_BITS:
+        return None
+    packed = rows[:, 0]
+    for column in rows.T[1:]:
+        packed = packed << _PACKED_BITS | column
+    return packed
+
+
+def _unpacked(packed: Rows, like: Rows) -> Rows:
+    if like.ndim == 1:
+        return packed
+    shifts = _PACKED_BITS * np.arange(like.shape[1] - 1, -1, -1)
+    rows: Rows = packed[:, None] >> shifts & ((1 << _PACKED_BITS) - 1)
+    return rows
+
+
+POWER_BITS = 24
+"""Values are rounded to whole numbers of 2^-24 before they are raised to powers."""
+
+_SQUARED_AT_ONCE = 1 << 14
+_LOW = (1 << POWER_BITS) - 1
+# From here on every double is a whole number of 2^-24.
+_ALL_WHOLE = 2.0 ** (52 - POWER_BITS)
+
+
+def power_sums(values: FloatArray) -> tuple[int, int, int]:
+    """The sums of the first, second and third powers, in units of 2^-24, 2^-48 and 2^-72.
+
+    Args:
+        values: Finite numbers. Those from 0 to 1 are summed by the array, others one by one.
+    """
+    inside = (values >= 0) & (values <= 1)
+    if inside.all():
+        return _of_shares(values)
+    shares = _of_shares(values[inside])
+    whole = [_whole(value) for value in values[~inside].tolist()]
+    return (
+        shares[0] + sum(whole),
+        shares[1] + sum(number**2 for number in whole),
+        shares[2] + sum(number**3 for number in whole),
+    )
+
+
+def _of_shares(values: FloatArray) -> tuple[int, int, int]:
+    first = second = third = 0
+    for start in range(0, len(values), _SQUARED_AT_ONCE):
+        whole = np.rint(values[start : start + _SQUARED_AT_ONCE] * 2.0**POWER_BITS).astype(np.int64)
+        squares = whole * whole
+        first += int(whole.sum())
+        second += int(squares.sum())  # 2^14 squares of at most 2^48
+        # A cube has up to 72 bits: the square in two halves, each times the number at most 2^48 again.
+        third += (int((squares >> POWER_BITS) @ whole) << POWER_BITS) + int((squares & _LOW) @ whole)
+    return first, second, third
+
+
+def _whole(value: float) -> int:
+    if abs(value) < _ALL_WHOLE:
+        return round(value * 2.0**POWER_BITS)
+    numerator, denominator = value.as_integer_ratio()
+    return (numerator << POWER_BITS) // denominator
+
+
+def product_sums(rows: IntArray) -> tuple[int, ...]:
+    """The sum over all rows of each product of two columns: first with first, first with second, to last with last.
+
+    Args:
+        rows: Whole numbers of at least 0, shape (n, n_columns).
+    """
+    n_columns = rows.shape[1]
+    columns: list[IntArray] = [np.ascontiguousarray(column) for column in rows.T]
+    if int(rows.max(initial=0)) ** 2 * len(rows) >= 1 << 63:
+        columns = [column.astype(object) for column in columns]
+    return tuple(int(columns[i] @ columns[j]) for i in range(n_columns) for j in range(i, n_columns))
