@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import Document, InvalidInputError
-from krag_eval.datasets.corpus import iterate_corpus, read_corpus
+from krag_eval.datasets.corpus import read_corpus
 
 ROWS: list[dict[str, Any]] = [
     {"_id": "d1", "title": "차", "text": "사월", "metadata": {"url": "u"}},
@@ -86,11 +86,3 @@ def test_a_corpus_that_cannot_be_read_is_named(tmp_path: Path, name: str, conten
     with pytest.raises(InvalidInputError) as error:
         read_corpus(path)
     assert str(error.value).startswith(f"{path}{message}")
-
-
-def test_repeated_ids_come_with_their_places_for_those_who_ask(tmp_path: Path) -> None:
-    path = write(tmp_path / "c.jsonl", [ROWS[0], ROWS[0]])
-    assert [(place, document.id) for place, document in iterate_corpus(path)] == [
-        (f"{path}:1", "d1"),
-        (f"{path}:2", "d1"),
-    ]

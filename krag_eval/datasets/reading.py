@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from krag_eval._utils.checks import check_kind, check_path
 from krag_eval._utils.errors import InvalidInputError, warn
@@ -75,26 +75,6 @@ def read_evalset(
     evalset = evalset if queries is None else fill_in(evalset, queries)
     evalset.n_rejected = len(source.rejects)
     return evalset
-
-
-def iterate_questions(
-    path: StrPath,
-    *,
-    format: str | None = None,  # noqa: A002 - as above
-    id_key: str | None = None,
-    grade_key: str = "relevance",
-    columns: Mapping[str, str] | None = None,
-) -> Iterator[tuple[str, Question]]:
-    """Each question of a file with its place, as `path:line` where there are lines; ids may repeat.
-
-    The arguments are those of `read_evalset`.
-
-    Raises:
-        InvalidInputError: The file cannot be read.
-        MissingDependencyError: The format needs a package that is not installed.
-    """
-    check_path(path)
-    yield from checked_questions(*open_source(path, format, has_columns=bool(columns)), columns, id_key, grade_key)
 
 
 @tell_names
@@ -182,23 +162,6 @@ def read_run(
         recorded=header.get("recorded", {}),
         n_rejected=len(source.rejects),
     )
-
-
-def iterate_rankings(
-    path: StrPath,
-    *,
-    format: str | None = None,  # noqa: A002 - as above
-    id_key: str | None = None,
-) -> Iterator[tuple[str, RunRow]]:
-    """Each ranking of a file with its place, as `path:line` where there are lines; queries may repeat.
-
-    The arguments are those of `read_run`.
-
-    Raises:
-        InvalidInputError: The file cannot be read.
-        MissingDependencyError: The format needs a package that is not installed.
-    """
-    yield from checked_rankings(*open_source(path, format), id_key)
 
 
 @tell_names

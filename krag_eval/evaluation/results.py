@@ -25,6 +25,7 @@ from krag_eval._utils.suggestions import TellsAttributes, tell_names
 from krag_eval.evaluation.explanation import Explanation, explain
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.nearest import Nearest, nearest_of
+from krag_eval.metrics import METRICS
 from krag_eval.metrics.aggregation import NoAnswerState, Tally
 
 if TYPE_CHECKING:
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
     from krag_eval.matching import Batch, Matches
     from krag_eval.metrics.aggregation import Spread
     from krag_eval.metrics.judgments import Judgments
-
-
-MICRO = ("recall", "precision", "f1")
 
 
 @tell_names
@@ -250,7 +248,7 @@ class EvaluationResult(TellsAttributes):
 def _micro_name(mean: str) -> str | None:
     """The metric of a mean's key, if it also has a micro value."""
     name = mean.partition("@")[0]
-    return name if name in MICRO else None
+    return name if name in METRICS and METRICS[name].has_micro else None
 
 
 _OF_NO_ANSWER = ("n_queries", "empty_share", "mean_retrieved")
