@@ -19,7 +19,6 @@ from krag_eval._utils.errors import (
     UnknownArgumentError,
     UnknownMetricError,
 )
-from krag_eval._utils.suggestions import tell_names
 from krag_eval._utils.version import __version__
 from krag_eval.documents.document import Document, KragDocument, as_document
 from krag_eval.documents.text import normalize
@@ -35,7 +34,7 @@ from krag_eval.evaluation.krag import (
 from krag_eval.evaluation.pipeline import EvaluationCallback, EvaluationStart
 from krag_eval.evaluation.results import EvaluationResult, QueryResult
 from krag_eval.evaluation.streaming import Scorer, evaluate_stream
-from krag_eval.matching.settings import AveragingMethod, MatchingCriteria, TokenizerType
+from krag_eval.matching.settings import AveragingMethod, MatchingCriteria, ScoringSettings, TokenizerType
 from krag_eval.metrics import FURTHER_METRICS, METRICS
 from krag_eval.metrics.judgments import Judgments
 
@@ -150,6 +149,7 @@ __all__ = [
     "RunStoppedError",
     "ScoredRetrieval",
     "Scorer",
+    "ScoringSettings",
     "Sweep",
     "Tokenizer",
     "TokenizerType",
@@ -196,7 +196,6 @@ __all__ = [
     "score_logs",
     "stream_pairs",
     "sweep",
-    "tell_names",
     "to_deepeval_rows",
     "to_ragas_rows",
     "validate",

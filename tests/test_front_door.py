@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib.metadata
 import inspect
 import os
@@ -17,7 +18,7 @@ import pytest
 import krag_eval
 from krag_eval import FURTHER_METRICS, LAZY_NAMES, METRICS
 from krag_eval.matching import MATCHERS
-from krag_eval.matching.settings import MATCH_METHODS
+from krag_eval.matching.settings import MATCH_METHODS, Settings
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -151,8 +152,12 @@ def test_the_pages_name_every_metric_and_every_match_method() -> None:
     assert sorted({*ALL_METRICS, *MATCH_METHODS, *krag_eval.TOKENIZERS} - code) == []
 
 
-def test_the_docstring_of_evaluate_names_every_match_method_and_tokenizer() -> None:
-    doc = inspect.getdoc(krag_eval.evaluate) or ""
+def test_the_docstring_of_the_settings_names_every_one_of_them_every_match_method_and_tokenizer() -> None:
+    doc = inspect.getdoc(krag_eval.ScoringSettings) or ""
+    names = krag_eval.ScoringSettings.__annotations__
+    assert [name for name in names if f"\n    {name}: " not in doc] == []
+    assert [name for name in names if f"`{name}`" not in (inspect.getdoc(krag_eval.evaluate) or "")] == []
+    assert set(names) == {field.name for field in dataclasses.fields(Settings) if field.init}
     assert [name for name in (*MATCH_METHODS, *krag_eval.TOKENIZERS) if f'"{name}"' not in doc] == []
 
 

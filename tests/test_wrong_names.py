@@ -1,11 +1,9 @@
-"""A wrong name of an argument: every call at the front door says what is right, and none passes it over."""
+"""A wrong name of an argument: a call that takes scoring settings says what is right, and none passes it over."""
 
 from __future__ import annotations
 
 import asyncio
-import copy
 import inspect
-import pickle
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,91 +12,102 @@ from typing import Any
 import pytest
 
 import krag_eval
-from krag_eval import InvalidInputError, KragDocument, Question, Scorer, UnknownArgumentError
+from krag_eval import InvalidInputError, KragDocument, Scorer, UnknownArgumentError
 
 GOLD, RETRIEVED = [["a", "b"], ["c"]], [["a"], ["x"]]
 QUESTIONS: list[Any] = [{"id": "q1", "question": "When?", "gold": [{"id": "d1"}]}]
 RESULT: Any = krag_eval.evaluate(GOLD, RETRIEVED)
+RUN = krag_eval.Run.of("nothing yet", [])
+PAIRS = [("a", "a", True)]
 front: Any = krag_eval  # a type checker would stop most of these mistakes
 Call = Callable[[], object]
-
-# One call a document would be paid for by every file that is read; Python's own words name the argument there.
-PLAIN = {"as_document", "normalize", "tell_names"}
-MADE_BY_USERS = [
-    *(
-        "EmbeddingRougeOfflineRetrievalEvaluators",
-        "EvalSet",
-        "KragDocument",
-        "LiveScorer",
-        "OfflineRetrievalEvaluators",
-    ),
-    *("Outbox", "Policy", "Question", "RAGEvaluator", "RougeOfflineRetrievalEvaluators", "Run", "RunRow", "Scorer"),
-]
-FUNCTIONS = [name for name in krag_eval.__all__ if inspect.isfunction(getattr(krag_eval, name)) and name not in PLAIN]
 
 
 def nothing(question: str) -> list[object]:
     return []
 
 
-def called(function: Callable[..., Any], **arguments: object) -> object:
-    answer = function(**arguments)
-    return asyncio.run(answer) if inspect.iscoroutine(answer) else answer
+def never(question: str) -> list[object]:
+    raise AssertionError("asked in spite of a wrong name")
 
 
-@pytest.mark.parametrize("name", sorted({*FUNCTIONS, *MADE_BY_USERS}))
-def test_whatever_has_arguments_refuses_one_that_there_is_not_and_lists_its_own(name: str) -> None:
-    with pytest.raises(UnknownArgumentError, match=rf"^`{name}` has no argument 'wings'\..* It takes: [a-z]\w*"):
-        called(getattr(krag_eval, name), wings=2)
+# Whatever takes scoring settings by keyword, with what it cannot do without.
+TAKE_SETTINGS: dict[str, tuple[object, ...]] = {
+    "ColumnarScorer": (),
+    "EmbeddingRougeOfflineRetrievalEvaluators": (GOLD, RETRIEVED),
+    "LiveScorer": (QUESTIONS,),
+    "OfflineRetrievalEvaluators": (GOLD, RETRIEVED),
+    "RAGEvaluator": (),
+    "RougeOfflineRetrievalEvaluators": (GOLD, RETRIEVED),
+    "Scorer": (),
+    "aevaluate_retriever": (never, QUESTIONS),
+    "examine": (QUESTIONS, RUN),
+    "build_report": ({"a": RESULT},),
+    "calibrate": (PAIRS,),
+    "compare": ({"a": RESULT, "b": RESULT},),
+    "evaluate": (GOLD, RETRIEVED),
+    "evaluate_all": (GOLD, RETRIEVED),
+    "evaluate_ids": (GOLD, RETRIEVED),
+    "evaluate_retriever": (never, QUESTIONS),
+    "evaluate_retrievers": (QUESTIONS, {"a": never}, 1),
+    "evaluate_run": (QUESTIONS, RUN),
+    "evaluate_stream": ([(["a"], ["a"])],),
+    "no_answer_curve": ([[]], [[]]),
+    "run_bench": ([], never),
+    "score_logs": ("no such file.parquet", "out.parquet"),
+    "sweep": (GOLD, RETRIEVED),
+}
+
+
+def called(function: Callable[..., Any], *places: object, **arguments: object) -> object:
+    answer = function(*places, **arguments)
+    return asyncio.run(answer) if asyncio.iscoroutine(answer) else answer
+
+
+def test_no_function_that_takes_scoring_settings_is_left_out() -> None:
+    offered = {name: getattr(krag_eval, name) for name in krag_eval.__all__}
+    calls = {name: thing for name, thing in offered.items() if inspect.isfunction(getattr(thing, "__init__", None))}
+    calls |= {name: thing for name, thing in offered.items() if inspect.isfunction(thing)}
+    texts = {name: str(inspect.signature(thing)) for name, thing in calls.items()}
+    takes = {
+        name for name, text in texts.items() if re.search(r"\*\*\w+: '?Unpack\[\w*(Settings|RetrieverOptions)", text)
+    }
+    assert takes == set(TAKE_SETTINGS)
+
+
+@pytest.mark.parametrize("name", TAKE_SETTINGS)
+def test_whatever_takes_scoring_settings_refuses_a_name_that_there_is_not_and_lists_its_own(name: str) -> None:
+    with pytest.raises(
+        UnknownArgumentError, match=rf"^`{name}` has no argument 'xylophone'\. It takes: [a-z]\w*.* gain"
+    ):
+        called(getattr(krag_eval, name), *TAKE_SETTINGS[name], xylophone=2)
 
 
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (
-            lambda: front.evaluate_stream(actual=GOLD, predicted=RETRIEVED),
-            "one iterable of pairs: zip(actual, predicted)",
-        ),
-        (lambda: front.evaluate_stream(GOLD, RETRIEVED), "one iterable of pairs: zip(gold, retrieved)"),
-        (lambda: front.evaluate(y_true=GOLD, y_pred=RETRIEVED), "'y_true'. It is called `actual` here."),
         (lambda: front.evaluate(GOLD, RETRIEVED, average="micro"), "'micro_recall@5' the micro value."),
-        (
-            lambda: front.evaluate(GOLD, RETRIEVED, 5, "rouge1"),
-            "(actual, predicted, k), got 4. Give what follows by its",
-        ),
         (lambda: front.evaluate(GOLD, RETRIEVED, ["ndcg@10"]), "metrics are given as `metrics`."),
+        (lambda: front.evaluate_stream(GOLD, RETRIEVED), "one iterable of pairs: zip(gold, retrieved)"),
         (lambda: front.evaluate_all(GOLD, RETRIEVED, average="micro"), "It is called `averaging_method` here."),
+        (
+            lambda: front.evaluate_ids(GOLD, RETRIEVED, match_method="id"),
+            "`evaluate_ids` has no argument 'match_method'",
+        ),
         (lambda: front.Scorer(top_k=5), "`Scorer` has no argument 'top_k'. It is called `k` here."),
         (
-            lambda: front.Scorer(5).score(gold=["a"], retrieved=["a"]),
-            "`Scorer.score` has no argument 'gold'. It is called",
+            lambda: front.evaluate_stream([], top_k=5),
+            "`evaluate_stream` has no argument 'top_k'. It is called `k` here.",
         ),
-        (lambda: asyncio.run(front.arun_retriever(nothing, questions=QUESTIONS, k=1)), "It is called `evalset` here."),
         (lambda: asyncio.run(front.arun_retriever(nothing, QUESTIONS, top_k=1)), "It is called `k` here."),
         (lambda: asyncio.run(front.arun_retriever(nothing, QUESTIONS)), "`k` is missing."),
-        (
-            lambda: asyncio.run(front.aevaluate_retriever(nothing, QUESTIONS, max_workers=2)),
-            "called `concurrency` here.",
-        ),
+        (lambda: asyncio.run(front.aevaluate_retriever(never, QUESTIONS, max_workers=2)), "called `concurrency` here."),
         (lambda: front.LiveScorer(qrels=QUESTIONS), "It is called `gold` here."),
         (lambda: front.LiveScorer(QUESTIONS, callbacks=[]), "It is called `sinks` here."),
-        (lambda: front.Policy(min={"recall@5": 0.8}), "Policy.from_dict({'gate': {'require': ['recall@5 >= 0.8']}})"),
-        (lambda: front.assert_retrieval(RESULT, recall=0.8), "assert_retrieval(result, 'recall@5 >= 0.8')"),
-        (lambda: front.intervals_of(RESULT, alpha=0.05), "confidence=0.95 for a level of 0.05"),
-        (lambda: front.Question(id="q1", query="When?"), "It is called `question` here."),
-        (lambda: front.RunRow(query_id="q1", docs=[]), "It is called `retrieved` here."),
-        (lambda: front.KragDocument(text="Open."), "It is called `page_content` here."),
-        (lambda: front.EvalSet(queries=QUESTIONS), "It is called `questions` here."),
-        (lambda: front.Outbox(file="scores.jsonl", of="mine"), "It is called `path` here."),
-        (lambda: front.read_evalset("set.jsonl", fmt="csv"), "It is called `format` here."),
-        (lambda: front.write_run(None, "run.jsonl", overwrite=True), "A file that is there is replaced."),
-        (lambda: front.generate_evalset(documents=[], llm=None), "It is called `chunks` here."),
-        (lambda: front.calibrate([("a", "a", True)], threshold=0.5), "write method='rougeL'"),
-        (
-            lambda: RESULT.report("page.html", overwrite=True),
-            "`EvaluationResult.report` has no argument 'overwrite'. It is",
-        ),
-        (lambda: front.compare({"a": RESULT, "b": RESULT}, max_p=0.01), "confidence=0.95 for a level of 0.05"),
+        (lambda: front.RAGEvaluator(threshold=0.4), "It is called `rouge_threshold` here."),
+        (lambda: front.calibrate(PAIRS, match_method="rouge1"), "It is called `method` here."),
+        (lambda: front.calibrate(PAIRS, threshold=0.5), "`calibrate` has no argument 'threshold'."),
+        (lambda: front.compare({"a": RESULT, "b": RESULT}, alpha=0.05), "confidence=0.95 for a level of 0.05"),
     ],
 )
 def test_a_name_from_elsewhere_is_answered_with_ours(call: Call, told: str) -> None:
@@ -109,59 +118,25 @@ def test_a_name_from_elsewhere_is_answered_with_ours(call: Call, told: str) -> N
 def test_no_name_is_passed_over_where_it_would_change_nothing() -> None:
     with pytest.raises(UnknownArgumentError, match="Did you mean 'concurrency'"):
         asyncio.run(front.arun_retriever(nothing, QUESTIONS, k=1, concurency=3))
-    with pytest.raises(UnknownArgumentError, match="It is called `title` here"):
-        front.build_report({"a": RESULT}, name="today")
 
 
-def test_a_setting_that_is_handed_on_by_another_is_not_mistaken_for_a_wrong_name() -> None:
-    @krag_eval.tell_names
+def test_the_name_of_a_function_of_the_users_own_is_not_given_for_ours() -> None:
     def scored(gold: object, retrieved: object, **settings: Any) -> object:
         return krag_eval.evaluate(gold, retrieved, **settings)["recall@1"]
 
     assert scored(GOLD, RETRIEVED, embedding_prefix="query: ", match_method="text", threshold=0.5) == 0.25
-    mistaken: Any = scored
-    with pytest.raises(UnknownArgumentError, match=r"`.*scored` has no argument 'qrels'. It is called `gold` here"):
-        mistaken(qrels=GOLD, retrieved=RETRIEVED)
+    with pytest.raises(UnknownArgumentError, match=r"^`evaluate` has no argument 'top_k'\. It is called `k` here\."):
+        scored(GOLD, RETRIEVED, top_k=1)
 
 
-def test_a_name_that_we_have_elsewhere_is_handed_on_unless_it_can_only_be_meant_for_what_is_missing() -> None:
-    @krag_eval.tell_names
-    def calibrated(gold: object, method: str = "rouge1", **settings: Any) -> dict[str, Any]:
-        return settings
-
-    mistaken: Any = calibrated
-    assert calibrated(GOLD, match_method="text") == {"match_method": "text"}
-    with pytest.raises(UnknownArgumentError, match=r"'references'\. It is called `gold` here"):
-        mistaken(references=GOLD)
-
-
-def test_an_async_function_is_one_still_and_waits_for_its_answer() -> None:
-    assert inspect.iscoroutinefunction(krag_eval.arun_retriever)
-    assert inspect.iscoroutinefunction(krag_eval.aevaluate_retriever)
-    run = asyncio.run(krag_eval.arun_retriever(nothing, QUESTIONS, k=1, progress=None))
-    assert list(run.rows) == ["q1"]
-
-
-@pytest.mark.parametrize("name", sorted({*FUNCTIONS, *MADE_BY_USERS}))
-def test_what_an_editor_shows_is_what_was_written(name: str) -> None:
-    told = getattr(krag_eval, name)
-    written = inspect.unwrap(told if inspect.isfunction(told) else told.__init__)
-    assert inspect.signature(told if inspect.isfunction(told) else told.__init__) == inspect.signature(written)
-    assert (written.__module__, written.__doc__) == (
-        (told.__module__, told.__doc__) if inspect.isfunction(told) else (told.__module__, told.__init__.__doc__)
-    )
-
-
-def test_what_is_told_about_can_be_copied_pickled_and_inherited() -> None:
-    question = Question(id="q1", question="When?")
-    assert pickle.loads(pickle.dumps(question)) == copy.deepcopy(question) == question
-    assert pickle.loads(pickle.dumps(krag_eval.evaluate)) is krag_eval.evaluate
-
+def test_a_class_of_the_users_own_may_be_derived() -> None:
     class Mine(Scorer):
-        def __init__(self) -> None:
-            super().__init__(2, metrics="mrr")
+        def __init__(self, **settings: Any) -> None:
+            super().__init__(2, metrics="mrr", **settings)
 
     assert Mine().score(["a"], ["b", "a"]).values == {"mrr@2": 0.5}
+    with pytest.raises(UnknownArgumentError, match=r"^`Scorer` has no argument 'wings'"):
+        Mine(wings=2)
 
 
 def test_an_error_within_the_call_comes_through_as_it_is() -> None:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 
-from krag_eval import Departure, EvaluationResult, InvalidInputError, LiveCounters, LiveScorer, tell_names
+from krag_eval import Departure, EvaluationResult, InvalidInputError, LiveCounters, LiveScorer
 
 Event = TypeVar("Event", bound=Callable[..., None])
 
@@ -79,7 +79,6 @@ class RetrievalScoringHandler(BaseCallbackHandler):
     ignore_retry = True
     ignore_custom_event = True
 
-    @tell_names
     def __init__(
         self,
         gold: object = None,

@@ -19,7 +19,7 @@ from llama_index.core.instrumentation.events.base import BaseEvent  # type: igno
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.instrumentation.events.span import SpanDropEvent  # type: ignore[attr-defined]
 
-from krag_eval import EvaluationResult, InvalidInputError, LiveCounters, LiveScorer, tell_names
+from krag_eval import EvaluationResult, InvalidInputError, LiveCounters, LiveScorer
 from krag_eval_llama_index.retrievers import as_documents
 
 if TYPE_CHECKING:
@@ -145,7 +145,6 @@ def detach(handler: BaseEventHandler) -> None:
 EXIT_TIMEOUT = 5.0
 
 
-@tell_names
 def retrieval_scoring(
     gold: object = None,
     *,

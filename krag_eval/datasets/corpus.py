@@ -10,14 +10,12 @@ from pathlib import Path
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files import is_file, unreadable
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.formats import llama_index, squad
 from krag_eval.datasets.formats.native import read_at
 from krag_eval.datasets.formats.source import Source, read_passage
 from krag_eval.documents.document import Document
 
 
-@tell_names
 def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False, max_bad_rows: int = 0) -> list[Document]:
     """The documents of a corpus, in the order of the file.
 

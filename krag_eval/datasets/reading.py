@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from krag_eval._utils.checks import check_kind, check_path
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import beir, native
 from krag_eval.datasets.formats.registry import (
@@ -28,7 +27,6 @@ from krag_eval.datasets.question import Question
 from krag_eval.datasets.run import Run, RunRow
 
 
-@tell_names
 def read_evalset(
     path: StrPath,
     *,
@@ -77,7 +75,6 @@ def read_evalset(
     return evalset
 
 
-@tell_names
 def write_evalset(
     evalset: EvalSet,
     path: StrPath,
@@ -110,7 +107,6 @@ def write_evalset(
     writing.warn()
 
 
-@tell_names
 def read_run(
     path: StrPath,
     evalset: EvalSet | None = None,
@@ -164,7 +160,6 @@ def read_run(
     )
 
 
-@tell_names
 def write_run(
     run: Run,
     path: StrPath,

@@ -1,23 +1,18 @@
-"""A wrong name of an argument is answered by whatever this adapter offers."""
+"""A wrong name of an argument is answered where this adapter passes scoring settings on."""
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableLambda
 
 import krag_eval_langchain
 from krag_eval import UnknownArgumentError
 
 GOLD = {"When?": ["At nine."]}
+RETRIEVER: Any = RunnableLambda(lambda question: [])
 QUESTIONS: list[Any] = [{"id": "q1", "question": "When?", "gold_chunk_ids": ["c1"]}]
-
-
-def called(function: Any, arguments: dict[str, object]) -> object:
-    answer = function(**arguments)
-    return asyncio.run(answer) if inspect.iscoroutine(answer) else answer
 
 
 adapter: Any = krag_eval_langchain  # a type checker would stop these mistakes
@@ -30,9 +25,7 @@ adapter: Any = krag_eval_langchain  # a type checker would stop these mistakes
         ("RetrievalScoringHandler", {"qrels": GOLD}, "`RetrievalScoringHandler` .*It is called `gold` here"),
         ("RetrievalScoringHandler", {"gold": GOLD, "callbacks": []}, "It is called `sinks` here"),
         ("RetrievalScoringHandler", {"gold": GOLD, "wings": 2}, "no argument 'wings'.* It takes: gold, "),
-        ("evaluate_retriever", {"retriever": None, "dataset": QUESTIONS}, "It is called `evalset` here"),
-        ("evaluate_retriever", {"retriever": None, "evalset": QUESTIONS, "max_workers": 2}, "`concurrency` here"),
-        ("aevaluate_retriever", {"retriever": None, "questions": QUESTIONS}, "It is called `evalset` here"),
+        ("evaluate_retriever", {"retriever": RETRIEVER, "evalset": QUESTIONS, "max_workers": 2}, "`concurrency` here"),
         ("as_langsmith_evaluator", {"top_k": 3}, "It is called `k` here"),
         ("as_langsmith_summary_evaluator", {"metric": "mrr"}, "It is called `metrics` here"),
         ("retrieval_evaluator_runnable", {"ks": [1, 3]}, "It is called `k` here"),
@@ -40,4 +33,4 @@ adapter: Any = krag_eval_langchain  # a type checker would stop these mistakes
 )
 def test_a_name_from_elsewhere_is_answered_with_ours(name: str, arguments: dict[str, object], told: str) -> None:
     with pytest.raises(UnknownArgumentError, match=told):
-        called(getattr(adapter, name), arguments)
+        getattr(adapter, name)(**arguments)

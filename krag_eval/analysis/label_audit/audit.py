@@ -19,7 +19,6 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, IntArray
 from krag_eval._utils.checks import check_count, check_threshold, describe_type
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.analysis.label_audit.evidence import Evidence, Pool, fill_texts, pool_documents, read_sides, weigh
 from krag_eval.analysis.label_audit.report import Candidate, ContainedGold, DoctorReport, LostGold, NearQuestions
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
@@ -38,7 +37,6 @@ from krag_eval.metrics.judgments import identity_keys, merge_equal
 NEAR = 0.6
 
 
-@tell_names
 def examine(
     evalset: object,
     runs: Run | Sequence[Run] | Mapping[str, Run],

@@ -17,7 +17,6 @@ from typing import Any
 from krag_eval._utils.checks import check_kind, describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files import json_text, read_jsonl, write_atomically
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets import EvalSet, Question, as_evalset
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import as_grade, as_id
@@ -309,7 +308,6 @@ def cut(text: str, most: int = 60) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-@tell_names
 def write_queue(
     report: DoctorReport, path: str | os.PathLike[str], *, limit: int | None = None, force: bool = False
 ) -> int:
@@ -337,7 +335,6 @@ def write_queue(
     return len(rows)
 
 
-@tell_names
 def apply_labels(evalset: object, path: str | os.PathLike[str], *, id_key: str | None = None) -> EvalSet:
     """A new set with the labels of a queue: `true` or a grade above 0 makes a document gold, `false` or 0 grade 0.
 

@@ -18,7 +18,7 @@ from typing import Any, Unpack
 from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.redaction import describe_error
-from krag_eval._utils.suggestions import tell_names
+from krag_eval._utils.suggestions import check_names
 from krag_eval._utils.threads import WorkQueue, look_after
 from krag_eval.datasets import DOC_KEY, LEVELS
 from krag_eval.datasets.question import settings_at
@@ -71,7 +71,6 @@ class LiveScorer:
         InvalidInputError: There is neither gold nor anybody to tell, or something given cannot be used.
     """
 
-    @tell_names
     def __init__(
         self,
         gold: object = None,
@@ -88,6 +87,7 @@ class LiveScorer:
         keep_documents: bool = False,
         **settings: Unpack[ScoringSettings],
     ) -> None:
+        check_names(settings, ScoringSettings.__annotations__)
         self._sinks = Sinks(sinks, self.report)
         if gold is None and not self._sinks and on_departure is None:
             raise InvalidInputError(
