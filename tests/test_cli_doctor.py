@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from krag_eval import read_evalset, read_run
-from krag_eval.analysis.label_audit import examine
+from krag_eval.analysis.label_audit import audit_labels
 from tests.cli_doctor_cases import jsonl, prepare, ranking_rows
 from tests.command_line import Runner
 from tests.doctor_cases import FEES, REFUNDS
@@ -24,7 +24,7 @@ def run(command: Runner) -> Runner:
 def report(*names: str, **options: Any) -> Any:
     questions = read_evalset("set.jsonl", id_key=options.get("id_key"))
     runs = {name: read_run(f"{name}.jsonl", questions, name=name) for name in names or ("bm25", "dense")}
-    return examine(questions, runs, **options)
+    return audit_labels(questions, runs, **options)
 
 
 def read_rows(path: str) -> list[dict[str, Any]]:

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import EvalSet
-from krag_eval.analysis.label_audit import REASONS, Candidate, examine
+from krag_eval.analysis.label_audit import REASONS, Candidate, audit_labels
 from tests.doctor_cases import FEES, PARCELS, REFUNDS, SHIPPING, Documents, one_question, run, runs_of
 
 
 def found(gold: Documents, *rankings: Documents, question: Any = None, **options: Any) -> dict[str | None, Candidate]:
     """The candidates of one question by the ids of their documents."""
-    report = examine(one_question(gold, **(question or {})), runs_of(*rankings), **options)
+    report = audit_labels(one_question(gold, **(question or {})), runs_of(*rankings), **options)
     return {candidate.document.id: candidate for candidate in report.candidates}
 
 
@@ -109,7 +109,7 @@ def test_an_answer_tells_the_less_the_more_other_texts_hold_it() -> None:
         {"id": "q", "question": "?", "answer": "two", "gold": [doc("g", "gold")]},
         {"id": "r", "question": "?!", "gold": [doc("g", "gold")]},
     ]
-    report = examine(
+    report = audit_labels(
         EvalSet(questions),
         run("s", {"q": ["g", doc("t0", texts[0])], "r": [doc(f"t{n}", text) for n, text in enumerate(texts)]}),
     )
@@ -168,7 +168,7 @@ def test_below_k_an_answer_counts_only_where_the_text_is_like_a_gold_text() -> N
 def test_agreement_counts_half_where_the_set_says_that_nothing_answers() -> None:
     evalset = EvalSet([{"id": "no", "gold": []}, {"id": "yes", "gold": [{"id": "g"}]}])
     runs = [run(name, {"no": ["a"], "yes": ["b", "g"]}) for name in ("s", "t")]
-    report = examine(evalset, runs)
+    report = audit_labels(evalset, runs)
     assert [(one.query_id, one.is_negative, one.strength) for one in report.candidates] == [
         ("yes", False, 0.1),
         ("no", True, 0.05),
@@ -178,7 +178,7 @@ def test_agreement_counts_half_where_the_set_says_that_nothing_answers() -> None
 
 def test_questions_whose_gold_is_known_at_the_other_level_only_are_left_out_and_counted() -> None:
     evalset = EvalSet([{"id": "q", "gold_doc_ids": ["D"]}, {"id": "r", "gold": [{"id": "g"}]}])
-    report = examine(evalset, [run(name, {"q": ["a"], "r": ["b", "g"]}) for name in ("s", "t")])
+    report = audit_labels(evalset, [run(name, {"q": ["a"], "r": ["b", "g"]}) for name in ("s", "t")])
     assert [one.query_id for one in report.candidates] == ["r"]
     assert (report.n_unjudged, report.n_negative) == (1, 0)
     assert "1  questions with gold at the other level only" in repr(report)
@@ -203,7 +203,7 @@ def test_candidates_by_agreement_are_those_of_a_count_by_hand(
         for id_ in "abcdefg"
         if id_ not in gold and sum(id_ in ranking[:k] for ranking in rankings) >= least
     }
-    candidates = examine(one_question(sorted(gold)), runs_of(*rankings), k=k).candidates
+    candidates = audit_labels(one_question(sorted(gold)), runs_of(*rankings), k=k).candidates
     assert {str(one.document.id): one.ranks for one in candidates} == expected
     assert len(candidates) == len(expected)
     values = [one.mean_reciprocal_rank for one in candidates]
@@ -212,7 +212,7 @@ def test_candidates_by_agreement_are_those_of_a_count_by_hand(
 
 def test_the_report_names_what_it_counts_and_shows_the_first_of_each() -> None:
     gold = [doc("g", REFUNDS), doc("h", f"{REFUNDS} {PARCELS}")]
-    report = examine(one_question(gold), runs_of(["g", doc("a", REFUNDS.lower()), "b"], ["g", "b"]), k=5)
+    report = audit_labels(one_question(gold), runs_of(["g", doc("a", REFUNDS.lower()), "b"], ["g", "b"]), k=5)
     assert report.counts == dict.fromkeys(REASONS, 0) | {"same_text": 1, "several_systems": 1}
     assert repr(report).splitlines() == [
         "1 question, 2 runs (s1, s2), documents told apart by id",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from krag_eval import Document, EvalSet, InvalidInputError, Run, evaluate_run, read_evalset, write_evalset
-from krag_eval.analysis.label_audit import DoctorReport, apply_labels, examine, write_queue
+from krag_eval.analysis.label_audit import DoctorReport, apply_labels, audit_labels, write_queue
 from tests.doctor_cases import FEES, PARCELS, REFUNDS, SHIPPING, one_question, run
 
 SET = EvalSet(
@@ -53,7 +53,7 @@ def applied(path: Path, *labelled: dict[str, Any], evalset: EvalSet = SET, **opt
 
 
 def test_a_row_holds_what_a_person_needs_to_judge_it(path: Path) -> None:
-    assert write_queue(examine(SET, RUNS), path) == 4
+    assert write_queue(audit_labels(SET, RUNS), path) == 4
     assert rows(path)[2] == {
         "label": None,
         "query_id": "q1",
@@ -82,7 +82,7 @@ def test_a_row_holds_what_a_person_needs_to_judge_it(path: Path) -> None:
 def test_the_evidence_names_the_gold_text_and_how_rare_the_answer_is(path: Path) -> None:
     evalset = one_question([{"id": "g", "text": REFUNDS}], answer="three working days")
     copy = {"id": "a", "text": REFUNDS.replace("arrive", "come")}
-    write_queue(examine(evalset, [run("s", {"q": ["g", copy]})]), path)
+    write_queue(audit_labels(evalset, [run("s", {"q": ["g", copy]})]), path)
     (only,) = rows(path)
     assert only["why"] == ["near_duplicate", "holds_answer"]
     assert only["evidence"]["near_gold"] == {"id": "g", "text": REFUNDS}
@@ -90,7 +90,7 @@ def test_the_evidence_names_the_gold_text_and_how_rare_the_answer_is(path: Path)
 
 
 def test_a_file_that_is_there_may_hold_labels_and_is_not_replaced_unasked(path: Path) -> None:
-    report = examine(SET, RUNS)
+    report = audit_labels(SET, RUNS)
     assert write_queue(report, path, limit=1) == len(rows(path)) == 1
     with pytest.raises(InvalidInputError, match="is there already, perhaps with labels in it"):
         write_queue(report, path)
@@ -100,7 +100,7 @@ def test_a_file_that_is_there_may_hold_labels_and_is_not_replaced_unasked(path: 
 
 
 def test_labels_become_gold_and_are_not_asked_about_again(path: Path) -> None:
-    write_queue(examine(SET, RUNS), path)
+    write_queue(audit_labels(SET, RUNS), path)
     label(path, {("q1", "a"): True, ("q1", "b"): False, ("q2", "c"): 2})
     before = SET.fingerprint
     labelled = apply_labels(SET, path)
@@ -112,7 +112,7 @@ def test_labels_become_gold_and_are_not_asked_about_again(path: Path) -> None:
     assert labelled["q2"].gold_chunks() == [Document(id="c", text=SHIPPING, grade=2.0), Document(id="h")]
     assert labelled["q3"] == SET["q3"]
     assert (labelled.name, SET.fingerprint) == ("faq", before)
-    again: DoctorReport = examine(labelled, RUNS)
+    again: DoctorReport = audit_labels(labelled, RUNS)
     assert [(one.query_id, one.document.id) for one in again.candidates] == [("q3", "c")]
     assert apply_labels(labelled, path) == labelled
 
@@ -165,7 +165,7 @@ def test_labels_at_document_level_are_gold_document_ids(path: Path) -> None:
     evalset = EvalSet([{"id": "q", "gold_doc_ids": ["D1"]}])
     chunks: Any = {"q": [{"id": f"c{n}", "metadata": {"doc_id": f"D{n}"}} for n in (1, 2, 3)]}
     runs: list[Run] = [run("s", chunks), run("t", chunks)]
-    write_queue(examine(evalset, runs, level="document"), path)
+    write_queue(audit_labels(evalset, runs, level="document"), path)
     label(path, {("q", "c2"): True, ("q", "c3"): False})
     labelled = apply_labels(evalset, path)
     assert labelled["q"].gold_doc_ids == ("D1", "D2")

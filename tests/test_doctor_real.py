@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from krag_eval import Document, EvalSet, Run, RunRow, read_evalset
-from krag_eval.analysis.label_audit import DoctorReport, apply_labels, examine, write_queue
+from krag_eval.analysis.label_audit import DoctorReport, apply_labels, audit_labels, write_queue
 from krag_eval.cli.demo_data import retrievers
 from krag_eval.datasets.corpus import read_corpus
 from krag_eval.documents.tokenizers import TOKENIZERS
@@ -48,7 +48,7 @@ def planted(request: pytest.FixtureRequest, shared_data: Path) -> tuple[EvalSet,
         run("words", evalset, corpus, TOKENIZERS["words"].tokenize),
         run("characters", evalset, corpus, retrievers._bigrams),
     ]
-    return evalset, examine(evalset, runs, corpus=corpus), copied, gone
+    return evalset, audit_labels(evalset, runs, corpus=corpus), copied, gone
 
 
 def test_edited_copies_of_gold_passages_are_found_and_stand_first(planted: Any) -> None:

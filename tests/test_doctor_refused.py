@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from krag_eval import EvalSet, InvalidInputError
-from krag_eval.analysis.label_audit import examine
+from krag_eval.analysis.label_audit import audit_labels
 from tests.doctor_cases import one_question, run, runs_of
 
 
@@ -21,12 +21,12 @@ from tests.doctor_cases import one_question, run, runs_of
         ({"near_questions": 2}, "`near_questions` must be a number from 0 to 1, got 2."),
         ({"level": "page"}, "`level` must be one of 'chunk', 'document', got 'page'."),
         ({"level": "document", "match_method": "text"}, "At level='document' documents are matched by id"),
-        ({"match_metod": "id"}, "`examine` has no argument 'match_metod'. Did you mean 'match_method'?"),
+        ({"match_metod": "id"}, "`audit_labels` has no argument 'match_metod'. Did you mean 'match_method'?"),
     ],
 )
 def test_what_cannot_be_used_is_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInputError) as error:
-        examine(one_question(), runs_of(["g"], ["g"]), **options)
+        audit_labels(one_question(), runs_of(["g"], ["g"]), **options)
     assert str(error.value).startswith(said)
 
 
@@ -43,7 +43,7 @@ def test_what_cannot_be_used_is_refused(options: dict[str, Any], said: str) -> N
 )
 def test_what_is_no_run_is_refused(runs: Any, said: str) -> None:
     with pytest.raises(InvalidInputError) as error:
-        examine(one_question(), runs)
+        audit_labels(one_question(), runs)
     assert str(error.value).startswith(said)
     with pytest.raises(InvalidInputError, match="has no question"):
-        examine(EvalSet([]), runs_of(["g"]))
+        audit_labels(EvalSet([]), runs_of(["g"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import importlib.metadata
 import inspect
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import krag_eval
-from krag_eval import FURTHER_METRICS, LAZY_NAMES, METRICS
+from krag_eval import FURTHER_METRICS, METRICS
 from krag_eval.matching import MATCHERS
 from krag_eval.matching.settings import MATCH_METHODS, Settings
 
@@ -24,8 +23,29 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PACKAGE = Path(krag_eval.__file__).parent
 MOST_ROOMS = 72
-SLOW_TO_LOAD = {"asyncio", "concurrent", "csv", "email", "http", "importlib", "logging", "multiprocessing", "sqlite3"}
-SLOW_TO_LOAD |= {"ssl", "statistics", "subprocess", "tempfile", "unittest", "urllib", "uuid", "xml", "zipfile"}
+SLOW_TO_LOAD = {
+    "asyncio",
+    "concurrent",
+    "csv",
+    "email",
+    "http",
+    "importlib.metadata",
+    "logging",
+    "multiprocessing",
+    "sqlite3",
+}
+SLOW_TO_LOAD |= {
+    "importlib.resources",
+    "ssl",
+    "statistics",
+    "subprocess",
+    "tempfile",
+    "unittest",
+    "urllib",
+    "uuid",
+    "xml",
+    "zipfile",
+}
 ALL_METRICS = {**METRICS, **FURTHER_METRICS}
 
 
@@ -38,19 +58,35 @@ def in_a_fresh_interpreter(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_all_is_sorted_complete_and_importable() -> None:
     names = krag_eval.__all__
-    assert names == sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
+    assert names == sorted(set(names)) == dir(krag_eval)
     assert [name for name in names if not hasattr(krag_eval, name)] == []
     public = {name for name, value in vars(krag_eval).items() if name[0] != "_" and not inspect.ismodule(value)}
     assert public | {"__version__"} == set(names)
 
 
-def test_what_is_loaded_later_is_imported_for_type_checkers_from_the_same_module() -> None:
-    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
-    (guarded,) = (node for node in tree.body if isinstance(node, ast.If))
-    imports = [node for node in guarded.body if isinstance(node, ast.ImportFrom)]
-    assert {f"{node.module}": tuple(name.name for name in node.names) for node in imports} == {
-        f"krag_eval.{module}": names for module, names in LAZY_NAMES.items()
-    }
+def test_a_name_that_is_asked_for_twice_is_looked_up_once() -> None:
+    assert krag_eval.evaluate_stream is vars(krag_eval)["evaluate_stream"]
+
+
+@pytest.mark.parametrize(("old", "new"), [("Departure", "Alert"), ("examine", "audit_labels")])
+def test_an_old_name_still_works_and_says_what_it_is_called_now(old: str, new: str) -> None:
+    with pytest.warns(DeprecationWarning, match=rf"^`krag_eval\.{old}` is now called `krag_eval\.{new}`\.") as caught:
+        assert getattr(krag_eval, old) is getattr(krag_eval, new)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert old not in krag_eval.__all__
+
+
+def test_tell_names_still_works_and_does_nothing() -> None:
+    with pytest.warns(DeprecationWarning, match="returns the function unchanged"):
+        tell_names = krag_eval.__getattr__("tell_names")
+    assert callable(tell_names)
+    assert tell_names(in_a_fresh_interpreter) is in_a_fresh_interpreter
+
+
+def test_a_name_that_there_is_not_is_an_attribute_error() -> None:
+    assert not hasattr(krag_eval, "wings")
+    with pytest.raises(ImportError, match="wings"):
+        exec("from krag_eval import wings")
 
 
 def test_everything_the_front_door_offers_is_documented() -> None:
@@ -86,11 +122,15 @@ def test_the_version_is_written_in_one_place() -> None:
         assert (ROOT / hatch["version"]["path"]).read_text(encoding="utf-8").count(krag_eval.__version__) == 1
 
 
-def test_importing_loads_numpy_and_nothing_else_that_is_not_python_itself() -> None:
+@pytest.mark.parametrize(
+    ("code", "others"),
+    [("import krag_eval", {"lazy_loader"}), ("from krag_eval import evaluate", {"lazy_loader", "numpy"})],
+)
+def test_importing_loads_numpy_and_little_else_that_is_not_python_itself(code: str, others: set[str]) -> None:
     # What site-packages load by themselves (.pth files) is not ours: only the difference counts.
-    code = "import sys; before = set(sys.modules); import krag_eval; print(*(set(sys.modules) - before))"
+    code = f"import sys; before = set(sys.modules); {code}; print(*(set(sys.modules) - before))"
     loaded = {module.partition(".")[0] for module in in_a_fresh_interpreter("-c", code).stdout.split()}
-    assert loaded - sys.stdlib_module_names - {"__mp_main__"} == {"krag_eval", "numpy"}
+    assert loaded - sys.stdlib_module_names - {"__mp_main__"} == {"krag_eval", *others}
 
 
 def test_matching_by_id_and_text_loads_neither_rapidfuzz_nor_rouge_score() -> None:
@@ -117,15 +157,15 @@ def test_importing_loads_little_on_top_of_numpy() -> None:
     # What it costs in seconds is for benchmarks/imports.py to say, on a machine that does nothing else. That it stays
     # below a tenth of one is a matter of what is loaded: the rooms that every evaluation goes through, and no more.
     code = (
-        "import sys, numpy; before = set(sys.modules); import krag_eval; "
+        "import sys, numpy; before = set(sys.modules); from krag_eval import evaluate; "
         "print(*(name for name in sys.modules if name not in before))"
     )
     loaded = in_a_fresh_interpreter("-c", code).stdout.split()
     ours = {name for name in loaded if name.partition(".")[0] == "krag_eval"}
     assert len(ours) <= MOST_ROOMS
     assert {"krag_eval.datasets", "krag_eval.report", "krag_eval.retrievers.runner", "krag_eval.llm"} & ours == set()
-    others = {name.partition(".")[0] for name in loaded} - {"krag_eval"}
-    assert others & SLOW_TO_LOAD == set()
+    others = {name.partition(".")[0] for name in loaded} - {"krag_eval", "lazy_loader"}
+    assert {*loaded, *others} & SLOW_TO_LOAD == set()
     assert {name for name in others if name not in sys.stdlib_module_names} == set()
 
 

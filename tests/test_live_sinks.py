@@ -1,4 +1,4 @@
-"""Receivers of live scores, means over a window, and their departures."""
+"""Receivers of live scores, means over a window, and alerts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from krag_eval import (
-    Departure,
+    Alert,
     InvalidInputError,
     LiveScorer,
     RetrievalSink,
@@ -117,7 +117,7 @@ def test_the_window_forgets_and_leaves_out_what_has_no_value() -> None:
 
 
 def test_a_departure_is_told_when_the_window_is_full_and_again_after_a_return() -> None:
-    told: list[Departure] = []
+    told: list[Alert] = []
     scorer = LiveScorer(
         GOLD,
         match_method="id",
@@ -125,56 +125,56 @@ def test_a_departure_is_told_when_the_window_is_full_and_again_after_a_return() 
         metrics="recall",
         window=2,
         bands={"recall@1": (0.5, None)},
-        on_departure=told.append,
+        on_alert=told.append,
     )
     for documents in ("x", "x", "x", "c", "c", "x", "c", "x", "x"):
         retrieve(scorer, "q2", [{"id": documents}])
     scorer.flush(10)
-    assert told == [Departure("recall@1", 0.0, 0.5, None, 2), Departure("recall@1", 0.0, 0.5, None, 2)]
+    assert told == [Alert("recall@1", 0.0, 0.5, None, 2), Alert("recall@1", 0.0, 0.5, None, 2)]
     assert str(told[0]) == "recall@1 is 0.0000 over the last 2 retrievals, outside of [0.5, inf]"
 
 
 def test_a_mean_on_the_edge_of_its_band_is_inside() -> None:
-    told: list[Departure] = []
+    told: list[Alert] = []
     scorer = LiveScorer(
-        GOLD, match_method="id", k=1, window=1, bands={"retrieved": (1, 1), "empty": (0, 0)}, on_departure=told.append
+        GOLD, match_method="id", k=1, window=1, bands={"retrieved": (1, 1), "empty": (0, 0)}, on_alert=told.append
     )
     retrieve(scorer, "q2", [{"id": "c"}])
     retrieve(scorer, "q2", [{"id": "c"}, {"id": "d"}])
     scorer.flush(10)
-    assert [departure.key for departure in told] == ["retrieved"]
+    assert [alert.key for alert in told] == ["retrieved"]
 
 
 def test_departures_can_be_watched_without_gold_and_without_sinks() -> None:
-    told: list[Departure] = []
-    scorer = LiveScorer(window=2, bands={"empty": (None, 0.4)}, on_departure=told.append)
+    told: list[Alert] = []
+    scorer = LiveScorer(window=2, bands={"empty": (None, 0.4)}, on_alert=told.append)
     for _ in range(3):
         retrieve(scorer, "anything", [])
     scorer.flush(10)
-    assert [departure.mean for departure in told] == [1.0]
+    assert [alert.mean for alert in told] == [1.0]
 
 
 def test_a_function_that_fails_at_a_departure_is_a_problem() -> None:
-    def fail(departure: Departure) -> None:
+    def fail(alert: Alert) -> None:
         raise ConnectionError("no pager")
 
-    scorer = LiveScorer(GOLD, match_method="id", window=1, bands={"empty": (None, 0.5)}, on_departure=fail)
+    scorer = LiveScorer(GOLD, match_method="id", window=1, bands={"empty": (None, 0.5)}, on_alert=fail)
     retrieve(scorer, "q1", [])
     scorer.flush(10)
-    assert list(scorer.problems) == ["on_departure: ConnectionError: no pager"]
+    assert list(scorer.problems) == ["on_alert: ConnectionError: no pager"]
     assert scorer.counters.scored == 1
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"bands": {"recall@1": (0, 1)}}, "`bands` and `on_departure` need each other"),
-        ({"on_departure": print}, "`bands` and `on_departure` need each other"),
-        ({"bands": {"empty": (0, 1)}, "on_departure": 7}, "`on_departure` must be a function"),
-        ({"bands": {"emty": (0, 1)}, "on_departure": print}, "Did you mean 'empty'"),
-        ({"bands": {"empty": 0.5}, "on_departure": print}, r"must be a pair such as \(0.7, None\)"),
-        ({"bands": {"empty": (0, "1")}, "on_departure": print}, "must hold numbers or None"),
-        ({"bands": {"empty": (1, 0)}, "on_departure": print}, "ends below its start"),
+        ({"bands": {"recall@1": (0, 1)}}, "`bands` and `on_alert` need each other"),
+        ({"on_alert": print}, "`bands` and `on_alert` need each other"),
+        ({"bands": {"empty": (0, 1)}, "on_alert": 7}, "`on_alert` must be a function"),
+        ({"bands": {"emty": (0, 1)}, "on_alert": print}, "Did you mean 'empty'"),
+        ({"bands": {"empty": 0.5}, "on_alert": print}, r"must be a pair such as \(0.7, None\)"),
+        ({"bands": {"empty": (0, "1")}, "on_alert": print}, "must hold numbers or None"),
+        ({"bands": {"empty": (1, 0)}, "on_alert": print}, "ends below its start"),
         ({"window": 0}, "`window` must be an integer of at least 1"),
         ({"max_pending": True}, "`max_pending` must be an integer of at least 1"),
     ],

@@ -41,7 +41,7 @@ TAKE_SETTINGS: dict[str, tuple[object, ...]] = {
     "RougeOfflineRetrievalEvaluators": (GOLD, RETRIEVED),
     "Scorer": (),
     "aevaluate_retriever": (never, QUESTIONS),
-    "examine": (QUESTIONS, RUN),
+    "audit_labels": (QUESTIONS, RUN),
     "build_report": ({"a": RESULT},),
     "calibrate": (PAIRS,),
     "compare": ({"a": RESULT, "b": RESULT},),

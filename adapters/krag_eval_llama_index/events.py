@@ -173,7 +173,7 @@ def retrieval_scoring(
         names: The class names of the retrievers to score, such as `["QueryFusionRetriever"]`; None scores all.
         query_id_tag: The instrumentation tag that names the query.
         **options: What `krag_eval.LiveScorer` takes further: the scoring settings such as `match_method`, and
-            `max_pending`, `window`, `bands`, `on_departure`, `level`, `doc_key`, `keep_documents`.
+            `max_pending`, `window`, `bands`, `on_alert`, `level`, `doc_key`, `keep_documents`.
 
     Raises:
         InvalidInputError: There is neither gold nor a sink, or something given cannot be used.

@@ -31,6 +31,7 @@ _ARGUMENTS = {
     "min_similarity": "threshold rouge_threshold",
     "model": "embeddings",
     "num_workers": "concurrency n_jobs workers",
+    "on_departure": "on_alert",
     "qrels": "gold",
     "rouge_threshold": "threshold",
     "rouge_type": "match_method",

@@ -187,7 +187,7 @@ def test_a_mean_that_leaves_its_band_is_told_once() -> None:
         match_method="id",
         window=3,
         bands={"empty": (None, 0.5), "retrieved": (0, 100)},
-        on_departure=lambda departure: told.append(str(departure)),
+        on_alert=lambda alert: told.append(str(alert)),
     )
     for question in [*QUESTIONS[:3], *["?"] * 3]:
         Shop().invoke(question, {"callbacks": [handler]})

@@ -37,7 +37,7 @@ from tests.langchain.shop import GOLD, Recorder, Returning
             {"gold": GOLD, "match_method": "id", "bands": {"recall@5": (0.5, None)}}, "need each other", id="1"
         ),
         pytest.param(
-            {"gold": GOLD, "match_method": "id", "bands": {"recal@5": (0, 1)}, "on_departure": print},
+            {"gold": GOLD, "match_method": "id", "bands": {"recal@5": (0, 1)}, "on_alert": print},
             "Did you mean 'recall@5'",
             id="a band of nothing",
         ),

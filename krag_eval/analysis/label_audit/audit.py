@@ -1,4 +1,4 @@
-"""`examine`: from a set of questions and some runs to what is wrong with the set.
+"""`audit_labels`: from a set of questions and some runs to what is wrong with the set.
 
 Documents that are perhaps gold, in the order in which they are worth a look.
 
@@ -37,7 +37,7 @@ from krag_eval.metrics.judgments import identity_keys, merge_equal
 NEAR = 0.6
 
 
-def examine(
+def audit_labels(
     evalset: object,
     runs: Run | Sequence[Run] | Mapping[str, Run],
     *,
@@ -79,7 +79,7 @@ def examine(
     >>> copy = {"id": "b", "text": "Refunds take  three working days."}
     >>> evalset = EvalSet([{"id": 1, "question": "How long do refunds take?", "gold": [gold]}])
     >>> run = Run.of("bm25", [RunRow.from_dict({"query_id": 1, "retrieved": [copy, gold]})])
-    >>> print(examine(evalset, run).candidates[0])
+    >>> print(audit_labels(evalset, run).candidates[0])
     1: b 'Refunds take three working days.': the same text as a gold document, under another id (bm25 1)
     """
     questions, systems = as_evalset(evalset), _name(runs)
