@@ -59,7 +59,7 @@ def test_the_folder_of_adapters_is_no_package_and_each_adapter_is_a_typed_one() 
     missing = [
         f"{name}/{file}"
         for name in ADAPTERS
-        for file in ("__init__.py", "py.typed")
+        for file in ("__init__.py", "__init__.pyi", "py.typed")
         if not (ROOT / "adapters" / name / file).is_file()
     ]
     assert missing == []
