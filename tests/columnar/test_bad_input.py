@@ -186,10 +186,6 @@ def test_arguments_as_other_tools_call_them_are_told() -> None:
     front: Any = ColumnarScorer  # a type checker would stop these
     with pytest.raises(UnknownArgumentError, match=r"`ColumnarScorer` has no argument 'ks'. It is called `k` here. It"):
         front(ks=(1, 5), match_method="id")
-    with pytest.raises(
-        UnknownArgumentError, match=r"`ColumnarScorer.score_batch` has no argument 'table'. It takes: b"
-    ):
-        front(k=1, match_method="id").score_batch(table=1)
 
 
 @pytest.mark.parametrize("side", ["actual", "predicted"])
