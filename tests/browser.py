@@ -92,10 +92,10 @@ def browser() -> Iterator[Browser]:
     path = find_browser()
     if path is None:
         pytest.skip(
-            f"NOT TESTED IN A BROWSER: none of {', '.join(BROWSERS)} is on PATH. "
-            "On Debian: apt-get install chromium fonts-noto-cjk fonts-noto-core"
+            f"need a browser, one of {', '.join(BROWSERS)} on PATH "
+            "(on Debian: apt-get install chromium fonts-noto-cjk fonts-noto-core)"
         )
-    sync_api = pytest.importorskip("playwright.sync_api", reason="NOT TESTED IN A BROWSER: there is no playwright.")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="need playwright (make setup)")
     with sync_api.sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=path, args=SWITCHES)
         yield running

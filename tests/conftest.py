@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
 from typing import TypeVar
@@ -46,7 +47,7 @@ def shared_data() -> Path:
         return DATA
     if os.environ.get("KRAG_EVAL_DATA"):
         pytest.fail(f"KRAG_EVAL_DATA names {DATA}, which is no folder.")
-    pytest.skip(f"NOT TESTED ON REAL DATA: there is no folder {DATA}. Name one with KRAG_EVAL_DATA=/path/to/data.")
+    pytest.skip(f"need real data (there is no folder {DATA}; name one with KRAG_EVAL_DATA=/path/to/data)")
 
 
 def pytest_report_header() -> list[str]:
@@ -55,6 +56,16 @@ def pytest_report_header() -> list[str]:
         f"shared data: {DATA if DATA.is_dir() else f'ABSENT ({DATA}), tests on real data cannot run'}",
         f"skips: {'count as failures' if REQUIRE_ALL else 'allowed'} (KRAG_EVAL_REQUIRE_ALL)",
     ]
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # the last to write, below the list of what was skipped where
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None]:
+    """Count in one line the tests that this machine cannot run, by what they need."""
+    yield
+    reasons = Counter(_reason(report).removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", []))
+    if reasons:
+        counts = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+        terminalreporter.write_line(f"{reasons.total()} tests skipped on this machine: {counts}")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -72,7 +83,10 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 def _without_skip(report: Report) -> Report:
     # An expected failure is also reported as skipped, and is none.
     if REQUIRE_ALL and report.skipped and not hasattr(report, "wasxfail"):
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
         report.outcome = "failed"
-        report.longrepr = f"KRAG_EVAL_REQUIRE_ALL is set, so nothing may be skipped. {reason}"
+        report.longrepr = f"KRAG_EVAL_REQUIRE_ALL is set, so nothing may be skipped. {_reason(report)}"
     return report
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    return str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)

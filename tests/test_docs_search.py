@@ -42,7 +42,7 @@ LOOKED_FOR = {
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small site with the settings of the real one, which takes longer to build."""
-    mkdocs_config = pytest.importorskip("mkdocs.config", reason="NOT TESTED: there is no mkdocs.")
+    mkdocs_config = pytest.importorskip("mkdocs.config", reason="need mkdocs (make setup)")
     from mkdocs.commands.build import build
 
     folder = tmp_path_factory.mktemp("pages")

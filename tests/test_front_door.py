@@ -108,7 +108,7 @@ def test_the_version_is_the_one_of_the_package_that_is_installed() -> None:
     try:
         installed = importlib.metadata.version(PROJECT["name"])
     except importlib.metadata.PackageNotFoundError:
-        pytest.skip(f"NOT TESTED: {PROJECT['name']} is not installed here, only on the path. Run `make setup`.")
+        pytest.skip(f"need {PROJECT['name']} installed, not only on the path (make setup)")
     assert installed == krag_eval.__version__
 
 

@@ -182,7 +182,7 @@ def run_program(program: str) -> str:
     return done.stdout
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="need os.fork, which this system lacks")
 def test_a_forked_process_starts_anew_and_its_parent_goes_on() -> None:
     assert run_program(FORKED) == "0 2 2\n"
 

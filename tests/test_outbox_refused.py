@@ -64,7 +64,7 @@ def put_and_tell(outbox: Outbox, answers: Any) -> None:
         answers.put(str(error))
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="NOT TESTED: nothing is forked here.")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="need os.fork, which this system lacks")
 def test_a_copy_of_the_process_cannot_write_to_its_outbox(path: Path) -> None:
     outbox, context = filled(path, "a=1"), multiprocessing.get_context("fork")
     answers = context.Queue()
