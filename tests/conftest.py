@@ -26,6 +26,9 @@ pytest_plugins = ["tests.browser", "tests.command_line"]
 DATA = Path(os.environ.get("KRAG_EVAL_DATA") or Path(__file__).parents[2] / "shared" / "data")
 REQUIRE_ALL = os.environ.get("KRAG_EVAL_REQUIRE_ALL", "") not in {"", "0"}
 
+# These take long, or need what a machine may not have: real data, a browser.
+FIXTURES_OF_THE_FULL_SUITE = {"shared_data", "browser"}
+
 # On CI the same examples each time, so that a red build belongs to the change that it stands beside.
 settings.register_profile(
     "moderate",
@@ -34,6 +37,7 @@ settings.register_profile(
     derandomize=bool(os.environ.get("CI")),
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("quick", settings.get_profile("moderate"), max_examples=20)
 settings.register_profile("thorough", settings.get_profile("moderate"), max_examples=3000, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "moderate")
 
@@ -48,6 +52,14 @@ def shared_data() -> Path:
     if os.environ.get("KRAG_EVAL_DATA"):
         pytest.fail(f"KRAG_EVAL_DATA names {DATA}, which is no folder.")
     pytest.skip(f"need real data (there is no folder {DATA}; name one with KRAG_EVAL_DATA=/path/to/data)")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to `make test-full` what needs real data or a browser."""
+    for item in items:
+        if FIXTURES_OF_THE_FULL_SUITE.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.full)
 
 
 def pytest_report_header() -> list[str]:

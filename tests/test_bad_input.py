@@ -225,6 +225,7 @@ def test_sides_that_can_never_match_are_never_a_silent_0(
     assert [part for part in said if part not in str(told.value)] == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("match_method", ["text", "containment", "rouge1", "rouge2", "rougeL"])
 def test_a_document_of_5_megabytes_takes_seconds(match_method: str) -> None:
     document, started = " ".join(f"w{i % 997}x{i % 1009}" for i in range(600_000)), time.perf_counter()

@@ -8,6 +8,10 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.full
+
 
 def test_a_bench_that_was_killed_goes_on(tmp_path: Path) -> None:
     script = tmp_path / "bench_here.py"

@@ -129,6 +129,7 @@ def test_two_systems_of_one_kind_are_told_apart_by_their_names(tmp_path: Path) -
         given(answer=answer, answer_name="second", journals=tmp_path)
 
 
+@pytest.mark.full
 def test_ctrl_c_ends_a_bench_whose_system_hangs(tmp_path: Path) -> None:
     (tmp_path / "hanging.py").write_text(
         "import threading\nfrom tests.bench_cases import retrieve\n"

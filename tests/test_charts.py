@@ -93,11 +93,13 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> Shell:
     return shell
 
 
+@pytest.mark.full
 def test_in_a_notebook_a_figure_at_the_end_of_a_cell_is_shown_as_one_picture(notebook: Shell) -> None:
     figure = OfflineRetrievalEvaluators(GOLD, FOUND).visualize_results(k=1)
     assert notebook.shows(figure) == ["image/png", "text/plain"]
 
 
+@pytest.mark.full
 def test_in_a_notebook_visualize_shows_the_figure_once(notebook: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[object] = []
     monkeypatch.setattr("IPython.display.display", shown.append)
@@ -105,6 +107,7 @@ def test_in_a_notebook_visualize_shows_the_figure_once(notebook: Shell, monkeypa
     assert [type(figure) for figure in shown] == [Figure]
 
 
+@pytest.mark.full
 def test_a_notebook_that_shows_figures_its_own_way_keeps_it(notebook: Shell) -> None:
     notebook.display_formatter.formatters["image/png"].for_type(Figure, lambda figure: b"its own")
     figure = OfflineRetrievalEvaluators(GOLD, FOUND).visualize_results(k=1)

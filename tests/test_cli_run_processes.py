@@ -16,6 +16,8 @@ import pytest
 from krag_eval import read_run
 from tests.cli_run_cases import prepare
 
+pytestmark = pytest.mark.full
+
 SCRIPT = Path(sys.executable).with_name("krag-eval")
 
 

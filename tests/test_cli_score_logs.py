@@ -117,6 +117,7 @@ def test_queries_that_come_twice_are_refused_or_allowed_with_an_option(command: 
     assert command("score-logs logs.parquet --out 1.parquet --allow-repeated-ids").code == 0
 
 
+@pytest.mark.full
 def test_progress_is_shown_on_a_terminal_alone(run: Runner) -> None:
     assert "1,200/1,200" not in run("score-logs logs --out 1.parquet --workers 1").err
     read_end, write_end = pty.openpty()

@@ -215,6 +215,7 @@ def test_the_documentation_names_every_kind_with_its_severity() -> None:
     assert named == [(kind, severity) for kind, (severity, _) in KINDS.items()]
 
 
+@pytest.mark.full
 def test_both_commands_work_as_programs(run: Runner) -> None:
     environment = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "COLUMNS")}
     for line, code in (

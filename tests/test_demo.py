@@ -194,6 +194,7 @@ def test_the_hybrid_adds_the_reciprocal_ranks_of_its_two_parts(rankings: Ranking
         )
 
 
+@pytest.mark.full
 def test_rankings_do_not_depend_on_the_order_of_hashes() -> None:
     program = """
 import json, sys, types

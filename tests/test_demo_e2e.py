@@ -16,6 +16,7 @@ from krag_eval.cli import main
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.full
 def test_its_command_makes_a_report_of_every_stage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from docs.site.search import endings_of
+pytestmark = pytest.mark.full
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -85,4 +85,6 @@ def test_a_word_is_found_in_another_form_and_inside_of_a_sentence_and_marked_the
 
 
 def test_a_run_of_chinese_is_read_from_each_of_its_characters() -> None:
+    from docs.site.search import endings_of
+
     assert endings_of("RAG检索系统,检索系统 好") == ["索系统", "系统"]

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from docs import make_concepts
-from docs.site.hooks import fence_doctests, in_steps_of_four
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -59,6 +58,7 @@ def test_the_pictures_of_the_concepts_show_the_example_of_their_page() -> None:
     assert (names["gold"], names["retrieved"]) == (make_concepts.GOLD, make_concepts.RETRIEVED)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("written", "read"),
     [
@@ -70,9 +70,12 @@ def test_the_pictures_of_the_concepts_show_the_example_of_their_page() -> None:
     ],
 )
 def test_what_belongs_to_an_item_is_indented_by_four_spaces_a_level(written: str, read: str) -> None:
+    from docs.site.hooks import in_steps_of_four
+
     assert in_steps_of_four(written) == read
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("written", "read"),
     [
@@ -82,4 +85,6 @@ def test_what_belongs_to_an_item_is_indented_by_four_spaces_a_level(written: str
     ],
 )
 def test_a_doctest_is_code_and_no_quotation(written: list[str], read: list[str]) -> None:
+    from docs.site.hooks import fence_doctests
+
     assert fence_doctests(written) == read

@@ -15,6 +15,8 @@ import pytest
 from krag_eval import read_evalset, write_evalset
 from tests.generation_cases import Writer, generate, moody
 
+pytestmark = pytest.mark.full
+
 CHILD = textwrap.dedent(
     """
     import sys, time

@@ -139,7 +139,7 @@ PLAIN_SIDES = st.lists(st.lists(PLAIN, max_size=3), max_size=3).map(
 METHODS = st.sampled_from(["id", "text", "containment", "rouge1", "rougeL", ["id", "text"]])
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=4 * settings().max_examples)
 @given(
     sides=st.tuples(SIDES, PLAIN_SIDES) | st.tuples(PLAIN_SIDES, SIDES) | st.tuples(SIDES, SIDES),
     match_method=METHODS,
@@ -167,7 +167,7 @@ def test_anything_is_scored_or_refused_with_its_place(
     assert len(message) < 1_000
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(makes=LISTS, row=st.dictionaries(st.sampled_from(["question", "answer", "gold_chunk_ids"]), ANYTHING))
 def test_any_row_makes_a_question_or_is_refused_by_its_number(makes: list[Make], row: dict[str, Any]) -> None:
     message = ""
@@ -178,7 +178,7 @@ def test_any_row_makes_a_question_or_is_refused_by_its_number(makes: list[Make],
     assert message == "" or message.startswith("question 0: ")
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(make=ODD, is_gold=st.booleans())
 def test_any_object_is_read_as_a_document_or_refused(make: Make, is_gold: bool) -> None:
     given_ = make()
@@ -190,7 +190,7 @@ def test_any_object_is_read_as_a_document_or_refused(make: Make, is_gold: bool) 
     assert type(document.text) in (str, type(None))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(actual=st.lists(st.lists(ANYTHING) | ANYTHING, max_size=3), predicted=st.lists(st.lists(ANYTHING), max_size=3))
 def test_any_bare_id_is_scored_or_refused_with_its_place(actual: list[Any], predicted: list[Any]) -> None:
     try:
@@ -210,7 +210,6 @@ def test_any_cut_off_is_taken_or_refused(k: object) -> None:
         assert str(error).startswith("`k` ")  # noqa: PT017 - a cut-off may also be fine
 
 
-@settings(max_examples=60, deadline=None)
 @given(rows=st.lists(st.lists(PLAIN, max_size=3), min_size=1, max_size=3), match_method=METHODS)
 def test_what_was_given_is_as_it_was(rows: list[list[Make]], match_method: Any) -> None:
     gold, same = ([[{**make(), "metadata": cyclic()} for make in row] for row in rows] for _ in range(2))

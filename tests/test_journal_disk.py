@@ -18,6 +18,8 @@ from krag_eval import InvalidInputError
 from krag_eval._utils.journal.journal import SYNC_ROWS, Syncing
 from tests.journal_cases import Search, documents, query_ids, run
 
+pytestmark = pytest.mark.full
+
 
 def full_disk(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     """After so many rows the disk takes a part of the next one, and no more."""

@@ -6,16 +6,15 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import mlflow
 import pytest
-from haystack import Document, Pipeline
-from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
-from haystack.document_stores.in_memory import InMemoryDocumentStore
-from mlflow.tracking import MlflowClient
 
 from krag_eval import EvaluationResult, InvalidInputError, evaluate
+
+if TYPE_CHECKING:
+    from haystack.document_stores.in_memory import InMemoryDocumentStore
+    from mlflow.tracking import MlflowClient
 
 TEXTS = {
     "hours": "The museum is open from ten to six, and on Thursdays until nine.",
@@ -39,6 +38,9 @@ GOLD_DICTS = [as_dicts(ids) for ids in GOLD]
 
 @pytest.fixture(scope="module")
 def store() -> InMemoryDocumentStore:
+    from haystack import Document
+    from haystack.document_stores.in_memory import InMemoryDocumentStore
+
     filled = InMemoryDocumentStore(bm25_tokenization_regex=r"(?u)\w\w+")
     filled.write_documents(
         [Document(id=id_, content=text, meta={"source": f"{id_}.html"}) for id_, text in TEXTS.items()]
@@ -60,6 +62,9 @@ def store() -> InMemoryDocumentStore:
 def test_what_a_haystack_retriever_returns_scores_as_the_same_documents_as_dicts(
     store: InMemoryDocumentStore, settings: dict[str, Any]
 ) -> None:
+    from haystack import Document
+    from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
+
     retriever = InMemoryBM25Retriever(store, top_k=3)
     outputs = [retriever.run(query=query)["documents"] for query in QUERIES]
     assert {type(document) for output in outputs for document in output} == {Document}
@@ -72,6 +77,9 @@ def test_what_a_haystack_retriever_returns_scores_as_the_same_documents_as_dicts
 
 
 def test_what_a_haystack_pipeline_returns_is_scored(store: InMemoryDocumentStore) -> None:
+    from haystack import Pipeline
+    from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
+
     pipeline = Pipeline()
     pipeline.add_component("retriever", InMemoryBM25Retriever(store, top_k=1))
     outputs = [pipeline.run({"retriever": {"query": query}}) for query in QUERIES]
@@ -81,6 +89,8 @@ def test_what_a_haystack_pipeline_returns_is_scored(store: InMemoryDocumentStore
 
 
 def test_a_haystack_document_without_content_never_matches_a_text(store: InMemoryDocumentStore) -> None:
+    from haystack import Document
+
     table = [Document(id="hours", content=None, meta={"table": True}), Document(id="price", content=TEXTS["price"])]
     assert evaluate([GOLD_DICTS[1]], [table], k=2)["mrr@2"] == 1 / 2
     assert evaluate([GOLD_DICTS[0]], [table], k=2, match_method="id")["mrr@2"] == 1.0
@@ -93,6 +103,9 @@ def test_a_haystack_document_without_content_never_matches_a_text(store: InMemor
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MlflowClient]:
     """A client of a store of files, the one kind that needs neither a server nor a database."""
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    import mlflow
+    from mlflow.tracking import MlflowClient
+
     before = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
     yield MlflowClient()
@@ -103,7 +116,10 @@ def only_retriever() -> EvaluationResult:
     return evaluate(GOLD_DICTS, [as_dicts(["price", "hours"]), as_dicts(["price"]), []], k=(1, 3, None))
 
 
+@pytest.mark.full
 def test_mlflow_logs_the_safe_dict_as_it_is(client: MlflowClient) -> None:
+    import mlflow
+
     result = only_retriever()
     with mlflow.start_run() as run:
         mlflow.log_metrics(result.to_dict(names="safe"))
@@ -113,7 +129,10 @@ def test_mlflow_logs_the_safe_dict_as_it_is(client: MlflowClient) -> None:
     assert logged["micro_recall"] == result["micro_recall"]
 
 
+@pytest.mark.full
 def test_mlflow_refuses_the_names_and_the_undefined_values_that_the_safe_dict_has_not(client: MlflowClient) -> None:
+    import mlflow
+
     nothing_to_find = evaluate([[]], [["a"]], k=1)
     assert set(nothing_to_find.to_dict().values()) == {None}
     assert nothing_to_find.to_dict(names="safe") == {}
@@ -124,7 +143,10 @@ def test_mlflow_refuses_the_names_and_the_undefined_values_that_the_safe_dict_ha
             mlflow.log_metrics({"recall_at_1": None})  # type: ignore[dict-item]
 
 
+@pytest.mark.full
 def test_names_of_metrics_of_ones_own_are_made_safe_too(client: MlflowClient) -> None:
+    import mlflow
+
     def доля(judged: Any, k: int | None) -> Any:
         return judged.covered_within(k) / judged.n_gold
 

@@ -49,7 +49,7 @@ def shares(old: list[Row], new: list[Row], linked: EvalSet) -> list[float]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("size", "overlap"), [(600, 100), (1500, 300), (990, 0)])
 @pytest.mark.parametrize("language", BOOKS)
 def test_the_chunks_of_a_book(shared_data: Path, language: str, size: int, overlap: int) -> None:

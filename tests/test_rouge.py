@@ -202,6 +202,7 @@ def compare_long_texts(pairs: list[tuple[list[str], list[str]]], kind: RougeKind
             assert actual == naive(gold, retrieved, (kind, measure, threshold), lcs=count)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("limit", ["as shipped", "one pair at a time"])
 @pytest.mark.parametrize("n_words", [2, 40, 3000])
 @pytest.mark.parametrize("kind", KINDS)
@@ -213,6 +214,7 @@ def test_long_texts_share_what_counting_finds(kind: RougeKind, n_words: int, lim
     compare_long_texts([(gold, retrieved), (gold, gold[::-1]), (gold, ["absent"] * len(gold))], kind, limit)
 
 
+@pytest.mark.full
 def test_more_different_words_than_code_points_below_the_surrogates_are_kept_apart() -> None:
     words = [word(number, SCRIPTS[0]) for number in range(60_000)]
     blocks = [words[start : start + 1500] for start in range(0, 60_000, 1500)]

@@ -19,6 +19,8 @@ from krag_eval.datasets import EvalSet
 from krag_eval.datasets.formats.run_journal import read_journal_rows
 from krag_eval.datasets.question import RUN_HEADER
 
+pytestmark = pytest.mark.full
+
 N_QUESTIONS, N_KILLS, CONCURRENCY = 1500, 20, 4
 GOLD = {"id": "both", "text": "Refunds arrive within three working days.", "grade": 2}
 ROWS: list[dict[str, Any]] = [
@@ -59,7 +61,7 @@ def arguments(journal: Path, asked: Path) -> list[str]:
     return [str(journal), str(asked), str(N_QUESTIONS), str(CONCURRENCY)]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_run_killed_at_twenty_moments_loses_no_row_and_has_none_twice(tmp_path: Path, child: list[str]) -> None:
     chance = random.Random(20261121)
     journal, asked = tmp_path / "killed.jsonl", tmp_path / "asked"

@@ -118,7 +118,7 @@ def spread_of(result: EvaluationResult, cut_offs: Sequence[int | None]) -> Sprea
     return spread
 
 
-@settings(max_examples=25)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.lists(relations(), min_size=1, max_size=20), st.data())
 def test_intervals_from_merged_parts_are_those_of_the_whole(rels: list[Any], data: st.DataObject) -> None:
     cut_offs = (1, 3, None)

@@ -143,6 +143,7 @@ def test_a_format_that_cannot_hold_it_is_refused(tmp_path: Path) -> None:
         list(stream_pairs(tmp_path / "x.squad.json", tmp_path / "x.squad.json"))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
 def test_memory_does_not_grow_with_the_number_of_rows(tmp_path: Path, ending: str) -> None:
     def peak(n_rows: int) -> int:

@@ -137,6 +137,7 @@ def test_ascii_text_takes_a_short_cut_to_the_same_form(text: str) -> None:
     assert normalize(f"{text} é") == f"{normalize(text)} é".strip()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("pattern", ["a", "가 ", "\u200b", " \n", "ß", "\u1100\u1161\u11a8", "ﬁ", "\ud800"], ids=ascii)
 def test_a_megabyte_of_anything_is_normalised_in_one_go(pattern: str) -> None:
     n = 1_000_000 // len(pattern)

@@ -125,6 +125,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["words", "characters", "rouge_score", "whitespace"])
 @pytest.mark.parametrize("pattern", HOSTILE, ids=ascii)
 def test_a_megabyte_of_one_pattern_is_tokenized_in_one_go(name: str, pattern: str) -> None:

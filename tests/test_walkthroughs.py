@@ -90,6 +90,7 @@ def test_in_the_korean_walk_through_words_find_what_ids_miss_and_morphemes_what_
     assert "경고: Not one id matches." in korean
 
 
+@pytest.mark.full
 def test_without_kiwi_the_korean_walk_through_says_so_and_goes_on(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
         "import importlib.util as u\nfind = u.find_spec\n"
@@ -115,6 +116,7 @@ def means_of(printed: str) -> dict[str, list[float]]:
     return {name: values[::3] for name, values in means.items()}
 
 
+@pytest.mark.full
 def test_four_retrievers_are_compared_on_the_bundled_collection_with_the_numbers_of_the_slow_reference(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -150,6 +152,7 @@ def test_four_retrievers_are_compared_on_the_bundled_collection_with_the_numbers
     assert "hybrid + rerank against hybrid: 80 queries" in asked
 
 
+@pytest.mark.full
 def test_a_question_set_and_a_corpus_of_ones_own_are_compared_by_hand(tmp_path: Path) -> None:
     corpus = write_rows(
         tmp_path / "corpus.jsonl",

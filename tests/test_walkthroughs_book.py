@@ -57,6 +57,7 @@ def check_means(printed: str, k: int = 10) -> None:
         assert means_of(printed, system) == pytest.approx(expected, abs=5e-4)
 
 
+@pytest.mark.full
 def test_a_passage_across_a_border_is_found_by_the_overlap_or_said_to_be_cut(tmp_path: Path) -> None:
     book = tmp_path / "book.txt"
     book.write_text("\ufeff" + " ".join(WORDS), encoding="utf-8")

@@ -19,6 +19,8 @@ from tests import reference
 from tests.reference import Relation
 from tests.walkthrough_cases import ENVIRONMENT, ROOT
 
+pytestmark = pytest.mark.full
+
 NOTEBOOK = ROOT / "examples" / "langchain_notebook.ipynb"
 RUN = "from nbclient.cli import main; main()"  # what `jupyter execute` is
 VERSION = re.compile(r"v:[\w.]+")

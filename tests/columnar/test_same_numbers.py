@@ -55,7 +55,7 @@ def test_rows_and_aggregates_are_those_of_evaluate_to_the_last_bit(how: dict[str
     assert everything(scorer.finalize(state, intervals=True)) == everything(expected)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=settings().max_examples // 4)
 @given(st.lists(st.integers(0, 400), max_size=6), st.randoms(use_true_random=False))
 def test_any_split_merged_in_any_order_gives_the_same_bits(cuts: list[int], rng: Any) -> None:
     scorer = ColumnarScorer(KS, match_method=["id", "text"])

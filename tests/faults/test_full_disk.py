@@ -15,6 +15,8 @@ from krag_eval import Document, EvalSet, InvalidInputError, Run, RunRow, write_e
 from krag_eval._utils.files import write_atomically
 from tests.command_line import Runner
 
+pytestmark = pytest.mark.full
+
 TEXT = "Refunds arrive within three working days, and parcels take two. " * 20
 QUESTIONS = [
     {"id": f"q{n}", "question": f"question {n}", "gold": [{"id": f"c{n}", "text": TEXT}], "type": f"type {n % 2}"}

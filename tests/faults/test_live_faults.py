@@ -20,6 +20,8 @@ from krag_eval.retrievers.live.scorer import RetrievalJudge
 from krag_eval.retrievers.live.sinks import Retrieval
 from tests.live import GOLD, Gate, retrieve
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[2]
 
 

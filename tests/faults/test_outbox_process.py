@@ -20,6 +20,8 @@ from krag_eval import InvalidInputError, Outbox
 from krag_eval._utils.journal import outbox as outbox_module
 from tests.outbox_cases import filled, set_aside, texts, waiting
 
+pytestmark = pytest.mark.full
+
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
 
 

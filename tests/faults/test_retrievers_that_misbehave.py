@@ -17,6 +17,8 @@ import pytest
 from krag_eval import run_retriever
 from krag_eval.datasets import EvalSet
 
+pytestmark = pytest.mark.full
+
 EVALSET = EvalSet([{"id": f"q{n}", "question": f"question {n}", "gold": []} for n in range(40)])
 
 

@@ -70,6 +70,7 @@ def growth(pattern: re.Pattern[str], is_anchored: bool) -> tuple[float, str]:
     return worst
 
 
+@pytest.mark.full
 def test_the_counter_tells_linear_from_quadratic_and_worse() -> None:
     assert growth(re.compile("[ab]+c"), True)[0] < 2.5
     assert 3.5 < growth(re.compile("[ab]+c"), False)[0] < 4.5
@@ -81,6 +82,7 @@ def test_all_patterns_are_looked_at() -> None:
     assert len(PATTERNS) > 40
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", PATTERNS)
 def test_twice_the_text_takes_no_more_than_twice_the_steps(name: str) -> None:
     factor, text = growth(*PATTERNS[name])

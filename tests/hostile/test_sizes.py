@@ -15,6 +15,8 @@ from krag_eval._utils.files import MAX_LINE, io
 from krag_eval.datasets.formats.topics import read_queries
 from krag_eval.datasets.validation import validate
 
+pytestmark = pytest.mark.full
+
 MB = 2**20
 
 

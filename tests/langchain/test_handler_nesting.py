@@ -168,6 +168,7 @@ def test_cancelled_retrievals_are_forgotten_at_last_and_counted_as_dropped() -> 
     assert handler.scored == 1
 
 
+@pytest.mark.full
 def test_memory_does_not_grow_with_the_number_of_retrievals() -> None:
     handler = RetrievalScoringHandler(GOLD, match_method="id", sinks=[])
     retriever = Outer(inner=chain_of(Shop()))

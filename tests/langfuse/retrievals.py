@@ -19,7 +19,7 @@ from examples.loopback_langfuse import LoopbackLangfuse, Span
 from krag_eval import evaluate
 from tests.langfuse.wire import by_target
 
-# The matrix asks fewer: what goes wrong only under load does so with any version.
+# `make test` and the matrix ask fewer: what goes wrong only under load does so in `make test-full`, with any version.
 N = int(os.environ.get("KRAG_EVAL_QUERIES_AT_ONCE", "200"))
 GOLD = {f"question {i}": [f"text {i}", f"text {i}, second part"] for i in range(N)}
 

@@ -39,7 +39,7 @@ def test_wire_many_queries_at_once_are_each_scored_at_their_own_observation(
     sink = LangfuseScoreHandler(client, langchain_handler=theirs)
     ours = RetrievalScoringHandler(GOLD, k=(1, 3), sinks=[sink])
     handlers: list[BaseCallbackHandler] = [ours, theirs] if ours_first else [theirs, ours]
-    n = 30 if call is one_by_one else N  # which are never at once
+    n = min(30, N) if call is one_by_one else N  # which are never at once
     call(runnable, list(GOLD)[:n], {"callbacks": handlers})
     assert ours.flush(60)
     assert_each_at_its_own(server, n)

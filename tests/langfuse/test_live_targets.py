@@ -40,9 +40,9 @@ def test_wire_without_a_followed_handler_it_is_the_inner_one_of_the_current_span
     theirs = CallbackHandler(public_key=public_key(client))
     ours = RetrievalScoringHandler(GOLD, k=(1, 3), sinks=[LangfuseScoreHandler(client)])
     handlers: list[BaseCallbackHandler] = [ours, theirs] if ours_first else [theirs, ours]
-    call(CHAIN, list(GOLD)[:40], {"callbacks": handlers})
+    call(CHAIN, list(GOLD)[:20], {"callbacks": handlers})
     assert ours.flush(60)
-    assert_each_at_its_own(server, 40)
+    assert_each_at_its_own(server, 20)
 
 
 @pytest.mark.parametrize("ours_first", [True, False], ids=["ours first", "Langfuse first"])

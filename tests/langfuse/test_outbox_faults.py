@@ -21,6 +21,8 @@ from tests.langfuse import wire
 from tests.langfuse.faulty_server import BUSY, CUT_AFTER, CUT_BEFORE, Fault, FaultyLangfuse, unlucky
 from tests.langfuse.runs import N_SCORES, TRACES, assert_complete, run, run_without
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[2]
 EXPECTED = {
     (trace, f"krag.{key.replace('@', '_at_')}", value)

@@ -19,7 +19,7 @@ from tests.langfuse.faulty_server import BUSY, FaultyLangfuse
 from tests.langfuse.runs import N_SCORES, TRACES, run
 from tests.langfuse.test_outbox_faults import assert_all_arrived
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
+pytestmark = [pytest.mark.full, pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")]
 
 
 @pytest.fixture

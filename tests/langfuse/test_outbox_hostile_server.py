@@ -71,6 +71,7 @@ def handler_of(client: Langfuse, path: Path, **settings: Any) -> LangfuseScoreHa
     return LangfuseScoreHandler(client, trace_ids=TRACES, delivery="outbox", outbox=path, **settings)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", PASSING)
 def test_wire_what_passes_loses_and_doubles_nothing(
     name: str, server: FaultyLangfuse, make_client: MakeClient, path: Path
@@ -155,6 +156,7 @@ def test_wire_an_address_that_speaks_no_tls_keeps_everything_for_the_right_one(
     assert_all_arrived(server)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("end", ["SIGTERM", "end of the program"])
 def test_wire_a_process_that_ends_while_nobody_answers_ends_and_loses_nothing(
     end: str, server: FaultyLangfuse, client: Langfuse, path: Path

@@ -149,6 +149,7 @@ def test_texts_are_matched_where_the_method_reads_them(tmp_path: Path) -> None:
     assert not (tmp_path / "no.parquet.parts").exists()
 
 
+@pytest.mark.full
 def test_one_query_with_a_million_rows_stays_within_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("krag_eval.scale.long_form._MEMORY", "64MB")
     n_queries, n_rows = 20_000, 1_000_000
@@ -177,6 +178,7 @@ print(result.to_dict())
 """
 
 
+@pytest.mark.full
 def test_a_killed_scoring_goes_on_with_what_it_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()

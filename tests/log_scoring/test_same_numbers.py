@@ -75,6 +75,7 @@ def test_patterns_folders_and_addresses_name_the_same_files(tmp_path: Path) -> N
     assert one.n_queries == 500
 
 
+@pytest.mark.full
 def test_a_killed_process_is_replaced_and_no_bit_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KRAG_EVAL_TEST_MARKS", str(tmp_path))
     how = HOW | {"metrics": ["ndcg", recall_but_the_first_process_is_killed]}
@@ -85,6 +86,7 @@ def test_a_killed_process_is_replaced_and_no_bit_changes(tmp_path: Path, monkeyp
     assert rows_of(tmp_path / "out.parquet").combine_chunks().to_batches() == [rows]
 
 
+@pytest.mark.full
 def test_a_row_group_that_kills_every_process_is_named_among_those_scored_together(tmp_path: Path) -> None:
     paths = write_logs(tmp_path / "logs", bounds=(0, *range(2, 24, 2)))
     killing = [n for n in range(11) if any(_kills(row) for row in WHOLE.slice(2 * n, 2).to_pylist())]
@@ -112,6 +114,7 @@ print(result.to_dict())
 """
 
 
+@pytest.mark.full
 def test_a_scoring_that_was_killed_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()

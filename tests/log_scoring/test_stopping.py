@@ -17,6 +17,8 @@ import pytest
 from krag_eval import ColumnarScorer, InvalidInputError, RunProgress, score_logs
 from tests.log_scoring.cases import WHOLE, recall_that_takes_its_time, write_logs
 
+pytestmark = pytest.mark.full
+
 SCRIPT = """
 import signal
 from krag_eval import score_logs

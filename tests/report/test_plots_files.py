@@ -217,6 +217,7 @@ print(type(plot_hits(report)).__module__, "matplotlib.pyplot" in sys.modules)
 """
 
 
+@pytest.mark.full
 def test_no_display_is_needed_and_no_window_system_is_loaded(tmp_path: Path) -> None:
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(Path.home()), "PYTHONUTF8": "1"}
     finished = subprocess.run(

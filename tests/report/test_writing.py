@@ -132,6 +132,7 @@ write_report(build_report({"a": evaluate([["a"]], [["a"]], k=1)}), sys.argv[1], 
 """
 
 
+@pytest.mark.full
 def test_killed_in_the_middle_the_old_file_stays(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("old", encoding="utf-8")
