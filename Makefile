@@ -6,11 +6,11 @@ PEERS_VENV ?= .venv-peers
 SUPPORTED := 3.11 3.12 3.13
 # Each is a lock, requirements/matrix-NAME.txt, and an environment, .venv-matrix-NAME.
 MATRIX := langfuse4 oldest
-# The same, requirements/NAME.txt and .venv-NAME: engines with tests of their own, tests/NAME.
+# The same, requirements/NAME.txt and .venv-NAME: engines with tests of their own, tests/adapters/NAME.
 ENGINES := spark ray
 # All that the frameworks have a part in: not what is said where they are absent, nor what becomes of processes.
 ADAPTER_TESTS = $(filter-out %/test_import.py %/test_imports.py %/test_outbox_forked.py %/test_outbox_pauses.py, \
-	$(wildcard $(ADAPTERS:%=tests/%/test_*.py)))
+	$(wildcard $(ADAPTERS:%=tests/adapters/%/test_*.py)))
 ADAPTERS := langchain langfuse llama_index
 PYTEST_ARGS ?=
 RUN_ARGS ?=
@@ -194,11 +194,11 @@ test-matrix: $(MATRIX_READY) ## Run the adapters' tests with the other versions 
 # One process each: an engine takes seconds to start, and has workers of its own.
 .PHONY: test-spark
 test-spark: .venv-spark/.ready ## Run the Spark adapter's tests with the real engine (needs Java 17).
-	@.venv-spark/bin/python -m pytest tests/spark -p no:cacheprovider $(PYTEST_ARGS)
+	@.venv-spark/bin/python -m pytest tests/adapters/spark -p no:cacheprovider $(PYTEST_ARGS)
 
 .PHONY: test-ray
 test-ray: .venv-ray/.ready ## Run the Ray adapter's tests with the real engine.
-	@.venv-ray/bin/python -m pytest tests/ray -p no:cacheprovider $(PYTEST_ARGS)
+	@.venv-ray/bin/python -m pytest tests/adapters/ray -p no:cacheprovider $(PYTEST_ARGS)
 
 .PHONY: setup-fuzz
 setup-fuzz: $(FUZZ_READY) ## Set up .venv-fuzz: a fuzzer.

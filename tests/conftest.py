@@ -21,7 +21,7 @@ os.environ.update(
     MLFLOW_DISABLE_TELEMETRY="true",
 )
 
-pytest_plugins = ["tests.browser", "tests.command_line"]
+pytest_plugins = ["tests.support.browser", "tests.support.command_line"]
 
 DATA = Path(os.environ.get("KRAG_EVAL_DATA") or Path(__file__).parents[2] / "shared" / "data")
 REQUIRE_ALL = os.environ.get("KRAG_EVAL_REQUIRE_ALL", "") not in {"", "0"}

@@ -13,7 +13,7 @@ import pytest
 
 from krag_eval import Document, EvalSet, InvalidInputError, Run, RunRow, write_evalset, write_run
 from krag_eval._utils.files import write_atomically
-from tests.command_line import Runner
+from tests.support.command_line import Runner
 
 pytestmark = pytest.mark.full
 

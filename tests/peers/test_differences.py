@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.differences import PAGE, Row, is_shown_as, outcome, parse_call, read_rows
+from tests.support.differences import PAGE, Row, is_shown_as, outcome, parse_call, read_rows
 
 pytestmark = [pytest.mark.peer, pytest.mark.filterwarnings("ignore")]
 

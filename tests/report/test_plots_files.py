@@ -20,7 +20,7 @@ from PIL import Image
 from krag_eval import InvalidInputError, KragEvalWarning, MissingDependencyError
 from krag_eval.report.plots import DPI, as_png, drawing, drawings_of, figures_of, plot_hits, write_plots
 from krag_eval.report.plots.drawing import PACKAGES, choose_fonts, texts_of
-from tests.report.plot_cases import named, nothing_defined, rouge
+from tests.support.plot_cases import named, nothing_defined, rouge
 
 NAMES = [f"{key}.{ending}" for key in ("hits", "over_k", "spread", "sweep", "causes") for ending in ("svg", "png")]
 SCRIPTS = {

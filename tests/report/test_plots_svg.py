@@ -12,7 +12,7 @@ import pytest
 
 from krag_eval.report.plots import ReportFigure, drawings_of, figures_of
 from krag_eval.report.plots.drawing import INK, as_svg, clean, display_width, drawing, labels_of, shorten
-from tests.report.plot_cases import HOSTILE, hostile, rouge, two_systems
+from tests.support.plot_cases import HOSTILE, hostile, rouge, two_systems
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

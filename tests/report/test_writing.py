@@ -13,7 +13,7 @@ import pytest
 
 from krag_eval import InvalidInputError, compare, evaluate, evaluate_stream
 from krag_eval.report import FORMATS, Report, check_target, write_report
-from tests.report import table_cases as cases
+from tests.support import table_cases as cases
 
 GOLD = [["a"], ["b"]]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run_cases import QUESTIONS
-from tests.command_line import Runner
+from tests.support.cli_run_cases import QUESTIONS
+from tests.support.command_line import Runner
 
 SCRIPT = Path(sys.executable).with_name("krag-eval")
 # Names that the program, its packages or Python itself might import later on, from the folder if it came first.
