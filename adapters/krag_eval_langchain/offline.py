@@ -9,7 +9,7 @@ from typing import Any
 
 import krag_eval
 from krag_eval import EvalSet, EvaluationResult, InvalidInputError, as_evalset
-from krag_eval_langchain.fields import RETRIEVED, Field, Place
+from krag_eval_langchain.rows import RETRIEVED, Field, Place
 
 
 def evaluate_retriever(

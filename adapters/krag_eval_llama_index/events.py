@@ -20,7 +20,7 @@ from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent,
 from llama_index.core.instrumentation.events.span import SpanDropEvent  # type: ignore[attr-defined]
 
 from krag_eval import EvaluationResult, InvalidInputError, LiveCounters, LiveScorer
-from krag_eval_llama_index.retrievers import as_documents
+from krag_eval_llama_index.responses import as_documents
 
 if TYPE_CHECKING:
     from llama_index.core.instrumentation.event_handlers import BaseEventHandler

@@ -1,14 +1,11 @@
-"""A retriever or query engine of LlamaIndex, asked every question of an evaluation set and scored.
-
-Nodes as documents that know which document they were cut from.
-"""
+"""A retriever or query engine of LlamaIndex, asked every question of an evaluation set and scored."""
 
 from __future__ import annotations
 
 import types
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -20,7 +17,7 @@ from llama_index.core.instrumentation.dispatcher import (  # type: ignore[attr-d
 from llama_index.core.schema import QueryBundle
 
 import krag_eval
-from krag_eval import Document, EvalSet, EvaluationResult, InvalidInputError, KragEvalWarning, as_evalset
+from krag_eval import EvalSet, EvaluationResult, InvalidInputError, KragEvalWarning, as_evalset
 
 
 def evaluate_retriever(
@@ -174,27 +171,3 @@ class _Asked:
 def _nodes(answer: Any) -> Any:
     """The nodes that were retrieved, or that an answer is based on."""
     return getattr(answer, "source_nodes", answer)
-
-
-# Where the runs of `run_retriever` have it, and `evaluate_run(level="document")` looks for it.
-DOC_KEY = "doc_id"
-
-
-def as_documents(nodes: Iterable[Any]) -> list[Any]:
-    """The nodes as documents, with the id of their source as `doc_id` unless their metadata have one.
-
-    What cannot be read as a node stays what it is: whoever reads it next says what is wrong with it.
-    """
-    return [_as_document(node) for node in nodes]
-
-
-def _as_document(node: Any) -> Any:
-    try:
-        inner = node.node
-        metadata, source = dict(inner.metadata), inner.ref_doc_id
-        if source is not None:
-            metadata.setdefault(DOC_KEY, source)
-        # Read here and not by `as_document`: asking a node for what it does not have is slow.
-        return Document(id=inner.node_id, text=inner.get_content(), score=node.score, metadata=metadata)
-    except Exception:  # noqa: BLE001 - a node may raise anything when it is asked for its text
-        return node

@@ -1,0 +1,44 @@
+"""The evaluator as a step of a chain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.runnables import Runnable, RunnableLambda
+
+from krag_eval_langchain.rows import Place, RowScorer
+
+
+def retrieval_evaluator_runnable(
+    *,
+    k: int | str | Sequence[int | str | None] | None = (5, 10),
+    metrics: Any = None,
+    gold: Place = None,
+    retrieved: Place = None,
+    **settings: Any,
+) -> Runnable[Any, dict[str, float | None]]:
+    """A `Runnable` from a mapping with gold and retrieved documents to their values.
+
+    Args:
+        k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens.
+        metrics: Names of metrics, or functions; all by default.
+        gold: The key of the gold documents, several of which the first that is there counts, or a function that takes
+            them out of the mapping. By default `gold`, `actual` or `gold_documents`.
+        retrieved: The same for the retrieved documents. By default `retrieved`, `predicted`, `documents`,
+            `source_documents`, `context` or `output`.
+        **settings: The scoring settings that `evaluate` takes. Under `match_method="id"` alone, bare strings are ids.
+
+    Raises:
+        InvalidInputError: A setting cannot be used.
+
+    >>> evaluator = retrieval_evaluator_runnable(k=2, metrics=["recall", "mrr"])
+    >>> evaluator.invoke({"gold": ["Two days to Jeju."], "retrieved": ["Closed on Sundays.", "Two days to Jeju."]})
+    {'recall@2': 1.0, 'mrr@2': 0.5}
+    """
+    rows = RowScorer(k, metrics, gold, retrieved, settings)
+
+    def score(holder: Mapping[str, Any]) -> dict[str, float | None]:
+        return dict(rows.score(rows.gold.take(holder), rows.retrieved.take(holder)).values)
+
+    return RunnableLambda(score, name="krag_eval")
