@@ -1,8 +1,8 @@
-"""krag_eval at home in LangChain and LangSmith."""
+"""Use krag_eval with LangChain and LangSmith."""
 
 import lazy_loader as _lazy_loader
 
-# The public names stand in `__init__.pyi`. Each is loaded when it is first used.
+# The public names are listed in `__init__.pyi`. Each is loaded on first use.
 _load, __dir__, __all__ = _lazy_loader.attach_stub(__name__, __file__)
 
 

@@ -11,8 +11,8 @@ from krag_eval_langchain.rows import GOLD, Place, RowScorer
 Feedback = dict[str, list[dict[str, Any]]]
 Row = dict[str, Any]
 
-# What stands in the reference outputs of an example is the reference.
-USUAL_GOLD = (*GOLD, "documents")
+# Whatever the reference outputs of an example hold is the reference.
+_GOLD_KEYS = (*GOLD, "documents")
 
 
 def as_langsmith_evaluator(
@@ -24,34 +24,35 @@ def as_langsmith_evaluator(
     prefix: str = "",
     **settings: Any,
 ) -> Callable[..., Any]:
-    """An evaluator for `langsmith.evaluate(..., evaluators=[...])`: one feedback a metric and cut-off.
+    """Return an evaluator for `langsmith.evaluate(..., evaluators=[...])`: one feedback per metric and cut-off.
 
-    What comes out is a function `(inputs, outputs, reference_outputs) -> {"results": [...]}`.
+    The evaluator is a function `(inputs, outputs, reference_outputs) -> {"results": [...]}`.
 
-    A value that is undefined, because the row has no gold documents, is left out. A target that raised has no outputs;
-    it counts as nothing retrieved, as everywhere. LangSmith logs what the evaluator raises and goes on.
+    Undefined values are left out: those of rows without gold documents. A target that raised has no outputs and counts
+    as nothing retrieved, as everywhere. If the evaluator raises, LangSmith logs the error and continues.
 
     Args:
         k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens.
         metrics: Names of metrics, or functions; all by default.
-        gold: Where the gold documents stand in the reference outputs: a key, several of which the first that is there
-            counts, or a function that takes them out. By default `gold`, `actual`, `gold_documents` or `documents`.
+        gold: Where the gold documents are in the reference outputs: a key, several keys of which the first one present
+            is used, or a function that returns them. By default `gold`, `actual`, `gold_documents` or `documents`.
         retrieved: The same for the outputs. By default `retrieved`, `predicted`, `documents`, `source_documents`,
-            `context` or `output`, which is where LangSmith puts what is no dict.
-        prefix: What the names of the feedback begin with.
-        **settings: The scoring settings that `evaluate` takes. Under `match_method="id"` alone, bare strings are ids.
+            `context` or `output`; LangSmith puts any output that is not a dict under `output`.
+        prefix: A prefix for the names of the feedback.
+        **settings: The scoring settings that `evaluate` takes. With `match_method="id"` alone, bare strings are read
+            as ids.
 
     Raises:
-        InvalidInputError: A setting cannot be used.
+        InvalidInputError: A setting is invalid.
 
     >>> evaluator = as_langsmith_evaluator(k=2, metrics="recall", match_method="id")
     >>> evaluator({}, {"documents": [{"id": "d1"}, {"id": "d9"}]}, {"gold": ["d1", "d2"]})["results"][0]["score"]
     0.5
     """
-    rows = RowScorer(k, metrics, gold, retrieved, settings, usual_gold=USUAL_GOLD)
+    rows = RowScorer(k, metrics, gold, retrieved, settings, gold_keys=_GOLD_KEYS)
 
     def retrieval(inputs: Row, outputs: Row, reference_outputs: Row) -> Feedback:  # noqa: ARG001 - LangSmith's names
-        row = rows.score(rows.gold.take(reference_outputs), _retrieved(rows, outputs))
+        row = rows.score(rows.gold.read(reference_outputs), _retrieved(rows, outputs))
         comment = f"gold: {row.n_gold}, retrieved: {row.n_retrieved}{' (no outputs)' if _is_empty(outputs) else ''}"
         return _feedback(row.values, prefix, f"{comment}; {rows.signature}")
 
@@ -67,40 +68,40 @@ def as_langsmith_summary_evaluator(
     prefix: str = "",
     **settings: Any,
 ) -> Callable[..., Any]:
-    """A summary evaluator for `langsmith.evaluate(..., summary_evaluators=[...])`: what exists over all rows only.
+    """Return an evaluator for `langsmith.evaluate(..., summary_evaluators=[...])`: values over all rows together.
 
-    What comes out is a function like that of `as_langsmith_evaluator`, of lists with one entry a row.
+    The evaluator is a function like that of `as_langsmith_evaluator`, but of lists with one entry per row.
 
-    These are the micro values, from the counts of all rows; and for rows without gold documents the share of them for
-    which nothing came back, `no_answer_empty`, and how many documents did, `no_answer_retrieved`. LangSmith makes the
-    means of the rows' values itself.
+    It computes the micro values, from the counts of all rows. For rows without gold documents it adds the share that
+    returned nothing, `no_answer_empty`, and the mean number of documents that came back, `no_answer_retrieved`.
+    LangSmith itself computes the means of the rows' values.
 
     Args:
         k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens.
-        metrics: Of `recall`, `precision` and `f1` those that are wanted.
-        gold: Where the gold documents stand in the reference outputs, as for `as_langsmith_evaluator`.
-        retrieved: Where the retrieved documents stand in the outputs, as for `as_langsmith_evaluator`.
-        prefix: What the names of the feedback begin with.
+        metrics: Any of `recall`, `precision` and `f1`.
+        gold: Where the gold documents are in the reference outputs, as for `as_langsmith_evaluator`.
+        retrieved: Where the retrieved documents are in the outputs, as for `as_langsmith_evaluator`.
+        prefix: A prefix for the names of the feedback.
         **settings: The scoring settings that `evaluate` takes.
 
     Raises:
-        InvalidInputError: A setting cannot be used, or no metric has a micro value.
+        InvalidInputError: A setting is invalid, or a metric has no micro value.
 
     >>> summary = as_langsmith_summary_evaluator(k=1, metrics="recall", match_method="id")
     >>> summary([{}, {}], [{"output": ["d1"]}, {"output": []}], [{"gold": ["d1"]}, {"gold": ["d2", "d3"]}])["results"]
     [{'key': 'micro_recall@1', 'score': 0.333..., 'comment': 'rows: 2; match:id|...'}]
     """
-    rows = RowScorer(k, metrics, gold, retrieved, settings, usual_gold=USUAL_GOLD)
+    rows = RowScorer(k, metrics, gold, retrieved, settings, gold_keys=_GOLD_KEYS)
     names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     unfit = [name for name in names if name not in ("recall", "precision", "f1")]
     if unfit:
         raise InvalidInputError(
-            f"{unfit[0]!r:.60} has no micro value. Of the metrics, recall, precision and f1 have one: ask for these."
+            f"{unfit[0]!r:.60} has no micro value. Only recall, precision and f1 have one: pass `metrics` with these."
         )
 
     def retrieval_summary(inputs: list[Row], outputs: list[Row], reference_outputs: list[Row]) -> Feedback:  # noqa: ARG001
         result = evaluate(
-            [rows.gold.take(row) for row in reference_outputs],
+            [rows.gold.read(row) for row in reference_outputs],
             [_retrieved(rows, row) for row in outputs],
             k=k,
             metrics=metrics,
@@ -112,12 +113,12 @@ def as_langsmith_summary_evaluator(
 
 
 def _is_empty(outputs: Row) -> bool:
-    """Whether the target raised: LangSmith then has no outputs, or None for them."""
+    """Return whether the target raised: LangSmith then has no outputs, or None for each."""
     return all(value is None for value in outputs.values())
 
 
 def _retrieved(rows: RowScorer, outputs: Row) -> list[object]:
-    return [] if _is_empty(outputs) else rows.retrieved.take(outputs)
+    return [] if _is_empty(outputs) else rows.retrieved.read(outputs)
 
 
 def _micro_values(result: EvaluationResult) -> dict[str, float | None]:

@@ -1,4 +1,4 @@
-"""A retriever of LangChain, asked every question of an evaluation set and scored."""
+"""Evaluate a LangChain retriever on a set of questions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,6 @@ def evaluate_retriever(
     evalset: object,
     k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
     *,
-    concurrency: int = 8,
-    timeout: float | None = None,
-    retries: int = 2,
-    journal: Any = None,
     name: str | None = None,
     config: Mapping[str, Any] | None = None,
     query_id_key: str = "krag_query_id",
@@ -30,37 +26,33 @@ def evaluate_retriever(
 ) -> EvaluationResult:
     """Ask a retriever every question of an evaluation set, and score what it returns.
 
-    A question whose call raises counts as nothing retrieved and is named in `result.errors`.
+    A question whose call fails counts as nothing retrieved and is listed in `result.errors`.
 
     Args:
         retriever: A `BaseRetriever`, or any `Runnable` that returns documents or a mapping that holds them.
         evalset: An `EvalSet`, a list of questions or rows, or a pandas frame.
         k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens.
             The answer is cut to what is scored; the retriever is never changed.
-        concurrency: How many questions are asked at a time.
-        timeout: Seconds for one attempt.
-        retries: How often a question whose call raises is asked again.
-        journal: A JSONL file to which each row is written as it comes; a run that was broken off goes on from it.
-        name: What the run is called; the retriever's own name by default.
-        config: A `RunnableConfig` for every call, with callbacks and tags for example.
-        query_id_key: The key in the metadata of each call under which the id of the question is given.
-        input_key: The runnable takes a dict with the question under this key, and not the question itself.
-        retrieved: Where the documents stand in what is returned, where that is a mapping: a key, several of which the
-            first that is there counts, or a function that takes them out.
-        **settings: What `evaluate_run` takes (`level`, `doc_key`, `metrics`, `match_method`, ...) and `run_retriever`
-            (`progress`, `max_error_rate`, ...).
+        name: The name of the run; by default the retriever's own name.
+        config: A `RunnableConfig` for every call, for example with callbacks and tags.
+        query_id_key: The key in the metadata of each call that holds the id of the question.
+        input_key: The key of the question, for runnables that take a dict; by default they take the question itself.
+        retrieved: Where the documents are, if the retriever returns a mapping: a key, several keys of which the first
+            one present is used, or a function that returns them.
+        **settings: What `krag_eval.evaluate_retriever` takes: the arguments of `run_retriever` (`concurrency`,
+            `timeout`, `retries`, `journal`, `progress`, `max_error_rate`, ...) and of `evaluate_run` (`level`,
+            `doc_key`, `metrics`, `match_method`, ...).
 
     Returns:
-        What `evaluate_run` gives for the run; `match_method` is `"id"` by default.
+        The result of `evaluate_run` for the run; `match_method` is `"id"` by default.
 
     Raises:
-        InvalidInputError: Something given cannot be used.
-        RunStoppedError: `max_error_rate` was passed.
+        InvalidInputError: An argument is invalid.
+        RunStoppedError: More calls failed than `max_error_rate` allows.
     """
     questions = as_evalset(evalset)
     asked = _Asked(retriever, questions, config, query_id_key, input_key, retrieved)
-    settings |= {"concurrency": concurrency, "timeout": timeout, "retries": retries, "journal": journal}
-    ask = asked.coroutine() if asked.is_only_async else asked.plain()
+    ask = asked.coroutine() if asked.is_only_async else asked.sync()
     return krag_eval.evaluate_retriever(ask, questions, k, name=name or asked.name, **settings)
 
 
@@ -69,10 +61,6 @@ async def aevaluate_retriever(
     evalset: object,
     k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
     *,
-    concurrency: int = 8,
-    timeout: float | None = None,
-    retries: int = 2,
-    journal: Any = None,
     name: str | None = None,
     config: Mapping[str, Any] | None = None,
     query_id_key: str = "krag_query_id",
@@ -80,19 +68,18 @@ async def aevaluate_retriever(
     retrieved: Place = None,
     **settings: Any,
 ) -> EvaluationResult:
-    """The same on the event loop that is running; a retriever without an async method of its own runs in threads.
+    """Do the same on the running event loop; a retriever without its own async method runs in threads.
 
     Arguments, result and errors are those of `evaluate_retriever`.
     """
     questions = as_evalset(evalset)
     asked = _Asked(retriever, questions, config, query_id_key, input_key, retrieved)
-    settings |= {"concurrency": concurrency, "timeout": timeout, "retries": retries, "journal": journal}
-    ask = asked.coroutine() if asked.is_async else asked.plain()
+    ask = asked.coroutine() if asked.is_async else asked.sync()
     return await krag_eval.aevaluate_retriever(ask, questions, k, name=name or asked.name, **settings)
 
 
 class _Asked:
-    """A retriever that is told, with each question, which one it is."""
+    """A retriever that receives the id of each question in the metadata of the call."""
 
     def __init__(
         self,
@@ -105,8 +92,8 @@ class _Asked:
     ) -> None:
         if isinstance(retriever, type) or not (hasattr(retriever, "invoke") and hasattr(retriever, "ainvoke")):
             raise InvalidInputError(
-                f"`retriever` is {retriever!r:.80}, which has no `invoke` and `ainvoke`. "
-                "Give a retriever of LangChain, another Runnable, or RunnableLambda(function)."
+                f"`retriever` must have `invoke` and `ainvoke`, got {retriever!r:.80}. "
+                "Pass a LangChain retriever, another Runnable, or RunnableLambda(function)."
             )
         self._retriever, self._config, self._query_id_key = retriever, dict(config or {}), query_id_key
         self._input_key = input_key
@@ -117,20 +104,20 @@ class _Asked:
 
     @property
     def is_async(self) -> bool:
-        """Whether it does not just hand its plain method to a thread."""
+        """Whether its async method does more than run the sync one in a thread."""
         method = getattr(type(self._retriever), "_aget_relevant_documents", None)
         return method is None or method.__module__ != "langchain_core.retrievers"
 
     @property
     def is_only_async(self) -> bool:
-        """Whether it is a RunnableLambda around nothing but an async function."""
+        """Whether it is a RunnableLambda that wraps only an async function."""
         return hasattr(self._retriever, "afunc") and not hasattr(self._retriever, "func")
 
-    def plain(self) -> Callable[[str], Any]:
+    def sync(self) -> Callable[[str], Any]:
         def invoke(retriever: Any, question: str) -> Any:
             return self._take(retriever.invoke(*self._arguments(question)))
 
-        # Bound to it, so that the run records its class and not this function.
+        # Bound to the retriever, so that the run records its class and not this function.
         return types.MethodType(invoke, self._retriever)
 
     def coroutine(self) -> Callable[[str], Any]:
@@ -141,10 +128,10 @@ class _Asked:
 
     def _arguments(self, question: str) -> tuple[object, dict[str, Any]]:
         metadata = dict(self._config.get("metadata") or {})
-        if question in self._ids:  # a text that two questions share names none of them
+        if question in self._ids:  # a text shared by two questions identifies neither
             metadata[self._query_id_key] = self._ids[question]
         given = question if self._input_key is None else {self._input_key: question}
         return given, {**self._config, "metadata": metadata}
 
     def _take(self, answer: Any) -> Any:
-        return answer if self._field is None else self._field.take(answer)
+        return answer if self._field is None else self._field.read(answer)

@@ -1,4 +1,4 @@
-"""Score single rows: take the documents out of what holds them, and score them."""
+"""Find the documents in the rows of a data set or in what a chain returns, and score one row at a time."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ Place = str | Sequence[str] | Callable[[Any], object] | None
 GOLD = ("gold", "actual", "gold_documents")
 RETRIEVED = ("retrieved", "predicted", "documents", "source_documents", "context", "output")
 
+# After this many rows, documents that could never match are worth a warning.
+_ENOUGH_TO_JUDGE = 20
+
 
 class Field:
-    """Takes the documents out of what it is given.
+    """Reads a list of documents from a mapping or another object.
 
     Args:
-        name: What they are called in messages.
-        place: The key under which they stand, or several of which the first that is there counts, or a function that
-            takes them out; None looks under the usual ones.
-        usual: The usual keys.
-        bare_ids: Take strings and whole numbers for ids: where only ids are matched they can be nothing else.
+        name: The name of the list in error messages.
+        place: The key of the list, several keys of which the first one present is used, or a function that returns
+            the list; None looks under the default keys.
+        default_keys: The keys to look under by default.
+        bare_ids: Read strings and integers as ids; for use where only ids are matched.
         id_key: The metadata key of ids, or None.
 
     Raises:
@@ -31,72 +34,68 @@ class Field:
     """
 
     def __init__(
-        self, name: str, place: Place, usual: Sequence[str], *, bare_ids: bool = False, id_key: str | None = None
+        self, name: str, place: Place, default_keys: Sequence[str], *, bare_ids: bool = False, id_key: str | None = None
     ) -> None:
-        keys = usual if place is None else (place,) if isinstance(place, str) else place
+        keys = default_keys if place is None else (place,) if isinstance(place, str) else place
         is_list = isinstance(keys, (list, tuple)) and keys and all(isinstance(key, str) for key in keys)
         if not callable(keys) and not is_list:
             raise InvalidInputError(
                 f"`{name}` must be a key, a list of keys or a function, got {place!r:.60}. "
-                "Leave it out to look under the usual keys."
+                "Leave it out to look under the default keys."
             )
         self._name, self._place, self._bare_ids, self._id_key = name, keys, bare_ids, id_key
 
-    def take(self, holder: object) -> list[object]:
-        """The documents, best first.
+    def read(self, holder: object) -> list[object]:
+        """Return the documents, best first.
 
         Raises:
-            InvalidInputError: They are not there, or are no list.
+            InvalidInputError: There are none, or they are not a list.
         """
-        found = self._place(holder) if callable(self._place) else self._look_into(holder, self._place)
+        found = self._place(holder) if callable(self._place) else self._look_up(holder, self._place)
         if isinstance(found, Mapping):  # {"output": {"documents": [...]}}
             found = next((found[key] for key in RETRIEVED if isinstance(found.get(key), list)), found)
         if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, (Sequence, Set)):
             raise InvalidInputError(
-                f"`{self._name}` is {found!r:.60}, not a list of documents. Use [] where there are none."
+                f"`{self._name}` must be a list of documents, got {found!r:.60}. Use [] where there are none."
             )
-        return [self._read(document) for document in found]
+        return [self._as_document(document) for document in found]
 
-    def _look_into(self, holder: object, keys: Sequence[str]) -> object:
+    def _look_up(self, holder: object, keys: Sequence[str]) -> object:
         if isinstance(holder, Mapping):
             for key in keys:
                 if holder.get(key) is not None:
                     return holder[key]
-            has = ", ".join(repr(key) for key in holder) or "none"
+            found = f"the keys are {', '.join(map(repr, holder))}" if holder else "there are no keys"
         else:
-            has = f"none, for it is a {type(holder).__name__}"
+            found = f"{type(holder).__name__} is not a mapping"
         raise InvalidInputError(
-            f"There is nothing under {' or '.join(repr(key) for key in keys)}; the keys there are: {has}. "
-            f"Say with `{self._name}` where the documents stand: a key, or a function that takes them out."
+            f"No documents under {' or '.join(map(repr, keys))}: {found}. "
+            f"Pass `{self._name}=` with the right key, or with a function that returns the documents."
         )
 
-    def _read(self, document: object) -> object:
+    def _as_document(self, document: object) -> object:
         if self._bare_ids and isinstance(document, (str, int)) and not isinstance(document, bool):
             return {self._id_key or "id": document}
-        # A document as LangChain's `dumpd` writes it.
+        # LangChain's `dumpd` writes a document in this form.
         if isinstance(document, Mapping) and "lc" in document and isinstance(document.get("kwargs"), Mapping):
             return document["kwargs"]
         return document
 
 
-# From so many rows on, ids that never matched are worth a word.
-ENOUGH_TO_JUDGE = 20
-
-
 class RowScorer:
-    """Scores one row after another.
+    """Scores one row after another, from any thread.
 
     Args:
         k: One cut-off or several.
         metrics: Names of metrics, or functions; all by default.
-        gold: Where the gold documents stand.
-        retrieved: Where the retrieved documents stand.
+        gold: Where the gold documents are.
+        retrieved: Where the retrieved documents are.
         settings: The scoring settings.
-        usual_gold: Where gold documents stand where nothing else is said.
+        gold_keys: The default keys of gold documents.
 
     Attributes:
-        gold: Takes the gold documents out of what holds them.
-        retrieved: Takes the retrieved documents out of what holds them.
+        gold: Reads the gold documents of a row.
+        retrieved: Reads the retrieved documents of a row.
         signature: Every setting that can change a number.
     """
 
@@ -108,39 +107,39 @@ class RowScorer:
         retrieved: Place,
         settings: dict[str, Any],
         *,
-        usual_gold: Sequence[str] = GOLD,
+        gold_keys: Sequence[str] = GOLD,
     ) -> None:
         self._scorer = Scorer(k, metrics=metrics, **settings)
         self.signature = self._scorer.signature
         only_ids = settings.get("match_method") in ("id", ["id"], ("id",))
         id_key = settings.get("id_key")
-        self.gold = Field("gold", gold, usual_gold, bare_ids=only_ids, id_key=id_key)
+        self.gold = Field("gold", gold, gold_keys, bare_ids=only_ids, id_key=id_key)
         self.retrieved = Field("retrieved", retrieved, RETRIEVED, bare_ids=only_ids, id_key=id_key)
         self._lock = threading.Lock()
         self._checked = False
 
     def score(self, gold: list[object], retrieved: list[object]) -> QueryResult:
-        """The values of one row.
+        """Score one row.
 
         Raises:
-            InvalidInputError: A document cannot be read, or none of a side has what the methods read.
+            InvalidInputError: A document cannot be read, or no document of one side has what the methods compare.
         """
         with self._lock:
             part = self._scorer.score_batch([gold], [retrieved])
-            self._check_supply()
-        for name, documents, lacking in (
+            self._check_after_enough_rows()
+        for name, documents, unmatchable in (
             ("gold", gold, part.unmatchable["actual"]),
             ("retrieved", retrieved, part.unmatchable["predicted"]),
         ):
-            if documents and lacking == len(documents):
+            if documents and unmatchable == len(documents):
                 raise InvalidInputError(
-                    f"Not one of the {len(documents)} documents of `{name}` has what the method reads "
-                    f"({self.signature.partition('|')[0]}). Choose another `match_method`, or give them ids or texts."
+                    f"None of the {len(documents)} documents of `{name}` has what the method compares "
+                    f"({self.signature.partition('|')[0]}). Choose another `match_method`, or add ids or texts."
                 )
         return part.query_result(0)
 
-    def _check_supply(self) -> None:
-        if self._checked or self._scorer.n_queries < ENOUGH_TO_JUDGE:
+    def _check_after_enough_rows(self) -> None:
+        if self._checked or self._scorer.n_queries < _ENOUGH_TO_JUDGE:
             return
         self._checked = True
         try:

@@ -1,4 +1,4 @@
-"""The evaluator as a step of a chain."""
+"""The evaluator as a LangChain `Runnable`, to use as a step of a chain."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ def retrieval_evaluator_runnable(
     retrieved: Place = None,
     **settings: Any,
 ) -> Runnable[Any, dict[str, float | None]]:
-    """A `Runnable` from a mapping with gold and retrieved documents to their values.
+    """Return a `Runnable` that takes a mapping with gold and retrieved documents and returns their scores.
 
     Args:
         k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens.
         metrics: Names of metrics, or functions; all by default.
-        gold: The key of the gold documents, several of which the first that is there counts, or a function that takes
-            them out of the mapping. By default `gold`, `actual` or `gold_documents`.
+        gold: The key of the gold documents in the mapping, several keys of which the first one present is used, or a
+            function of the mapping that returns them. By default `gold`, `actual` or `gold_documents`.
         retrieved: The same for the retrieved documents. By default `retrieved`, `predicted`, `documents`,
             `source_documents`, `context` or `output`.
-        **settings: The scoring settings that `evaluate` takes. Under `match_method="id"` alone, bare strings are ids.
+        **settings: The scoring settings that `evaluate` takes. With `match_method="id"` alone, bare strings are read
+            as ids.
 
     Raises:
         InvalidInputError: A setting cannot be used.
@@ -39,6 +40,6 @@ def retrieval_evaluator_runnable(
     rows = RowScorer(k, metrics, gold, retrieved, settings)
 
     def score(holder: Mapping[str, Any]) -> dict[str, float | None]:
-        return dict(rows.score(rows.gold.take(holder), rows.retrieved.take(holder)).values)
+        return dict(rows.score(rows.gold.read(holder), rows.retrieved.read(holder)).values)
 
     return RunnableLambda(score, name="krag_eval")

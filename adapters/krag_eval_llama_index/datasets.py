@@ -1,4 +1,4 @@
-"""LlamaIndex's data sets of questions and contexts as evaluation sets."""
+"""Read LlamaIndex's question-and-context datasets as evaluation sets."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any
 
 from krag_eval import EvalSet, InvalidInputError, KragEvalWarning, read_evalset
 
-PARTS = ("queries", "corpus", "relevant_docs")
+_PARTS = ("queries", "corpus", "relevant_docs")
 
 
 def read_llama_index_qa(source: str | os.PathLike[str] | Mapping[str, Any] | object) -> EvalSet:
-    """Read a data set of queries, the texts of the chunks, and the ids of those that answer each query.
+    """Read a dataset of queries, texts of chunks, and the ids of the chunks that answer each query.
 
-    It is what `EmbeddingQAFinetuneDataset.save_json` of llama-index-finetuning writes, and what
-    `generate_question_context_pairs` made.
+    `EmbeddingQAFinetuneDataset.save_json` of llama-index-finetuning writes such datasets, and
+    `generate_question_context_pairs` returns them.
 
     Args:
-        source: The path of its JSON; or what was loaded from it; or an object with these attributes, such as an
+        source: The path of the JSON file, its parsed content, or an object with the same attributes, such as an
             `EmbeddingQAFinetuneDataset`.
 
     Returns:
         The questions, with ids and texts of their gold chunks. The ids are node ids: they match the nodes of the index
-        that the questions were made from, and none of an index that was built anew.
+        that the questions were made from, but not those of a rebuilt index.
 
     Raises:
-        InvalidInputError: It is no such data set, or the file cannot be read.
+        InvalidInputError: It is not such a dataset, or the file cannot be read.
 
     >>> qa = {"queries": {"q": "When?"}, "corpus": {"n1": "At nine.", "n2": ""}, "relevant_docs": {"q": ["n1"]}}
     >>> read_llama_index_qa(qa)["q"].gold
@@ -35,14 +35,14 @@ def read_llama_index_qa(source: str | os.PathLike[str] | Mapping[str, Any] | obj
     """
     if isinstance(source, (str, os.PathLike)):
         return read_evalset(source, format="llama_index")
-    queries, corpus, relevant = (_part(source, name) for name in PARTS)
+    queries, corpus, relevant = (_part(source, name) for name in _PARTS)
     if unknown := [query_id for query_id in relevant if query_id not in queries]:
         raise InvalidInputError(f"`relevant_docs` has {unknown[0]!r:.60}, which `queries` does not have. Add its text.")
     evalset = EvalSet(_row(query_id, text, relevant.get(query_id), corpus) for query_id, text in queries.items())
     without_text = sum(document.text is None for question in evalset for document in question.gold)
     if without_text:
         warnings.warn(
-            f"{without_text} relevant chunks are not in `corpus`. They are kept without a text.",
+            f"{without_text} relevant chunks are not in `corpus`. They are kept without text.",
             KragEvalWarning,
             stacklevel=2,
         )
@@ -53,7 +53,7 @@ def _part(source: object, name: str) -> Mapping[Any, Any]:
     part = source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
     if not isinstance(part, Mapping):
         raise InvalidInputError(
-            f"This is no data set of LlamaIndex: its `{name}` is {part!r:.60}. It needs "
+            f"`{name}` of a LlamaIndex dataset must be a mapping, got {part!r:.60}. The dataset must look like "
             '{"queries": {id: text}, "corpus": {id: text}, "relevant_docs": {query id: [ids]}}.'
         )
     return part
@@ -62,8 +62,8 @@ def _part(source: object, name: str) -> Mapping[Any, Any]:
 def _row(query_id: object, text: object, ids: object, corpus: Mapping[Any, Any]) -> dict[str, Any]:
     if not isinstance(ids, (list, tuple)):
         raise InvalidInputError(
-            f"`relevant_docs[{query_id!r:.60}]` is {ids!r:.60}. It must be a list of ids, [] for a query that nothing "
-            "answers."
+            f"`relevant_docs[{query_id!r:.60}]` must be a list of ids, got {ids!r:.60}. Use [] for a query that has no "
+            "relevant chunk."
         )
     gold = [{"id": doc_id, "text": corpus.get(doc_id)} for doc_id in ids]
     return {"id": query_id, "question": text, "gold": gold}

@@ -1,4 +1,4 @@
-"""The metrics of krag_eval for LlamaIndex's `RetrieverEvaluator`."""
+"""Metrics for LlamaIndex's `RetrieverEvaluator`."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from krag_eval import METRICS, Document, InvalidInputError, Scorer
 class KragRetrievalMetric(BaseRetrievalMetric):
     """One metric of krag_eval at one cut-off, for `RetrieverEvaluator(metrics=[...])`.
 
-    An empty retrieval scores 0, and repeats never lift a value above 1. A query without gold documents has no value:
-    its score is NaN, which `pandas` leaves out of a mean and `numpy` carries into it.
+    An empty retrieval scores 0, and duplicates never raise a value above 1. A query without gold documents has no
+    value: its score is NaN, which `pandas` leaves out of a mean, while a mean of `numpy` becomes NaN.
 
     Args:
         metric: A name of `krag_eval.METRICS`, or a function as `krag_eval.evaluate` takes them.
         k: The cut-off; None scores all ranks.
-        prefix: What `metric_name` begins with. Give two metrics that differ only in their settings different ones:
-            LlamaIndex keeps its results by name.
+        prefix: The prefix of `metric_name`. Use different prefixes for metrics that differ only in their settings:
+            LlamaIndex stores results by name.
         **settings: The scoring settings that `krag_eval.evaluate` takes, such as `threshold`. `match_method` is
             `"id"` by default; methods that compare texts need `expected_texts`.
 
     Raises:
-        InvalidInputError: A setting cannot be used.
-        UnknownMetricError: The metric is not known.
+        InvalidInputError: A setting is invalid.
+        UnknownMetricError: The metric is unknown.
 
     >>> from krag_eval_llama_index import KragRetrievalMetric
     >>> recall = KragRetrievalMetric("recall", k=2)
@@ -36,7 +36,7 @@ class KragRetrievalMetric(BaseRetrievalMetric):
     ('krag_recall@2', 0.5)
     """
 
-    # The settings are kept as further fields, so that a dump holds them and can be read back.
+    # Settings are stored as extra fields, so that a dump contains them and can be loaded.
     model_config = ConfigDict(extra="allow")
 
     metric: Any
@@ -49,11 +49,11 @@ class KragRetrievalMetric(BaseRetrievalMetric):
         keys = self._scorer().keys
         if len(keys) != 1:
             raise InvalidInputError(
-                f"This is more than one metric at one cut-off: {', '.join(keys)}. Use `krag_metrics` for several."
+                f"Expected one metric at one cut-off, got {', '.join(keys)}. Use `krag_metrics` for several."
             )
         if settings.get("id_key") is not None:
             raise InvalidInputError(
-                f"`id_key` is {settings['id_key']!r:.60}, but RetrieverEvaluator hands over node ids and texts without "
+                f"`id_key` is {settings['id_key']!r:.60}, but RetrieverEvaluator passes node ids and texts without "
                 "metadata. Leave it out, or score documents with `evaluate_retriever(..., level='document')`."
             )
 
@@ -64,29 +64,29 @@ class KragRetrievalMetric(BaseRetrievalMetric):
 
     def compute(
         self,
-        query: str | None = None,  # noqa: ARG002 - LlamaIndex hands it over
+        query: str | None = None,  # noqa: ARG002 - LlamaIndex passes it
         expected_ids: list[str] | None = None,
         retrieved_ids: list[str] | None = None,
         expected_texts: list[str] | None = None,
         retrieved_texts: list[str] | None = None,
-        **kwargs: Any,  # noqa: ARG002 - LlamaIndex's own metrics take arguments there
+        **kwargs: Any,  # noqa: ARG002 - LlamaIndex's own metrics take arguments here
     ) -> RetrievalMetricResult:
         """Score one query.
 
         Args:
-            query: Its text; not read.
+            query: Its text; not used.
             expected_ids: The ids of its gold nodes.
-            retrieved_ids: The ids of the nodes retrieved, best first.
-            expected_texts: The texts of its gold nodes; with ids and texts both in use, one for each id.
-            retrieved_texts: The texts of the nodes retrieved.
-            **kwargs: Not read.
+            retrieved_ids: The ids of the retrieved nodes, best first.
+            expected_texts: The texts of its gold nodes; if both ids and texts are compared, one for each id.
+            retrieved_texts: The texts of the retrieved nodes.
+            **kwargs: Not used.
 
         Returns:
-            The score, from 0 to 1, NaN where there is no gold node; in the metadata what was counted and the
+            The score, from 0 to 1, or NaN without gold nodes. The metadata holds the numbers of documents and the
             signature of the settings.
 
         Raises:
-            InvalidInputError: What the matching method reads was not given.
+            InvalidInputError: The ids or texts that the matching method compares are missing.
         """
         scorer = self._scorer()
         row = scorer.score(
@@ -100,11 +100,11 @@ class KragRetrievalMetric(BaseRetrievalMetric):
         )
 
     def _scorer(self) -> Scorer:
-        """A scorer of its own for each query, which threads need not share."""
+        """Return a new scorer for each query, so that threads share none."""
         return Scorer(self.k, metrics=self.metric, **{"match_method": "id", **(self.model_extra or {})})
 
     def _documents(self, side: str, ids: object, texts: object) -> list[Document]:
-        """One side as documents with what the methods read."""
+        """Return one side as documents with what the methods compare."""
         given = (self.model_extra or {}).get("match_method", "id")
         methods = [given] if isinstance(given, str) else list(given)
         if methods == ["id"]:
@@ -115,8 +115,8 @@ class KragRetrievalMetric(BaseRetrievalMetric):
         all_ids = _listed(f"{side}_ids", ids, given)
         if len(all_ids) != len(all_texts):
             raise InvalidInputError(
-                f"There are {len(all_ids)} `{side}_ids` and {len(all_texts)} `{side}_texts`, and "
-                f"match_method={given!r} reads both. Give one text for each id, in the same order."
+                f"`{side}_ids` has {len(all_ids)} entries and `{side}_texts` has {len(all_texts)}, but "
+                f"match_method={given!r} compares both. Pass one text for each id, in the same order."
             )
         return [Document(id=id_, text=text) for id_, text in zip(all_ids, all_texts, strict=True)]
 
@@ -128,17 +128,17 @@ def krag_metrics(
     prefix: str = "krag_",
     **settings: Any,
 ) -> list[BaseRetrievalMetric]:
-    """Several metrics with the same settings, for `RetrieverEvaluator(metrics=krag_metrics(...))`.
+    """Return several metrics with the same settings, for `RetrieverEvaluator(metrics=krag_metrics(...))`.
 
     Args:
-        metrics: Names such as `"recall@5"`, which has its cut-off, or `"recall"`; functions; all by default.
-        k: The cut-offs of those that have none in their name; None scores all ranks.
-        prefix: What each `metric_name` begins with.
+        metrics: Names with a cut-off, such as `"recall@5"`, or without, such as `"recall"`; functions; all by default.
+        k: The cut-offs of metrics without one in their name; None scores all ranks.
+        prefix: The prefix of each `metric_name`.
         **settings: As for `KragRetrievalMetric`.
 
     Raises:
-        InvalidInputError: A setting or a cut-off cannot be used.
-        UnknownMetricError: A metric is not known.
+        InvalidInputError: A setting or a cut-off is invalid.
+        UnknownMetricError: A metric is unknown.
 
     >>> from krag_eval_llama_index import krag_metrics
     >>> [metric.metric_name for metric in krag_metrics(["recall@5", "ndcg"], k=(3, 10), match_method="id")]
@@ -156,8 +156,8 @@ def krag_metrics(
         name, at, cut_off = metric.partition("@") if isinstance(metric, str) else (metric, "", "")
         if at and not (cut_off.isascii() and cut_off.isdigit()):
             raise InvalidInputError(
-                f"{metric!r} has no cut-off that can be read. After the @ stands an integer of at least 1, "
-                "as in 'recall@5'; leave both out to score all ranks."
+                f"{metric!r} has an invalid cut-off. Write an integer of at least 1 after the @, as in 'recall@5', "
+                "or leave both out to score all ranks."
             )
         chosen += [
             KragRetrievalMetric(name, each, prefix=prefix, **settings) for each in ([int(cut_off)] if at else cut_offs)
@@ -168,8 +168,8 @@ def krag_metrics(
 def _listed(name: str, values: object, match_method: object) -> list[Any]:
     if values is None:
         raise InvalidInputError(
-            f"`{name}` was not given, and match_method={match_method!r} reads it. "
-            f"Pass `{name}=[...]`, or choose a method that needs only what there is."
+            f"`{name}` is missing, but match_method={match_method!r} compares it. "
+            f"Pass `{name}=[...]`, or choose another method."
         )
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
         raise InvalidInputError(f"`{name}` must be a list of strings, got {values!r:.60}.")

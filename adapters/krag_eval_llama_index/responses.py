@@ -1,4 +1,4 @@
-"""Scores of what reached the answer: the source nodes of responses, after every reranker."""
+"""Score the source nodes of responses: what reached the answer, after every reranker."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ def score_response(
     """Score the source nodes of one response of a query engine or chat engine.
 
     Args:
-        response: What the engine returned, streamed or not; or what it raised, which counts as nothing retrieved.
+        response: What the engine returned, streamed or not; or the exception that it raised, which counts as nothing
+            retrieved.
         gold: The gold documents of its query as a list, or its `krag_eval.Question`.
         k: One cut-off or several.
         **settings: As for `score_responses`.
 
     Raises:
-        InvalidInputError: The response has no source nodes, or something given cannot be used.
+        InvalidInputError: The response has no source nodes, or an argument is invalid.
     """
     return score_responses([response], [gold], k, **settings)
 
@@ -43,20 +44,20 @@ def score_responses(
 ) -> EvaluationResult:
     """Score the source nodes of many responses.
 
-    Nodes carry the id of the document that they were cut from (`ref_doc_id`) as `doc_id` in their metadata, so that
-    `id_key="doc_id"` and `level="document"` can be scored.
+    Each node gets the id of its source document (`ref_doc_id`) as `doc_id` in its metadata, so that `id_key="doc_id"`
+    and `level="document"` work.
 
     Args:
-        responses: What the engine returned for each query, in the order of the gold; or, with questions as gold, by
-            the id of the question, where one that is missing counts as nothing retrieved. An exception in the place
-            of a response counts as nothing retrieved and is reported.
+        responses: What the engine returned for each query, in the order of the gold; or, with questions as gold, a
+            mapping by the id of the question, where a missing response counts as nothing retrieved. An exception in
+            place of a response counts as nothing retrieved and is reported.
         gold: A list with the gold documents of each query, scored as by `krag_eval.evaluate`; or an `EvalSet` or a
-            list of `Question`, scored as by `krag_eval.evaluate_run`, which matches by id unless told otherwise.
+            list of `Question`, scored as by `krag_eval.evaluate_run`, which matches by id by default.
         k: One cut-off or several.
-        **settings: What that function takes further, such as `match_method`, `metrics`, `queries` or `level`.
+        **settings: Further arguments of that function, such as `match_method`, `metrics`, `queries` or `level`.
 
     Raises:
-        InvalidInputError: A response has no source nodes, or something given cannot be used.
+        InvalidInputError: A response has no source nodes, or an argument is invalid.
 
     >>> from llama_index.core.base.response.schema import Response
     >>> from llama_index.core.schema import NodeWithScore, TextNode
@@ -69,15 +70,15 @@ def score_responses(
     if questions is None:
         if isinstance(responses, Mapping):
             raise InvalidInputError(
-                "`responses` is a mapping, but `gold` has no ids of queries. Give lists in the same order, or an "
+                "`responses` is a mapping, but `gold` has no query ids. Pass two lists in the same order, or an "
                 "EvalSet as `gold`."
             )
         return evaluate(gold, [_nodes(response, place) for place, response in enumerate(responses)], k, **settings)
     if not isinstance(responses, Mapping):
         if len(responses) != len(questions):
             raise InvalidInputError(
-                f"There are {len(responses)} `responses` for {len(questions)} questions. Give one for each, in the "
-                "order of the questions, or a mapping from the id of a question to its response."
+                f"`responses` has {len(responses)} entries for {len(questions)} questions. Pass one response per "
+                "question, in the same order, or a mapping from question ids to responses."
             )
         responses = dict(zip(questions.ids, responses, strict=True))
     rows = [_row(question_id, _nodes(response, question_id)) for question_id, response in responses.items()]
@@ -93,13 +94,13 @@ def _questions(gold: object) -> EvalSet | None:
 
 
 def _nodes(response: object, place: object) -> list[Any] | BaseException:
-    """The source nodes of a response, or what was raised in its place."""
+    """Return the source nodes of a response, or the exception in its place."""
     if isinstance(response, BaseException):
         return response
     nodes = getattr(response, "source_nodes", None)
     if nodes is None:
         raise InvalidInputError(
-            f"`responses[{place!r}]` is {response!r:.60}, which has no `source_nodes`. "
+            f"`responses[{place!r}]` has no `source_nodes`, got {response!r:.60}. "
             "Pass what `query` or `chat` of an engine returned."
         )
     return as_documents(nodes)
@@ -111,14 +112,10 @@ def _row(question_id: str, nodes: list[Any] | BaseException) -> RunRow:
     return RunRow.from_dict({"query_id": question_id, "retrieved": nodes})
 
 
-# Where the runs of `run_retriever` have it, and `evaluate_run(level="document")` looks for it.
-DOC_KEY = "doc_id"
-
-
 def as_documents(nodes: Iterable[Any]) -> list[Any]:
-    """The nodes as documents, with the id of their source as `doc_id` unless their metadata have one.
+    """Return nodes as documents, with the id of their source as `doc_id` unless their metadata already has one.
 
-    What cannot be read as a node stays what it is: whoever reads it next says what is wrong with it.
+    Anything that cannot be read as a node is returned unchanged, and refused where documents are read.
     """
     return [_as_document(node) for node in nodes]
 
@@ -128,8 +125,8 @@ def _as_document(node: Any) -> Any:
         inner = node.node
         metadata, source = dict(inner.metadata), inner.ref_doc_id
         if source is not None:
-            metadata.setdefault(DOC_KEY, source)
-        # Read here and not by `as_document`: asking a node for what it does not have is slow.
+            metadata.setdefault("doc_id", source)  # the key that `evaluate_run(level="document")` reads by default
+        # Not left to `as_document`: asking a node for attributes that it does not have is slow.
         return Document(id=inner.node_id, text=inner.get_content(), score=node.score, metadata=metadata)
-    except Exception:  # noqa: BLE001 - a node may raise anything when it is asked for its text
+    except Exception:  # noqa: BLE001 - a node may raise anything when its text is read
         return node

@@ -1,4 +1,4 @@
-"""A retriever or query engine of LlamaIndex, asked every question of an evaluation set and scored."""
+"""Evaluate a retriever or query engine of LlamaIndex on a set of questions."""
 
 from __future__ import annotations
 
@@ -26,48 +26,40 @@ def evaluate_retriever(
     k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
     *,
     node_postprocessors: Sequence[Any] = (),
-    concurrency: int = 8,
-    timeout: float | None = None,
-    retries: int = 2,
-    journal: Any = None,
     name: str | None = None,
     query_id_tag: str = "krag_query_id",
     **settings: Any,
 ) -> EvaluationResult:
     """Ask a retriever every question of an evaluation set, and score what it returns.
 
-    A question whose call raises counts as nothing retrieved and is named in `result.errors`. The id of each question
-    is given as an instrumentation tag, for `retrieval_scoring` and for traces. Nodes carry the id of the document
-    that they were cut from (`ref_doc_id`) as `doc_id`, so that `level="document"` can be scored.
+    A question whose call fails counts as nothing retrieved and is listed in `result.errors`. The id of each question
+    is set as an instrumentation tag, for `retrieval_scoring` and for traces. Each node gets the id of its source
+    document (`ref_doc_id`) as `doc_id`, so that `level="document"` can be scored.
 
     Args:
-        retriever: A retriever; or a query engine, whose rerankers then count. One that can retrieve without answering
-            writes no answer; another is asked for an answer, whose source nodes count.
+        retriever: A retriever; or a query engine, which is scored after its rerankers. An engine that can retrieve
+            without answering writes no answer; any other is asked for an answer, and its source nodes are scored.
         evalset: An `EvalSet`, a list of questions or rows, or a pandas frame.
-        k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens. What is returned is
-            cut; the retriever is never changed, so that its `similarity_top_k` must be large enough.
-        node_postprocessors: Rerankers and filters that what is returned goes through, in this order.
-        concurrency: How many questions are asked at a time.
-        timeout: Seconds for one attempt.
-        retries: How often a question whose call raises is asked again.
-        journal: A JSONL file to which each row is written as it comes; a run that was broken off goes on from it.
-        name: What the run is called; the name of the retriever's class by default.
-        query_id_tag: The instrumentation tag.
-        **settings: What `evaluate_run` takes (`level`, `doc_key`, `metrics`, `match_method`, ...) and `run_retriever`
-            (`progress`, `max_error_rate`, ...).
+        k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens. The answer is
+            cut; the retriever is never changed, so its `similarity_top_k` must be large enough.
+        node_postprocessors: Rerankers and filters to apply to the answer, in this order.
+        name: The name of the run; by default the name of the retriever's class.
+        query_id_tag: The instrumentation tag that holds the id of the question.
+        **settings: What `krag_eval.evaluate_retriever` takes: the arguments of `run_retriever` (`concurrency`,
+            `timeout`, `retries`, `journal`, `progress`, `max_error_rate`, ...) and of `evaluate_run` (`level`,
+            `doc_key`, `metrics`, `match_method`, ...).
 
     Returns:
-        What `evaluate_run` gives for the run; `match_method` is `"id"` by default.
+        The result of `evaluate_run` for the run; `match_method` is `"id"` by default.
 
     Raises:
-        InvalidInputError: Something given cannot be used.
-        RunStoppedError: `max_error_rate` was passed.
+        InvalidInputError: An argument is invalid.
+        RunStoppedError: More calls failed than `max_error_rate` allows.
     """
     questions = as_evalset(evalset)
     asked = _Asked(retriever, questions, node_postprocessors, query_id_tag)
     asked.check_depth(k)
-    settings |= {"concurrency": concurrency, "timeout": timeout, "retries": retries, "journal": journal}
-    return krag_eval.evaluate_retriever(asked.plain(), questions, k, name=name or asked.name, **settings)
+    return krag_eval.evaluate_retriever(asked.sync(), questions, k, name=name or asked.name, **settings)
 
 
 async def aevaluate_retriever(
@@ -76,28 +68,23 @@ async def aevaluate_retriever(
     k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
     *,
     node_postprocessors: Sequence[Any] = (),
-    concurrency: int = 8,
-    timeout: float | None = None,
-    retries: int = 2,
-    journal: Any = None,
     name: str | None = None,
     query_id_tag: str = "krag_query_id",
     **settings: Any,
 ) -> EvaluationResult:
-    """The same on the event loop that is running; a retriever without an async method of its own runs in threads.
+    """Do the same on the running event loop; a retriever without its own async method runs in threads.
 
     Arguments, result and errors are those of `evaluate_retriever`.
     """
     questions = as_evalset(evalset)
     asked = _Asked(retriever, questions, node_postprocessors, query_id_tag)
     asked.check_depth(k)
-    settings |= {"concurrency": concurrency, "timeout": timeout, "retries": retries, "journal": journal}
-    ask = asked.coroutine() if asked.is_async else asked.plain()
+    ask = asked.coroutine() if asked.is_async else asked.sync()
     return await krag_eval.aevaluate_retriever(ask, questions, k, name=name or asked.name, **settings)
 
 
 class _Asked:
-    """A retriever that is told, with each question, which one it is."""
+    """A retriever that is asked with the id of each question as an instrumentation tag."""
 
     def __init__(self, retriever: Any, evalset: EvalSet, postprocessors: Sequence[Any], query_id_tag: str) -> None:
         if isinstance(retriever, BaseQueryEngine):
@@ -107,8 +94,8 @@ class _Asked:
             plain, async_ = "retrieve", "aretrieve"
         else:
             raise InvalidInputError(
-                f"`retriever` is {retriever!r:.80}, which is no retriever and no query engine of LlamaIndex. "
-                "Give `index.as_retriever(similarity_top_k=10)`; other kinds go to `krag_eval.run_retriever`."
+                f"`retriever` must be a retriever or query engine of LlamaIndex, got {retriever!r:.80}. "
+                "Pass `index.as_retriever(similarity_top_k=10)`, or use `krag_eval.evaluate_retriever` for other kinds."
             )
         self._retriever = retriever
         self._ask: Any = getattr(retriever, plain)
@@ -120,12 +107,12 @@ class _Asked:
 
     @property
     def is_async(self) -> bool:
-        """Whether its async method does more than call the plain one, which would block the loop."""
+        """Whether its async method does more than call the sync one, which would block the loop."""
         own = getattr(type(self._retriever), "_aretrieve", None)
         stand_in = own is BaseRetriever._aretrieve  # noqa: SLF001 - the hook that retrievers override
         return self._aask is not None and not stand_in
 
-    def plain(self) -> Callable[[str], Any]:
+    def sync(self) -> Callable[[str], Any]:
         def retrieve(_: Any, question: str) -> Any:
             query = QueryBundle(question)
             with instrument_tags(self._tags(question)):
@@ -134,7 +121,7 @@ class _Asked:
                     nodes = postprocessor.postprocess_nodes(nodes, query_bundle=query)
             return nodes
 
-        # Bound to it, so that the run records its class and not this function.
+        # Bound to the retriever, so that the run records its class and not this function.
         return types.MethodType(retrieve, self._retriever)
 
     def coroutine(self) -> Callable[[str], Any]:
@@ -149,25 +136,25 @@ class _Asked:
         return types.MethodType(aretrieve, self._retriever)
 
     def check_depth(self, k: Any) -> None:
-        """Warn where the retriever can never return as many nodes as are scored."""
+        """Warn if the retriever can never return as many nodes as are scored."""
         cut_offs = k if isinstance(k, (list, tuple, range)) else (k,)
         deepest = max((cut_off for cut_off in cut_offs if isinstance(cut_off, int)), default=0)
         most = getattr(self._retriever, "similarity_top_k", None)
         if isinstance(most, int) and most < deepest:
             warnings.warn(
-                f"The retriever returns at most {most} nodes (its `similarity_top_k`), and `k` goes up to {deepest}: "
-                f"all values beyond {most} are those of {most} nodes. Give it a larger `similarity_top_k`.",
+                f"The retriever returns at most {most} nodes (its `similarity_top_k`), but `k` goes up to {deepest}: "
+                f"values beyond {most} are computed from {most} nodes. Use a larger `similarity_top_k`.",
                 KragEvalWarning,
                 stacklevel=3,
             )
 
     def _tags(self, question: str) -> dict[str, Any]:
         tags = dict(active_instrument_tags.get())
-        if question in self._ids:  # a text that two questions share names none of them
+        if question in self._ids:  # a text shared by two questions identifies neither
             tags[self._query_id_tag] = self._ids[question]
         return tags
 
 
 def _nodes(answer: Any) -> Any:
-    """The nodes that were retrieved, or that an answer is based on."""
+    """Return the retrieved nodes, or those that an answer is based on."""
     return getattr(answer, "source_nodes", answer)

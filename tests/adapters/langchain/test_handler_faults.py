@@ -148,7 +148,7 @@ def test_a_fault_in_the_handler_itself_is_counted(monkeypatch: pytest.MonkeyPatc
         raise RuntimeError("a bug")
 
     for name in ("begin", "end", "fail"):
-        monkeypatch.setattr(handler._live, name, explode)
+        monkeypatch.setattr(handler, name, explode)
     assert Shop().invoke(QUESTIONS[0], {"callbacks": [handler]}) == ranking(QUESTIONS[0])
     with pytest.raises(TimeoutError):
         BrokenShop().invoke(QUESTIONS[0], {"callbacks": [handler]})

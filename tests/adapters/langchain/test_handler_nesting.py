@@ -73,7 +73,7 @@ def test_only_the_outermost_retriever_is_scored(inner: str, is_async: bool, reco
     assert answer == [document.page_content for document in ranking(QUESTIONS[0])]
     assert [(scored.name, scored.query) for scored in recorder.scored] == [("Outer", QUESTIONS[0])]
     assert handler.counters.seen == 1
-    assert len(handler._open) == 0
+    assert len(handler._runs) == 0
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
@@ -86,7 +86,7 @@ def test_every_retriever_is_scored_where_that_is_wanted(is_async: bool, recorder
         ("Shop", f"rewritten: rewritten: {QUESTIONS[0]}"),
     ]
     assert (handler.scored, handler.no_gold) == (1, 2)
-    assert len(handler._open) == 0
+    assert len(handler._runs) == 0
 
 
 def test_an_inner_retriever_that_is_named_is_an_outermost_one(recorder: Recorder) -> None:
@@ -132,7 +132,7 @@ def test_where_one_raises_only_the_outermost_counts_and_nothing_is_left(outer: A
     assert handler.flush(10)
     assert (handler.scored, handler.errors, handler.counters.seen) == (1, 1, 1)
     assert handler.result()["recall@5"] == 0.0
-    assert len(handler._open) == len(handler._live._open) == 0
+    assert len(handler._runs) == len(handler._open) == 0
 
 
 def test_a_retriever_after_another_one_in_the_same_chain_is_outermost(recorder: Recorder) -> None:
@@ -160,9 +160,9 @@ def test_cancelled_retrievals_are_forgotten_at_last_and_counted_as_dropped() -> 
                 await task
 
     asyncio.run(cancel_many())
-    assert len(handler._live._open) == 5
+    assert len(handler._open) == 5
     assert handler.dropped == 95
-    assert len(handler._open) <= 50
+    assert len(handler._runs) <= 50
     Shop().invoke(QUESTIONS[0], {"callbacks": [handler]})
     handler.flush(10)
     assert handler.scored == 1

@@ -188,7 +188,7 @@ def test_an_error_of_the_evaluator_is_logged_by_langsmith_and_loses_no_other_row
             [{"gold": gold} for gold in GOLD_ROWS],
             evaluators=[as_langsmith_evaluator(**SETTINGS)],
         )
-    assert "There is nothing under 'retrieved'" in caplog.text
+    assert "No documents under 'retrieved'" in caplog.text
     scores = scores_of(rows)
     assert scores.pop(ASKED[0]) == {}
     assert scores == {q: defined(row) for q, row in zip(ASKED[1:], expected().per_query[1:], strict=True)}

@@ -93,13 +93,13 @@ def test_the_functions_have_the_documented_arguments() -> None:
 @pytest.mark.parametrize(
     ("outputs", "reference", "says"),
     [
-        ({"answer": "Yes."}, {"gold": ["a"]}, r"There is nothing under 'retrieved'.*the keys there are: 'answer'"),
-        ({"documents": []}, {"answer": "Yes."}, r"There is nothing under 'gold'.*the keys there are: 'answer'"),
-        ({"documents": []}, {}, r"There is nothing under 'gold'.*the keys there are: none"),
-        ({"documents": "a text"}, {"gold": ["a"]}, "`retrieved` is 'a text', not a list of documents"),
+        ({"answer": "Yes."}, {"gold": ["a"]}, r"No documents under 'retrieved'.*the keys are 'answer'"),
+        ({"documents": []}, {"answer": "Yes."}, r"No documents under 'gold'.*the keys are 'answer'"),
+        ({"documents": []}, {}, r"No documents under 'gold'.*there are no keys"),
+        ({"documents": "a text"}, {"gold": ["a"]}, "`retrieved` must be a list of documents, got 'a text'"),
         ({"documents": [None]}, {"gold": ["a"]}, "a NoneType is not a document"),
-        ({"documents": [{"text": "no id"}]}, {"gold": ["a"]}, "Not one of the 1 documents of `retrieved`"),
-        ({"documents": ["a"]}, {"gold": [{"text": "no id"}]}, "Not one of the 1 documents of `gold`"),
+        ({"documents": [{"text": "no id"}]}, {"gold": ["a"]}, "None of the 1 documents of `retrieved`"),
+        ({"documents": ["a"]}, {"gold": [{"text": "no id"}]}, "None of the 1 documents of `gold`"),
     ],
 )
 def test_what_cannot_be_scored_is_an_error_that_says_what_to_do(outputs: Any, reference: Any, says: str) -> None:

@@ -66,7 +66,7 @@ def test_what_is_undefined_is_none_and_what_is_empty_is_zero() -> None:
 
 @pytest.mark.parametrize("given", [{"documents": ["a"]}, {"gold": ["a"]}, {}, ["a"], "a", None], ids=repr)
 def test_one_list_is_never_taken_for_both_sides(given: Any) -> None:
-    with pytest.raises(InvalidInputError, match="There is nothing under"):
+    with pytest.raises(InvalidInputError, match="No documents under"):
         retrieval_evaluator_runnable().invoke(given)
 
 

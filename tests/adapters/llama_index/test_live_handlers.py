@@ -63,7 +63,7 @@ def test_it_can_be_entered_again_but_not_twice_at_once() -> None:
         with scoring as entered:
             assert entered is scoring
             retriever.retrieve("q")
-            with pytest.raises(InvalidInputError, match="listens already"):
+            with pytest.raises(InvalidInputError, match="already listening"):
                 scoring.__enter__()
             retriever.retrieve("q")
     assert scoring.counters.seen == 4
