@@ -53,7 +53,7 @@ def _part(source: object, name: str) -> Mapping[Any, Any]:
     part = source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
     if not isinstance(part, Mapping):
         raise InvalidInputError(
-            f"`{name}` of a LlamaIndex dataset must be a mapping, got {part!r:.60}. The dataset must look like "
+            f"This is not a LlamaIndex dataset: `{name}` is {part!r:.60}. It must look like "
             '{"queries": {id: text}, "corpus": {id: text}, "relevant_docs": {query id: [ids]}}.'
         )
     return part

@@ -115,8 +115,8 @@ class KragRetrievalMetric(BaseRetrievalMetric):
         all_ids = _listed(f"{side}_ids", ids, given)
         if len(all_ids) != len(all_texts):
             raise InvalidInputError(
-                f"`{side}_ids` has {len(all_ids)} entries and `{side}_texts` has {len(all_texts)}, but "
-                f"match_method={given!r} compares both. Pass one text for each id, in the same order."
+                f"Got {len(all_ids)} `{side}_ids` but {len(all_texts)} `{side}_texts`, and match_method={given!r} "
+                f"compares both. Pass one text for each id, in the same order."
             )
         return [Document(id=id_, text=text) for id_, text in zip(all_ids, all_texts, strict=True)]
 

@@ -77,7 +77,7 @@ def score_responses(
     if not isinstance(responses, Mapping):
         if len(responses) != len(questions):
             raise InvalidInputError(
-                f"`responses` has {len(responses)} entries for {len(questions)} questions. Pass one response per "
+                f"Got {len(responses)} `responses` for {len(questions)} questions. Pass one response per "
                 "question, in the same order, or a mapping from question ids to responses."
             )
         responses = dict(zip(questions.ids, responses, strict=True))

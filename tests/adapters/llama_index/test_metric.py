@@ -149,8 +149,10 @@ def test_names_with_and_without_a_cut_off_give_a_metric_each() -> None:
         pytest.param({"metric": "recal"}, "Unknown metric 'recal'. Did you mean 'recall'?", id="metric"),
         pytest.param({"metric": "recall", "k": 0}, "`k` must be an integer of at least 1, got 0", id="k"),
         pytest.param({"metric": "recall", "k": 5.0}, "`k` must be an integer of at least 1, got 5.0", id="float"),
-        pytest.param({"metric": "recall", "k": (1, 5)}, "more than one metric at one cut-off", id="several cut-offs"),
-        pytest.param({"metric": ["recall", "mrr"]}, "more than one metric at one cut-off", id="several metrics"),
+        pytest.param(
+            {"metric": "recall", "k": (1, 5)}, "Expected one metric at one cut-off, got", id="several cut-offs"
+        ),
+        pytest.param({"metric": ["recall", "mrr"]}, "Expected one metric at one cut-off, got", id="several metrics"),
         pytest.param({"metric": "recall", "match_method": "rogueL"}, "Did you mean 'rougeL'?", id="method"),
         pytest.param({"metric": "recall", "thresh": 0.5}, "has no argument 'thresh'", id="setting"),
         pytest.param({"metric": "recall", "id_key": "doc_id"}, "without metadata. Leave it out", id="id_key"),
@@ -180,18 +182,18 @@ def test_an_unknown_metric_or_no_metric_is_told() -> None:
         pytest.param(
             {"match_method": "rougeL"},
             {"expected_ids": ["a"], "retrieved_ids": ["a"], "retrieved_texts": ["one"]},
-            "`expected_texts` was not given, and match_method='rougeL' reads it",
+            "`expected_texts` is missing, but match_method='rougeL' compares it",
             id="no gold texts",
         ),
-        pytest.param({}, {"retrieved_ids": ["a"]}, "`expected_ids` was not given", id="no gold ids"),
-        pytest.param({}, {"expected_ids": ["a"]}, "`retrieved_ids` was not given", id="no retrieved ids"),
+        pytest.param({}, {"retrieved_ids": ["a"]}, "`expected_ids` is missing", id="no gold ids"),
+        pytest.param({}, {"expected_ids": ["a"]}, "`retrieved_ids` is missing", id="no retrieved ids"),
         pytest.param(
             {}, {"expected_ids": "a", "retrieved_ids": ["a"]}, "must be a list of strings, got 'a'", id="a string"
         ),
         pytest.param(
             {"match_method": ["id", "text"]},
             {"expected_ids": ["a", "b"], "expected_texts": ["one"], "retrieved_ids": [], "retrieved_texts": []},
-            "There are 2 `expected_ids` and 1 `expected_texts`",
+            "Got 2 `expected_ids` but 1 `expected_texts`",
             id="not side by side",
         ),
     ],

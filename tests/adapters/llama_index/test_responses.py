@@ -113,10 +113,10 @@ def test_a_response_without_nodes_scores_0() -> None:
 @pytest.mark.parametrize(
     ("responses", "gold", "says"),
     [
-        pytest.param(["an answer"], [["gold"]], r"is 'an answer', which has no `source_nodes`", id="str"),
-        pytest.param([None], [["gold"]], r"`responses\[0\]` is None", id="None"),
-        pytest.param([Response("")], EVALSET, r"There are 1 `responses` for 7 questions", id="too few"),
-        pytest.param({"q1": Response("")}, [["gold"]], "but `gold` has no ids of queries", id="no ids"),
+        pytest.param(["an answer"], [["gold"]], r"has no `source_nodes`, got 'an answer'", id="str"),
+        pytest.param([None], [["gold"]], r"`responses\[0\]` has no `source_nodes`, got None", id="None"),
+        pytest.param([Response("")], EVALSET, r"Got 1 `responses` for 7 questions", id="too few"),
+        pytest.param({"q1": Response("")}, [["gold"]], "but `gold` has no query ids", id="no ids"),
         pytest.param({"q99": Response("")}, EVALSET, "which the evaluation set does not have", id="another set"),
         pytest.param([Response("")], [["gold"], ["more"]], "has 2 queries and `predicted` has 1", id="lengths"),
     ],
