@@ -1,19 +1,19 @@
-"""krag_eval at home in Ray Data: retrieval logs scored by the cluster that a team already runs.
+"""Score retrieval logs with Ray Data.
 
-* `score`: a dataset with one row for each query and a column for every metric at every cut-off.
-* `aggregate`: the result over all queries, the same to the last bit as on one machine.
-* `from_long`: logs with one row for each retrieved document, joined to their gold documents.
-* `plain_errors`: what a worker refused, told in its own words where a dataset of `score` is consumed.
+* `score`: compute a dataset with one row per query and one column per metric and cut-off.
+* `aggregate`: compute the result over all queries, identical to the last bit to that of one machine.
+* `from_long`: join logs that have one row per retrieved document to their gold documents.
+* `plain_errors`: raise a worker's error with its own message where a dataset is consumed.
 
-A row is one query: its id, its gold documents and its retrieved documents, best first. `from_long` makes that of logs
-with one row for each retrieved document.
+`score` and `aggregate` read one row per query: its id, its gold documents and its retrieved documents, best first.
+`from_long` builds such rows from logs with one row per retrieved document.
 
 Importing this package does not import Ray.
 """
 
 import lazy_loader as _lazy_loader
 
-# The public names stand in `__init__.pyi`. Each is loaded when it is first used.
+# The public names are listed in `__init__.pyi`. Each is loaded on first use.
 _load, __dir__, __all__ = _lazy_loader.attach_stub(__name__, __file__)
 
 

@@ -1,9 +1,4 @@
-"""Retrieval logs with one row for each document, as one row for each query.
-
-The columns of a dataset with one row for each document: which are there, under which names, and with which types.
-
-What Ray's workers make of rows of documents: the first ones of each query, and from them one row a query.
-"""
+"""Join logs in long form, with one row per document, to their gold: one row per query."""
 
 from __future__ import annotations
 
@@ -21,9 +16,9 @@ if TYPE_CHECKING:
     from ray.data import DataContext, Dataset
 
 
-# Ray shares the parts among its partitions by a hash of its own: few for each would share out unevenly.
-_PARTS_OF_A_PARTITION = 8
-# Ray's own number where it does not say one.
+# Ray distributes the parts among its partitions by its own hash: with few parts each the load would be uneven.
+_PARTS_PER_PARTITION = 8
+# Ray's default, for versions without the setting.
 _PARTITIONS = 200
 
 
@@ -42,37 +37,37 @@ def from_long(
     """Join logs to their gold documents, in the form that `score` and `aggregate` read.
 
     Each ranking is cut to its first `kmax` documents in every block of the logs, before Ray sends a row to another
-    worker: a query with a million rows takes no more memory than any other. Then the rows of both are brought together
-    in `DataContext.default_hash_shuffle_parallelism` partitions, 200 by default. A document that stands in a ranking
-    twice stays there twice, since the second has a rank of its own.
+    worker: a query with a million rows takes no more memory than any other. Then the rows of both are shuffled into
+    `DataContext.default_hash_shuffle_parallelism` partitions, 200 by default. A document that appears twice in a
+    ranking is kept twice, since each has its own rank.
 
     Args:
-        logs: One row for each document retrieved: the id of its query, the id or the text of the document or both,
-            and its rank or its score or both. Rows that have neither id nor text are left out.
-        gold: One row for each gold document: the id of its query, the id or the text of the document or both, and its
-            grade where there are grades. A query without gold documents is one row whose id and text are null.
+        logs: One row per retrieved document: the id of its query, the id or the text of the document or both, and its
+            rank or its score or both. Rows with neither id nor text are left out.
+        gold: One row per gold document: the id of its query, the id or the text of the document or both, and its grade
+            if there are grades. A query without gold documents is one row whose id and text are null.
         kmax: How many documents of each ranking are kept: the largest cut-off that will be scored.
         query_id: The column of the query's id, in both.
         id_column: The column of the document's id, in both.
         text_column: The column of the document's text, in both.
         rank_column: The column of `logs` that orders the rankings, lowest first.
-        score_column: The column of `logs` that orders them where there is no rank or ranks are equal, highest first.
-            Null and NaN come last. What is still equal is ordered by id, then by text, so that the order never changes.
+        score_column: The column of `logs` that orders the rankings if there are no ranks or equal ones, highest first.
+            Null and NaN come last. Remaining ties are ordered by id, then by text, so the order is always the same.
         grade_column: The column of `gold` with the grades.
 
     Returns:
-        One row for each query of `gold`: `query_id`, `actual`, `predicted`. A query that is not in `logs` has retrieved
-        nothing, and its list is empty; one that is only in `logs` is left out, since nobody said what answers it. No id
-        comes twice, so that `score` and `aggregate` may be told `allow_repeated_ids=True`, and compute nothing twice.
+        One row per query of `gold`: `query_id`, `actual`, `predicted`. A query that is missing from `logs` retrieved
+        nothing, and its list is empty; one that is only in `logs` is left out, since its gold is unknown. No id appears
+        twice, so you can pass `allow_repeated_ids=True` to `score` and `aggregate`, which then read the data only once.
 
     Raises:
-        InvalidInputError: `kmax` is no whole number of at least 1, or a column is missing or has another type. Where
-            Ray does not know the columns yet, the first rows are computed. What only a worker sees, such as a row whose
-            query id is null, is raised where the dataset is consumed: see `plain_errors`.
+        InvalidInputError: `kmax` is not an integer of at least 1, or a column is missing or has the wrong type. If Ray
+            does not know the columns yet, the first rows are computed. Errors that only a worker sees, such as a row
+            whose query id is null, are raised where the dataset is consumed: see `plain_errors`.
     """
     if type(kmax) is not int or kmax < 1:
         raise InvalidInputError(
-            f"`kmax` must be a whole number of at least 1, got {kmax!r:.60}. Give the largest k that will be scored."
+            f"`kmax` must be an integer of at least 1, got {kmax!r:.60}. Pass the largest k that will be scored."
         )
     documents = {"query_id": query_id, "id": id_column, "text": text_column}
     ordered_by = {"rank": rank_column, "score": score_column}
@@ -82,19 +77,19 @@ def from_long(
     rows = rows_to_gather(logs, retrieved, gold, relevant, kmax)
     lists = {"actual": relevant.fields("grade"), "predicted": retrieved.fields("score")}
     nested = [(side, pa.large_list(pa.struct(fields))) for side, fields in lists.items()]
-    given = {"schema": pa.schema([("query_id", TYPES["query_id"]), *nested]), "kmax": kmax}
-    # A group of Ray's is a part of many queries: one call for each query would take longer than all the rest.
+    given = {"schema": pa.schema([("query_id", _TYPES["query_id"]), *nested]), "kmax": kmax}
+    # Each group holds many queries: one call per query would take longer than everything else.
     return rows.groupby("part").map_groups(gathered, fn_kwargs=given, batch_format="pyarrow")
 
 
 def rows_to_gather(
     logs: Dataset, logs_columns: LongColumns, gold: Dataset, gold_columns: LongColumns, kmax: int
 ) -> Dataset:
-    """The rows that Ray sends around: of the logs, the first `kmax` documents of each query in each block."""
+    """Return the rows to shuffle: all gold, and of each block of the logs the first `kmax` documents per query."""
     from ray.data import DataContext, from_arrow
 
     partitions = getattr(DataContext.get_current(), "default_hash_shuffle_parallelism", _PARTITIONS)
-    n_parts = _PARTS_OF_A_PARTITION * partitions
+    n_parts = _PARTS_PER_PARTITION * partitions
 
     def made(ds: Dataset, columns: LongColumns, function: Any, **given: Any) -> Dataset:
         read = ds.select_columns(list(dict.fromkeys(columns.names.values())))
@@ -102,15 +97,15 @@ def rows_to_gather(
         options = {"batch_format": "pyarrow", "zero_copy_batch": True, "batch_size": None}
         return read.map_batches(function, fn_kwargs=given, **options)
 
-    none = from_arrow(ROWS.empty_table())  # what follows has its context, which is not that of the user's
+    none = from_arrow(ROWS.empty_table())  # the union takes its context from here, not from the user's datasets
     _avoid_shuffle_v2(none.context)
     return none.union(made(logs, logs_columns, first_rows, kmax=kmax), made(gold, gold_columns, gold_rows))
 
 
 def _avoid_shuffle_v2(context: DataContext) -> None:
-    """Have rows shuffled in Ray's older way by hash: the newer one, the default of 2.60, fails on files without a row.
+    """Choose Ray's older hash shuffle: the newer one, the default of 2.60, fails on files without rows.
 
-    Of a block without rows Ray makes one without columns, and its shards cannot be joined to those of others there.
+    Ray turns a block without rows into one without columns, whose shards the newer shuffle cannot concatenate.
     """
     strategy = getattr(context, "shuffle_strategy", None)
     if strategy == "shuffle_v2":
@@ -125,9 +120,8 @@ def _is_string(type_: Any) -> bool:
 
 
 def _is_id(type_: Any) -> bool:
-    if pa.types.is_dictionary(type_):
-        return _is_id(type_.value_type)
-    return _is_string(type_) or bool(pa.types.is_integer(type_))
+    value_type = type_.value_type if pa.types.is_dictionary(type_) else type_
+    return _is_string(value_type) or bool(pa.types.is_integer(value_type))
 
 
 def _is_number(type_: Any) -> bool:
@@ -135,34 +129,22 @@ def _is_number(type_: Any) -> bool:
     return bool(types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_) or types.is_null(type_))
 
 
-_ID = ("a string or an integer", _is_id)
-_NUMBER = ("a number", _is_number)
-_NEEDED: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "query_id": _ID,
-    "id": _ID,
-    "text": ("a string", _is_string),
-    "rank": _NUMBER,
-    "score": _NUMBER,
-    "grade": _NUMBER,
-}
-TYPES = {
-    "query_id": pa.large_string(),
-    "id": pa.large_string(),
-    "text": pa.large_string(),
-    "rank": pa.float64(),
-    "score": pa.float64(),
-    "grade": pa.float64(),
-}
-"""What becomes of each column."""
+# What each column must be, the check of its type, and the type that it is converted to.
+_Kind = tuple[str, Callable[[Any], bool], Any]
+_ID: _Kind = ("a string or an integer", _is_id, pa.large_string())
+_TEXT: _Kind = ("a string", _is_string, pa.large_string())
+_NUMBER: _Kind = ("a number", _is_number, pa.float64())
+_KINDS = {"query_id": _ID, "id": _ID, "text": _TEXT, "rank": _NUMBER, "score": _NUMBER, "grade": _NUMBER}
+_TYPES = {role: type_ for role, (_, _, type_) in _KINDS.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class LongColumns:
-    """Which columns a dataset has; workers get it too.
+    """The columns of a dataset in long form; workers receive it too.
 
     Attributes:
-        what: What the user calls the dataset.
-        names: For each of `query_id`, `id`, `text` and the others that are there, the name of its column.
+        what: The user's name of the dataset.
+        names: The column names by role: `query_id`, `id`, `text` and the others that are present.
     """
 
     what: str
@@ -170,17 +152,17 @@ class LongColumns:
 
     @classmethod
     def of(cls, what: str, ds: Dataset, names: Mapping[str, str], ranked_by: Sequence[str] = ()) -> LongColumns:
-        """Look a dataset over. Where Ray does not know the columns, the first rows are computed.
+        """Find and check the columns of a dataset. If Ray does not know them, the first rows are computed.
 
         Args:
-            what: What the user calls the dataset.
+            what: The user's name of the dataset.
             ds: The dataset.
-            names: For each of `query_id`, `id`, `text` and the others that may be there, the name of its column.
-            ranked_by: Of which others one must be there.
+            names: The possible column names by role: `query_id`, `id`, `text` and others.
+            ranked_by: Roles of which at least one must be present.
 
         Raises:
-            InvalidInputError: It is no dataset of Ray, there is no column of query ids or none of documents, or one
-                has another type.
+            InvalidInputError: It is not a Ray dataset, the query ids or the documents are missing, or a column has the
+                wrong type.
         """
         if not hasattr(ds, "map_batches"):
             raise InvalidInputError(
@@ -191,7 +173,7 @@ class LongColumns:
         found = cls(what, {role: name for role, name in names.items() if name in columns})
         for roles in (("query_id",), ("id", "text")):
             found._need_one_of(roles, names, columns)
-        # Blocks of pandas have types that only their rows tell: those the workers see.
+        # The types of pandas blocks are known only from their rows: workers check them.
         if schema is not None and isinstance(schema.base_schema, pa.Schema):
             found.check(schema.base_schema)
         if ranked_by:
@@ -199,21 +181,21 @@ class LongColumns:
         return found
 
     def fields(self, number: str) -> list[Any]:
-        """The fields of a document, of which a number such as its score is one."""
-        return [pa.field(role, TYPES[role]) for role in ("id", "text", number) if role in self.names]
+        """Return the fields of a document, including a number such as its score."""
+        return [pa.field(role, _TYPES[role]) for role in ("id", "text", number) if role in self.names]
 
     def check(self, schema: Any) -> None:
-        """See that these columns have types that are read, in the dataset or in one of its blocks.
+        """Check the types of the columns, in the dataset or in one of its blocks.
 
         Raises:
-            InvalidInputError: One has another type.
+            InvalidInputError: A column has the wrong type.
         """
         for role, name in self.names.items():
-            needed, is_right = _NEEDED[role]
+            needed, is_right, _ = _KINDS[role]
             if not is_right(found := schema.field(name).type):
                 raise InvalidInputError(
-                    f"The column `{name}` of `{self.what}` has the type {found}, and it needs {needed}. "
-                    "Cast it, or name another one."
+                    f"The column `{name}` of `{self.what}` has the type {found}, but must be {needed}. "
+                    "Cast it, or name another column."
                 )
 
     def _need_one_of(self, roles: Sequence[str], names: Mapping[str, str], columns: list[str]) -> None:
@@ -221,51 +203,45 @@ class LongColumns:
             wanted = " or ".join(f"`{names[role]}`" for role in roles)
             raise InvalidInputError(
                 f"`{self.what}` has no column {wanted}. Its columns are: {', '.join(columns) or 'none'}. "
-                "Rename one, or say what it is called with `query_id=` or `..._column=`."
+                "Rename one, or pass its name with `query_id=` or `..._column=`."
             )
 
 
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
-ROWS = pa.schema([*TYPES.items(), ("is_gold", pa.bool_()), ("part", pa.int64())])
-"""Rows of logs and of gold documents on their way; `part` says which of them are gathered together."""
+ROWS = pa.schema([*_TYPES.items(), ("is_gold", pa.bool_()), ("part", pa.int64())])
+"""The rows that are shuffled, of logs and of gold; rows with the same `part` are grouped together."""
 
-# Of equal ranks the higher score comes first, then the smaller id, then the smaller text: no order of rows changes it.
-_ORDER = [
-    ("query", "ascending"),
-    ("rank", "ascending"),
-    ("score", "descending"),
-    ("id", "ascending"),
-    ("text", "ascending"),
-    ("grade", "ascending"),
-]
+# Ties are broken by score, id and text, so that the result does not depend on the order of the rows.
+_ORDER = [("query", "ascending"), ("rank", "ascending"), ("score", "descending")]
+_ORDER += [(name, "ascending") for name in ("id", "text", "grade")]
 
 
 def gold_rows(table: pa.Table, columns: LongColumns, n_parts: int) -> pa.Table:
-    """The rows of gold documents, and those that say that a query has none.
+    """Return the rows of gold documents, and those of queries without any.
 
     Args:
         table: A block.
         columns: Its columns.
-        n_parts: Among how many parts the queries are shared.
+        n_parts: The number of parts that the queries are distributed among.
 
     Raises:
-        InvalidInputError: A column has a type that is not read, or a row has no query.
+        InvalidInputError: A column has the wrong type, or a row has no query id.
     """
     return _uniform(table, columns, True, n_parts)
 
 
 def first_rows(table: pa.Table, columns: LongColumns, n_parts: int, kmax: int) -> pa.Table:
-    """The rows of the first `kmax` documents of each query, of those in one block of the logs.
+    """Return the rows of the first `kmax` documents of each query in one block of the logs.
 
     Args:
         table: The block.
         columns: Its columns.
-        n_parts: Among how many parts the queries are shared.
+        n_parts: The number of parts that the queries are distributed among.
         kmax: How many documents of a query are kept.
 
     Raises:
-        InvalidInputError: A column has a type that is not read, or a row has no query.
+        InvalidInputError: A column has the wrong type, or a row has no query id.
     """
     rows = _uniform(table, columns, False, n_parts)
     rows = _whole(rows.filter(_is_document(rows)))
@@ -279,11 +255,11 @@ def first_rows(table: pa.Table, columns: LongColumns, n_parts: int, kmax: int) -
 
 
 def gathered(rows: pa.Table, schema: pa.Schema, kmax: int) -> pa.Table:
-    """One row for each query that has a row of gold, from all rows of these queries.
+    """Return one row per query that has a row of gold.
 
     Args:
-        rows: Rows of both sides, in any order.
-        schema: What comes out: `query_id`, `actual`, `predicted`.
+        rows: All rows of these queries, of both sides, in any order.
+        schema: The schema of the output: `query_id`, `actual`, `predicted`.
         kmax: How many retrieved documents of a query are kept.
     """
     is_gold = rows.column("is_gold")
@@ -303,12 +279,12 @@ def gathered(rows: pa.Table, schema: pa.Schema, kmax: int) -> pa.Table:
 
 
 def _uniform(table: pa.Table, columns: LongColumns, is_gold: bool, n_parts: int) -> pa.Table:
-    """The rows of a block with the columns of `ROWS`."""
+    """Return the rows of a block with the columns of `ROWS`."""
     if not len(table):
-        return ROWS.empty_table()  # it may have no columns either
+        return ROWS.empty_table()  # an empty block may have no columns
     columns.check(table.schema)
-    found = {role: _converted(table.column(name), TYPES[role]) for role, name in columns.names.items()}
-    for role in {"rank", "score"} & set(found):  # what is no number comes last
+    found = {role: _converted(table.column(name), _TYPES[role]) for role, name in columns.names.items()}
+    for role in {"rank", "score"} & set(found):  # NaN comes last, as null does
         found[role] = pc.if_else(pc.is_nan(found[role]), pa.scalar(None, pa.float64()), found[role])
     _refuse_missing(found, columns)
     queries = found["query_id"].dictionary_encode()
@@ -322,7 +298,7 @@ def _uniform(table: pa.Table, columns: LongColumns, is_gold: bool, n_parts: int)
 def _converted(column: pa.ChunkedArray, type_: Any) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    # Its chunks are joined as large strings, of which any number fit into one.
+    # Chunks are combined as large strings, whose total size is not limited to 2 GiB.
     return column.cast(type_, safe=False).combine_chunks()
 
 
@@ -332,8 +308,8 @@ def _refuse_missing(found: dict[str, Any], columns: LongColumns) -> None:
         row = pc.index(missing, True).as_py()
         document = ", ".join(f"{role} {found[role][row].as_py()!r:.60}" for role in ("id", "text") if role in found)
         raise InvalidInputError(
-            f"`{columns.names['query_id']}` is null or empty in a row of `{columns.what}` ({document}). Every row must "
-            "say to which query it belongs; leave it out if nobody knows."
+            f"`{columns.names['query_id']}` is null or empty in a row of `{columns.what}` ({document}). Every row "
+            "needs the id of its query: fill it in, or remove the row."
         )
 
 
@@ -342,7 +318,7 @@ def _is_document(rows: Any) -> Any:
 
 
 def _ranked(rows: pa.RecordBatch, queries: IntArray) -> tuple[pa.RecordBatch, IntArray, IntArray]:
-    """The rows by query and rank, the place of each within its query, from 0, and its query."""
+    """Return the rows sorted by query and rank, and for each its position in its query, from 0, and its query."""
     order = pc.sort_indices(rows.append_column("query", pa.array(queries)), sort_keys=_ORDER)
     queries = queries[np.asarray(order)]
     sizes = np.bincount(queries)
@@ -351,7 +327,7 @@ def _ranked(rows: pa.RecordBatch, queries: IntArray) -> tuple[pa.RecordBatch, In
 
 
 def _lists(documents: pa.RecordBatch, queries: IntArray, n_queries: int, type_: Any) -> Any:
-    """The documents of each query as one list."""
+    """Return the documents of each query as one list."""
     offsets = np.append(0, np.cumsum(np.bincount(queries, minlength=n_queries)))
     fields = list(type_.value_type)
     structs = pa.StructArray.from_arrays([documents.column(field.name) for field in fields], fields=fields)
@@ -363,5 +339,5 @@ def _numbers(column: Any) -> IntArray:
 
 
 def _whole(rows: pa.Table) -> pa.RecordBatch:
-    """The rows in one piece, also where there are none."""
+    """Return the rows as one batch, also if there are none."""
     return pa.RecordBatch.from_arrays([column.combine_chunks() for column in rows.columns], schema=rows.schema)

@@ -1,19 +1,19 @@
-"""krag_eval at home in Spark: months of retrieval logs scored by the cluster that a team already runs.
+"""Score retrieval logs with Spark.
 
-* `score`: a DataFrame with one row for each query and a column for every metric at every cut-off.
-* `aggregate`: the result over all queries, the same to the last bit as on one machine.
-* `from_long`: logs with one row for each retrieved document, joined to their gold documents.
-* `plain_errors`: what a worker refused, told in its own words where a DataFrame of `score` is computed.
+* `score`: compute a DataFrame with one row per query and one column per metric and cut-off.
+* `aggregate`: compute the result over all queries, identical to the last bit to that of one machine.
+* `from_long`: join logs that have one row per retrieved document to their gold documents.
+* `plain_errors`: raise a worker's error with its own message where a DataFrame is computed.
 
-Only the public API of DataFrames is used, so that the same code runs on classic Spark, on Spark Connect and on other
-servers that speak it, such as Sail. The workers need krag-eval installed.
+Only the public DataFrame API is used, so the same code runs on classic Spark, on Spark Connect and on other servers
+with the same protocol, such as Sail. krag-eval must be installed on the workers.
 
 Importing this package does not import pyspark.
 """
 
 import lazy_loader as _lazy_loader
 
-# The public names stand in `__init__.pyi`. Each is loaded when it is first used.
+# The public names are listed in `__init__.pyi`. Each is loaded on first use.
 _load, __dir__, __all__ = _lazy_loader.attach_stub(__name__, __file__)
 
 

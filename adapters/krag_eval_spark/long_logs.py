@@ -1,7 +1,4 @@
-"""Retrieval logs with one row for each document, as one row for each query.
-
-The columns of a table with one row for each document: which are there, under which names, and with which types.
-"""
+"""Join logs in long form, with one row per document, to their gold: one row per query."""
 
 from __future__ import annotations
 
@@ -32,35 +29,34 @@ def from_long(
     """Join logs to their gold documents, in the form that `score` and `aggregate` read.
 
     Each ranking is cut to its first `kmax` documents before it is gathered, by the tasks that read the logs: a query
-    with a million rows takes no more memory than any other. A document that stands in a ranking twice stays there
-    twice, since the second has a rank of its own.
+    with a million rows takes no more memory than any other. A document that appears twice in a ranking is kept twice,
+    since each has its own rank.
 
     Args:
-        logs: One row for each document retrieved: the id of its query, the id or the text of the document or both,
-            and its rank or its score or both. Rows that have neither id nor text are left out.
-        gold: One row for each gold document: the id of its query, the id or the text of the document or both, and its
-            grade where there are grades. A query without gold documents is one row whose id and text are null.
+        logs: One row per retrieved document: the id of its query, the id or the text of the document or both, and its
+            rank or its score or both. Rows with neither id nor text are left out.
+        gold: One row per gold document: the id of its query, the id or the text of the document or both, and its grade
+            if there are grades. A query without gold documents is one row whose id and text are null.
         kmax: How many documents of each ranking are kept: the largest cut-off that will be scored.
         query_id: The column of the query's id, in both.
         id_column: The column of the document's id, in both.
         text_column: The column of the document's text, in both.
         rank_column: The column of `logs` that orders the rankings, lowest first.
-        score_column: The column of `logs` that orders them where there is no rank or ranks are equal, highest first.
-            Null and NaN come last. What is still equal is ordered by id, then by text, so that the order never changes.
+        score_column: The column of `logs` that orders the rankings if there are no ranks or equal ones, highest first.
+            Null and NaN come last. Remaining ties are ordered by id, then by text, so the order is always the same.
         grade_column: The column of `gold` with the grades.
 
     Returns:
-        One row for each query of `gold`: `query_id`, `actual`, `predicted`. A query that is not in `logs` has retrieved
-        nothing, and its list is empty; one that is only in `logs` is left out, since nobody said what answers it.
+        One row per query of `gold`: `query_id`, `actual`, `predicted`. A query that is missing from `logs` retrieved
+        nothing, and its list is empty; one that is only in `logs` is left out, since its gold is unknown.
 
     Raises:
-        InvalidInputError: `kmax` is no whole number of at least 1, or a column is missing or has another type. A row
-            whose query id is null or empty is refused where the rows are computed, by Spark: `plain_errors` gives the
-            refusal back its own words.
+        InvalidInputError: `kmax` is not an integer of at least 1, or a column is missing or has the wrong type. A row
+            whose query id is null or empty is refused where Spark computes the rows: see `plain_errors`.
     """
     if type(kmax) is not int or kmax < 1:
         raise InvalidInputError(
-            f"`kmax` must be a whole number of at least 1, got {kmax!r:.60}. Give the largest k that will be scored."
+            f"`kmax` must be an integer of at least 1, got {kmax!r:.60}. Pass the largest k that will be scored."
         )
     documents = {"query_id": query_id, "id": id_column, "text": text_column}
     retrieved = LongColumns("logs", logs, {**documents, "rank": rank_column, "score": score_column})
@@ -75,7 +71,7 @@ def from_long(
 
 
 def _rankings(logs: LongColumns, kmax: int) -> DataFrame:
-    """One row for each query: its first `kmax` documents in their order."""
+    """Return one row per query: its first `kmax` documents in their order."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
@@ -87,7 +83,7 @@ def _rankings(logs: LongColumns, kmax: int) -> DataFrame:
     order += [f.col(name).asc_nulls_last() for name in ("id", "text") if name in logs.there]
     rank = f.row_number().over(Window.partitionBy("query_id").orderBy(*order))
     fields = logs.fields("score")
-    # Spark sees that only the first rows of each query are asked for, and drops the others before it sends any.
+    # Spark sees that only the first rows of each query are needed, and drops the others before the shuffle.
     first = logs.selected().where(logs.has_document()).withColumn("place", rank).where(f.col("place") <= kmax)
     gathered = f.sort_array(f.collect_list(f.struct("place", *fields)))
 
@@ -99,7 +95,7 @@ def _rankings(logs: LongColumns, kmax: int) -> DataFrame:
 
 
 def _gold_lists(gold: LongColumns) -> DataFrame:
-    """One row for each query: its gold documents, in an order that never changes."""
+    """Return one row per query: its gold documents, always in the same order."""
     from pyspark.sql import functions as f
 
     document = f.when(gold.has_document(), f.struct(*gold.fields("grade")))
@@ -108,40 +104,28 @@ def _gold_lists(gold: LongColumns) -> DataFrame:
 
 _INTEGERS = ("byte", "short", "integer", "long")
 _STRINGS = ("string", "varchar", "char")
-_ID = ("a string or an integer", (*_STRINGS, *_INTEGERS))
-_NUMBER = ("a number", (*_INTEGERS, "float", "double", "decimal"))
-_NEEDED = {
-    "query_id": _ID,
-    "id": _ID,
-    "text": ("a string", _STRINGS),
-    "rank": _NUMBER,
-    "score": _NUMBER,
-    "grade": _NUMBER,
-}
-_TYPES = {
-    "query_id": "string",
-    "id": "string",
-    "text": "string",
-    "rank": "double",
-    "score": "double",
-    "grade": "double",
-}
+# What each column must be, the types that it may have, and the type that it is cast to.
+_ID = ("a string or an integer", (*_STRINGS, *_INTEGERS), "string")
+_TEXT = ("a string", _STRINGS, "string")
+_NUMBER = ("a number", (*_INTEGERS, "float", "double", "decimal"), "double")
+_KINDS = {"query_id": _ID, "id": _ID, "text": _TEXT, "rank": _NUMBER, "score": _NUMBER, "grade": _NUMBER}
+_TYPES = {role: type_ for role, (_, _, type_) in _KINDS.items()}
 _LONGEST_SHOWN = 60
 
 
 class LongColumns:
-    """A table with one row for each document.
+    """The columns of a DataFrame in long form.
 
     Args:
-        name: What the user calls it.
-        frame: The table.
-        names: For each of `query_id`, `id`, `text` and the others that may be there, the name of its column.
+        name: The user's name of the DataFrame.
+        frame: The DataFrame.
+        names: The possible column names by role: `query_id`, `id`, `text` and others.
 
     Attributes:
-        there: Which of them are there.
+        there: The roles whose columns are present.
 
     Raises:
-        InvalidInputError: There is no column of query ids or none of documents, or one has another type.
+        InvalidInputError: The query ids or the documents are missing, or a column has the wrong type.
     """
 
     def __init__(self, name: str, frame: DataFrame, names: Mapping[str, str]) -> None:
@@ -152,10 +136,10 @@ class LongColumns:
         self.need_one_of("query_id")
         self.need_one_of("id", "text")
         for role in self.there:
-            self._check(names[role], types[names[role]], *_NEEDED[role])
+            self._check(names[role], types[names[role]], *_KINDS[role][:2])
 
     def need_one_of(self, *roles: str) -> None:
-        """See that one of these is there.
+        """Check that the column of at least one role is present.
 
         Raises:
             InvalidInputError: None is.
@@ -164,19 +148,19 @@ class LongColumns:
             wanted = " or ".join(f"`{self._names[role]}`" for role in roles)
             raise InvalidInputError(
                 f"`{self._name}` has no column {wanted}. Its columns are: {', '.join(self._columns) or 'none'}. "
-                "Rename one, or say what it is called with `query_id=` or `..._column=`."
+                "Rename one, or pass its name with `query_id=` or `..._column=`."
             )
 
     def fields(self, number: str) -> list[str]:
-        """The fields of a document, of which a number such as its score is one."""
+        """Return the fields of a document, including a number such as its score."""
         return [role for role in ("id", "text", number) if role in self.there]
 
     def struct_type(self, number: str) -> str:
-        """The type of a document, as Spark writes it."""
+        """Return the type of a document, as Spark writes it."""
         return f"struct<{', '.join(f'{role}: {_TYPES[role]}' for role in self.fields(number))}>"
 
     def selected(self) -> DataFrame:
-        """The columns that are there under our own names, with the types that documents have.
+        """Return the columns named by their roles, and cast to the types of documents.
 
         A row whose query id is null or empty fails the job that reads it.
         """
@@ -191,14 +175,14 @@ class LongColumns:
             f.lit(f"{InvalidInputError.__name__}: `{self._names['query_id']}` is null or empty in a row of "),
             f.lit(f"`{self._name}` (document '"),
             f.substring(document, 1, _LONGEST_SHOWN),
-            f.lit("'). Every row must say to which query it belongs: fill it in, or leave the row out."),
+            f.lit("'). Every row needs the id of its query: fill it in, or remove the row."),
         )
         checked = f.when(f.length(query_id) > 0, query_id).otherwise(f.raise_error(refusal))
         others = (column(role).alias(role) for role in self.there if role != "query_id")
         return self._frame.select(checked.cast("string").alias("query_id"), *others)
 
     def has_document(self) -> Column:
-        """Whether a row of `selected` has an id or a text."""
+        """Return whether a row of `selected` has an id or a text."""
         from pyspark.sql import functions as f
 
         parts = (f.col(role).isNotNull() for role in ("id", "text") if role in self.there)
@@ -208,6 +192,6 @@ class LongColumns:
         kind = found if isinstance(found, str) else found["type"]
         if kind.partition("(")[0] not in allowed:
             raise InvalidInputError(
-                f"The column `{column}` of `{self._name}` has the type {kind}, and it needs {needed}. "
-                "Cast it, or name another one."
+                f"The column `{column}` of `{self._name}` has the type {kind}, but must be {needed}. "
+                "Cast it, or name another column."
             )

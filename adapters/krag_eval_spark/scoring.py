@@ -1,11 +1,4 @@
-"""Queries scored by Spark, row by row or all together.
-
-What a worker refused, in its own words: Spark tells it in the middle of a traceback of its own.
-
-What runs in Spark's workers: pure functions of record batches, for a task may run twice.
-
-Spark's types as Arrow's, so that what is wrong with a column is said before any job starts.
-"""
+"""Score queries with Spark, row by row or all together."""
 
 from __future__ import annotations
 
@@ -25,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-# Partitions are brought together by this many tasks before anything reaches the driver, however many they are.
+# This many tasks merge the states of all partitions before anything reaches the driver.
 _MERGING_TASKS = 8
 _SPARK_TYPES = {pa.string(): "string", pa.int64(): "bigint", pa.float64(): "double"}
 
@@ -38,17 +31,17 @@ def score(
     allow_repeated_ids: bool = False,
     **settings: Any,
 ) -> DataFrame:
-    """The values of every query, as a DataFrame that is computed when somebody asks for it.
+    """Score every query; the DataFrame is computed when an action asks for it.
 
     Args:
-        df: One row for each query: `query_id` (a string or an integer), `actual` (its gold documents, an array of
-            structs with `id`, `text` and, if there are grades, `grade`) and `predicted` (its retrieved documents, best
-            first, structs with `id` and `text`); of `id` and `text` only what the method reads must be there. Other
-            columns are not read, but texts that nobody reads are sent to the workers: leave them out of the structs.
+        df: One row per query: `query_id` (a string or an integer), `actual` (its gold documents, an array of structs
+            with `id`, `text` and, if there are grades, `grade`) and `predicted` (its retrieved documents, best first,
+            structs with `id` and `text`); of `id` and `text` only what the method compares is required. Other columns
+            are not read, but unused texts within the structs are sent to the workers: leave them out.
         k: One cut-off or several; None scores all ranks.
         metrics: Names of `krag_eval.METRICS`, or functions; all by default.
-        allow_repeated_ids: Let rows have the same `query_id`. Otherwise a job looks at the ids before this returns:
-            allow repeats where they cannot occur, as after `from_long`, and nothing is computed twice.
+        allow_repeated_ids: Let rows have the same `query_id`. Otherwise a job reads the ids before this returns: allow
+            repeats if they cannot occur, as after `from_long`, and nothing is computed twice.
         **settings: The scoring settings that `krag_eval.ColumnarScorer` takes, such as `match_method="id"`.
 
     Returns:
@@ -56,15 +49,15 @@ def score(
         `recall@5`, null where it is undefined.
 
     Raises:
-        InvalidInputError: A setting, a column's type, or ids that are repeated. What only a worker sees is raised where
-            the rows are computed, by Spark: `plain_errors` gives it back its own words.
+        InvalidInputError: A setting or the type of a column is invalid, or ids are repeated. Errors that only a worker
+            sees are raised by Spark where the rows are computed: see `plain_errors`.
     """
     scorer = ColumnarScorer(k, metrics=metrics, allow_repeated_ids=True, **settings)
     rows = _checked(df, scorer)
     if not allow_repeated_ids:
         _refuse_repeats(df)
     columns = ", ".join(f"{_quoted(field.name)} {_SPARK_TYPES[field.type]}" for field in scorer.schema)
-    return rows.mapInArrow(score_batches(scorer), columns)
+    return rows.mapInArrow(_score_batches(scorer), columns)
 
 
 def aggregate(
@@ -76,24 +69,24 @@ def aggregate(
     allow_repeated_ids: bool = False,
     **settings: Any,
 ) -> EvaluationResult:
-    """The result over all queries: that of `krag_eval.ColumnarScorer` on one machine, to the last bit.
+    """Compute the result over all queries, identical to the last bit to `krag_eval.ColumnarScorer` on one machine.
 
-    Each partition becomes a state of exact sums, of about 20 kB for the default metrics at three cut-offs; the states
-    are merged by a few tasks and then here, in any order. The memory taken does not depend on the number of queries.
-    In the same job these tasks compare 64 bits of each id, which they keep on the disk where they are many; only where
-    some are equal a second job looks at the ids themselves.
+    Each partition becomes a state of exact sums, of about 20 kB for the default metrics at three cut-offs; a few tasks
+    and then the driver merge the states, in any order. Memory use does not depend on the number of queries. In the same
+    job these tasks compare 64 bits of each id, on disk if there are many; only if some are equal, a second job compares
+    the ids themselves.
 
     Args:
         df: As for `score`.
         k: One cut-off or several; None scores all ranks.
         metrics: Names of `krag_eval.METRICS`, or functions; all by default.
-        intervals: Whether to give an interval for every value, or the confidence of these intervals.
+        intervals: Whether to compute a confidence interval for every value, or the confidence of these intervals.
         allow_repeated_ids: Let rows have the same `query_id`; as for `score`.
         **settings: The scoring settings that `krag_eval.ColumnarScorer` takes.
 
     Raises:
-        InvalidInputError: A setting, a column's type, ids that are repeated, or a row that cannot be scored; the
-            message names the query.
+        InvalidInputError: A setting or the type of a column is invalid, ids are repeated, or a row cannot be scored;
+            the message names the query.
     """
     scorer = ColumnarScorer(k, metrics=metrics, allow_repeated_ids=True, **settings)
     summarize = summarize_batches(scorer, None if allow_repeated_ids else RepeatFinder.fingerprints)
@@ -107,9 +100,9 @@ def aggregate(
 
 
 def _checked(df: DataFrame, scorer: ColumnarScorer) -> DataFrame:
-    """The columns that are read, after what can be said of them without reading them."""
-    scorer.score_batch(empty_batch(df))
-    return df.select(*COLUMNS)
+    """Check the columns without reading them, and select those that are read."""
+    scorer.score_batch(_empty_batch(df))
+    return df.select(*_COLUMNS)
 
 
 def _refuse_repeats(df: DataFrame) -> None:
@@ -128,15 +121,15 @@ def _quoted(column: str) -> str:
     return "`" + column.replace("`", "``") + "`"
 
 
-# Of an error that an expression raises, Spark adds the class after its words.
+# If an expression raises the error, Spark appends its class to the message.
 _REFUSAL = re.compile(rf"\b{InvalidInputError.__name__}: ([^\n]+?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
 
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Goes around whatever computes a DataFrame of `score`; what a worker refused is raised as it was said there.
+    """Raise a worker's error with its own message: wrap this around the code that computes a DataFrame of `score`.
 
-    Without it the same sentences stand in the error that Spark raises, among the lines of its traceback.
+    Without it, the message is buried in the traceback of the error that Spark raises.
 
     Raises:
         InvalidInputError: A worker could not score a row; the message names the query. Spark's error is its cause.
@@ -153,11 +146,12 @@ def plain_errors() -> Iterator[None]:
         raise InvalidInputError(found[1].strip()) from error
 
 
+# The functions below run in Spark's workers. They have no side effects, since Spark may run a task twice.
 OnBatches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 Fingerprints = np.ndarray[Any, np.dtype[np.uint64]]
 
-# A partition's state is one row, and the fingerprints of its ids are rows of up to 2 kB or so: what is equal among them
-# is in the same bucket, and whoever gets a bucket gets all of it.
+# The state of a partition is one row, and the fingerprints of its ids are rows of up to about 2 kB. Equal fingerprints
+# are in the same bucket, and one task gets the whole bucket.
 SUMMARIES = "bucket int, state string, fingerprints binary"
 _SUMMARIES = pa.schema([("bucket", pa.int32()), ("state", pa.string()), ("fingerprints", pa.binary())])
 _BUCKET_BITS = 6
@@ -167,8 +161,8 @@ MERGED = "state string, has_repeats boolean"
 _MERGED = pa.schema([("state", pa.string()), ("has_repeats", pa.bool_())])
 
 
-def score_batches(scorer: ColumnarScorer) -> OnBatches:
-    """A function that gives the values of each query."""
+def _score_batches(scorer: ColumnarScorer) -> OnBatches:
+    """Return a function that scores each query."""
 
     def scored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -178,11 +172,11 @@ def score_batches(scorer: ColumnarScorer) -> OnBatches:
 
 
 def summarize_batches(scorer: ColumnarScorer, fingerprints_of: Callable[[pa.Array], Fingerprints] | None) -> OnBatches:
-    """A function that gives one state for all queries of a partition.
+    """Return a function that computes one state for all queries of a partition.
 
     Args:
-        scorer: How to score.
-        fingerprints_of: What gives the fingerprints of the query ids, which come beside it; None where ids may repeat.
+        scorer: The scorer.
+        fingerprints_of: Computes the fingerprints of the query ids, which are added as rows; None if ids may repeat.
     """
 
     def summarized(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -194,7 +188,7 @@ def summarize_batches(scorer: ColumnarScorer, fingerprints_of: Callable[[pa.Arra
                 for start in range(0, len(ids), _IDS_AT_ONCE):
                     yield _in_buckets(fingerprints_of(ids.slice(start, _IDS_AT_ONCE)))
         text = state.to_json()
-        # Any bucket does, if it is another one for another state and the same for a task that runs again.
+        # Any bucket will do, as long as states are spread among them and a rerun task chooses the same one.
         bucket = zlib.crc32(text.encode()) >> (32 - _BUCKET_BITS)
         yield pa.record_batch([[bucket], [text], [None]], schema=_SUMMARIES)
 
@@ -202,10 +196,10 @@ def summarize_batches(scorer: ColumnarScorer, fingerprints_of: Callable[[pa.Arra
 
 
 def merge_summaries(scorer: ColumnarScorer) -> OnBatches:
-    """A function that gives one state for all states of a partition, and whether a fingerprint comes twice in it."""
+    """Return a function that merges all states of a partition, and tells whether a fingerprint occurs twice in it."""
 
     def merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # Spark tells its workers where there is room on the disk.
+        # Spark sets the folder for temporary files of its workers.
         with RepeatFinder(os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0] or None) as finder:
 
             def states() -> Iterator[PartialState]:
@@ -223,7 +217,7 @@ def merge_summaries(scorer: ColumnarScorer) -> OnBatches:
 
 
 def _in_buckets(fingerprints: Fingerprints) -> pa.RecordBatch:
-    """Fingerprints as a row for each bucket; the first two of those that are equal, so that no row is long."""
+    """Return one row of fingerprints per bucket; of equal ones only the first two, so that no row is long."""
     fingerprints = np.sort(fingerprints)
     third = np.zeros(len(fingerprints), dtype=bool)
     third[2:] = fingerprints[2:] == fingerprints[:-2]
@@ -235,9 +229,10 @@ def _in_buckets(fingerprints: Fingerprints) -> pa.RecordBatch:
     return pa.record_batch([buckets, [None] * len(rows), blobs], schema=_SUMMARIES)
 
 
-COLUMNS = ("query_id", "actual", "predicted")
+_COLUMNS = ("query_id", "actual", "predicted")
 
-_PLAIN = {
+# Spark's types as Arrow's, to check columns before any job starts.
+_ARROW_TYPES = {
     "binary": pa.binary(),
     "boolean": pa.bool_(),
     "byte": pa.int8(),
@@ -255,34 +250,34 @@ _PLAIN = {
 
 
 def types_of(frame: DataFrame) -> list[tuple[str, Any]]:
-    """The columns of a DataFrame: names, and types as Spark writes them in JSON.
+    """Return the columns of a DataFrame: names, and types as Spark writes them in JSON.
 
     Raises:
-        InvalidInputError: It is no DataFrame of Spark.
+        InvalidInputError: It is not a Spark DataFrame.
     """
     if not hasattr(frame, "mapInArrow"):
         raise InvalidInputError(
-            f"A DataFrame of Spark is needed, got {type(frame).__module__}.{type(frame).__qualname__}. "
+            f"Expected a Spark DataFrame, got {type(frame).__module__}.{type(frame).__qualname__}. "
             "Make one with `spark.read.parquet(...)`."
         )
     return [(field["name"], field["type"]) for field in frame.schema.jsonValue()["fields"]]
 
 
-def empty_batch(frame: DataFrame) -> pa.RecordBatch:
-    """A batch without rows, whose types are those that the workers will see.
+def _empty_batch(frame: DataFrame) -> pa.RecordBatch:
+    """Return a batch without rows, with the types that the workers will see.
 
     Raises:
-        InvalidInputError: A column that is scored has a type that Arrow does not have.
+        InvalidInputError: A column that is scored has a type without a counterpart in Arrow.
     """
-    fields = [(name, _arrow(name, type_) if name in COLUMNS else pa.null()) for name, type_ in types_of(frame)]
+    fields = [(name, _arrow(name, type_) if name in _COLUMNS else pa.null()) for name, type_ in types_of(frame)]
     return pa.RecordBatch.from_pylist([], schema=pa.schema(fields))
 
 
 def _arrow(column: str, type_: Any) -> Any:
-    """A type as Spark writes it in JSON, as Arrow's."""
+    """Return the Arrow type of a type as Spark writes it in JSON."""
     if isinstance(type_, str):
-        if type_ in _PLAIN:
-            return _PLAIN[type_]
+        if type_ in _ARROW_TYPES:
+            return _ARROW_TYPES[type_]
         if type_.startswith(("varchar", "char")):
             return pa.string()
         if decimal := re.fullmatch(r"decimal\((\d+),(-?\d+)\)", type_):
@@ -296,5 +291,5 @@ def _arrow(column: str, type_: Any) -> Any:
     found = type_ if isinstance(type_, str) else type_["type"]
     raise InvalidInputError(
         f"The column `{column}` holds Spark's type {found!r:.60}, which cannot be scored. "
-        "Cast it or leave it out: documents are structs of id, text, grade and score."
+        "Cast it or leave it out: documents must be structs of id, text, grade and score."
     )

@@ -36,9 +36,9 @@ def never_run(table: pa.Table) -> Any:
 @pytest.mark.parametrize(
     ("logs", "kmax", "says"),
     [
-        (ROWS, 0, "`kmax` must be a whole number of at least 1, got 0. Give the largest k that will be scored."),
-        (ROWS, 2.0, "`kmax` must be a whole number of at least 1, got 2.0."),
-        (ROWS, True, "`kmax` must be a whole number of at least 1, got True."),
+        (ROWS, 0, "`kmax` must be an integer of at least 1, got 0. Pass the largest k that will be scored."),
+        (ROWS, 2.0, "`kmax` must be an integer of at least 1, got 2.0."),
+        (ROWS, True, "`kmax` must be an integer of at least 1, got True."),
         (
             ROWS.drop_columns("query_id"),
             2,
@@ -49,27 +49,27 @@ def never_run(table: pa.Table) -> Any:
         (
             ROWS.set_column(0, "query_id", pa.array([1.5, 2.5, 3.5])),
             2,
-            "The column `query_id` of `logs` has the type double, and it needs a string or an integer. Cast it, or",
+            "The column `query_id` of `logs` has the type double, but must be a string or an integer. Cast it, or",
         ),
         (
             ROWS.set_column(1, "id", pa.array([True, False, True])),
             2,
-            "The column `id` of `logs` has the type bool, and it needs a string or an integer.",
+            "The column `id` of `logs` has the type bool, but must be a string or an integer.",
         ),
         (
             ROWS.append_column("text", pa.array([1, 2, 3])),
             2,
-            "The column `text` of `logs` has the type int64, and it needs a string.",
+            "The column `text` of `logs` has the type int64, but must be a string.",
         ),
         (
             ROWS.set_column(2, "rank", pa.array(["first", "second", "third"])),
             2,
-            "The column `rank` of `logs` has the type string, and it needs a number.",
+            "The column `rank` of `logs` has the type string, but must be a number.",
         ),
         (
             ROWS.append_column("score", pa.array([[0.5], [0.5], [0.5]])),
             2,
-            "The column `score` of `logs` has the type list<item: double>, and it needs a number.",
+            "The column `score` of `logs` has the type list<item: double>, but must be a number.",
         ),
     ],
 )
@@ -86,7 +86,7 @@ def test_logs_that_cannot_be_joined_are_refused_before_anything_runs(logs: pa.Ta
         (GOLD.drop_columns("id"), "`gold` has no column `id` or `text`. Its columns are: query_id."),
         (
             GOLD.append_column("grade", pa.array(["high", "low", "low"])),
-            "The column `grade` of `gold` has the type string, and it needs a number.",
+            "The column `grade` of `gold` has the type string, but must be a number.",
         ),
     ],
 )
@@ -112,8 +112,8 @@ def test_a_row_that_no_query_is_named_in_is_refused_by_the_worker_in_our_own_wor
     sides = {"logs": ROWS, "gold": GOLD, side: wrong}
     queries = from_long(ray.data.from_arrow(sides["logs"]), ray.data.from_arrow(sides["gold"]), 2)
     says = (
-        f"^`query_id` is null or empty in a row of `{side}` \\(id 'b'\\). Every row must say to which query it "
-        "belongs; leave it out if nobody knows.$"
+        f"^`query_id` is null or empty in a row of `{side}` \\(id 'b'\\). Every row needs the id of its "
+        "query: fill it in, or remove the row.$"
     )
 
     with pytest.raises(InvalidInputError, match=says):
@@ -127,9 +127,7 @@ def test_a_row_that_no_query_is_named_in_is_refused_by_the_worker_in_our_own_wor
 def test_types_that_only_the_rows_of_pandas_tell_are_refused_by_the_worker() -> None:
     frame = ROWS.set_column(2, "rank", pa.array(["first", "second", "third"])).to_pandas()
     queries = from_long(ray.data.from_pandas(frame), ray.data.from_arrow(GOLD), 2)
-    says = (
-        r"^The column `rank` of `logs` has the type (large_)?string, and it needs a number\. Cast it, or name another"
-    )
+    says = r"^The column `rank` of `logs` has the type (large_)?string, but must be a number\. Cast it, or name another"
     with pytest.raises(InvalidInputError, match=says):
         aggregate(queries, 2, match_method="id")
 

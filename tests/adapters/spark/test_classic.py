@@ -138,20 +138,20 @@ def test_columns_and_settings_are_refused_before_any_job(
 def test_a_metric_that_is_unknown_and_a_frame_that_is_none_of_sparks_are_refused(spark: Any) -> None:
     with pytest.raises(UnknownMetricError, match="Did you mean 'ndcg'"):
         score(spark.range(1), metrics="ndgc", match_method="id")
-    with pytest.raises(InvalidInputError, match=r"A DataFrame of Spark is needed, got builtins.list."):
+    with pytest.raises(InvalidInputError, match=r"Expected a Spark DataFrame, got builtins.list."):
         aggregate(cast(Any, []), match_method="id")
 
 
 @pytest.mark.parametrize(
     ("logs_columns", "kmax", "says"),
     [
-        ("query_id, id, rank", 0, "`kmax` must be a whole number of at least 1, got 0."),
-        ("query_id, id, rank", 2.0, "`kmax` must be a whole number of at least 1, got 2.0."),
+        ("query_id, id, rank", 0, "`kmax` must be an integer of at least 1, got 0."),
+        ("query_id, id, rank", 2.0, "`kmax` must be an integer of at least 1, got 2.0."),
         ("id, rank", 2, "`logs` has no column `query_id`. Its columns are: id, rank."),
         ("query_id, rank", 2, "`logs` has no column `id` or `text`."),
         ("query_id, id", 2, "`logs` has no column `rank` or `score`."),
-        ("query_id, 0.5D as id, rank", 2, "`id` of `logs` has the type double, and it needs a string or an integer."),
-        ("query_id, id, 'first' as rank", 2, "`rank` of `logs` has the type string, and it needs a number."),
+        ("query_id, 0.5D as id, rank", 2, "`id` of `logs` has the type double, but must be a string or an integer."),
+        ("query_id, id, 'first' as rank", 2, "`rank` of `logs` has the type string, but must be a number."),
     ],
 )
 def test_logs_that_cannot_be_joined_are_refused(spark: Any, logs_columns: str, kmax: Any, says: str) -> None:
