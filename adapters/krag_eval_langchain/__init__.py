@@ -8,11 +8,10 @@ _load, __dir__, __all__ = _lazy_loader.attach_stub(__name__, __file__)
 
 def __getattr__(name: str) -> object:
     try:
-        value: object = _load(name)
+        return _load(name)
     except ImportError as error:
         if error.name != "langchain_core":
             raise
         from krag_eval import MissingDependencyError
 
         raise MissingDependencyError(f"krag_eval_langchain.{name}", "langchain-core", "langchain") from error
-    return value

@@ -1,10 +1,6 @@
-"""What is asked of a Langfuse client, and why one may send nothing; private names are read here and guarded.
+"""The Langfuse client: whether it is installed and enabled, what it records, and checks shared by all that use it.
 
-Single arguments, checked.
-
-Warnings at the line of the user that called into krag_eval or this package.
-
-What a forked copy of the process needs anew: locks that a thread held which is not there, and its own files.
+Private attributes of the client are read only here, each with a fallback.
 """
 
 from __future__ import annotations
@@ -31,8 +27,8 @@ class LangfuseDeliveryError(KragEvalError):
     """Scores did not reach Langfuse.
 
     Args:
-        message: What happened to how many of them.
-        problems: What went wrong, one line each.
+        message: What happened, and to how many scores.
+        problems: The errors, one line each.
     """
 
     def __init__(self, message: str, problems: tuple[str, ...] = ()) -> None:
@@ -44,16 +40,16 @@ class LangfuseDeliveryError(KragEvalError):
 
 
 def check_installed(needed_by: str) -> None:
-    """Look for langfuse without importing it, which takes a second.
+    """Check that langfuse is installed, without importing it, which takes a second.
 
     Raises:
         MissingDependencyError: It is not installed.
     """
     try:
         found = importlib.util.find_spec(_PACKAGE) is not None
-    except ValueError:  # a module that somebody made by hand
+    except ValueError:  # a module object created by hand
         found = True
-    except ImportError as error:  # a finder of somebody's own
+    except ImportError as error:  # raised by a custom finder
         if error.name != _PACKAGE:
             raise
         found = False
@@ -62,7 +58,7 @@ def check_installed(needed_by: str) -> None:
 
 
 def load_langfuse(needed_by: str, module: str = _PACKAGE) -> Any:
-    """The package langfuse, or a module of it.
+    """Import the package langfuse, or a module of it.
 
     Raises:
         MissingDependencyError: It is not installed.
@@ -76,7 +72,7 @@ def load_langfuse(needed_by: str, module: str = _PACKAGE) -> Any:
 
 
 def why_disabled(client: Any) -> str | None:
-    """Why this client sends nothing, or None where it does."""
+    """Return why this client sends nothing, or None if it sends."""
     if not getattr(client, "_tracing_enabled", True):
         return (
             "its tracing is disabled (tracing_enabled=False or LANGFUSE_TRACING_ENABLED=false; `get_client()` without "
@@ -90,7 +86,7 @@ def why_disabled(client: Any) -> str | None:
 
 
 def queue_is_full(client: Any) -> bool:
-    """Whether the client would drop a score, with a line in its log, because 100,000 are waiting."""
+    """Return whether the client would log and drop a score because 100,000 are waiting."""
     resources = getattr(client, "_resources", None)
     for name in ("_score_queue", "_score_ingestion_queue"):  # of langfuse 5 and of langfuse 4
         waiting = getattr(resources, name, None)
@@ -100,22 +96,22 @@ def queue_is_full(client: Any) -> bool:
 
 
 def environment_of(client: Any) -> str | None:
-    """The environment that the client gives to its scores, or None."""
+    """Return the environment that the client sets on its scores, or None."""
     environment = getattr(client, "_environment", None)
     return environment if isinstance(environment, str) and environment else None
 
 
 def without_keys(client: Any, text: str) -> str:
-    """A text, such as the answer of a server, without the keys of this client and the environment, or what looks so."""
+    """Redact a text, such as a server's answer: the keys of the client and environment, and what looks like keys."""
     try:
         redact = _REDACTORS.get(client) or _REDACTORS.setdefault(client, Redactor(client))
-    except TypeError:  # a client that cannot be held weakly
+    except TypeError:  # there is no weak reference to this client
         redact = Redactor(client)
     return redact(text)
 
 
 def records(client: Any, span: Any) -> bool:
-    """Whether this client exports an OpenTelemetry span: never a guess, so False where that cannot be told."""
+    """Return whether this client certainly exports an OpenTelemetry span."""
     resources = getattr(client, "_resources", None)
     resource = getattr(getattr(resources, "tracer_provider", None), "resource", None)
     scope = getattr(span, "instrumentation_scope", None)
@@ -124,47 +120,47 @@ def records(client: Any, span: Any) -> bool:
     spans = load_langfuse("krag_eval_langfuse", "langfuse.span_filter")
     public_key = (getattr(scope, "attributes", None) or {}).get("public_key")
     if spans.is_langfuse_span(span) and public_key != getattr(resources, "public_key", None):
-        return False  # of another project: the same process may have several clients
+        return False  # a span of another client in this process
     exports = getattr(resources, "should_export_span", None) or spans.is_default_export_span
     return bool(exports(span))
 
 
 def check_run_id(run_id: object) -> str | None:
-    """The id of a run, a string that is not empty, or None.
+    """Check the id of a run: a non-empty string, or None.
 
     Raises:
         InvalidInputError: It is something else.
     """
     if run_id is not None and not (isinstance(run_id, str) and run_id):
-        raise InvalidInputError(f"`run_id` is {run_id!r:.60}. It must be a string, or left out. Give a name.")
+        raise InvalidInputError(f"`run_id` is {run_id!r:.60}. It must be a non-empty string. Pass one or leave it out.")
     return run_id
 
 
 def check_timestamp(timestamp: object) -> datetime | None:
-    """A time in UTC, or None.
+    """Return a time in UTC, or None.
 
     Raises:
-        InvalidInputError: It is something else, or has no time zone.
+        InvalidInputError: It is not a time, or has no time zone.
     """
     if timestamp is None:
         return None
     if not isinstance(timestamp, datetime) or timestamp.utcoffset() is None:
         raise InvalidInputError(
-            f"`timestamp` is {timestamp!r:.60}. Langfuse needs a time with a time zone: the day that it falls on "
-            "decides what is overwritten. Give for example datetime.now(timezone.utc)."
+            f"`timestamp` is {timestamp!r:.60}. It must be a time with a time zone, because Langfuse overwrites scores "
+            "of the same day. Pass for example datetime.now(timezone.utc)."
         )
     return timestamp.astimezone(UTC)
 
 
 def check_count(name: str, value: object, *, most: int | None = None) -> int:
-    """A whole number of at least 1, and at most `most`.
+    """Check an integer of at least 1, and at most `most`.
 
     Raises:
         InvalidInputError: It is something else.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
         expected = "an integer of at least 1" if most is None else f"an integer from 1 to {most}"
-        raise InvalidInputError(f"`{name}` is {value!r:.60}. It must be {expected}. Give such a number.")
+        raise InvalidInputError(f"`{name}` is {value!r:.60}. It must be {expected}.")
     return value
 
 
@@ -172,7 +168,7 @@ _OURS = (str(Path(__file__).parent), str(Path(krag_eval.__file__).parent))
 
 
 def warn(message: str) -> None:
-    """Warn with `KragEvalWarning`."""
+    """Warn with `KragEvalWarning`, at the line of the user's code that called krag_eval or this package."""
     frame, level = sys._getframe(1), 2  # noqa: SLF001 - `skip_file_prefixes` needs Python 3.12
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
         frame, level = frame.f_back, level + 1

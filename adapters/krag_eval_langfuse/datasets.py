@@ -1,4 +1,4 @@
-"""Question sets in Langfuse: a dataset as an `EvalSet`, and an `EvalSet` as a dataset."""
+"""Read Langfuse datasets as question sets, and write question sets as datasets."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from krag_eval import EvalSet, InvalidInputError, Question
 from krag_eval_langfuse.fields import BareStrings, Fields, NothingFoundError, Where, find_gold
 
-# The fields of a question that have no place of their own in an item stand under this key of its metadata.
-OURS = "krag_eval"
-LONGEST_ID = 255
+# The metadata key for fields of a question that have no counterpart in an item.
+_OURS = "krag_eval"
+_LONGEST_ID = 255
 _GOLD = ("gold", "gold_chunk_ids", "gold_doc_ids")
 _FURTHER = ("type", "notes", "source")
 _QUESTION = ("question", "query", "input", "user_input", "prompt", "text")
@@ -27,37 +27,37 @@ def push_evalset(
     metadata: Mapping[str, Any] | None = None,
     id_prefix: str = "",
 ) -> int:
-    """Write a question set as a dataset of Langfuse, one item a question; to do so again changes nothing.
+    """Write a question set as a Langfuse dataset, one item per question; repeating this changes nothing.
 
     The input of an item is the question's text, its expected output holds `gold`, `gold_chunk_ids`, `gold_doc_ids`
-    and `answer`, its metadata are the question's. Items that the dataset has on top are left alone.
+    and `answer`, and its metadata is that of the question. Other items of the dataset are left unchanged.
 
     Args:
         client: A Langfuse client.
         evalset: The questions.
-        dataset_name: The name of the dataset; it is made where there is none.
+        dataset_name: The name of the dataset, which is created if it does not exist.
         description: The description of the dataset.
         metadata: The metadata of the dataset.
-        id_prefix: What the ids of the items begin with. An id can stand in one dataset of a project only: two sets
-            with the same ids need two prefixes.
+        id_prefix: A prefix for the ids of the items. An id can occur in only one dataset of a project: two sets with
+            the same ids need two prefixes.
 
     Returns:
-        How many items were written.
+        The number of items written.
 
     Raises:
-        InvalidInputError: A question holds what JSON cannot say, or its id is too long; nothing is written then.
+        InvalidInputError: A question cannot be written as JSON, or its id is too long; nothing is written then.
     """
     items = [_item(question, id_prefix) for question in evalset]  # before the first one is written
     for item in items:
-        if len(item["id"]) > LONGEST_ID:
+        if len(item["id"]) > _LONGEST_ID:
             raise InvalidInputError(
-                f"The id {item['id']!r:.40} has {len(item['id'])} characters. An item of Langfuse has an id of at most "
-                f"{LONGEST_ID}. Give the question a shorter one."
+                f"The id {item['id']!r:.40} has {len(item['id'])} characters. Ids of Langfuse items have at most "
+                f"{_LONGEST_ID}. Give the question a shorter id."
             )
     client.create_dataset(
         name=dataset_name,
         description=description,
-        metadata={**(metadata or {}), OURS: {"fingerprint": evalset.fingerprint, "n_questions": len(evalset)}},
+        metadata={**(metadata or {}), _OURS: {"fingerprint": evalset.fingerprint, "n_questions": len(evalset)}},
     )
     for item in items:
         client.create_dataset_item(dataset_name=dataset_name, **item)
@@ -78,21 +78,21 @@ def evalset_from_langfuse_dataset(
 
     Args:
         dataset: What `client.get_dataset(name)` returns, or a list of its items. Archived items are left out.
-        question: Where the question stands in the input of an item: a key, or a function of it. By default the input
-            is its text, or has it under a key such as `question` or `query`.
-        gold: Where the gold documents stand in the expected output: a key, or a function of it. By default it is the
-            list, or has it under a key such as `gold`, `gold_chunk_ids`, `gold_doc_ids` or `documents`.
-        answer: Where the answer stands in the expected output. By default it is a string, or under a key such as
-            `answer`.
-        strings: What a bare string is in a list of gold documents: `"text"` or `"id"`.
-        id_prefix: What the ids of the items begin with and those of the questions do not.
-        skip_without_gold: Leave out items of which no gold is known. An empty list is known: nothing answers it.
+        question: Where the question is in the input of an item: a key, or a function of it. By default the input is
+            its text, or holds it under a key such as `question` or `query`.
+        gold: Where the gold documents are in the expected output: a key, or a function of it. By default it is the
+            list, or holds it under a key such as `gold`, `gold_chunk_ids`, `gold_doc_ids` or `documents`.
+        answer: Where the answer is in the expected output. By default it is a string, or under a key such as `answer`.
+        strings: How to read a bare string in a list of gold documents: as `"text"` or `"id"`.
+        id_prefix: A prefix of the ids of the items that the ids of the questions do not have.
+        skip_without_gold: Leave out items whose gold is unknown. An empty list is known gold: nothing answers the
+            question.
 
     Raises:
         InvalidInputError: An item has no gold, or cannot be read; the message names it.
     """
     if strings not in ("text", "id"):
-        raise InvalidInputError(f"`strings` is {strings!r:.60}. A bare string is a 'text' or an 'id'. Name one.")
+        raise InvalidInputError(f"`strings` is {strings!r:.60}. It must be 'text' or 'id', to read bare strings as.")
     questions = []
     for item in _items(dataset):
         item_id = str(item.id)
@@ -102,7 +102,7 @@ def evalset_from_langfuse_dataset(
         except NothingFoundError as error:
             if not skip_without_gold:
                 raise InvalidInputError(
-                    f"item {item_id!r}: {error} To leave such items out: skip_without_gold=True."
+                    f"item {item_id!r}: {error} Pass skip_without_gold=True to leave such items out."
                 ) from None
         except InvalidInputError as error:
             raise InvalidInputError(f"item {item_id!r}: {error}") from None
@@ -115,7 +115,7 @@ def _item(question: Question, id_prefix: str) -> dict[str, Any]:
     ours = {name: row[name] for name in _FURTHER if name in row}
     if question.further:
         ours["further"] = dict(question.further)
-    metadata = {**question.metadata, **({OURS: ours} if ours else {})}
+    metadata = {**question.metadata, **({_OURS: ours} if ours else {})}
     item = {
         "id": f"{id_prefix}{question.id}",
         "input": question.question,
@@ -123,12 +123,12 @@ def _item(question: Question, id_prefix: str) -> dict[str, Any]:
         "metadata": metadata or None,
     }
     try:
-        if OURS in question.metadata or json.loads(json.dumps(item, allow_nan=False)) != item:
-            raise ValueError("it would come back as something else")
+        if _OURS in question.metadata or json.loads(json.dumps(item, allow_nan=False)) != item:
+            raise ValueError("it would change when read back")
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(
-            f"The question {question.id!r} cannot be written as JSON: {error}. Its metadata must be strings, finite "
-            f"numbers, booleans, lists and mappings with string keys, none of them {OURS!r}. Change them."
+            f"The question {question.id!r} cannot be written as JSON: {error}. Its metadata must consist of strings, "
+            f"finite numbers, booleans, lists and mappings with string keys, and must not have the key {_OURS!r}."
         ) from None
     return item
 
@@ -137,21 +137,21 @@ def _items(dataset: Any) -> Iterable[Any]:
     items = getattr(dataset, "items", dataset)
     if isinstance(items, (str, bytes, Mapping)) or callable(items) or not isinstance(items, Iterable):
         raise InvalidInputError(
-            f"`dataset` is of the type {type(dataset).__name__}. It must be a dataset of Langfuse or a list of its "
-            "items. Get one with `client.get_dataset(name)`."
+            f"`dataset` must be a dataset of Langfuse or a list of its items, got {type(dataset).__name__}. "
+            "Get one with `client.get_dataset(name)`."
         )
     return [item for item in items if str(getattr(item, "status", "")).rpartition(".")[2] != "ARCHIVED"]
 
 
 def _gold_of(item: Any, gold: Where, strings: BareStrings) -> Fields:
-    """The gold fields of an item."""
+    """Return the gold fields of an item."""
     fields = None
     if gold is not None or not isinstance(item.expected_output, str):
         fields = find_gold(item.expected_output, gold, strings)
     if fields is None:
         raise NothingFoundError(
-            "No gold documents are known: the expected output is empty or a text, which is probably the answer. Each "
-            "question needs a list of them, [] where nothing answers it. Name where they stand with `gold=`."
+            "There are no gold documents: the expected output is empty or a text, which is probably the answer. Each "
+            "question needs a list of them, [] if nothing answers it. Pass their key with `gold=`."
         )
     return fields
 
@@ -164,7 +164,7 @@ def _question(
     answer: str | Callable[[Any], object] | None,
 ) -> Question:
     metadata = dict(item.metadata) if isinstance(item.metadata, Mapping) else {}
-    ours = metadata.pop(OURS, None)
+    ours = metadata.pop(_OURS, None)
     known: dict[str, Any] = dict(ours) if isinstance(ours, Mapping) else {}
     return Question(
         id=question_id,
@@ -180,17 +180,17 @@ def _question(
 
 
 def _text(what: str, holder: Any, where: str | Callable[[Any], object] | None, keys: Iterable[str]) -> str | None:
-    """A text in a field of an item: the field itself, or what stands in it under one of these keys."""
+    """Return a text in a field of an item: the field itself, or its value under one of these keys."""
     if callable(where):
         found = where(holder)
     elif where is not None:
         if not isinstance(holder, Mapping) or where not in holder:
-            raise InvalidInputError(f"there is no key {where!r}, which `{what}=` names. Name one that each item has.")
+            raise InvalidInputError(f"there is no key {where!r}. Pass a key that each item has with `{what}=`.")
         found = holder[where]
     elif isinstance(holder, Mapping):
         found = next((holder[key] for key in keys if isinstance(holder.get(key), str)), None)
     else:
         found = holder if isinstance(holder, str) else None
     if found is not None and not isinstance(found, str):
-        raise InvalidInputError(f"the {what} is of the type {type(found).__name__}. It must be a text.")
+        raise InvalidInputError(f"the {what} must be a string, got {type(found).__name__}.")
     return found

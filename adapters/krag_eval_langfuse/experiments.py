@@ -1,8 +1,9 @@
-"""Evaluators for Langfuse's experiments: the scores of each item, and macro and micro values of the whole run."""
+"""Evaluators for Langfuse experiments: scores of each item, and macro and micro values of the whole run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import InvalidInputError, Scorer
@@ -14,44 +15,41 @@ if TYPE_CHECKING:
     from langfuse.experiment import EvaluatorFunction, RunEvaluatorFunction
 
 
+@dataclass
 class _Scoring:
-    """What the evaluators of items and of runs have in common."""
+    """The arguments that the evaluators of items and of runs share."""
 
-    def __init__(
-        self,
-        k: int | str | Sequence[int | str | None] | None,
-        metrics: Any,
-        gold: Where,
-        retrieved: Where,
-        prefix: str,
-        level: str,
-        doc_key: str,
-        settings: dict[str, Any],
-    ) -> None:
-        if level == "document":
-            settings = {"match_method": "id", "id_key": doc_key, **settings}
-        self._k, self._metrics, self._settings = k, metrics, settings
-        self._gold, self._retrieved = gold, retrieved
-        self._level, self._doc_key = level, doc_key
-        self._strings = BareStrings.under(settings)
-        self._names = ScoreNames(prefix)
-        self._names.check(self.scorer().keys)  # what is wrong with the arguments is told here, not item by item
+    k: int | str | Sequence[int | str | None] | None
+    metrics: Any
+    gold_at: Where
+    retrieved_at: Where
+    prefix: str
+    level: str
+    doc_key: str
+    settings: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        if self.level == "document":
+            self.settings = {"match_method": "id", "id_key": self.doc_key, **self.settings}
+        self._strings = BareStrings.under(self.settings)
+        self._names = ScoreNames(self.prefix)
+        self._names.check(self.scorer().keys)  # invalid arguments are reported here, not item by item
 
     def scorer(self) -> Scorer:
-        """A scorer of its own for each call: experiments run items side by side."""
-        return Scorer(self._k, metrics=self._metrics, **self._settings)
+        """Return a new scorer for each call: experiments run items in parallel."""
+        return Scorer(self.k, metrics=self.metrics, **self.settings)
 
     def gold(self, expected: Any) -> list[Any] | None:
-        """The gold documents of an item; None where it has no expected output."""
-        fields = find_gold(expected, self._gold, self._strings)
-        return None if fields is None else gold_at(fields, self._level, self._doc_key)
+        """Return the gold documents of an item, or None if it has no expected output."""
+        fields = find_gold(expected, self.gold_at, self._strings)
+        return None if fields is None else gold_at(fields, self.level, self.doc_key)
 
     def retrieved(self, output: Any) -> Any:
-        """The ranking of an item."""
-        return find_retrieved(output, self._retrieved, self._strings)
+        """Return the ranking of an item."""
+        return find_retrieved(output, self.retrieved_at, self._strings)
 
     def evaluations(self, values: Mapping[str, float | None], metadata: dict[str, Any]) -> list[Any]:
-        """What Langfuse makes scores of: the values that are defined."""
+        """Return the defined values as evaluations of Langfuse."""
         evaluation = load_langfuse("as_langfuse_evaluators").Evaluation
         return [
             evaluation(name=self._names[key], value=value, data_type="NUMERIC", metadata=metadata)
@@ -71,37 +69,37 @@ def as_langfuse_evaluators(
     doc_key: str = "doc_id",
     **settings: Any,
 ) -> list[EvaluatorFunction]:
-    """Evaluators of items, for `run_experiment(evaluators=...)` of a Langfuse client or dataset.
+    """Return evaluators of items, for `run_experiment(evaluators=...)` of a Langfuse client or dataset.
 
-    An item without expected output has no scores: what is relevant is not known. One whose gold list is empty has
-    none either: all values are undefined. A task that returns the exception of its retriever, or `{"error": ...}`,
-    counts as nothing retrieved; Langfuse leaves an item out whose task raises.
+    An item without expected output has no scores, since its gold is unknown. One with an empty gold list has none
+    either: all values are undefined. A task that returns the exception of its retriever, or `{"error": ...}`, counts as
+    nothing retrieved; Langfuse leaves out items whose task raises.
 
     Args:
         k: One cut-off or several, each at least 1; None scores all ranks.
         metrics: Names of `METRICS`, or functions; all by default.
-        gold: Where the gold documents stand in the expected output: a key, or a function of it. By default the
-            expected output is the list, or has it under a key such as `gold`, `gold_chunk_ids` or `documents`.
-        retrieved: The same for the output of the task, which is the list or has it under a name such as `retrieved`,
-            `documents` or `source_nodes`.
-        prefix: What the names of all scores begin with.
+        gold: Where the gold documents are in the expected output: a key, or a function of it. By default the expected
+            output is the list, or holds it under a key such as `gold`, `gold_chunk_ids` or `documents`.
+        retrieved: The same for the output of the task. By default it is the list, or holds it under a name such as
+            `retrieved`, `documents` or `source_nodes`.
+        prefix: The prefix of the names of all scores.
         level: `"chunk"` or `"document"`; at document level ids are read from the metadata under `doc_key`.
         doc_key: The metadata key of document ids.
         **settings: The scoring settings that `evaluate` takes. With `match_method="id"` bare strings are ids,
             otherwise they are texts.
 
     Returns:
-        A list with one evaluator, which makes all scores of an item from one matching.
+        A list with one evaluator, which computes all scores of an item.
 
     Raises:
-        InvalidInputError: An argument cannot be used.
+        InvalidInputError: An argument is invalid.
         MissingDependencyError: langfuse is not installed.
     """
     check_installed("as_langfuse_evaluators")
     scoring = _Scoring(k, metrics, gold, retrieved, prefix, level, doc_key, settings)
 
     def krag_eval_retrieval(*, output: Any, expected_output: Any = None, **_: Any) -> list[Any]:
-        """The scores of one item."""
+        """Return the scores of one item."""
         documents = scoring.gold(expected_output)
         if documents is None:
             return []
@@ -124,16 +122,17 @@ def as_langfuse_run_evaluators(
     doc_key: str = "doc_id",
     **settings: Any,
 ) -> list[RunEvaluatorFunction]:
-    """Evaluators of runs, for `run_experiment(run_evaluators=...)`: macro and micro values over all its items.
+    """Return evaluators of runs, for `run_experiment(run_evaluators=...)`: macro and micro values over all items.
 
-    The values are those of `evaluate` with the lists of all items that have an expected output.
+    The values are those of `evaluate` for all items that have an expected output. The arguments are those of
+    `as_langfuse_evaluators`.
 
     Args:
-        k: As for `as_langfuse_evaluators`, and so is all the rest.
+        k: One cut-off or several.
         metrics: Names of `METRICS`, or functions.
-        gold: Where the gold documents stand in the expected output.
-        retrieved: Where the retrieved documents stand in the output.
-        prefix: What the names of all scores begin with.
+        gold: Where the gold documents are in the expected output.
+        retrieved: Where the retrieved documents are in the output.
+        prefix: The prefix of the names of all scores.
         level: `"chunk"` or `"document"`.
         doc_key: The metadata key of document ids.
         **settings: The scoring settings that `evaluate` takes.
@@ -142,14 +141,14 @@ def as_langfuse_run_evaluators(
         A list with one evaluator.
 
     Raises:
-        InvalidInputError: An argument cannot be used.
+        InvalidInputError: An argument is invalid.
         MissingDependencyError: langfuse is not installed.
     """
     check_installed("as_langfuse_run_evaluators")
     scoring = _Scoring(k, metrics, gold, retrieved, prefix, level, doc_key, settings)
 
     def krag_eval_retrieval_of_run(*, item_results: Sequence[Any], **_: Any) -> list[Any]:
-        """The aggregates of one run."""
+        """Return the aggregates of one run."""
         golds, rankings = [], []
         for number, item_result in enumerate(item_results):
             try:
@@ -161,8 +160,8 @@ def as_langfuse_run_evaluators(
                 raise InvalidInputError(f"item {number}: {error}") from None
         if not golds:
             raise InvalidInputError(
-                f"Not one of {len(item_results)} items has an expected output, so nothing is known to be relevant. "
-                "Each item needs its gold documents there. Add them, or name a function with `gold=`."
+                f"None of {len(item_results)} items has an expected output, so no gold documents are known. Add them "
+                "to the expected output of each item, or pass a function with `gold=`."
             )
         scorer = scoring.scorer()
         result = scorer.score_batch(golds, rankings)

@@ -1,4 +1,4 @@
-"""Where the gold documents stand in an expected output, and the retrieved ones in an output."""
+"""Find the gold documents in an expected output, and the retrieved ones in an output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from krag_eval import InvalidInputError, Question
 Where = str | Callable[[Any], object] | None
 Fields = dict[str, list[Any]]
 
-GOLD = (
+_GOLD = (
     "gold",
     "gold_documents",
     "relevant_documents",
@@ -22,8 +22,12 @@ GOLD = (
     "contexts",
     "context",
 )
-GOLD_CHUNK_IDS = ("gold_chunk_ids", "gold_ids", "relevant_ids", "expected_ids", "reference_context_ids")
-GOLD_DOC_IDS = ("gold_doc_ids",)
+# The fields of a question, and the default keys of each in an expected output.
+GOLD_FIELDS = {
+    "gold": _GOLD,
+    "gold_chunk_ids": ("gold_chunk_ids", "gold_ids", "relevant_ids", "expected_ids", "reference_context_ids"),
+    "gold_doc_ids": ("gold_doc_ids",),
+}
 RETRIEVED = (
     "retrieved",
     "retrieved_documents",
@@ -39,16 +43,16 @@ RETRIEVED_IDS = ("retrieved_ids", "retrieved_context_ids")
 
 
 class NothingFoundError(InvalidInputError):
-    """Where documents were looked for there are none; in other items there may be."""
+    """There are no documents in this item; other items may have some."""
 
 
 @dataclass(frozen=True, slots=True)
 class BareStrings:
-    """What a string is that stands where a document is expected.
+    """How to read a string in place of a document.
 
     Attributes:
-        are_ids: Whether it is an id; otherwise it is a text.
-        id_key: The key of the metadata under which ids are read; the id is put there too.
+        are_ids: Read it as an id; otherwise as a text.
+        id_key: The metadata key of ids, if they are read from there; the id is stored there too.
     """
 
     are_ids: bool = False
@@ -56,32 +60,32 @@ class BareStrings:
 
     @classmethod
     def under(cls, settings: Mapping[str, Any]) -> BareStrings:
-        """Ids where ids are all that these scoring settings compare, else texts."""
+        """Read strings as ids if these scoring settings compare only ids, otherwise as texts."""
         given = settings.get("match_method", "text")
         methods = [given] if isinstance(given, str) else given
         return cls(isinstance(methods, Iterable) and list(methods) == ["id"], settings.get("id_key"))
 
     def row(self, value: str | int) -> dict[str, Any]:
-        """The document that an id means."""
+        """Return the document with this id."""
         row: dict[str, Any] = {"id": str(value)}
         return row if self.id_key is None else row | {"metadata": {self.id_key: str(value)}}
 
 
 def find_gold(expected: Any, where: Where, strings: BareStrings) -> Fields | None:
-    """The gold of an item, as the fields `gold`, `gold_chunk_ids` and `gold_doc_ids` of a `Question`.
+    """Return the gold of an item, as the fields `gold`, `gold_chunk_ids` and `gold_doc_ids` of a `Question`.
 
     Args:
         expected: The expected output of the item: a list of documents, one document, or a mapping with them under a
-            key of `GOLD`, `GOLD_CHUNK_IDS` or `GOLD_DOC_IDS`.
-        where: The key under which they stand, or a function of the expected output that returns any of these.
-        strings: What a bare string is.
+            key of `GOLD_FIELDS`.
+        where: Their key, or a function of the expected output that returns any of these.
+        strings: How to read bare strings.
 
     Returns:
-        None where there is no expected output: what is relevant is then not known.
+        None if there is no expected output: the gold is then unknown.
 
     Raises:
-        NothingFoundError: There are no documents in it.
-        InvalidInputError: They cannot be read.
+        NothingFoundError: It contains no documents.
+        InvalidInputError: The documents cannot be read.
     """
     if callable(where):
         expected = where(expected)
@@ -92,7 +96,7 @@ def find_gold(expected: Any, where: Where, strings: BareStrings) -> Fields | Non
     if not isinstance(expected, Mapping):
         return {"gold": _gold(expected, strings)}
     fields: Fields = {}
-    for name, keys in (("gold", GOLD), ("gold_chunk_ids", GOLD_CHUNK_IDS), ("gold_doc_ids", GOLD_DOC_IDS)):
+    for name, keys in GOLD_FIELDS.items():
         found = next((expected[key] for key in keys if expected.get(key) is not None), None)
         if found is not None:
             fields[name] = _gold(found, strings) if name == "gold" else _as_list(found, "gold")
@@ -101,39 +105,40 @@ def find_gold(expected: Any, where: Where, strings: BareStrings) -> Fields | Non
     if any(key in expected for key in ("id", "page_content", "node")):
         return {"gold": _gold([expected], strings)}
     raise NothingFoundError(
-        f"The expected output has no gold documents: its keys are {_keys(expected)}. They are looked for under "
-        f"{', '.join((*GOLD, *GOLD_CHUNK_IDS, *GOLD_DOC_IDS))}. Name the key, or a function, with `gold=`."
+        f"The expected output has no gold documents: its keys are {_keys(expected)}. The default keys are "
+        f"{', '.join(key for keys in GOLD_FIELDS.values() for key in keys)}. Pass another key, or a function, with "
+        "`gold=`."
     )
 
 
 def gold_at(fields: Fields, level: str, doc_key: str) -> list[Any]:
-    """The gold documents of these fields at a level, as `evaluate` takes them.
+    """Return the gold documents of these fields at a level, as `evaluate` takes them.
 
     Raises:
-        InvalidInputError: One cannot be read, or all of them are at the other level.
+        InvalidInputError: A document cannot be read, or all of them are at the other level.
     """
-    gold, chunk_ids, doc_ids = (tuple(fields.get(name, ())) for name in ("gold", "gold_chunk_ids", "gold_doc_ids"))
-    question = Question(id="item", gold=gold, gold_chunk_ids=chunk_ids, gold_doc_ids=doc_ids)
+    gold: dict[str, Any] = {name: tuple(documents) for name, documents in fields.items()}
+    question = Question(id="item", **gold)
     documents = question.gold_at(level, doc_key)
     if not documents and not question.is_negative:
         raise InvalidInputError(
-            f"The expected output has no gold at the level {level!r}, but has some at the other. "
-            "Scores need both sides at one level. Use level='document' for gold document ids, 'chunk' for the rest."
+            f"The expected output has gold documents, but none at the level {level!r}. "
+            "Use level='document' for gold document ids, and 'chunk' for all others."
         )
     return list(documents)
 
 
 def find_retrieved(output: Any, where: Where, strings: BareStrings) -> Any:
-    """The ranking in the output of a task, or the exception that it returned in its place.
+    """Return the ranking in the output of a task, or the exception that the task returned instead.
 
     Args:
         output: A list of documents, best first; or a mapping or an object with one under a name of `RETRIEVED` or
             `RETRIEVED_IDS`; or a mapping with the message of an error under `"error"`.
-        where: The name under which they stand, or a function of the output that returns them.
-        strings: What a bare string is.
+        where: The name of the list, or a function of the output that returns it.
+        strings: How to read bare strings.
 
     Raises:
-        InvalidInputError: No documents can be found in it.
+        InvalidInputError: It contains no documents.
     """
     if callable(where):
         output = where(output)
@@ -149,16 +154,16 @@ def find_retrieved(output: Any, where: Where, strings: BareStrings) -> Any:
                 return _ranking(found, bare)
     if isinstance(output, Mapping) and output.get("error") is not None:
         return RuntimeError(f"{output['error']!s:.200}")
-    shown = f"its keys are {_keys(output)}" if isinstance(output, Mapping) else f"it is {_type(output)}"
+    found = f"its keys are {_keys(output)}" if isinstance(output, Mapping) else f"it is {_type(output)}"
     raise InvalidInputError(
-        f"The output has no retrieved documents: {shown}. They are a list, or stand under "
-        f"{', '.join((*RETRIEVED, *RETRIEVED_IDS))}. Let the task return them, or name the key, or a function, with "
-        "`retrieved=`."
+        f"The output has no retrieved documents: {found}. It must be a list, or hold one under "
+        f"{', '.join((*RETRIEVED, *RETRIEVED_IDS))}. Return the documents from the task, or pass another key, or a "
+        "function, with `retrieved=`."
     )
 
 
 def as_row(document: Any, strings: BareStrings) -> Any:
-    """A document, or what JSON made of one: a bare id becomes a row, a LlamaIndex node comes out of its score."""
+    """Return a document as a row where needed: bare ids, and nodes of LlamaIndex as JSON writes them."""
     if strings.are_ids and isinstance(document, (str, int)) and not isinstance(document, bool):
         return strings.row(document)
     if not isinstance(document, Mapping):
@@ -177,7 +182,7 @@ def as_row(document: Any, strings: BareStrings) -> Any:
 
 
 def _gold(found: Any, strings: BareStrings) -> list[Any]:
-    """Gold documents; `{id: grade}` is a list of graded ids."""
+    """Return gold documents; `{id: grade}` is a list of graded ids."""
     if isinstance(found, Mapping) and found and all(_is_number(grade) for grade in found.values()):
         return [strings.row(key) | {"grade": grade} for key, grade in found.items()]
     return [as_row(document, strings) for document in _as_list(found, "gold")]
@@ -194,14 +199,14 @@ def _as_list(found: Any, what: str) -> list[Any]:
         return list(found)
     hint = " A string is probably the answer." if isinstance(found, str) else ""
     raise InvalidInputError(
-        f"`{what}` is {_type(found)}, which is no list of documents.{hint} Give a list, or say with `{what}=` where "
-        "it stands."
+        f"`{what}` is {_type(found)}, not a list of documents.{hint} Pass a list, or the key of the list with "
+        f"`{what}=`."
     )
 
 
 def _kind_of(key: str) -> str:
-    """The field of a question that a key stands for."""
-    return "gold_chunk_ids" if key in GOLD_CHUNK_IDS else key if key in GOLD_DOC_IDS else "gold"
+    """Return the field of a question for a key."""
+    return next((name for name, keys in GOLD_FIELDS.items() if key in keys), "gold")
 
 
 def _under(holder: Any, name: str, what: str) -> Any:
@@ -209,12 +214,11 @@ def _under(holder: Any, name: str, what: str) -> Any:
         if name in holder:
             return holder[name]
         raise NothingFoundError(
-            f"There is no key {name!r}, where `{what}=` says that the documents stand: the keys are {_keys(holder)}. "
-            "Name one of these."
+            f"There is no key {name!r} with documents: the keys are {_keys(holder)}. Pass one of these with `{what}=`."
         )
     if hasattr(holder, name):
         return getattr(holder, name)
-    raise InvalidInputError(f"`{what}={name!r}` is not to be found: it is {_type(holder)}. Name what it has.")
+    raise InvalidInputError(f"`{what}={name!r}` was not found: the object is {_type(holder)}. Pass another name.")
 
 
 def _is_number(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""Where in Langfuse a retrieval belongs that runs now: what is known for certain, else nowhere."""
+"""Find the trace and the observation of a running retrieval, if they are certain."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from krag_eval_langfuse.client import records
 from krag_eval_langfuse.scores import Target
 
 _LOG = logging.getLogger("krag_eval.langfuse")
-MOST_OPEN = 10_000
+_MOST_OPEN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A span that Langfuse records, and the one that it lies in."""
+    """A span that Langfuse records, and its parent."""
 
     target: Target
     id: int
@@ -30,20 +30,20 @@ class _Span:
 
 
 class Locator:
-    """Finds the trace and the observation of a retrieval, asked when it starts and again when it ends.
+    """Finds the trace and the observation of a retrieval; called when it starts and again when it ends.
 
-    Of LangChain: in the callback handlers of Langfuse that it follows, which know the observation of each run. Where
-    it follows none, and of any other framework: the current OpenTelemetry span, if the client exports it. Of the
-    spans that are current at the start and at the end, the inner one is the retrieval's own: whether it is already
-    (or still) there depends on the order of the handlers.
+    For LangChain, the callback handlers of Langfuse that it follows know the observation of each run. Without one, and
+    for any other framework, it takes the current OpenTelemetry span, if the client exports it. Of the spans at the
+    start and at the end, the nested one is the retrieval's own: whether it is already (or still) current depends on the
+    order of the handlers.
 
     Args:
-        client: Gives the Langfuse client.
+        client: Returns the Langfuse client.
         followed: Callback handlers of Langfuse for LangChain.
-        fallback: What is taken where nothing is found.
+        fallback: The target if none is found.
 
     Raises:
-        InvalidInputError: One of the handlers is none.
+        InvalidInputError: An object is not a callback handler.
     """
 
     def __init__(self, client: Callable[[], Any], followed: object = (), fallback: Target | None = None) -> None:
@@ -54,15 +54,15 @@ class Locator:
         self._kept = [_checked(handler) for handler in _as_list(followed)]
         self._followed: dict[int, weakref.ref[Any]] = {}
         self._follows = False
-        self._told = False
+        self._warned = False
         for handler in self._kept:
             self.follow(handler)
 
     def follow(self, handler: Any) -> None:
-        """Look into this callback handler too, as long as somebody else keeps it alive.
+        """Look into this callback handler too; only a weak reference to it is kept.
 
         Raises:
-            InvalidInputError: It is no callback handler.
+            InvalidInputError: It is not a callback handler.
         """
         key = id(_checked(handler))
         with self._lock:
@@ -70,7 +70,7 @@ class Locator:
             self._followed[key] = weakref.ref(handler, lambda _: self._forget(key))
 
     def __call__(self, framework: str, run_id: object) -> Target | None:
-        """The target of this retrieval: asked the first time at its start, the second time at its end."""
+        """Return the target of a retrieval; the first call is at its start, the second at its end."""
         key = f"{framework} {run_id}"
         with self._lock:
             at_end = key in self._open
@@ -84,12 +84,12 @@ class Locator:
             return _inner(earlier, now) or self._fallback
         with self._lock:
             self._open[key] = now
-            if len(self._open) > MOST_OPEN:  # the oldest one never ended
+            if len(self._open) > _MOST_OPEN:  # the oldest one never ended
                 self._open.popitem(last=False)
         return None
 
     def _of_run(self, run_id: object) -> Target | None:
-        """The observation of a run, from the private map of Langfuse's handlers: there is no public one."""
+        """Return the observation of a run from the private map of Langfuse's handlers: there is no public one."""
         key = run_id if isinstance(run_id, uuid.UUID) else _as_uuid(run_id)
         with self._lock:
             references = list(self._followed.values())
@@ -97,15 +97,15 @@ class Locator:
             try:
                 observation = handler._runs.get(key)  # noqa: SLF001 - see above
                 if observation is not None:
-                    recorded = observation._otel_span.is_recording()  # noqa: SLF001 - without, it has another's ids
+                    recorded = observation._otel_span.is_recording()  # noqa: SLF001 - if not, its ids belong to another span
                     return _target(observation.trace_id, observation.id) if recorded else None
             except (AttributeError, TypeError):
-                self._tell_once(handler)
+                self._warn_once(handler)
         return None
 
     def _current(self) -> _Span | None:
-        """The current span, if the client exports it."""
-        trace: Any = sys.modules.get("opentelemetry.trace")  # who has a span has imported it
+        """Return the current span, if the client exports it."""
+        trace: Any = sys.modules.get("opentelemetry.trace")  # a span exists only if this is imported
         if trace is None:
             return None
         span = trace.get_current_span()
@@ -116,21 +116,21 @@ class Locator:
         return None if target is None else _Span(target, own.span_id, None if parent is None else parent.span_id)
 
     def _forget(self, key: int) -> None:
-        # Called by the garbage collector at any moment, so also while this thread holds the lock.
+        # The garbage collector may call this at any moment, even while this thread holds the lock.
         self._followed.pop(key, None)
 
-    def _tell_once(self, handler: object) -> None:
-        if not self._told:
-            self._told = True
+    def _warn_once(self, handler: object) -> None:
+        if not self._warned:
+            self._warned = True
             _LOG.warning(
-                "krag_eval: %s of this version of langfuse does not tell the observation of a run; its retrievals are "
-                "counted as `no_target`",
+                "krag_eval: %s of this version of langfuse does not provide the observation of a run; its retrievals "
+                "are counted as `no_target`",
                 type(handler).__name__,
             )
 
 
 def _inner(start: _Span | None, end: _Span | None) -> Target | None:
-    """Of the spans at the start and at the end of a retrieval, the one that lies in the other."""
+    """Return the span that is nested in the other one, of those at the start and at the end of a retrieval."""
     if start is None or end is None:
         only = start or end
         return only.target if only is not None else None
@@ -140,7 +140,7 @@ def _inner(start: _Span | None, end: _Span | None) -> Target | None:
 
 
 def _target(trace_id: object, observation_id: object) -> Target | None:
-    """The target, or None for the ids of a span that is not recorded: all zeros."""
+    """Return the target, or None for the ids of a span that is not recorded, which are all zeros."""
     ids = (trace_id, observation_id)
     if not all(isinstance(value, str) and value.strip("0") for value in ids):
         return None
@@ -163,7 +163,7 @@ def _as_uuid(run_id: object) -> object:
 def _checked(handler: Any) -> Any:
     if isinstance(handler, type) or not callable(getattr(handler, "on_retriever_start", None)):
         raise InvalidInputError(
-            f"{handler!r:.80} is no callback handler of Langfuse for LangChain. "
-            "Give what `langfuse.langchain.CallbackHandler()` made, the one that the chain is called with."
+            f"{handler!r:.80} is not a callback handler of Langfuse for LangChain. "
+            "Pass the `langfuse.langchain.CallbackHandler()` that the chain is called with."
         )
     return handler

@@ -17,7 +17,7 @@ _load, __dir__, __all__ = _lazy_loader.attach_stub(__name__, __file__)
 
 def __getattr__(name: str) -> object:
     try:
-        value: object = _load(name)
+        return _load(name)
     except ImportError as error:
         # `llama_index` is a namespace package: it exists as soon as one of its integrations is installed.
         if error.name not in ("llama_index", "llama_index.core"):
@@ -25,4 +25,3 @@ def __getattr__(name: str) -> object:
         from krag_eval import MissingDependencyError
 
         raise MissingDependencyError(f"krag_eval_llama_index.{name}", "llama-index-core", "llama-index") from error
-    return value

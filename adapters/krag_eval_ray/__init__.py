@@ -19,11 +19,10 @@ _load, __dir__, __all__ = _lazy_loader.attach_stub(__name__, __file__)
 
 def __getattr__(name: str) -> object:
     try:
-        value: object = _load(name)
+        return _load(name)
     except ImportError as error:
         if error.name not in ("pyarrow", "ray"):
             raise
         from krag_eval import MissingDependencyError
 
         raise MissingDependencyError(f"krag_eval_ray.{name}", str(error.name), "ray") from error
-    return value

@@ -19,11 +19,10 @@ _load, __dir__, __all__ = _lazy_loader.attach_stub(__name__, __file__)
 
 def __getattr__(name: str) -> object:
     try:
-        value: object = _load(name)
+        return _load(name)
     except ImportError as error:
         if error.name != "pyarrow":
             raise
         from krag_eval import MissingDependencyError
 
         raise MissingDependencyError(f"krag_eval_spark.{name}", "pyarrow", "spark") from error
-    return value

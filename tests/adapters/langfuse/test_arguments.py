@@ -38,7 +38,7 @@ def test_a_handler_without_any_target_says_so_once_and_sends_nothing(
 
 def test_traces_of_none_of_the_queries_are_one_warning(server: LoopbackLangfuse, client: Langfuse) -> None:
     handler = LangfuseScoreHandler(client, trace_ids={"other": "1" * 32}, delivery="sync")
-    with pytest.warns(KragEvalWarning, match="Not one of 4 queries is in `trace_ids`"):
+    with pytest.warns(KragEvalWarning, match="None of 4 queries is in `trace_ids`"):
         run(handler)
     assert (handler.sent, handler.counters.no_target) == (0, 16)
 
@@ -93,7 +93,7 @@ def test_two_keys_of_one_name_are_refused(client: Langfuse) -> None:
         pytest.param({"delivery": "outbox", "outbox": "/"}, "^/: cannot be written", id="an outbox that is a folder"),
         pytest.param({"outbox": "x"}, "`delivery` is 'queue', which writes no file", id="a file that nobody writes"),
         pytest.param({"on_error": "ignore"}, "`on_error` is 'ignore'", id="an unknown on_error"),
-        pytest.param({"langchain_handler": object()}, "is no callback handler of Langfuse", id="no handler"),
+        pytest.param({"langchain_handler": object()}, "is not a callback handler of Langfuse", id="no handler"),
     ],
 )
 def test_arguments_that_cannot_be_used_are_refused_when_they_are_given(

@@ -135,6 +135,6 @@ def test_wire_what_was_masked_is_counted_and_not_scored_as_nothing(
 
     client = make_client(mask=mask)
     record(client, Retriever(), QUESTIONS[:3])
-    with pytest.warns(KragEvalWarning, match="Not one of 3 observations was scored: 0 have no gold, 3 cannot be read"):
+    with pytest.warns(KragEvalWarning, match="None of 3 observations was scored: 0 have no gold, 3 cannot be read"):
         found = score_traces(GOLD, client, delivery="sync")
     assert (found.unreadable, found.scored, server.scores) == (3, 0, [])

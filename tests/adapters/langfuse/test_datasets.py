@@ -158,7 +158,9 @@ def test_an_item_without_gold_is_named_or_left_out(expected: Any) -> None:
     ("one", "settings", "says"),
     [
         pytest.param(item([3.5]), {}, r"item 'i1': .*gold\[0\]", id="no document"),
-        pytest.param(item([], {"q": 1}), {"question": "q"}, "item 'i1': the question is of the type int", id="no text"),
+        pytest.param(
+            item([], {"q": 1}), {"question": "q"}, "item 'i1': the question must be a string, got int", id="no text"
+        ),
         pytest.param(item([], "x"), {"question": "q"}, "item 'i1': there is no key 'q'", id="no key"),
         pytest.param(item([]), {"strings": "ids"}, "`strings` is 'ids'", id="an unknown kind of string"),
     ],

@@ -197,7 +197,7 @@ def test_an_item_with_nothing_to_find_has_no_scores(expected_output: Any) -> Non
         pytest.param(["a"], {"answer": "b"}, {}, "its keys are answer", id="an output without documents"),
         pytest.param(["a"], {"context": "b"}, {}, "`retrieved` is of the type str", id="a joined context"),
         pytest.param(["a"], {"hits": []}, {"retrieved": "hit"}, "no key 'hit'", id="a wrong key"),
-        pytest.param(["a"], 7, {"retrieved": "hit"}, "is not to be found", id="a wrong attribute"),
+        pytest.param(["a"], 7, {"retrieved": "hit"}, "was not found", id="a wrong attribute"),
         pytest.param({"golds": []}, [], {"gold": "gold"}, "no key 'gold'", id="a wrong gold key"),
         pytest.param({"gold_doc_ids": ["a"]}, TEXTS, BY_ID, "level='document'", id="gold at the other level"),
         pytest.param(["a"], {"documents": {"x", "y"}}, {}, "`retrieved` is of the type set", id="an unordered ranking"),
@@ -234,7 +234,7 @@ def test_items_without_expected_output_are_left_out_of_the_run() -> None:
         ItemResult({"input": "3"}, None),
     ]
     assert run_values(results) == {**HALF, "krag.micro_recall_at_2": 0.5}
-    with pytest.raises(InvalidInputError, match="Not one of 2 items has an expected output"):
+    with pytest.raises(InvalidInputError, match="None of 2 items has an expected output"):
         run_values(results[1:])
 
 
