@@ -180,7 +180,7 @@ class _ToObservations(RetrievalSink):
             return
         retrieval = replace(retrieval, seconds=recorded.seconds, ended_at=recorded.ended_at)
         target = Target(trace_id=recorded.trace_id, observation_id=recorded.id)  # known here, so none is located
-        send_retrieval(self._sender, retrieval, target, self._names, self._run_id, include_text=self._include_text)
+        send_retrieval(self._sender, retrieval, target, self._names, self._run_id, self._include_text)
 
 
 # OpenInference writes documents into attributes, which Langfuse keeps in the metadata.

@@ -11,7 +11,7 @@ from typing import Any
 from krag_eval import EvaluationResult, EvaluationStart, InvalidInputError, QueryResult, RetrievalSink, ScoredRetrieval
 from krag_eval_langfuse.client import check_run_id, check_timestamp, warn
 from krag_eval_langfuse.locating import Locator
-from krag_eval_langfuse.scores import Primitive, ScoreNames, Target, make_scores, texts
+from krag_eval_langfuse.scores import Primitive, Score, ScoreNames, Target, make_scores, texts
 from krag_eval_langfuse.sender import ScoreCounters, ScoreSender
 
 _POOLED = ("recall", "precision", "f1")  # results have micro values of these too
@@ -169,7 +169,8 @@ class LangfuseScoreHandler(RetrievalSink):
             metadata |= self._sender.clean(texts(query.id, query.query))
         which = f"query={query.id if query.id is not None else query.index}"
         identity, timestamp = (self._evaluation.run_id, which), self._evaluation.timestamp
-        _send(self._sender, query.values, target, self._names, identity, timestamp, metadata)
+        scores = make_scores(query.values, target, self._names, identity, timestamp, metadata)
+        _send(self._sender, query.values, scores)
 
     def on_evaluation_end(self, result: EvaluationResult) -> None:
         """Send the aggregates and everything that still waits.
@@ -182,8 +183,9 @@ class LangfuseScoreHandler(RetrievalSink):
             return
         if self._whole is not None:
             metadata = {**running.metadata, "n_queries": result.n_queries}
-            identity = (running.run_id, "aggregate")
-            _send(self._sender, result.to_dict(), self._whole, self._names, identity, running.timestamp, metadata)
+            values, identity = result.to_dict(), (running.run_id, "aggregate")
+            scores = make_scores(values, self._whole, self._names, identity, running.timestamp, metadata)
+            _send(self._sender, values, scores)
         self._sender.finish()
         if self._traces is not None and not self._n_placed and result.n_queries:
             warn(
@@ -211,7 +213,7 @@ class LangfuseScoreHandler(RetrievalSink):
         if not isinstance(target, Target):
             self._sender.skip(no_target=len(retrieval.scores))
             return
-        send_retrieval(self._sender, retrieval, target, self._names, self._run_id, include_text=self._include_text)
+        send_retrieval(self._sender, retrieval, target, self._names, self._run_id, self._include_text)
         self._sender.finish()
 
     def flush(self, timeout: float | None = None) -> bool:
@@ -222,20 +224,14 @@ class LangfuseScoreHandler(RetrievalSink):
         """Flush, and close the outbox.
 
         Raises:
-            LangfuseDeliveryError: Scores are waiting or did not arrive, and `on_error` is `"raise"`; otherwise a warning
-                says so.
+            LangfuseDeliveryError: Scores are waiting or did not arrive, and `on_error` is `"raise"`; otherwise it
+                warns.
         """
         self._sender.close(timeout)
 
 
 def send_retrieval(
-    sender: ScoreSender,
-    retrieval: ScoredRetrieval,
-    target: Target,
-    names: ScoreNames,
-    run_id: str | None,
-    *,
-    include_text: bool,
+    sender: ScoreSender, retrieval: ScoredRetrieval, target: Target, names: ScoreNames, run_id: str | None, text: bool
 ) -> None:
     """Send the scores of one retrieval; their ids are derived from it, and their time is that of its end.
 
@@ -245,7 +241,7 @@ def send_retrieval(
         target: What its scores belong to.
         names: Their names.
         run_id: The run that they belong to, if any.
-        include_text: Add the text and the id of the query to the metadata.
+        text: Add the text and the id of the query to the metadata.
     """
     metadata: dict[str, Primitive] = {"seconds": retrieval.seconds}
     if retrieval.name is not None:
@@ -254,22 +250,15 @@ def send_retrieval(
         metadata["retriever_raised"] = True
     if retrieval.result is not None:
         metadata["n_gold"] = retrieval.result.n_gold
-    if include_text:
+    if text:
         metadata |= texts(retrieval.query_id, retrieval.query)
-    identity, metadata = (run_id or "", f"retrieval={retrieval.run_id}"), sender.clean(metadata)
-    _send(sender, retrieval.scores, target, names, identity, retrieval.ended_at, metadata)
+    identity = (run_id or "", f"retrieval={retrieval.run_id}")
+    scores = make_scores(retrieval.scores, target, names, identity, retrieval.ended_at, sender.clean(metadata))
+    _send(sender, retrieval.scores, scores)
 
 
-def _send(
-    sender: ScoreSender,
-    values: Mapping[str, float | None],
-    target: Target,
-    names: ScoreNames,
-    identity: tuple[str, ...],
-    timestamp: datetime,
-    metadata: Mapping[str, Primitive],
-) -> None:
-    scores = make_scores(values, target, names=names, identity=identity, timestamp=timestamp, metadata=metadata)
+def _send(sender: ScoreSender, values: Mapping[str, float | None], scores: Sequence[Score]) -> None:
+    """Send the scores of values, and count those that are undefined."""
     sender.skip(undefined=len(values) - len(scores))
     sender.send(scores)
 

@@ -99,7 +99,6 @@ def score_from_row(row: Mapping[str, Any]) -> Score:
 def make_scores(
     values: Mapping[str, float | None],
     target: Target,
-    *,
     names: ScoreNames,
     identity: Iterable[str],
     timestamp: datetime,
@@ -117,7 +116,7 @@ def make_scores(
     """
     place = [*identity, *(f"{name}={value}" for name, value in target.to_dict().items())]
     return [
-        Score(_score_id(*place, names[key]), names[key], float(value), target, timestamp, metadata)
+        Score(score_id(*place, names[key]), names[key], float(value), target, timestamp, metadata)
         for key, value in values.items()
         if value is not None and math.isfinite(value)
     ]
@@ -128,10 +127,10 @@ def texts(query_id: str | None, query: str | None) -> dict[str, Primitive]:
     return {name: text for name, text in (("query_id", query_id), ("query", query)) if text is not None}
 
 
-def _score_id(*parts: str) -> str:
+def score_id(*parts: str) -> str:
     """Return an id that is always the same for the same parts, on any machine.
 
-    >>> _score_id("run", "trace_id=t1", "krag.mrr") == _score_id("run", "trace_id=t1", "krag.mrr")
+    >>> score_id("run", "trace_id=t1", "krag.mrr") == score_id("run", "trace_id=t1", "krag.mrr")
     True
     """
     return str(uuid.uuid5(_NAMESPACE, _SEPARATOR.join(parts)))
