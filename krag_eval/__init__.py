@@ -41,7 +41,7 @@ from krag_eval.metrics.judgments import Judgments
 
 if _typing.TYPE_CHECKING:
     from krag_eval._utils.errors import RunStoppedError
-    from krag_eval._utils.journal import Outbox, OutboxEntry
+    from krag_eval._utils.journal.outbox import Outbox, OutboxEntry
     from krag_eval._utils.progress import RunProgress
     from krag_eval._utils.redaction import Redactor
     from krag_eval.analysis.comparison import Comparison, compare
@@ -242,7 +242,7 @@ LAZY_NAMES: dict[str, tuple[str, ...]] = {
     "analysis.gate": ("GateReport", "Policy", "assert_retrieval", "check_gate", "read_policy"),
     "llm.question_generation": ("GeneratedEvalSet", "GenerationReport", "generate_evalset"),
     "evaluation.intervals": ("intervals_of",),
-    "_utils.journal": ("Outbox", "OutboxEntry"),
+    "_utils.journal.outbox": ("Outbox", "OutboxEntry"),
     "llm": ("LanguageModel", "ModelSetupError", "NoAnswerError", "as_language_model"),
     "retrievers.live": ("Departure", "LiveCounters", "LiveScorer", "RetrievalSink", "ScoredRetrieval"),
     "scale.logs": ("score_logs",),

@@ -59,7 +59,7 @@ QUESTIONS = {
     b'{"id": "", "gold": []}': "`id` is ''",
     b'{"id": true, "gold": []}': "`id` is True",
     b'{"id": 1.5, "gold": []}': "`id` is 1.5",
-    b'{"id": "q1", "gold": []}': "the question id 'q1' stands twice",
+    b'{"id": "q1", "gold": []}': "the question id 'q1' appears twice",
     b'{"id": "q2", "question": 5, "gold": []}': "`question` is an int",
     b'{"id": "q2"}': "`gold` is missing",
     b'{"id": "q2", "gold": "a"}': "`gold` is a str. It must be a list of documents",
@@ -76,7 +76,7 @@ QUESTIONS = {
 }
 ROWS = {
     b'{"query_id": "q7", "retrieved": []}': "the evaluation set has no question 'q7'",
-    b'{"query_id": "q1", "retrieved": []}': "the query 'q1' stands twice",
+    b'{"query_id": "q1", "retrieved": []}': "the query 'q1' appears twice",
     b'{"id": "q1", "retrieved": []}': "`query_id` is missing",
     b'{"query_id": "2"}': "`retrieved` is missing",
     b'{"query_id": "2", "retrieved": null, "error": null}': "`retrieved` is ",

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import Document, InvalidInputError
-from krag_eval.datasets.corpus import iterate_corpus, read_corpus
+from krag_eval.datasets.corpus import read_corpus
 
 ROWS: list[dict[str, Any]] = [
     {"_id": "d1", "title": "차", "text": "사월", "metadata": {"url": "u"}},
@@ -70,7 +70,7 @@ def test_question_sets_are_the_corpora_of_their_paragraphs(shared_data: Path, tm
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("c.jsonl", '{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}\n', ":2: the document id 'a' stands twice"),
+        ("c.jsonl", '{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}\n', ":2: the document id 'a' appears twice"),
         ("c.jsonl", '{"title": "x"}\n', ":1: has neither an id (id, _id, chunk_id, docid, docno, doc_id) nor a text"),
         ("c.jsonl", "", ": holds no document"),
         ("c.jsonl", "{", ":1: not valid JSON"),
@@ -86,11 +86,3 @@ def test_a_corpus_that_cannot_be_read_is_named(tmp_path: Path, name: str, conten
     with pytest.raises(InvalidInputError) as error:
         read_corpus(path)
     assert str(error.value).startswith(f"{path}{message}")
-
-
-def test_repeated_ids_come_with_their_places_for_those_who_ask(tmp_path: Path) -> None:
-    path = write(tmp_path / "c.jsonl", [ROWS[0], ROWS[0]])
-    assert [(place, document.id) for place, document in iterate_corpus(path)] == [
-        (f"{path}:1", "d1"),
-        (f"{path}:2", "d1"),
-    ]

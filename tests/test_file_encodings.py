@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from krag_eval import InvalidInputError, read_evalset
-from krag_eval._utils.files.io import encoding_of
+from krag_eval._utils.files.encodings import encoding_of
 
 TEXTS = {
     "cp949": "q1,환불은 영업일 기준 3일 이내에 입금되나요?,refunds",

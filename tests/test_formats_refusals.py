@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from krag_eval import EvalSet, InvalidInputError, Run, RunRow, read_evalset, read_run, write_evalset, write_run
-from krag_eval.datasets.formats import opening
+from krag_eval._utils.files import io
 from krag_eval.datasets.formats.registry import FORMATS
 from tests.test_formats import FULL, RUN
 
@@ -151,7 +151,7 @@ def test_a_folder_that_is_no_beir_folder_is_refused(tmp_path: Path, parts: list[
         ("qrels/test.tsv", "q\td\t1\nq\td\t2\n", "/qrels/test.tsv:2: the document 'd' of query 'q' has the grade 2"),
         ("qrels/test.tsv", "q\td\t1\nq\t\t2\n", "/qrels/test.tsv:2: an id is empty"),
         ("qrels/test.tsv", "q\td\t1\nq\te\thigh\n", "/qrels/test.tsv:2: The grade is 'high'"),
-        ("queries.jsonl", '{"_id": "q"}\n{"_id": "q"}\n', "/queries.jsonl:2: the id 'q' stands twice"),
+        ("queries.jsonl", '{"_id": "q"}\n{"_id": "q"}\n', "/queries.jsonl:2: the id 'q' appears twice"),
         ("queries.jsonl", '{"_id": 1.5}\n', "/queries.jsonl:1: `_id` is 1.5. It must be a string or an integer"),
         ("corpus.jsonl", '{"_id": "d", "text": "t"}\n{', "/corpus.jsonl:2: not valid JSON"),
     ],
@@ -177,10 +177,10 @@ def test_a_packed_line_that_never_ends_is_refused_before_it_fills_the_memory(
 ) -> None:
     path = tmp_path / "x.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"id": "q", "gold": []}\n' + b" " * 3_000_000))
-    monkeypatch.setattr(opening, "MAX_LINE", 2**20)
+    monkeypatch.setattr(io, "MAX_LINE", 2**20)
     assert refused(lambda: read_evalset(path)).startswith(f"{path}:2: unpacks to a line of more than 1 MB.")
-    monkeypatch.setattr(opening, "MAX_LINE", 2**30)
-    monkeypatch.setattr(opening, "MAX_FILE", 2**10)
+    monkeypatch.setattr(io, "MAX_LINE", 2**30)
+    monkeypatch.setattr(io, "MAX_UNPACKED", 2**10)
     assert "unpacks to more than 0 GB" in refused(lambda: read_evalset(path))
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError, read_run
-from krag_eval._utils.journal import journal, seal
+from krag_eval._utils.journal import journal
+from krag_eval._utils.journal.rows import seal
 from krag_eval.datasets import EvalSet
 from krag_eval.datasets.question import RUN_HEADER
 from krag_eval.retrievers.runner import run_retriever

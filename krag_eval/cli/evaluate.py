@@ -13,7 +13,7 @@ import typer
 
 from krag_eval import EvaluationResult, InvalidInputError, evaluate_run
 from krag_eval._utils.errors import KragEvalWarning
-from krag_eval._utils.files import write_atomically
+from krag_eval._utils.files.io import write_atomically
 from krag_eval.cli.options import (
     Containment,
     CutOffs,

@@ -25,7 +25,7 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table as Grid
 from rich.text import Text
 
-from krag_eval._utils.files import write_atomically
+from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.progress import RunProgress
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.report import Column, Report, Table, sections_of

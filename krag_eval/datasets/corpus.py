@@ -9,11 +9,11 @@ from pathlib import Path
 
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import is_file, unreadable
+from krag_eval._utils.files.io import is_file, unreadable
 from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.formats import llama_index, squad
-from krag_eval.datasets.formats.native import read_at
 from krag_eval.datasets.formats.source import Source, read_passage
+from krag_eval.datasets.question import check_new
 from krag_eval.documents.document import Document
 
 
@@ -46,21 +46,8 @@ def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False, ma
     return documents
 
 
-def iterate_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False) -> Iterator[tuple[str, Document]]:
-    """Each document with its place, as `path:line` where there are lines; ids may repeat, and memory holds one row.
-
-    The arguments are those of `read_corpus`.
-
-    Raises:
-        InvalidInputError: The file cannot be read.
-        MissingDependencyError: The format needs a package that is not installed.
-    """
-    yield from _documents(_source(path), prepend_title)
-
-
 def _check_new(seen: set[str], place: str, document: Document) -> Document:
-    if document.id in seen:
-        raise InvalidInputError(f"{place}: the document id {document.id!r:.60} stands twice. Ids must be unique.")
+    check_new(document.id, seen, f"{place}: the document id")
     if document.id is not None:
         seen.add(document.id)
     return document
@@ -68,14 +55,13 @@ def _check_new(seen: set[str], place: str, document: Document) -> Document:
 
 def _documents(source: Source, prepend_title: bool) -> Iterator[tuple[str, Document]]:
     if source.container == "json":
-        if llama_index.is_llama_index(source.document):
+        if llama_index.kinds_in(source):
             yield from llama_index.passages(source)
             return
-        if squad.is_squad(source.document):
+        if squad.kinds_in(source):
             yield from squad.passages(source)
             return
-    read = partial(read_passage, prepend_title=prepend_title)
-    yield from source.rejects.each(source.rows(), lambda place, row: read_at(place, read, row))
+    yield from source.each(partial(read_passage, prepend_title=prepend_title))
 
 
 def _source(path: str | os.PathLike[str], max_bad_rows: int = 0) -> Source:

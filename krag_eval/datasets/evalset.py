@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, did_you_mean, needing
 from krag_eval._utils.suggestions import tell_names
-from krag_eval.datasets.question import DOC_KEY, Question
+from krag_eval.datasets.question import DOC_KEY, Question, check_new
 from krag_eval.documents.document import Document
 
 if TYPE_CHECKING:
@@ -48,10 +48,7 @@ class EvalSet(Sequence[Question]):
             )
         for number, given in enumerate(questions):
             question = _as_question(given, f"question {number}")
-            if question.id in self._by_id:
-                raise InvalidInputError(
-                    f"question {number}: the id {question.id!r:.60} stands twice. Ids must be unique."
-                )
+            check_new(question.id, self._by_id, f"question {number}: the id")
             self._by_id[question.id] = question
         self._rows = tuple(self._by_id.values())
 

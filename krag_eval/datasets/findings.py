@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeVar
 
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import parse_jsonl
+from krag_eval._utils.files.strict_json import parse_jsonl
 from krag_eval.datasets.evalset import as_evalset
 from krag_eval.datasets.formats import native
-from krag_eval.datasets.formats.registry import EVALSET, FORMATS, no_reader, open_source
+from krag_eval.datasets.formats.registry import open_source, question_reader
 from krag_eval.datasets.formats.source import Row, Source
 from krag_eval.datasets.question import Question
 
@@ -37,7 +37,7 @@ KINDS: Mapping[str, tuple[Severity, str]] = {
     "contradicting_levels": ("warning", "gold chunks whose document is no gold document"),
     "empty_gold": ("warning", "questions without gold that are not marked negative"),
     "contradicting_type": ("warning", "questions marked negative that have gold"),
-    "repeated_gold": ("warning", "gold that stands twice in a question"),
+    "repeated_gold": ("warning", "gold that appears twice in a question"),
     "duplicate_question": ("warning", "questions asked twice, with the same gold"),
     "near_duplicate": ("warning", "questions in nearly the same words"),
     "type_spellings": ("warning", "types that are spelled in several ways"),
@@ -190,9 +190,7 @@ def _of_rows(evalset: object) -> Iterator[Entry | Finding]:
 
 def _of_file(path: str | os.PathLike[str], format_name: str | None) -> Iterator[Entry | Finding]:
     source, name = open_source(path, format_name)
-    read = FORMATS[name].questions
-    if read is None:
-        raise no_reader(source.path, name, EVALSET)
+    read = question_reader(path, name)
     if read is not native.questions:
         yield from _until_error(Entry(question, place) for place, question in read(source))
         return

@@ -7,7 +7,7 @@ The scoring settings of an evaluation set, at chunk level and at document level.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -25,9 +25,9 @@ Level = Literal["chunk", "document"]
 LEVELS: tuple[str, ...] = get_args(Level)
 DOC_KEY = "doc_id"
 
-_TEXTS = ("question", "answer", "type", "notes", "source")
-_GOLD = ("gold", "gold_doc_ids", "gold_chunk_ids")
-_FIELDS = {"id", *_TEXTS, *_GOLD, "metadata"}
+TEXTS = ("question", "answer", "type", "notes", "source")
+GOLD = ("gold", "gold_doc_ids", "gold_chunk_ids")
+_FIELDS = {"id", *TEXTS, *GOLD, "metadata"}
 
 
 @tell_names
@@ -69,7 +69,7 @@ class Question:
         if question_id is None:
             raise InvalidInputError(f"`id` is {show(self.id)}. A question needs a string or an integer there.")
         object.__setattr__(self, "id", question_id)
-        for name in _TEXTS:
+        for name in TEXTS:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 raise InvalidInputError(f"`{name}` is {describe_type(value)}. It must be a string, or left out.")
@@ -124,7 +124,7 @@ class Question:
         Raises:
             InvalidInputError: The row says nothing about its gold documents, or a field has the wrong type.
         """
-        if all(row.get(name) is None for name in _GOLD):
+        if all(row.get(name) is None for name in GOLD):
             raise InvalidInputError(
                 "`gold` is missing, and so are `gold_chunk_ids` and `gold_doc_ids`. "
                 f"It must be a list of documents, [] for a question that has no answer.{without_gold(row)}"
@@ -141,13 +141,28 @@ class Question:
     def to_dict(self) -> dict[str, Any]:
         """The row to write: what is set, by name, and the fields that were kept."""
         row: dict[str, Any] = {"id": self.id}
-        row |= {name: value for name in _TEXTS if (value := getattr(self, name)) is not None}
-        row |= {name: list(value) for name in _GOLD[1:] if (value := getattr(self, name))}
+        row |= {name: value for name in TEXTS if (value := getattr(self, name)) is not None}
+        row |= {name: list(value) for name in GOLD[1:] if (value := getattr(self, name))}
         if self.gold or self.is_negative:
             row["gold"] = [_document_row(document) for document in self.gold]
         if self.metadata:
             row["metadata"] = dict(self.metadata)
         return row | dict(self.further)
+
+
+def check_new(new_id: str | None, known: Container[str], what: str) -> None:
+    """Check that an id is not known yet.
+
+    Args:
+        new_id: The id; None is no id.
+        known: The ids so far.
+        what: What it is, for the message, as `path:line: the question id`.
+
+    Raises:
+        InvalidInputError: The id is known.
+    """
+    if new_id is not None and new_id in known:
+        raise InvalidInputError(f"{what} {new_id!r:.60} appears twice. Ids must be unique.")
 
 
 def _check_ids(name: str, given: object) -> tuple[str, ...]:

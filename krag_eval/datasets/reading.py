@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import partial
 
 from krag_eval._utils.checks import check_kind, check_path
 from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.files.io import StrPath
 from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats import beir, native
+from krag_eval.datasets.formats import beir, huggingface, native
 from krag_eval.datasets.formats.registry import (
     EVALSET,
     FORMATS,
     RUN,
-    StrPath,
-    checked_questions,
-    checked_rankings,
     format_to_write,
+    no_reader,
     no_writer,
     open_source,
+    question_reader,
+    ranking_reader,
 )
-from krag_eval.datasets.formats.source import stem
+from krag_eval.datasets.formats.source import check_documents, stem
 from krag_eval.datasets.formats.topics import fill_in
 from krag_eval.datasets.formats.writing import Writing
-from krag_eval.datasets.question import Question
+from krag_eval.datasets.question import Question, check_new
 from krag_eval.datasets.run import Run, RunRow
 
 
@@ -55,18 +57,20 @@ def read_evalset(
         InvalidInputError: The file cannot be read; the message begins with `path:line:` where a line is at fault.
         MissingDependencyError: The format needs a package that is not installed.
     """
-    questions: dict[str, Question] = {}
-
-    def check_new(place: str, question: Question) -> Question:
-        if question.id in questions:
-            raise InvalidInputError(f"{place}: the question id {question.id!r:.60} stands twice. Ids must be unique.")
-        return question
-
     check_path(path)
     source, its_format = open_source(path, format, has_columns=bool(columns), max_bad_rows=max_bad_rows)
+    if columns and FORMATS[its_format].container is None:
+        raise no_reader(path, its_format, "rows with columns")
+    read = partial(huggingface.questions, columns=columns) if columns else question_reader(path, its_format)
+    questions: dict[str, Question] = {}
+
+    def check(place: str, question: Question) -> Question:
+        check_documents(place, "gold", question.gold, id_key=id_key, grade_key=grade_key, is_gold=True)
+        check_new(question.id, questions, f"{place}: the question id")
+        return question
+
     with source.rejects.kept(source.lines):
-        read = checked_questions(source, its_format, columns, id_key, grade_key)
-        for _, question in source.rejects.each(read, check_new):
+        for _, question in source.rejects.each(read(source), check):
             questions[question.id] = question
         if not questions:
             raise InvalidInputError(f"{path}: holds no question. An evaluation set needs at least one.")
@@ -75,26 +79,6 @@ def read_evalset(
     evalset = evalset if queries is None else fill_in(evalset, queries)
     evalset.n_rejected = len(source.rejects)
     return evalset
-
-
-def iterate_questions(
-    path: StrPath,
-    *,
-    format: str | None = None,  # noqa: A002 - as above
-    id_key: str | None = None,
-    grade_key: str = "relevance",
-    columns: Mapping[str, str] | None = None,
-) -> Iterator[tuple[str, Question]]:
-    """Each question of a file with its place, as `path:line` where there are lines; ids may repeat.
-
-    The arguments are those of `read_evalset`.
-
-    Raises:
-        InvalidInputError: The file cannot be read.
-        MissingDependencyError: The format needs a package that is not installed.
-    """
-    check_path(path)
-    yield from checked_questions(*open_source(path, format, has_columns=bool(columns)), columns, id_key, grade_key)
 
 
 @tell_names
@@ -158,11 +142,15 @@ def read_run(
     """
     check_path(path)
     source, format_name = open_source(path, format, max_bad_rows=max_bad_rows)
+    read = ranking_reader(path, format_name)
     rows: dict[str, RunRow] = {}
 
-    def check_new(place: str, row: RunRow) -> RunRow:
+    def check(place: str, row: RunRow) -> RunRow:
+        check_documents(place, "retrieved", row.retrieved, id_key=id_key)
         if row.query_id in rows:
-            raise InvalidInputError(f"{place}: the query {row.query_id!r:.60} stands twice. A run has one row a query.")
+            raise InvalidInputError(
+                f"{place}: the query {row.query_id!r:.60} appears twice. A run has one row per query."
+            )
         if evalset is not None and evalset.get(row.query_id) is None:
             raise InvalidInputError(
                 f"{place}: the evaluation set has no question {row.query_id!r:.60}. Is this the run of another set?"
@@ -170,11 +158,11 @@ def read_run(
         return row
 
     with source.rejects.kept(source.lines):
-        for _, row in source.rejects.each(checked_rankings(source, format_name, id_key), check_new):
+        for _, row in source.rejects.each(read(source), check):
             rows[row.query_id] = row
     if not rows:
         warn(f"{path}: holds no ranking, so that every question counts as nothing retrieved. Is it the right file?")
-    header = native.run_header(source) if FORMATS[format_name].rankings is native.rankings else {}
+    header = native.run_header(source) if read is native.rankings else {}
     return Run(
         name=name or header.get("name") or stem(path),
         rows=rows,
@@ -182,23 +170,6 @@ def read_run(
         recorded=header.get("recorded", {}),
         n_rejected=len(source.rejects),
     )
-
-
-def iterate_rankings(
-    path: StrPath,
-    *,
-    format: str | None = None,  # noqa: A002 - as above
-    id_key: str | None = None,
-) -> Iterator[tuple[str, RunRow]]:
-    """Each ranking of a file with its place, as `path:line` where there are lines; queries may repeat.
-
-    The arguments are those of `read_run`.
-
-    Raises:
-        InvalidInputError: The file cannot be read.
-        MissingDependencyError: The format needs a package that is not installed.
-    """
-    yield from checked_rankings(*open_source(path, format), id_key)
 
 
 @tell_names

@@ -15,7 +15,7 @@ from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.evalset import EvalSet, as_evalset
 from krag_eval.datasets.passages import FOUND, Chunks, Link, Passage, find_links
-from krag_eval.datasets.question import DOC_KEY, Question
+from krag_eval.datasets.question import DOC_KEY, Question, check_new
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import as_id, read_grade
 from krag_eval.documents.text import normalize
@@ -209,8 +209,7 @@ def _read(name: str, corpus: Iterable[object]) -> list[Document]:
     seen: set[str] = set()
     for number, given in enumerate(corpus):
         document = given if isinstance(given, Document) else as_document(given)
-        if document.id is not None and document.id in seen:
-            raise InvalidInputError(f"`{name}[{number}]`: the id {document.id!r:.60} stands twice. Ids must be unique.")
+        check_new(document.id, seen, f"`{name}[{number}]`: the id")
         seen.add(document.id or "")
         documents.append(document)
     return documents

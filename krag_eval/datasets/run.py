@@ -101,7 +101,7 @@ class Run:
         by_id: dict[str, RunRow] = {}
         for row in rows:
             if row.query_id in by_id:
-                raise InvalidInputError(f"the query {row.query_id!r:.60} stands twice. A run has one row a query.")
+                raise InvalidInputError(f"the query {row.query_id!r:.60} appears twice. A run has one row per query.")
             by_id[row.query_id] = row
         return cls(name=name, rows=by_id, **fields)
 

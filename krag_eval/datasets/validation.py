@@ -4,7 +4,7 @@ Whether a corpus has the gold of a question set.
 
 What can be wrong with the questions of a set, each looked at for itself and by its type.
 
-Questions that stand twice in a set: by id, by text, in nearly the same words.
+Questions that appear twice in a set: by id, by text, in nearly the same words.
 """
 
 from __future__ import annotations
@@ -294,7 +294,7 @@ _NEGATIVE = {"negative", "noanswer", "unanswerable", "unanswered", "impossible",
 
 
 def check_questions(entries: Sequence[Entry], *, id_key: str | None, grade_key: str) -> Iterator[Finding]:
-    """Missing texts, missing gold, gold that stands twice, types that contradict the gold.
+    """Missing texts, missing gold, gold that appears twice, types that contradict the gold.
 
     Args:
         entries: The questions.
@@ -361,7 +361,7 @@ def _check_documents(entry: Entry, id_key: str | None, grade_key: str) -> Iterat
 
 
 def _check_repeats(entry: Entry, id_key: str | None) -> Iterator[Finding]:
-    """No gold document stands twice. Passages of one chunk, and chunks of one passage, may share an id or a text."""
+    """No gold document appears twice. Passages of one chunk, and chunks of one passage, may share an id or a text."""
     seen: dict[str | None, set[str]] = {}
     repeated: list[str] = []
     for document in entry.question.gold:
@@ -376,7 +376,7 @@ def _check_repeats(entry: Entry, id_key: str | None) -> Iterator[Finding]:
         repeated += [f"{value!r}" for value, count in Counter(ids).items() if count > 1]
     if repeated:
         message = (
-            f"{', '.join(dict.fromkeys(repeated))} stands twice in the gold of {entry.question.id!r}, and counts once."
+            f"{', '.join(dict.fromkeys(repeated))} appears twice in the gold of {entry.question.id!r}, and counts once."
         )
         yield find("repeated_gold", message, entry)
 

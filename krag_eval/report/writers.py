@@ -22,7 +22,7 @@ from typing import Any
 
 from krag_eval._utils.checks import check_kind, check_path
 from krag_eval._utils.errors import InvalidInputError, did_you_mean
-from krag_eval._utils.files import write_atomically
+from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import one_line
 from krag_eval._utils.suggestions import tell_names
 from krag_eval._utils.version import __version__

@@ -20,8 +20,8 @@ from typing import Any
 
 from krag_eval._utils.checks import as_number
 from krag_eval._utils.errors import InvalidInputError, RunStoppedError
-from krag_eval._utils.journal import Journal as AppendOnly
-from krag_eval._utils.journal import RowTooLongError
+from krag_eval._utils.journal.journal import Journal as AppendOnly
+from krag_eval._utils.journal.journal import RowTooLongError
 from krag_eval._utils.progress import ProgressHook, RunProgress
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.version import __version__

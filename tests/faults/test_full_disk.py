@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from krag_eval import Document, EvalSet, InvalidInputError, Run, RunRow, write_evalset, write_run
-from krag_eval._utils.files import write_atomically
+from krag_eval._utils.files.io import write_atomically
 from tests.command_line import Runner
 
 TEXT = "Refunds arrive within three working days, and parcels take two. " * 20

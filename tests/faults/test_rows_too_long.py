@@ -8,7 +8,8 @@ import pytest
 
 from krag_eval import InvalidInputError, Outbox, read_run, run_retriever
 from krag_eval._utils.files import io
-from krag_eval._utils.journal import JournalKind, KeyedJournal
+from krag_eval._utils.journal.keyed import KeyedJournal
+from krag_eval._utils.journal.rows import JournalKind
 
 ROWS = [{"id": f"q{n}", "question": f"question {n}", "gold_chunk_ids": ["c"]} for n in range(5)]
 

@@ -10,8 +10,8 @@ import pytest
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.files import io
-from krag_eval._utils.journal import JournalKind, read_journal, seal
 from krag_eval._utils.journal.journal import Journal
+from krag_eval._utils.journal.rows import JournalKind, read_journal, seal
 
 KIND = JournalKind("test_journal", "test")
 HEADER = {"test_journal": 1}

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import InvalidInputError, read_evalset, read_run
-from krag_eval._utils.files import MAX_LINE, io
+from krag_eval._utils.files import io
+from krag_eval._utils.files.io import MAX_LINE
 from krag_eval.datasets.formats.topics import read_queries
 from krag_eval.datasets.validation import validate
 

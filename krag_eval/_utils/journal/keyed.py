@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.journal.journal import Journal, JournalKind
+from krag_eval._utils.journal.journal import Journal
+from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.version import __version__
 
 _ABSENT = object()
@@ -100,7 +101,7 @@ class KeyedJournal:
         if not isinstance(key, str):
             raise InvalidInputError(f"{place}: `key` is {key!r:.60}. Every row needs a string there.")
         if key in self._rows:
-            raise InvalidInputError(f"{place}: the key {key!r:.120} stands twice.")
+            raise InvalidInputError(f"{place}: the key {key!r:.120} appears twice.")
         if self._retry_errors and row.get("error") is not None:
             return False
         self._rows[key] = row

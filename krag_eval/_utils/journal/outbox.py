@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.journal.journal import Journal, JournalKind, read_lines, read_row, seal
+from krag_eval._utils.journal.journal import Journal
+from krag_eval._utils.journal.rows import JournalKind, read_lines, read_row, seal
 from krag_eval._utils.redaction import Redactor
 from krag_eval._utils.suggestions import tell_names
 from krag_eval._utils.version import __version__

@@ -16,7 +16,8 @@ from typing import Any
 
 from krag_eval._utils.checks import check_kind, describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import json_text, read_jsonl, write_atomically
+from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.strict_json import dump_json, read_jsonl
 from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets import EvalSet, Question, as_evalset
 from krag_eval.documents.document import Document, as_document
@@ -333,7 +334,7 @@ def write_queue(
             f"{path}: is there already, perhaps with labels in it. Choose another name, or replace it with force=True."
         )
     rows = [*report.queue_rows(limit)]
-    write_atomically(path, (json_text.dump(row, f"the row of {row['query_id']!r:.60}") + "\n" for row in rows))
+    write_atomically(path, (dump_json(row, f"the row of {row['query_id']!r:.60}") + "\n" for row in rows))
     return len(rows)
 
 

@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.files import is_file, is_folder, json_text, unreadable
-from krag_eval._utils.files.io import beside
+from krag_eval._utils.files.io import is_file, is_folder, replacing, unreadable
+from krag_eval._utils.files.strict_json import dump_json
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import tables
-from krag_eval.datasets.formats.native import read_at
-from krag_eval.datasets.formats.source import Row, Source, passage_row, read_passage
-from krag_eval.datasets.formats.trec import NEGATIVE_GRADE, Judged, Line, gold_document, grade_text, keep
+from krag_eval.datasets.formats.source import Kind, Row, Source, passage_row, read_at, read_passage
+from krag_eval.datasets.formats.trec import NEGATIVE_GRADE, Judged, Line, gold_document, grade_text, is_number, keep
 from krag_eval.datasets.formats.writing import FIELDS, Writing, fields_from
-from krag_eval.datasets.question import Question
+from krag_eval.datasets.question import Question, check_new
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import as_id
 
@@ -40,6 +39,22 @@ def is_beir(path: str) -> bool:
     root = root_of(path)
     is_split = path.endswith(".tsv") and Path(path).parent.name == "qrels"
     return (is_folder(path) or is_split) and is_folder(root / "qrels") and _part(root, "queries") is not None
+
+
+def kinds_in(source: Source) -> tuple[Kind, ...]:
+    """Return what a file holds if it begins with the header of BEIR's qrels."""
+    return ("evalset",) if source.first_line.split() == [name.encode() for name in HEADER] else ()
+
+
+def refuse_part(source: Source) -> None:
+    """Raise if the file is the corpus or the queries of a BEIR folder.
+
+    Raises:
+        InvalidInputError: It is; the message names the folder.
+    """
+    root = root_of(source.path)
+    if "_id" in source.names and is_folder(root / "qrels"):
+        raise InvalidInputError(f"{source.path}: is one file of a BEIR folder. Give the folder, {root}.")
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
@@ -89,10 +104,10 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
     differing = sum(corpus.get(doc_id) != row for doc_id, row in rows)
     writing.lost["documents that differ under one id (the first is kept)"] += differing
     writing.refuse_empty(queries)
-    with beside(writing.path) as folder:
+    with replacing(writing.path) as folder:
         (folder / "qrels").mkdir(parents=True)
         for name, lines in (("corpus", corpus.values()), ("queries", queries)):
-            texts = (json_text.dump(line, f"the row of {line['_id']!r:.60}") + "\n" for line in lines)
+            texts = (dump_json(line, f"the row of {line['_id']!r:.60}") + "\n" for line in lines)
             _write(folder / f"{name}.jsonl", texts)
         records = (dict(zip(HEADER, record, strict=True)) for record in judgments)
         _write(folder / "qrels" / "test.tsv", tables.table(HEADER, records, "\t"))
@@ -107,7 +122,7 @@ def _read_qrels(split: Path) -> dict[str, Judged]:
                 "separated by tabs."
             )
         query_id, doc_id, score = (cell.strip() for cell in record)
-        if not by_query and not _is_number(score):
+        if not by_query and not is_number(score):
             continue  # the header
         if not query_id or not doc_id:
             raise InvalidInputError(f"{place}: an id is empty. Each line needs a query, a document and a score.")
@@ -126,8 +141,7 @@ def _read_part(root: Path, name: str, wanted: Container[str]) -> dict[str, tuple
         row_id = as_id(row.get("_id", row.get("id")))
         if row_id is None:
             raise InvalidInputError(f"{place}: `_id` is {row.get('_id')!r:.60}. It must be a string or an integer.")
-        if row_id in rows:
-            raise InvalidInputError(f"{place}: the id {row_id!r:.60} stands twice. Ids must be unique.")
+        check_new(row_id, rows, f"{place}: the id")
         if row_id in wanted:
             rows[row_id] = place, row
     return rows
@@ -188,11 +202,3 @@ def _public(document: Document) -> Document:
 def _write(path: Path, texts: Iterable[str]) -> None:
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
         file.writelines(texts)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -12,15 +12,16 @@ from typing import Any
 
 from krag_eval._utils.checks import check_kind, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import Rejects, parse_json
+from krag_eval._utils.files.rejects import Rejects
+from krag_eval._utils.files.strict_json import parse_json
 from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats.native import read_at
-from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.formats import native
+from krag_eval.datasets.formats.source import Kind, Source, read_at
 from krag_eval.datasets.formats.squad import question_of
 from krag_eval.datasets.formats.tables import read_cell
 from krag_eval.datasets.formats.writing import FIELDS, made_id, numbered
-from krag_eval.datasets.question import DOC_KEY, Question
+from krag_eval.datasets.question import DOC_KEY, Question, check_new
 from krag_eval.documents.document import Document
 
 GOLD = ("gold", "gold_chunk_ids", "gold_doc_ids")
@@ -61,6 +62,11 @@ def evalset_to_rows(evalset: EvalSet) -> list[dict[str, Any]]:
     rows = [question.to_dict() for question in evalset]
     names = dict.fromkeys(name for row in rows for name in row)
     return [{name: row.get(name) for name in names} for row in rows]
+
+
+def kinds_in(source: Source) -> tuple[Kind, ...]:
+    """Return what a file holds if its columns are those of SQuAD and none is one of ours."""
+    return ("evalset",) if source.names >= SQUAD_COLUMNS and not native.kinds_in(source) else ()
 
 
 def questions(source: Source, columns: Mapping[str, str] | None = None) -> Iterator[tuple[str, Question]]:
@@ -166,7 +172,6 @@ def _once(placed: Iterable[tuple[str, Question]]) -> Sequence[Question]:
     """The questions, of which no two may share an id."""
     found: dict[str, Question] = {}
     for place, question in placed:
-        if question.id in found:
-            raise InvalidInputError(f"{place}: the question id {question.id!r:.60} stands twice. Ids must be unique.")
+        check_new(question.id, found, f"{place}: the question id")
         found[question.id] = question
     return list(found.values())

@@ -7,9 +7,10 @@ from typing import Any
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.files import json_text, write_atomically
+from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.strict_json import dump_json
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.formats.source import Kind, Source
 from krag_eval.datasets.formats.writing import Writing
 from krag_eval.datasets.question import Question
 from krag_eval.documents.document import Document
@@ -18,9 +19,10 @@ from krag_eval.documents.readers import as_id
 PARTS = ("queries", "corpus", "relevant_docs")
 
 
-def is_llama_index(document: object) -> bool:
-    """Whether a JSON value is such a data set."""
-    return isinstance(document, dict) and {"queries", "relevant_docs"} <= document.keys()
+def kinds_in(source: Source) -> tuple[Kind, ...]:
+    """Return what a JSON file holds if it is such a data set."""
+    document = source.document
+    return ("evalset",) if isinstance(document, dict) and {"queries", "relevant_docs"} <= document.keys() else ()
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
@@ -80,7 +82,7 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
             parts["corpus"].setdefault(doc_id, content)
     differing = sum(parts["corpus"].get(doc_id) != content for doc_id, content in texts)
     writing.lost["documents that differ under one id (the first is kept)"] += differing
-    text = json_text.dump({**parts, "mode": "text"}, "the evaluation set", indent=2)
+    text = dump_json({**parts, "mode": "text"}, "the evaluation set", indent=2)
     write_atomically(writing.path, [text, "\n"])
 
 

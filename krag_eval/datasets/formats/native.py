@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
-from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import json_text, parse_json, write_atomically
-from krag_eval._utils.journal import seal
+from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.strict_json import dump_json, parse_json
+from krag_eval._utils.journal.rows import seal
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import parquet, run_journal, tables
-from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.formats.source import Kind, Source
 from krag_eval.datasets.formats.writing import Writing
-from krag_eval.datasets.question import RUN_HEADER, Question
+from krag_eval.datasets.question import GOLD, RUN_HEADER, Question
 from krag_eval.datasets.run import Run, RunRow
 
-T = TypeVar("T")
+_OF_RUNS = frozenset({"query_id", "retrieved", RUN_HEADER})
 _COLUMNS = (
     *("id", "question", "gold_doc_ids", "gold_chunk_ids", "gold", "answer", "type", "notes", "source", "metadata"),
     *("query_id", "retrieved", "error", "seconds"),
 )
+
+
+def kinds_in(source: Source) -> tuple[Kind, ...]:
+    """Return what a file holds by its columns, or by the keys of its first row; nothing if these do not tell."""
+    if source.names & set(GOLD):
+        return ("evalset",)
+    return ("run",) if source.names & _OF_RUNS else ()
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
@@ -29,7 +36,7 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
     """
-    return source.rejects.each(source.rows(), lambda place, row: read_at(place, Question.from_dict, row))
+    return source.each(Question.from_dict)
 
 
 def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
@@ -38,7 +45,7 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
     """
-    return source.rejects.each(ranking_rows(source), lambda place, row: read_at(place, RunRow.from_dict, row))
+    return source.each(RunRow.from_dict, ranking_rows(source))
 
 
 def ranking_rows(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -58,18 +65,6 @@ def run_header(source: Source) -> Mapping[str, Any]:
         return {}
     name, parameters, recorded = run_journal.split_header(header)
     return {"name": name, "parameters": parameters, "recorded": recorded}
-
-
-def read_at(place: str, read: Callable[[Mapping[str, Any]], T], row: Mapping[str, Any]) -> T:
-    """What `read` makes of a row, its errors with their place.
-
-    Raises:
-        InvalidInputError: The row cannot be read.
-    """
-    try:
-        return read(row)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{place}: {error}") from None
 
 
 def write_questions(container: str) -> Callable[[EvalSet, Writing], None]:
@@ -114,18 +109,18 @@ def _write(
     if header:
         writing.lost["`parameters` and `recorded` of the run"] += 1
     if container == "json":
-        write_atomically(writing.path, list_lines(json_text.dump(row, _name(row)) for row in rows))
+        write_atomically(writing.path, list_lines(dump_json(row, _name(row)) for row in rows))
     else:
         write_atomically(writing.path, _table(rows, writing, "\t" if container == "tsv" else ","))
 
 
 def _lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    return (json_text.dump(row, _name(row)) + "\n" for row in rows)
+    return (dump_json(row, _name(row)) + "\n" for row in rows)
 
 
 def _journal(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for row in itertools.chain([header], rows):
-        plain: Any = parse_json(json_text.dump(row, _name(row)))
+        plain: Any = parse_json(dump_json(row, _name(row)))
         yield seal(plain).decode()
 
 

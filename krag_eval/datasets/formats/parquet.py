@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import InvalidInputError, needing, warn
-from krag_eval._utils.files import is_file, is_folder, json_text, parse_json
-from krag_eval._utils.files.io import beside
-from krag_eval.datasets.formats.opening import read_head
+from krag_eval._utils.files.io import is_file, is_folder, read_head, replacing
+from krag_eval._utils.files.strict_json import dump_json, parse_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,11 +106,11 @@ def write_rows(
             pa.field(name, values.type, metadata={_MARK: b"json"} if is_json else None)
             for name, (values, is_json) in columns.items()
         ]
-        kept = {_MARK: json_text.dump(header, "the header").encode()} if header else None
+        kept = {_MARK: dump_json(header, "the header").encode()} if header else None
         table = pa.Table.from_arrays([values for values, _ in columns.values()], schema=pa.schema(fields, kept))
     except (pa.ArrowException, UnicodeError) as error:
         raise InvalidInputError(f"{path}: cannot be written ({_one_line(error)}). Write JSONL instead.") from error
-    with beside(path) as temporary:
+    with replacing(path) as temporary:
         pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
 
 
@@ -133,7 +132,7 @@ def _column(name: str, values: Sequence[Any]) -> tuple[pa.Array[Any], bool]:
     for kind, arrow in ((str, pa.string()), (bool, pa.bool_()), (int, pa.int64()), (float, pa.float64())):
         if all(type(value) is kind and _fits(value) for value in present):
             return pa.array(values, arrow), False
-    texts = [None if value is None else json_text.dump(value, f"`{name}`") for value in values]
+    texts = [None if value is None else dump_json(value, f"`{name}`") for value in values]
     return pa.array(texts, pa.string()), True
 
 
@@ -155,9 +154,7 @@ def _packed(documents: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any
     if documents is None:
         return None
     return [
-        {**one, "metadata": json_text.dump(one["metadata"], "metadata of a document")}
-        if "metadata" in one
-        else dict(one)
+        {**one, "metadata": dump_json(one["metadata"], "metadata of a document")} if "metadata" in one else dict(one)
         for one in documents
     ]
 

@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 
 from krag_eval._utils.checks import as_number, describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import json_text, write_atomically
+from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.strict_json import dump_json
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats.native import list_lines, read_at
-from krag_eval.datasets.formats.source import Row, Source
+from krag_eval.datasets.formats.native import list_lines
+from krag_eval.datasets.formats.source import Kind, Row, Source
 from krag_eval.datasets.formats.writing import FIELDS, Writing, fields_from, numbered
 from krag_eval.datasets.question import Question
 from krag_eval.datasets.run import Run, RunRow
@@ -27,6 +28,13 @@ REFERENCE = ("reference_contexts", "reference_context_ids")
 RETRIEVED = ("retrieved_contexts", "retrieved_context_ids")
 ANSWERS = ("response", "multi_responses")  # what the system under test said
 _OF_RUN = (*RETRIEVED, *ANSWERS, "error", "seconds")
+
+
+def kinds_in(source: Source) -> tuple[Kind, ...]:
+    """Return what a file holds by its columns, or by the keys of its first row."""
+    kinds: list[Kind] = ["evalset"] if source.names & set(REFERENCE) else []
+    kinds += ["run"] if source.names & set(RETRIEVED) else []
+    return tuple(kinds or (["evalset"] if "user_input" in source.names else []))
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
@@ -73,17 +81,17 @@ def write_rankings(run: Run, writing: Writing) -> None:
     _write(rows, writing)
 
 
-def _each(source: Source, make: Callable[[Mapping[str, Any], int | None], T]) -> Iterator[tuple[str, T]]:
+def _each(source: Source, make: Callable[[Row, int | None], T]) -> Iterator[tuple[str, T]]:
     numbers = itertools.count()
 
-    def read(place: str, row: Row) -> T:
+    def read(row: Row) -> T:
         number = next(numbers)
-        return read_at(place, lambda given: make(given, None if source.rejects.is_counting_lost else number), row)
+        return make(row, None if source.rejects.is_counting_lost else number)
 
-    return source.rejects.each(source.rows(), read)
+    return source.each(read)
 
 
-def _question(row: Mapping[str, Any], number: int | None) -> Question:
+def _question(row: Row, number: int | None) -> Question:
     text = row.get("user_input")
     if isinstance(text, list):
         raise InvalidInputError("`user_input` is a conversation of several turns. Only single questions can be read.")
@@ -99,7 +107,7 @@ def _question(row: Mapping[str, Any], number: int | None) -> Question:
     )
 
 
-def _ranking(row: Mapping[str, Any], number: int | None) -> RunRow:
+def _ranking(row: Row, number: int | None) -> RunRow:
     retrieved, error = _documents(row, RETRIEVED), row.get("error")
     if retrieved is None and error is None:
         raise InvalidInputError(
@@ -114,7 +122,7 @@ def _ranking(row: Mapping[str, Any], number: int | None) -> RunRow:
     )
 
 
-def _id(row: Mapping[str, Any], number: int | None) -> str:
+def _id(row: Row, number: int | None) -> str:
     given = row.get("id")
     found = numbered(number) if given is None else as_id(given)
     if found is None:
@@ -177,5 +185,5 @@ def _write(rows: Sequence[Mapping[str, Any]], writing: Writing) -> None:
     ending = writing.path.lower().rpartition(".")[2]
     if ending in ("csv", "tsv", "parquet", "pq"):
         raise InvalidInputError(f"{writing.path}: rows of ragas are written as JSONL or JSON. Give it such an ending.")
-    texts = (json_text.dump(row, f"the row of {row['id']!r:.60}") for row in rows)
+    texts = (dump_json(row, f"the row of {row['id']!r:.60}") for row in rows)
     write_atomically(writing.path, list_lines(texts) if ending == "json" else (text + "\n" for text in texts))

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import open_file
-from krag_eval._utils.journal import JournalKind, read_journal
+from krag_eval._utils.files.io import open_file
+from krag_eval._utils.journal.rows import JournalKind, read_journal
 from krag_eval.datasets.question import RUN_HEADER
 
 JOURNAL_VERSION = 1

@@ -10,16 +10,17 @@ import functools
 import os
 import stat
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import Rejects, is_folder, json_text, lines_of, parse_jsonl, unreadable
+from krag_eval._utils.files.io import is_folder, lines_of, read_head, unpacked_lines, unreadable
+from krag_eval._utils.files.rejects import Rejects
+from krag_eval._utils.files.strict_json import parse_jsonl, read_json
 from krag_eval.datasets.formats import parquet, tables
-from krag_eval.datasets.formats.opening import read_head, unpacked_lines
-from krag_eval.documents.document import Document
+from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import as_id
 
 HEAD_SIZE = 65_536
@@ -32,7 +33,9 @@ CONTAINERS: dict[str, tuple[str, ...]] = {
     "parquet": (".parquet", ".pq"),
 }
 
+T = TypeVar("T")
 Row = dict[str, Any]
+Kind = Literal["evalset", "run"]
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -91,8 +94,9 @@ class Source:
 
     @functools.cached_property
     def first_line(self) -> bytes:
-        """The first line that is not empty, as far as it stands in the head."""
-        return next((line for line in self.head.split(b"\n") if line.strip()), b"").strip()
+        """The first line of the head that is neither empty nor a comment."""
+        lines = self.head.split(b"\n")
+        return next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
 
     @functools.cached_property
     def container(self) -> str | None:
@@ -126,7 +130,7 @@ class Source:
             raise unreadable(self.path, IsADirectoryError(21, "Is a directory"))
         if self.is_regular and not self.head.strip():
             raise InvalidInputError(f"{self.path}: is empty. Write one JSON value into it.")
-        return json_text.read_document(self.path)
+        return read_json(self.path)
 
     def rows(self) -> Iterator[tuple[str, Row]]:
         """Each row with its place: `path:line`, or `path: row 7` where there are no lines.
@@ -142,6 +146,19 @@ class Source:
         if container == "json":
             return self._rows_of_document()
         return parse_jsonl(self.lines(), self.path, rejects=self.rejects)
+
+    def each(self, read: Callable[[Row], T], rows: Iterable[tuple[str, Row]] | None = None) -> Iterator[tuple[str, T]]:
+        """Yield what `read` makes of each row, with its place; bad rows may be left out.
+
+        Args:
+            read: Reads a row; its errors get the place in front.
+            rows: The rows with their places; those of `rows()` by default.
+
+        Raises:
+            InvalidInputError: The file or a row cannot be read.
+        """
+        rows = self.rows() if rows is None else rows
+        return self.rejects.each(rows, lambda place, row: read_at(place, read, row))
 
     def lines(self) -> Iterator[bytes]:
         """Its lines, unpacked.
@@ -174,6 +191,42 @@ class Source:
         except InvalidInputError:
             return frozenset()  # reading it will say what is wrong, with the place
         return frozenset(row)
+
+
+def read_at(place: str, read: Callable[[Row], T], row: Row) -> T:
+    """Return what `read` makes of a row; its errors get the place in front.
+
+    Raises:
+        InvalidInputError: The row cannot be read.
+    """
+    try:
+        return read(row)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{place}: {error}") from None
+
+
+def check_documents(
+    place: str,
+    name: str,
+    documents: Sequence[Document],
+    *,
+    id_key: str | None,
+    grade_key: str = "relevance",
+    is_gold: bool = False,
+) -> None:
+    """Refuse documents that have neither an id nor a text under these keys, by their place in the file.
+
+    Raises:
+        InvalidInputError: There is such a document, or a grade that is none.
+    """
+    for number, document in enumerate(documents):
+        # The rest was checked when the document was read; most documents have an id or a text and no grade there.
+        if (document.id is not None or document.text is not None) and not (is_gold and grade_key in document.metadata):
+            continue
+        try:
+            as_document(document, id_key=id_key, grade_key=grade_key, is_gold=is_gold)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{place}: `{name}[{number}]`: {error}") from None
 
 
 def stem(path: str | os.PathLike[str]) -> str:

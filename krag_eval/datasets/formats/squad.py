@@ -17,10 +17,10 @@ from typing import Any
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import json_text, write_atomically
+from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.strict_json import dump_json
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats.native import read_at
-from krag_eval.datasets.formats.source import Row, Source
+from krag_eval.datasets.formats.source import Kind, Row, Source, read_at
 from krag_eval.datasets.formats.writing import FIELDS, Writing, fields_from
 from krag_eval.datasets.question import DOC_KEY, Question
 from krag_eval.documents.document import Document, read_leniently
@@ -43,13 +43,13 @@ class Paragraph:
     rows: list[Any]
 
 
-def is_squad(document: object) -> bool:
-    """Whether a JSON value is such a question set."""
+def kinds_in(source: Source) -> tuple[Kind, ...]:
+    """Return what a JSON file holds if it is such a question set."""
+    document = source.document
     rows = document.get("data") if isinstance(document, dict) else document
     first = rows[0] if isinstance(rows, list) and rows else None
-    return isinstance(first, dict) and (
-        "paragraphs" in first or ("qas" in first and _first(first, _CONTEXT) is not None)
-    )
+    is_paragraph = isinstance(first, dict) and "qas" in first and _first(first, _CONTEXT) is not None
+    return ("evalset",) if is_paragraph or (isinstance(first, dict) and "paragraphs" in first) else ()
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
@@ -203,7 +203,7 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
         paragraph = _paragraph(documents[0], articles, paragraphs, writing)
         paragraph["qas"].append(_row(question, str(paragraph["context"]), is_marked, writing))
     writing.refuse_empty(articles)
-    text = json_text.dump({"version": "v2.0" if is_marked else "1.1", "data": list(articles.values())}, "the set")
+    text = dump_json({"version": "v2.0" if is_marked else "1.1", "data": list(articles.values())}, "the set")
     write_atomically(writing.path, [text, "\n"])
 
 

@@ -18,7 +18,10 @@ from typing import Any
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import MAX_LINE, Rejects, json_text, lines_of, not_utf8, parse_json
+from krag_eval._utils.files.encodings import not_utf8
+from krag_eval._utils.files.io import MAX_LINE, lines_of
+from krag_eval._utils.files.rejects import Rejects
+from krag_eval._utils.files.strict_json import dump_json, parse_json
 
 IDS = frozenset({"gold_doc_ids", "gold_chunk_ids", "reference_context_ids", "retrieved_context_ids"})
 LISTS = frozenset({"gold", "retrieved", "reference_contexts", "retrieved_contexts"})
@@ -221,7 +224,7 @@ def cell_of(value: object, what: str) -> str:
     Raises:
         InvalidInputError: JSON has no such value, or it holds half a character.
     """
-    cell = value if isinstance(value, str) else json_text.dump(value, what)
+    cell = value if isinstance(value, str) else dump_json(value, what)
     try:
         cell.encode()
     except UnicodeEncodeError:

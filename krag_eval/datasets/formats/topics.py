@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.files import read_whole
+from krag_eval._utils.files.io import read_whole
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats.source import Source
 from krag_eval.documents.readers import as_id
@@ -28,7 +28,9 @@ def fill_in(evalset: EvalSet, queries: str | os.PathLike[str]) -> EvalSet:
     texts: dict[str, str] = {}
     for place, query_id, text in read_queries(queries):
         if texts.setdefault(query_id, text) != text:
-            raise InvalidInputError(f"{place}: the query {query_id!r:.60} stands twice with different texts. Keep one.")
+            raise InvalidInputError(
+                f"{place}: the query {query_id!r:.60} appears twice with different texts. Keep one."
+            )
     filled = [q if q.question else replace(q, question=texts.get(q.id)) for q in evalset]
     missing = [question.id for question in filled if question.question is None]
     if missing:

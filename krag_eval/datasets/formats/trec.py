@@ -18,9 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.files import Rejects, lines_of, write_atomically
+from krag_eval._utils.files.io import lines_of, write_atomically
+from krag_eval._utils.files.rejects import Rejects
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.formats.source import Kind, Source
 from krag_eval.datasets.formats.writing import Writing
 from krag_eval.datasets.question import Question
 from krag_eval.datasets.run import Run, RunRow
@@ -88,19 +89,16 @@ def groups(lines: Iterable[Line]) -> Iterator[list[Line]]:
     return (list(group) for _, group in itertools.groupby(lines, key=query_of))
 
 
-def is_qrels(line: bytes) -> bool:
-    """Whether a line is one of qrels."""
-    columns = line.split()
-    return len(columns) == 4 and _is_number(columns[3])
+def kinds_in(source: Source) -> tuple[Kind, ...]:
+    """Return what a file holds if its first line is one of qrels or of a result file, which have no header."""
+    columns = source.first_line.split()
+    if len(columns) == 4 and is_number(columns[3]):
+        return ("evalset",)
+    return ("run",) if len(columns) >= 6 and is_number(columns[4]) else ()
 
 
-def is_results(line: bytes) -> bool:
-    """Whether a line is one of a result file."""
-    columns = line.split()
-    return len(columns) >= 6 and _is_number(columns[4])
-
-
-def _is_number(text: bytes) -> bool:
+def is_number(text: bytes | str) -> bool:
+    """Return whether a column is a number."""
     try:
         float(text)
     except ValueError:

@@ -22,7 +22,8 @@ from typing import Any, Unpack
 from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.errors import InvalidInputError, MissingDependencyError, RunStoppedError, warn
 from krag_eval._utils.formatting import qualified_name
-from krag_eval._utils.journal import JournalKind, KeyedJournal
+from krag_eval._utils.journal.keyed import KeyedJournal
+from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.progress import ProgressHook, hook_for
 from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets import LEVELS, EvalSet, Question, Run, as_evalset, write_evalset
