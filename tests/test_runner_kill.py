@@ -16,7 +16,7 @@ import pytest
 
 from krag_eval import evaluate_run, read_run
 from krag_eval.datasets import EvalSet
-from krag_eval.datasets.formats.run_journal import read_journal_rows
+from krag_eval.datasets.formats.native import read_journal_rows
 from krag_eval.datasets.question import RUN_HEADER
 
 N_QUESTIONS, N_KILLS, CONCURRENCY = 1500, 20, 4

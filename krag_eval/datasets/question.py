@@ -144,7 +144,7 @@ class Question:
         row |= {name: value for name in TEXTS if (value := getattr(self, name)) is not None}
         row |= {name: list(value) for name in GOLD[1:] if (value := getattr(self, name))}
         if self.gold or self.is_negative:
-            row["gold"] = [_document_row(document) for document in self.gold]
+            row["gold"] = [document_row(document, "grade") for document in self.gold]
         if self.metadata:
             row["metadata"] = dict(self.metadata)
         return row | dict(self.further)
@@ -211,8 +211,10 @@ def _gold_document(given: object) -> Document:
         return replace(read, grade=read_own_grade(given), score=None)
 
 
-def _document_row(document: Document) -> dict[str, Any]:
-    row = {"id": document.id, "text": document.text, "grade": document.grade, "metadata": dict(document.metadata)}
+def document_row(document: Document, number: str) -> dict[str, Any]:
+    """Return the row to write of a document: what is set of its id, its text, its grade or score, and its metadata."""
+    row = {"id": document.id, "text": document.text, number: getattr(document, number)}
+    row["metadata"] = dict(document.metadata)
     return {name: value for name, value in row.items() if value not in (None, {})}
 
 

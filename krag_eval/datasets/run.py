@@ -14,6 +14,7 @@ from krag_eval._utils.checks import as_number, check_kind, describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
 from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.evalset import EvalSet
+from krag_eval.datasets.question import document_row
 from krag_eval.documents.document import Document, read_leniently
 from krag_eval.documents.readers import as_id
 
@@ -64,7 +65,10 @@ class RunRow:
 
     def to_dict(self) -> dict[str, Any]:
         """The row to write."""
-        row: dict[str, Any] = {"query_id": self.query_id, "retrieved": [_document_row(d) for d in self.retrieved]}
+        row: dict[str, Any] = {
+            "query_id": self.query_id,
+            "retrieved": [document_row(d, "score") for d in self.retrieved],
+        }
         row |= {name: value for name in ("error", "seconds") if (value := getattr(self, name)) is not None}
         return row | dict(self.further)
 
@@ -151,11 +155,6 @@ def _read(number: int, given: object) -> Document:
     if document.id is None and document.text is None and not document.metadata:
         raise InvalidInputError(f"`retrieved[{number}]`: {describe_type(given)} has neither an id nor a text.")
     return document
-
-
-def _document_row(document: Document) -> dict[str, Any]:
-    row = {"id": document.id, "text": document.text, "score": document.score, "metadata": dict(document.metadata)}
-    return {name: value for name, value in row.items() if value not in (None, {})}
 
 
 def check_run(run: object) -> None:

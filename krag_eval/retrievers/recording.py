@@ -26,7 +26,7 @@ from krag_eval._utils.progress import ProgressHook, RunProgress
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.version import __version__
 from krag_eval.datasets import EvalSet, Run, RunRow
-from krag_eval.datasets.formats.run_journal import JOURNAL_VERSION, RUN_JOURNAL, split_header
+from krag_eval.datasets.formats.native import JOURNAL_VERSION, RUN_JOURNAL, split_header
 from krag_eval.datasets.question import RUN_HEADER
 from krag_eval.datasets.run import Latency
 from krag_eval.retrievers.asking import Caller, Manner

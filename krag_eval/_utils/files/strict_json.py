@@ -40,7 +40,7 @@ def parse_json(text: str) -> object:
     """
     try:
         value: object = _DECODER.decode(text)
-        # Each key that was written has a colon right after its quote, and of a key that appears twice one is gone. Where
+        # Each key that was written has a colon right after its quote, and one that appears twice is lost. Where
         # texts hold such colons too, or white space stands before one, the slower decoder finds out.
         if _count_keys(value) != text.count('":') or any(colon in text for colon in _SPACED_COLONS):
             _CAREFUL_DECODER.decode(text)

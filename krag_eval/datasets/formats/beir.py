@@ -14,9 +14,10 @@ from typing import Any
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.files.io import is_file, is_folder, replacing, unreadable
 from krag_eval._utils.files.strict_json import dump_json
+from krag_eval.datasets.corpus import passage_row, read_passage
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import tables
-from krag_eval.datasets.formats.source import Kind, Row, Source, passage_row, read_at, read_passage
+from krag_eval.datasets.formats.source import Kind, Row, Source, read_at
 from krag_eval.datasets.formats.trec import NEGATIVE_GRADE, Judged, Line, gold_document, grade_text, is_number, keep
 from krag_eval.datasets.formats.writing import FIELDS, Writing, fields_from
 from krag_eval.datasets.question import Question, check_new

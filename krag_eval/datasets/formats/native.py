@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.io import StrPath, read_head, write_atomically
 from krag_eval._utils.files.strict_json import dump_json, parse_json
-from krag_eval._utils.journal.rows import seal
+from krag_eval._utils.journal.rows import JournalKind, read_journal, seal
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats import parquet, run_journal, tables
+from krag_eval.datasets.formats import parquet, tables
 from krag_eval.datasets.formats.source import Kind, Source
 from krag_eval.datasets.formats.writing import Writing
 from krag_eval.datasets.question import GOLD, RUN_HEADER, Question
 from krag_eval.datasets.run import Run, RunRow
 
 _OF_RUNS = frozenset({"query_id", "retrieved", RUN_HEADER})
+JOURNAL_VERSION = 1
+RUN_JOURNAL = JournalKind(RUN_HEADER, "run", JOURNAL_VERSION)
 _COLUMNS = (
     *("id", "question", "gold_doc_ids", "gold_chunk_ids", "gold", "answer", "type", "notes", "source", "metadata"),
     *("query_id", "retrieved", "error", "seconds"),
@@ -50,7 +52,7 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
 
 def ranking_rows(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of `rankings` as they stand in the file."""
-    rows = run_journal.read_journal_rows(source.path) if _is_journal(source) else source.rows()
+    rows = read_journal_rows(source.path) if _is_journal(source) else source.rows()
     return ((place, row) for place, row in rows if RUN_HEADER not in row)
 
 
@@ -58,42 +60,35 @@ def run_header(source: Source) -> Mapping[str, Any]:
     """What the file says about the run as a whole: `name`, `parameters`, `recorded`; empty where it says nothing."""
     header: Mapping[str, Any] = {}
     if _is_journal(source):
-        _, header = next(run_journal.read_journal_rows(source.path))
+        _, header = next(read_journal_rows(source.path))
     elif source.container == "parquet":
         header = parquet.read_header(source.path)
     if not header:
         return {}
-    name, parameters, recorded = run_journal.split_header(header)
+    name, parameters, recorded = split_header(header)
     return {"name": name, "parameters": parameters, "recorded": recorded}
 
 
-def write_questions(container: str) -> Callable[[EvalSet, Writing], None]:
-    """A writer of questions into a container."""
-
-    def write(evalset: EvalSet, writing: Writing) -> None:
-        _write(container, [question.to_dict() for question in evalset], writing)
-
-    return write
+def write_questions(container: str, evalset: EvalSet, writing: Writing) -> None:
+    """Write an evaluation set into a container."""
+    _write(container, [question.to_dict() for question in evalset], writing)
 
 
-def write_rankings(container: str) -> Callable[[Run, Writing], None]:
-    """A writer of rankings into a container."""
-
-    def write(run: Run, writing: Writing) -> None:
-        _write(container, [row.to_dict() for row in run.rows.values()], writing, _header_of(run))
-
-    return write
+def write_rankings(container: str, run: Run, writing: Writing) -> None:
+    """Write a run into a container."""
+    _write(container, [row.to_dict() for row in run.rows.values()], writing, _header_of(run))
 
 
 def _is_journal(source: Source) -> bool:
-    return source.container == "jsonl" and source.is_regular and run_journal.is_journal(source.path)
+    start = RUN_JOURNAL.start
+    return source.container == "jsonl" and source.is_regular and read_head(source.path, len(start)) == start
 
 
 def _header_of(run: Run) -> dict[str, Any]:
     """The first row of a journal, where there is more to say of the run than its rows do."""
     if not run.parameters and not run.recorded:
         return {}
-    version = {RUN_HEADER: run_journal.JOURNAL_VERSION}
+    version = {RUN_HEADER: JOURNAL_VERSION}
     return version | {"name": run.name, "parameters": dict(run.parameters)} | dict(run.recorded)
 
 
@@ -156,3 +151,19 @@ def _table(rows: list[dict[str, Any]], writing: Writing, delimiter: str) -> Iter
 
 def _name(row: Mapping[str, Any]) -> str:
     return f"the row of {row.get('id', row.get('query_id'))!r:.60}"
+
+
+def read_journal_rows(path: StrPath) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of the journal of a run, its header first, each with its place as `path:line`, without its checksum.
+
+    Raises:
+        InvalidInputError: The file cannot be opened, or a row is damaged or was changed.
+    """
+    return read_journal(path, RUN_JOURNAL)
+
+
+def split_header(header: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """The name of a run, its parameters, and what else was recorded of it."""
+    recorded = {key: value for key, value in header.items() if key not in (RUN_HEADER, "name", "parameters")}
+    parameters = header.get("parameters")
+    return str(header.get("name")), dict(parameters) if isinstance(parameters, Mapping) else {}, recorded

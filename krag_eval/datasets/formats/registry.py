@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError, did_you_mean
@@ -67,8 +68,8 @@ def _own(container: str, about: str) -> Format:
         container=container,
         questions=native.questions,
         rankings=native.rankings,
-        write_questions=native.write_questions(container),
-        write_rankings=native.write_rankings(container),
+        write_questions=partial(native.write_questions, container),
+        write_rankings=partial(native.write_rankings, container),
     )
 
 
