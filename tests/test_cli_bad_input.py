@@ -46,9 +46,9 @@ QUESTIONS = {
     b'{"id": "q2", "gold": [': "not valid JSON",
     b'{"id": "q2", "gold": []} {"id": "q3", "gold": []}': "not valid JSON: Extra data",
     b'{"id": "\xff", "gold": []}': "not UTF-8 at byte 8 of the line",
-    b'{"id": "q2", "gold": [], "x": NaN}': "not valid JSON: NaN is no JSON value",
-    b'{"id": "q2", "gold": [], "x": [Infinity]}': "not valid JSON: Infinity is no JSON value",
-    b'{"id": "q2", "gold": [], "x": -Infinity}': "not valid JSON: -Infinity is no JSON value",
+    b'{"id": "q2", "gold": [], "x": NaN}': "not valid JSON: NaN is not a JSON value",
+    b'{"id": "q2", "gold": [], "x": [Infinity]}': "not valid JSON: Infinity is not a JSON value",
+    b'{"id": "q2", "gold": [], "x": -Infinity}': "not valid JSON: -Infinity is not a JSON value",
     b'{"id": "q2", "gold": ' + b"[" * 20_000 + b"]" * 20_000 + b"}": "nested too deep",
     b'{"id": "q2", "gold": [], "x": ' + b"9" * 5_000 + b"}": "not valid JSON",
     b"[]": "holds a list. Each line must be one JSON object",
@@ -224,7 +224,7 @@ def test_files_in_each_others_place_are_told_to_change_places(run: Runner) -> No
 def test_a_run_without_rows_is_said_to_be_one(run: Runner) -> None:
     outcome = run("--metrics", "recall", rows=b"")
     assert outcome.code == 0
-    assert outcome.err.startswith("run.jsonl: holds no ranking, so that every question counts as nothing retrieved.")
+    assert outcome.err.startswith("run.jsonl: holds no ranking, so every question counts as nothing retrieved.")
 
 
 def test_a_cut_off_of_the_demonstration_is_a_rank(command: Runner) -> None:

@@ -70,7 +70,7 @@ def test_of_a_large_file_only_a_line_is_held_in_memory(path: Path) -> None:
     [
         (b"{", "not valid JSON"),
         (b'{"a": 1}{"a": 2}', "not valid JSON"),
-        (b'{"a": NaN}', "NaN is no JSON value"),
+        (b'{"a": NaN}', "NaN is not a JSON value"),
         (b'{"a": 1, "a": 2}', "the key 'a' appears twice"),
         (b'"\xc3"', "not UTF-8 at byte 1"),
         (b'{"a": ' + b"[" * 20_000 + b"]" * 20_000 + b"}", "nested too deep"),

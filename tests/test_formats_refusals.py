@@ -49,7 +49,7 @@ def test_a_format_that_cannot_hold_it_is_named_with_those_that_can(tmp_path: Pat
 @pytest.mark.parametrize("name", ["x", "x.txt", "x.jsonl.gz", "x.xlsx"])
 def test_an_ending_that_tells_no_format_is_refused_before_anything_is_written(tmp_path: Path, name: str) -> None:
     assert refused(lambda: write_evalset(FULL, tmp_path / name)).startswith(
-        f"{tmp_path / name}: the ending tells no format. Use one of .jsonl, .ndjson, .json, .csv, .tsv, .parquet"
+        f"{tmp_path / name}: the ending belongs to no format. Use one of .jsonl, .ndjson, .json, .csv, .tsv, .parquet"
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -91,16 +91,16 @@ def test_an_id_that_would_be_read_as_something_else_is_refused_by_trec(tmp_path:
         assert str(tmp_path / "x") in refused(lambda: write_evalset(EvalSet([row]), tmp_path / "x", format="trec"))
     if bad != "#q":  # a document may be called so
         run = Run.of("r", [RunRow.from_dict({"query_id": "q", "retrieved": [{"id": bad or " ", "text": "t"}]})])
-        assert "cannot stand in a column" in refused(lambda: write_run(run, tmp_path / "x", format="trec"))
+        assert "cannot be a column" in refused(lambda: write_run(run, tmp_path / "x", format="trec"))
 
 
 def test_a_folder_is_never_written_over(tmp_path: Path) -> None:
     target = tmp_path / "set"
     target.mkdir()
     (target / "corpus.jsonl").write_text("a corpus of a million documents")
-    assert "is there already" in refused(lambda: write_evalset(ONE, target, format="beir"))
+    assert "exists and is not a file" in refused(lambda: write_evalset(ONE, target, format="beir"))
     assert "cannot be written" in refused(lambda: write_evalset(ONE, target, format="jsonl"))
-    assert "is there already" in refused(lambda: write_evalset(ONE, target, format="parquet"))
+    assert "exists and is not a file" in refused(lambda: write_evalset(ONE, target, format="parquet"))
     assert [path.name for path in tmp_path.rglob("*")] == ["set", "corpus.jsonl"]
     (target / "corpus.jsonl").unlink()
     write_evalset(ONE, target, format="beir")

@@ -117,7 +117,7 @@ def test_another_model_is_refused_too(tmp_path: Path) -> None:
 def test_the_journal_of_something_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_text('{"krag_eval_run": 1}\n')
-    with pytest.raises(InvalidInputError, match=r":1: is no journal of a generation"):
+    with pytest.raises(InvalidInputError, match=r":1: is not a journal of a generation"):
         generate(Writer(), journal=path)
 
 

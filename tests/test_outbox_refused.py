@@ -21,7 +21,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"question,gold\n", "is no journal of a delivery"),
+        (b"question,gold\n", "is not a journal of a delivery"),
         (b'{"krag_run": 1}\n', "whose first row says how the delivery was made"),
     ],
 )

@@ -21,7 +21,7 @@ from krag_eval.documents.readers import as_id
 
 @tell_names
 def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False, max_bad_rows: int = 0) -> list[Document]:
-    """The documents of a corpus, in the order of the file.
+    """Read the documents of a corpus, in the order of the file.
 
     Reads rows in JSONL (also packed as .gz), a JSON list, CSV, TSV or Parquet, with an id under `id`, `_id`,
     `chunk_id`, `docid`, `docno` or `doc_id`, a text under `text`, `contents`, `content`, `page_content` or `passage`,
@@ -81,7 +81,7 @@ TEXT_KEYS = ("text", "contents", "content", "page_content", "passage")
 
 
 def read_passage(row: Mapping[str, Any], *, prepend_title: bool = False) -> Document:
-    """The document of a row: the first of `ID_KEYS` and of `TEXT_KEYS` that it has; the rest is metadata.
+    """Return the document of a row: the first of `ID_KEYS` and of `TEXT_KEYS` that it has; the rest is metadata.
 
     Args:
         row: The row.
@@ -113,7 +113,7 @@ def read_passage(row: Mapping[str, Any], *, prepend_title: bool = False) -> Docu
 
 
 def passage_row(document: Document, doc_id: str) -> dict[str, Any]:
-    """A document as a row of a BEIR corpus."""
+    """Return a document as a row of a BEIR corpus."""
     metadata = dict(document.metadata)
     kept = metadata.get("title")
     title = metadata.pop("title") if isinstance(kept, str) and kept else ""

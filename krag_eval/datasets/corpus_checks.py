@@ -31,7 +31,7 @@ class _Gold:
 def check_corpus(
     entries: Sequence[Entry], corpus: Sequence[Document], *, doc_key: str, id_key: str | None, tokenizer: object
 ) -> Iterator[Finding]:
-    """Gold ids and gold texts that the corpus does not have, or has under another id.
+    """Yield findings about gold ids and gold texts that the corpus lacks, or has under another id.
 
     Args:
         entries: The questions.
@@ -57,7 +57,7 @@ def check_corpus(
 def _gather(
     entries: Sequence[Entry], doc_key: str, id_key: str | None
 ) -> tuple[dict[str, _Gold], dict[str, _Gold], dict[str, _Gold]]:
-    """The gold of all questions: by the id of the chunk, by the id of the document, and by text where it has no id."""
+    """Return the gold of all questions by chunk id, by document id, and, for gold without an id, by text."""
     by_id, by_doc, by_text = (defaultdict[str, _Gold](_Gold) for _ in range(3))
     for entry in entries:
         question = entry.question
@@ -95,7 +95,7 @@ class _Check:
         self._links: dict[Passage, Link] = {}
 
     def look(self, golds: Sequence[Mapping[str, _Gold]], tokenizer: object) -> None:
-        """Find the texts of which the ids do not say where they stand."""
+        """Find the gold texts that their ids do not locate."""
         passages = [
             passage
             for by_name in golds
@@ -108,18 +108,18 @@ class _Check:
         self._links = dict(zip(different, links, strict=True))
 
     def other_corpus(self, golds: Mapping[str, _Gold]) -> Iterator[Finding]:
-        """That it has not one of the gold ids."""
+        """Yield a finding if the corpus has none of the gold ids."""
         if len(golds) < _MANY or any(self._has(gold_id) for gold_id in golds):
             return
         looks = "has no ids" if not self._doc_of else f"has ids such as {next(iter(self._doc_of))!r}"
         message = (
-            f"Not one of the {len(golds):,} gold ids is in the corpus: gold ids look like {next(iter(golds))!r}, the "
+            f"None of the {len(golds):,} gold ids is in the corpus: gold ids look like {next(iter(golds))!r}, the "
             f"corpus {looks}. Is it the right corpus, and are the ids under the right key?"
         )
         yield Finding(kind="other_corpus", message=message)
 
     def chunk(self, chunk_id: str, gold: _Gold) -> Iterator[Finding]:
-        """That the corpus has no such chunk, or another text under its id."""
+        """Yield a finding if the corpus has no such chunk, or another text under its id."""
         links = [self._links[passage] for passage in gold.passages if passage in self._links]
         found = next((link for link in links if link.method is not None), None)
         found_in = () if found is None else self._ids(found)
@@ -143,22 +143,20 @@ class _Check:
             yield find("dangling_id", message, *gold.entries, gold_id=chunk_id)
 
     def text(self, text: str, gold: _Gold) -> Iterator[Finding]:
-        """That the corpus has a text nowhere that is gold without an id."""
+        """Yield a finding if the corpus does not have a text that is gold without an id."""
         links = [self._links[passage] for passage in gold.passages]
         if all(link.method is None for link in links):
             best = max(links, key=lambda link: link.similarity)
             near = (
-                f" {self._ids(best)[0]!r} comes nearest, with {best.similarity:.0%} of its words."
-                if best.chunks
-                else ""
+                f" {self._ids(best)[0]!r} is nearest, with {best.similarity:.0%} of its words." if best.chunks else ""
             )
             yield find("missing_text", f"The corpus does not have the text {shorten(text)}.{near}", *gold.entries)
 
     def documents(self, golds: Mapping[str, _Gold]) -> Iterator[Finding]:
-        """That the corpus has no such documents."""
+        """Yield a finding for each gold document that the corpus does not have."""
         if golds and not self.docs and not any(doc_id in self._doc_of for doc_id in golds):
             message = (
-                f"Nothing in the corpus has {self._doc_key!r} in its metadata, so that {len(golds):,} ids of gold "
+                f"Nothing in the corpus has {self._doc_key!r} in its metadata, so {len(golds):,} ids of gold "
                 "documents were not checked. The key can be named."
             )
             yield Finding(kind="unchecked", message=message)
@@ -169,7 +167,7 @@ class _Check:
                 yield find("dangling_id", message, *gold.entries, gold_id=doc_id)
 
     def levels(self, entry: Entry, id_key: str | None) -> Iterator[Finding]:
-        """That a gold chunk of a question is of a document that is none of its gold documents."""
+        """Yield a finding if a gold chunk of a question belongs to a document that is not one of its gold documents."""
         question = entry.question
         ids = [_with_id(document, id_key).id for document in question.gold_chunks()]
         docs = {chunk_id: self._doc_of.get(chunk_id) for chunk_id in ids if chunk_id is not None}
@@ -177,14 +175,16 @@ class _Check:
         if question.gold_doc_ids and foreign:
             chunk_id, doc_id = next(iter(foreign.items()))
             more = f", and {len(foreign) - 1} more like it," if len(foreign) > 1 else ""
-            message = f"{question.id!r} has the gold chunk {chunk_id!r}{more} of {doc_id!r}, which is no gold document."
+            message = (
+                f"{question.id!r} has the gold chunk {chunk_id!r}{more} of {doc_id!r}, which is not a gold document."
+            )
             yield find("contradicting_levels", message, entry, gold_id=chunk_id)
 
     def _has(self, gold_id: str) -> bool:
         return gold_id in self._doc_of or gold_id in self.docs
 
     def _stands_under(self, chunk_id: str | None, passage: Passage) -> bool:
-        """Whether the chunk of this id has the text of a passage, or a part of it."""
+        """Return whether the chunk with this id has the text of a passage, or a part of it."""
         place = self._chunks.place_of(chunk_id)
         if place < 0:
             return chunk_id in self._doc_of  # a corpus of ids alone says nothing about texts
@@ -196,7 +196,7 @@ class _Check:
     def _where(self, link: Link) -> str:
         names = " and ".join(repr(chunk_id) for chunk_id in self._ids(link))
         if len(link.chunks) > 1:
-            return f"is spread over {names}"
+            return f"is split over {names}"
         share = f" ({link.similarity:.0%} of its words)" if link.method == "rougeL" else ""
         return f"is that of {names}" if link.method == "text" else f"is in {names}{share}"
 
@@ -215,5 +215,5 @@ def _with_id(document: Document, id_key: str | None) -> Document:
 
 
 def _loosely(given: str) -> str:
-    """An id without spaces, leading zeros and capitals."""
+    """Return an id without spaces, leading zeros and capitals."""
     return _SPACES_AND_ZEROS.sub("", normalize(given))

@@ -64,7 +64,7 @@ class Finding:
         return KINDS[self.kind][0]
 
     def to_dict(self) -> dict[str, Any]:
-        """The finding as JSON takes it, without what it does not have."""
+        """Return the finding for JSON, without the fields that are not set."""
         row = {name: value for name, value in asdict(self).items() if value not in (None, ())}
         listed = {name: list(value) if isinstance(value, tuple) else value for name, value in row.items()}
         return {"severity": self.severity, **listed}
@@ -86,7 +86,7 @@ class ValidationReport:
 
     @classmethod
     def of(cls, findings: Iterable[Finding], n_questions: int, n_corpus: int | None = None) -> ValidationReport:
-        """A report from findings in any order of kinds."""
+        """Return a report of findings in any order."""
         order = {kind: number for number, kind in enumerate(KINDS)}
         by_severity = sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), order[f.kind]))
         return cls(findings=tuple(by_severity), n_questions=n_questions, n_corpus=n_corpus)
@@ -102,11 +102,11 @@ class ValidationReport:
         return dict(Counter(finding.kind for finding in self.findings))
 
     def with_severity(self, severity: Severity) -> list[Finding]:
-        """The findings of one severity."""
+        """Return the findings of one severity."""
         return [finding for finding in self.findings if finding.severity == severity]
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON takes it."""
+        """Return the report for JSON."""
         row: dict[str, Any] = {"ok": self.ok, "n_questions": self.n_questions}
         if self.n_corpus is not None:
             row["n_corpus"] = self.n_corpus
@@ -130,13 +130,13 @@ class Entry:
 
 
 def find(kind: str, message: str, *entries: Entry, **fields: Any) -> Finding:
-    """A finding about these entries."""
+    """Return a finding about these entries."""
     ids = tuple(dict.fromkeys(entry.question.id for entry in entries))
     places = tuple(entry.place for entry in entries if entry.place is not None)
     return Finding(kind=kind, message=message, question_ids=ids, places=places, **fields)
 
 
 def shorten(text: str | None, most: int = 90) -> str:
-    """The beginning of a text in quotation marks, on one line."""
+    """Return the beginning of a text in quotation marks, on one line."""
     line = " ".join((text or "").split())
     return repr(line if len(line) <= most else f"{line[: most - 1]}…")

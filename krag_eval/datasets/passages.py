@@ -50,7 +50,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Where a passage stands.
+    """Where in a corpus a passage was found.
 
     Attributes:
         chunks: The places of the chunks, in the order of the passage; where it is lost, of what comes nearest.
@@ -93,7 +93,7 @@ class Chunks:
             self._with_form[form].append(place)
 
     def doc_numbers(self, doc_ids: Sequence[str | None]) -> IntArray:
-        """The numbers of documents, -1 where the corpus has no chunk of one."""
+        """Return the numbers of documents, -1 for those without a chunk in the corpus."""
         return np.array([-1 if doc_id is None else self._numbers.get(doc_id, -1) for doc_id in doc_ids], np.int64)
 
     @property
@@ -102,22 +102,22 @@ class Chunks:
         return bool(self._numbers.keys() - {None})
 
     def has_document(self, doc_id: str) -> bool:
-        """Whether a chunk is of this document, or is this document."""
+        """Return whether a chunk belongs to this document, or is this document."""
         return doc_id in self._numbers or doc_id in self._places
 
     def place_of(self, chunk_id: str | None) -> int:
-        """The place of the chunk with this id, -1 where there is none."""
+        """Return the place of the chunk with this id, -1 if there is none."""
         return -1 if chunk_id is None else self._places.get(chunk_id, -1)
 
     def with_form(self, form: str) -> IntArray:
-        """The places of the chunks with this normalised text."""
+        """Return the places of the chunks with this normalized text."""
         return np.array(self._with_form.get(form, []), dtype=np.int64)
 
 
 def find_links(
     passages: Sequence[Passage], chunks: Chunks, *, threshold: float, tokenizer: object = "words"
 ) -> list[Link]:
-    """Where each passage stands in a corpus; it is looked for in its own document first, then anywhere.
+    """Return where each passage is in a corpus; its own document is searched first, then all others.
 
     A chunk with the same text is best, then one that contains it, then the chunks that hold it together, then the one
     chunk with most of its words in their order. Of equally good ones that with the same id is taken, then the first.
@@ -178,7 +178,7 @@ class _Search:
         return self.links[passage].method is None
 
     def _find_whole(self, queries: Sequence[_Query]) -> None:
-        """One chunk with the same text, or one that contains it."""
+        """Find one chunk with the same text, or one that contains it."""
         settings = Settings(match_method=["text", "containment"], containment="gold_in_retrieved")
         for passage, chunks, _, method in self._matches(queries, settings):
             others = tuple(chunks[1 : _MOST_ALTERNATIVES + 1].tolist())
@@ -189,7 +189,7 @@ class _Search:
         return _cover(self._forms[passage], forms, first=int(self._own[passage]))
 
     def _find_together(self, proposed: Iterable[tuple[int, Parts]]) -> None:
-        """The chunks that hold it together; of several proposals for a passage the first that holds enough of it."""
+        """Find the chunks that hold it together; of several proposals the first that holds enough is taken."""
         pairs = [(passage, parts) for passage, parts in proposed]
         texts = [text for _, parts in pairs for text in _joined(self._chunks.texts[chunk] for chunk in parts)]
         gold = [self._texts[passage] for passage, _ in pairs]
@@ -203,7 +203,7 @@ class _Search:
                 self._keep(passage, parts, similarity)
 
     def _find_similar(self, queries: Sequence[_Query]) -> None:
-        """The one chunk with most of its words in their order, among those with enough neighbouring words of it."""
+        """Find the chunk with most of its words in order, among those with enough neighboring words of it."""
         near = self._recall(match_method="rouge2", threshold=_OF_NEIGHBOURS * self._threshold)
         again = [(np.array([passage]), chunks) for passage, chunks, *_ in self._matches(queries, near)]
         for passage, chunks, similarity, _ in self._matches(again, self._recall(match_method="rougeL", threshold=0.0)):
@@ -218,7 +218,7 @@ class _Search:
     def _matches(
         self, queries: Sequence[_Query], settings: Settings
     ) -> Iterator[tuple[int, IntArray, FloatArray, IntArray]]:
-        """Each passage that matches, with its chunks, the best one first, and their similarities and methods."""
+        """Yield each passage that matches, with its chunks, best first, and their similarities and methods."""
         if not queries:
             return
         gold, retrieved = zip(*queries, strict=True)
@@ -235,7 +235,7 @@ class _Search:
 
 
 def _by_group(passages: IntArray, groups: IntArray, chunk_groups: IntArray) -> list[_Query]:
-    """For each group, its passages and its chunks."""
+    """Return the passages and the chunks of each group."""
     passages = passages[np.argsort(groups[passages], kind="stable")]
     names, starts = np.unique(groups[passages], return_index=True)
     order = np.argsort(chunk_groups, kind="stable")
@@ -254,7 +254,7 @@ def _offsets(rows: Sequence[IntArray]) -> IntArray:
 
 
 def _cover(form: str, chunks: Mapping[int, str], *, first: int) -> Parts:
-    """Again and again the chunk that holds most of what is missing of a passage, while it adds enough.
+    """Return the chunks that hold a passage together: again and again the one that holds most of what is missing.
 
     Args:
         form: The passage, normalised.
@@ -300,7 +300,7 @@ class _Ends:
             self._last[group, form[-_KEY:]].append(place)
 
     def complete(self, form: str, group: int, parts: Parts) -> Iterator[Parts]:
-        """The parts of a passage with the chunk that ends as it begins, that begins as it ends, and with both."""
+        """Yield the parts of a passage plus the chunk that ends as it begins, that begins as it ends, and both."""
         before, after = self._before(form, group), self._after(form, group)
         for more in ((before, ()), ((), after), (before, after)):
             whole = tuple(dict.fromkeys((*more[0], *parts, *more[1])))
@@ -308,7 +308,7 @@ class _Ends:
                 yield whole
 
     def _after(self, form: str, group: int) -> Parts:
-        """The chunk whose beginning is the longest end of the passage."""
+        """Return the chunk whose beginning is the longest end of the passage."""
         for start in range(max(1, len(form) - _LONGEST_END), len(form) - _KEY + 1):
             end = form[start:]
             for place in self._first.get((group, end[:_KEY]), ()):
@@ -317,7 +317,7 @@ class _Ends:
         return ()
 
     def _before(self, form: str, group: int) -> Parts:
-        """The chunk whose end is the longest beginning of the passage."""
+        """Return the chunk whose end is the longest beginning of the passage."""
         for stop in range(min(len(form) - 1, _LONGEST_END), _KEY - 1, -1):
             beginning = form[:stop]
             for place in self._last.get((group, beginning[-_KEY:]), ()):
@@ -327,6 +327,6 @@ class _Ends:
 
 
 def _joined(texts: Iterable[str]) -> tuple[str, str]:
-    """Chunks as one text: cut between words, or cut in the middle of one."""
+    """Return chunks as one text in two ways: cut between words, and cut in the middle of a word."""
     some = list(texts)
     return "\n".join(some), "".join(some)

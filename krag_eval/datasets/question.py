@@ -33,7 +33,7 @@ _FIELDS = {"id", *TEXTS, *GOLD, "metadata"}
 @tell_names
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One question with what answers it.
+    """One question of an evaluation set, with its gold documents.
 
     Attributes:
         id: Its id, unique in the set; an integer becomes a string.
@@ -81,23 +81,23 @@ class Question:
                 raise InvalidInputError(f"`{name}` is {describe_type(getattr(self, name))}. It must be a mapping.")
 
     def value(self, name: str) -> object:
-        """The value of a field, of a key of the metadata or of a field that was kept; None where there is none."""
+        """Return the value of a field, of a metadata key or of a field of the file; None if there is none."""
         if name in type(self).__slots__:
             return getattr(self, name)
         return self.metadata.get(name, self.further.get(name))
 
     @property
     def is_negative(self) -> bool:
-        """Whether nothing answers it: there is no gold document at any level, but for those judged not relevant."""
+        """Whether nothing answers it: it has no gold document at any level, apart from those judged not relevant."""
         return not (any(document.grade != 0 for document in self.gold) or self.gold_chunk_ids or self.gold_doc_ids)
 
     def gold_chunks(self) -> list[Document]:
-        """The gold at chunk level: the gold documents, then the gold chunk ids that are none of theirs."""
+        """Return the gold at chunk level: the gold documents, then the gold chunk ids that none of them has."""
         known = {document.id for document in self.gold}
         return [*self.gold, *(Document(id=chunk_id) for chunk_id in self.gold_chunk_ids if chunk_id not in known)]
 
     def gold_documents(self, doc_key: str = DOC_KEY, grade_key: str = "relevance") -> list[Document]:
-        """The gold at document level, each with its id also under `doc_key` in its metadata.
+        """Return the gold at document level, each document with its id also under `doc_key` in its metadata.
 
         These are the gold document ids and the document ids that gold documents carry under `doc_key`; a document has
         the highest grade of its gold chunks, and none where it was only named by its id.
@@ -110,7 +110,7 @@ class Question:
         return [Document(id=doc_id, grade=grade, metadata={doc_key: doc_id}) for doc_id, grade in grades.items()]
 
     def gold_at(self, level: str = "chunk", doc_key: str = DOC_KEY) -> list[Document]:
-        """The gold at a level.
+        """Return the gold at a level.
 
         Raises:
             InvalidInputError: The level is neither `"chunk"` nor `"document"`.
@@ -139,7 +139,7 @@ class Question:
         return cls(**known, further={name: value for name, value in row.items() if name not in _FIELDS})
 
     def to_dict(self) -> dict[str, Any]:
-        """The row to write: what is set, by name, and the fields that were kept."""
+        """Return the row to write: the fields that are set, by name, and the unknown fields of the file."""
         row: dict[str, Any] = {"id": self.id}
         row |= {name: value for name in TEXTS if (value := getattr(self, name)) is not None}
         row |= {name: list(value) for name in GOLD[1:] if (value := getattr(self, name))}
@@ -197,11 +197,13 @@ def _listed(name: str, given: Iterable[object]) -> list[object]:
     except Exception as error:
         from krag_eval._utils.redaction import describe_error  # only an error needs it
 
-        raise InvalidInputError(f"`{name}`: going through it failed ({describe_error(error)}). Give a list.") from error
+        raise InvalidInputError(
+            f"`{name}`: iterating over it failed ({describe_error(error)}). Give a list."
+        ) from error
 
 
 def _gold_document(given: object) -> Document:
-    """Any framework's document, with its grade left open where it has none: metadata may hold it."""
+    """Return any framework's document; its grade stays open if it has none, because metadata may hold it."""
     if isinstance(given, Document):
         return given
     read = read_leniently(given)
@@ -222,7 +224,7 @@ _OWN = frozenset({"id", "question"})
 
 
 def without_gold(row: Mapping[str, Any]) -> str:
-    """Sentences for a row that says nothing about its gold; none where nothing can be told.
+    """Return sentences for a row that says nothing about its gold; none if nothing can be told.
 
     >>> without_gold({"query_id": "q1", "retrieved": []})
     ' This looks like a run: the evaluation set comes first, and runs after it.'
@@ -235,7 +237,7 @@ def without_gold(row: Mapping[str, Any]) -> str:
 
 
 def of_other_names(field: str, names: Iterable[object]) -> str:
-    """Sentences for a row in which a field may have another name; none for a row without fields.
+    """Return sentences for a row in which a field may have another name; none for a row without fields.
 
     >>> print(of_other_names("question", ["query"]).strip())
     The row has: query. If one of these is meant, say so: columns={'question': NAME} in `read_evalset` and ...
@@ -248,7 +250,7 @@ def of_other_names(field: str, names: Iterable[object]) -> str:
 
 
 def settings_at(level: str, doc_key: str, settings: ScoringSettings) -> ScoringSettings:
-    """The settings with the defaults of evaluation sets: ids are matched, at document level those under `doc_key`.
+    """Return the settings with the defaults of evaluation sets: match by id, for documents under `doc_key`.
 
     Args:
         level: `"chunk"` or `"document"`.

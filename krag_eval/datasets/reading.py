@@ -103,7 +103,7 @@ def write_evalset(
         InvalidInputError: The file cannot be written, the ending tells no format, or it could hold nothing of the set.
         MissingDependencyError: The format needs a package that is not installed.
     """
-    check_kind("evalset", evalset, EvalSet, "Make one with `EvalSet(rows)` or `as_evalset`; it stands before the path.")
+    check_kind("evalset", evalset, EvalSet, "Make one with `EvalSet(rows)` or `as_evalset`; it comes before the path.")
     check_path(path)
     name = format_to_write(path, format)
     writing = Writing(os.fspath(path), name, id_key, grade_key)
@@ -161,7 +161,7 @@ def read_run(
         for _, row in source.rejects.each(read(source), check):
             rows[row.query_id] = row
     if not rows:
-        warn(f"{path}: holds no ranking, so that every question counts as nothing retrieved. Is it the right file?")
+        warn(f"{path}: holds no ranking, so every question counts as nothing retrieved. Is it the right file?")
     header = native.run_header(source) if read is native.rankings else {}
     return Run(
         name=name or header.get("name") or stem(path),
@@ -194,7 +194,7 @@ def write_run(
         InvalidInputError: The file cannot be written, the ending tells no format, or it could hold nothing of the run.
         MissingDependencyError: The format needs a package that is not installed.
     """
-    check_kind("run", run, Run, "Make one with `Run.of(name, rows)` or `run_retriever`; it stands before the path.")
+    check_kind("run", run, Run, "Make one with `Run.of(name, rows)` or `run_retriever`; it comes before the path.")
     check_path(path)
     name = format_to_write(path, format)
     writing = Writing(os.fspath(path), name, id_key, evalset=evalset)

@@ -97,7 +97,7 @@ class _Search:
         self._doc_key = doc_key
 
     def passage(self, question: Question, gold: Document) -> Passage | None:
-        """The text of a gold document with its document; None where no text is known."""
+        """Return the text of a gold document with its document; None if no text is known."""
         before = self._before.get(gold.id or "")
         text = next((d.text for d in (gold, before) if d is not None and d.text and normalize(d.text)), None)
         if text is None:
@@ -110,7 +110,7 @@ class _Search:
         return Passage(text, gold.id, next(filter(None, named), None))
 
     def anchor(self, question: Question, gold: Document, passage: Passage | None) -> Anchor:
-        """What became of a gold document."""
+        """Return what became of a gold document."""
         old_ids = () if gold.id is None else (gold.id,)
         if passage is None:
             return Anchor(question_id=question.id, status="unanchorable", old_id=gold.id, new_ids=old_ids)
@@ -150,7 +150,7 @@ class _Search:
         return tuple(self._chunks.documents[place].id or "" for place in places)
 
     def moved_documents(self, question: Question, passages: Sequence[Passage | None]) -> Iterator[MovedDocument]:
-        """The gold documents of a question that the corpus does not have, with those that have their passages."""
+        """Yield the gold documents that the corpus does not have, with the documents that have their passages."""
         for doc_id in question.gold_doc_ids:
             if not self._chunks.has_documents or self._chunks.has_document(doc_id):
                 continue
@@ -162,7 +162,7 @@ class _Search:
     def rewrite(
         self, question: Question, anchors: Sequence[Anchor], moved: Sequence[MovedDocument], *, with_texts: bool
     ) -> Question:
-        """The question with the new ids."""
+        """Return the question with the new ids."""
         chunk_ids: dict[str | None, list[str]] = {}
         gold: list[Document] = []
         for number, (document, anchor) in enumerate(zip(question.gold_chunks(), anchors, strict=True)):
@@ -179,7 +179,7 @@ class _Search:
         )
 
     def _gold(self, document: Document, anchor: Anchor) -> Iterator[Document]:
-        """A gold document, once for each chunk that holds it now."""
+        """Yield a gold document once for each chunk that holds it now."""
         if anchor.status in ("lost", "unanchorable"):
             yield document
             return
@@ -191,7 +191,7 @@ class _Search:
 
 
 def _without_repeats(gold: Iterable[Document]) -> Iterator[Document]:
-    """Each document once, with the highest of its grades."""
+    """Yield each document once, with the highest of its grades."""
     best: dict[tuple[str | None, str | None], Document] = {}
     for document in gold:
         key = document.id, document.text
@@ -296,7 +296,7 @@ class ReanchorReport:
         return not self.lost and all(document.new_ids for document in self.documents)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON takes it, without the question set."""
+        """Return the report for JSON, without the question set."""
         return {
             "ok": self.ok,
             "n_questions": len(self.evalset),

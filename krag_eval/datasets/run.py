@@ -64,7 +64,7 @@ class RunRow:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The row to write."""
+        """Return the row to write."""
         row: dict[str, Any] = {
             "query_id": self.query_id,
             "retrieved": [document_row(d, "score") for d in self.retrieved],
@@ -97,7 +97,7 @@ class Run:
 
     @classmethod
     def of(cls, name: str, rows: Iterable[RunRow], **fields: Any) -> Run:
-        """A run from its rows.
+        """Return a run made of rows.
 
         Raises:
             InvalidInputError: A question has two rows.
@@ -123,7 +123,7 @@ class Run:
         return Latency.of(row.seconds for row in self.rows.values() if row.error is None and row.seconds is not None)
 
     def rankings(self, evalset: EvalSet) -> list[Sequence[Document] | RetrieverError]:
-        """For each question of the set, in its order, the documents or the error; nothing where there is no row.
+        """Return the documents or the error for each question of the set, in its order; nothing if it has no row.
 
         Raises:
             InvalidInputError: The run has questions that the set does not have.
@@ -137,7 +137,7 @@ class Run:
         return [_ranking(self.rows.get(question_id)) for question_id in evalset.ids]
 
     def missing(self, evalset: EvalSet) -> list[str]:
-        """The ids of the questions without a row; they count as nothing retrieved."""
+        """Return the ids of the questions without a row; these count as nothing retrieved."""
         return [question_id for question_id in evalset.ids if question_id not in self.rows]
 
 
@@ -158,7 +158,7 @@ def _read(number: int, given: object) -> Document:
 
 
 def check_run(run: object) -> None:
-    """See that it is a run.
+    """Check that the value is a run.
 
     Raises:
         InvalidInputError: It is something else, such as a path.
@@ -192,7 +192,7 @@ class Latency:
 
     @classmethod
     def of(cls, seconds: Iterable[float]) -> Latency | None:
-        """The percentiles of these; None where there are none."""
+        """Return the percentiles of these times; None if there are none."""
         ordered = sorted(seconds)
         if not ordered:
             return None
@@ -206,7 +206,7 @@ class Latency:
         )
 
     def to_dict(self) -> dict[str, float]:
-        """The attributes by name."""
+        """Return the attributes by name."""
         return asdict(self)
 
     def __str__(self) -> str:

@@ -36,12 +36,12 @@ _MOST_REPEATS, _EDITS = 8, 64
 
 
 def size_of(text: str) -> int:
-    """How long a text is, in letters: a Chinese character counts as three, a Korean one as two."""
+    """Return the length of a text in letters: a Chinese character counts as three, a Korean one as two."""
     return len(text) if text.isascii() else len(_letters(text))
 
 
 def least_common(passage: IntArray | int, chunk: IntArray | int) -> IntArray:
-    """From how many common letters on a chunk of a size holds a part of a passage of a size."""
+    """Return how many letters a passage and a chunk of these sizes must share to count as overlapping."""
     shorter = np.minimum(passage, chunk)
     needed: IntArray = np.minimum(shorter, np.maximum(SHINGLE, shorter * _LEAST_SHARE)).astype(np.int64)
     return needed
@@ -50,7 +50,7 @@ def least_common(passage: IntArray | int, chunk: IntArray | int) -> IntArray:
 def find_sharing(
     passages: Sequence[str], chunks: Sequence[str], passage_groups: IntArray, chunk_groups: IntArray
 ) -> list[IntArray]:
-    """For each passage, the chunks that are likely to have `least_common` letters in common with it.
+    """Return for each passage the chunks that probably have `least_common` letters in common with it.
 
     Args:
         passages: Normalised texts; for one that is shorter than a shingle nothing is found.
@@ -86,7 +86,7 @@ def find_sharing(
 
 
 def common_letters(passage: str, chunk: str) -> BoolArray:
-    """Which letters of a passage stand in a chunk, in stretches of a shingle or more, at about the same distance.
+    """Return which letters of a passage a chunk has in stretches of a shingle or more, at about the same distance.
 
     Where one text was cut in two ways, what a passage and a chunk have in common is one stretch, give or take small
     edits. Phrases that both have elsewhere are not counted.
@@ -113,7 +113,7 @@ def common_letters(passage: str, chunk: str) -> BoolArray:
 
 
 def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Bounds of parts of the texts, each with some hundred thousand characters."""
+    """Yield the bounds of parts of the texts, each with some hundred thousand characters."""
     start = size = 0
     for stop, text in enumerate(texts, 1):
         size += len(text)
@@ -123,7 +123,7 @@ def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _shingles(texts: Sequence[str], groups: IntArray) -> tuple[Words, IntArray, IntArray]:
-    """The hash of each shingle, mixed with the group of its text; the place of its text; the sizes of the texts."""
+    """Return the hash of each shingle mixed with the group of its text, the place of its text, and the texts' sizes."""
     sizes = np.fromiter(map(size_of, texts), np.int64, len(texts))
     counts = np.maximum(sizes - SHINGLE + 1, 0)
     hashes = _hashes(_letters("".join(texts)))[runs(np.cumsum(sizes) - sizes, counts)]
@@ -132,7 +132,7 @@ def _shingles(texts: Sequence[str], groups: IntArray) -> tuple[Words, IntArray, 
 
 
 def _letters(text: str) -> Words:
-    """The code points of a text, those of dense scripts several times: first, second and third letter differ."""
+    """Return the code points of a text; those of dense scripts several times, as different letters."""
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64) * np.uint64(4)
     if text.isascii():
         return points
@@ -144,7 +144,7 @@ def _letters(text: str) -> Words:
 
 
 def _hashes(letters: Words) -> Words:
-    """A hash of the shingle that begins at each letter."""
+    """Return a hash of the shingle that begins at each letter."""
     n_shingles = max(len(letters) - SHINGLE + 1, 0)
     hashes, size = letters, 1
     while 2 * size <= SHINGLE:  # of two neighbouring stretches, a hash of both

@@ -37,7 +37,7 @@ def stream_pairs(
     doc_key: str = DOC_KEY,
     bare_ids: bool = False,
 ) -> Iterator[tuple[Gold, Documents | RetrieverError]]:
-    """The gold and the retrieved documents of each question, for `evaluate_stream`.
+    """Yield the gold and the retrieved documents of each question, for `evaluate_stream`.
 
     Both files must have the same questions in the same order, which `read_evalset` and `read_run` do not ask for.
     Memory holds a few rows of JSONL, CSV or Parquet, and the lines of one query of TREC files, whose lines of one query
@@ -66,7 +66,7 @@ def stream_pairs(
         if question is None or ranking is None:
             place, query_id, _ = question or ranking
             other = run if ranking is None else evalset
-            raise InvalidInputError(f"{place}: has the question {query_id!r:.60}, and {other} ends before it. {_CURE}")
+            raise InvalidInputError(f"{place}: has the question {query_id!r:.60}, but {other} ends before it. {_CURE}")
         if question[1] != ranking[1]:
             raise InvalidInputError(
                 f"{ranking[0]}: has the question {ranking[1]!r:.60} where {question[0]} has {question[1]!r:.60}. "
@@ -76,8 +76,8 @@ def stream_pairs(
         if not bare_ids:
             yield documents, found
             continue
-        ids = found if isinstance(found, RetrieverError) else _bare(its_place, found, "retrieved", id_key)
-        yield _bare_gold(place, documents, id_key, grade_key), ids
+        gold_ids = _bare_gold(place, documents, id_key, grade_key)
+        yield gold_ids, found if isinstance(found, RetrieverError) else _bare(its_place, found, "retrieved", id_key)
 
 
 _CURE = (
@@ -159,7 +159,7 @@ def _bare(place: str, documents: Documents, name: str, id_key: str | None) -> li
     ids = [as_document(document, id_key=id_key).id for document in documents]
     if None in ids:
         raise InvalidInputError(
-            f"{place}: `{name}[{ids.index(None)}]` has no id, and bare ids are asked for. "
+            f"{place}: `{name}[{ids.index(None)}]` has no id, but `bare_ids` needs one. "
             "Give each document one, or leave `bare_ids` out."
         )
     return [str(one) for one in ids]
@@ -176,5 +176,5 @@ def _bare_gold(place: str, documents: Documents, id_key: str | None, grade_key: 
 
 
 def _are_rows(documents: Documents) -> TypeGuard[Sequence[dict[str, Any]]]:
-    """Whether they stand as in the file, which is so only where they were found to be plain."""
+    """Return whether the documents are rows of the file, which only plain ones are."""
     return all(type(document) is dict for document in documents)

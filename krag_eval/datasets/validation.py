@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -44,7 +45,7 @@ def validate(
     grade_key: str = "relevance",
     format: str | None = None,  # noqa: A002 - the word that `read_evalset` uses
 ) -> ValidationReport:
-    """Look for everything that can be wrong with a question set; the kinds are the keys of `KINDS`.
+    """Look for everything that can be wrong with a question set; the keys of `KINDS` are what it looks for.
 
     Args:
         evalset: The path of a file, of which every row is looked at, whatever is wrong with the others; or a question
@@ -88,7 +89,7 @@ def validate(
 
 
 def _read_entries(evalset: object, *, format_name: str | None = None) -> tuple[list[Entry], list[Finding]]:
-    """The questions that can be read, and what is wrong with the rows that cannot.
+    """Return the questions that can be read, and findings about the rows that cannot.
 
     Args:
         evalset: The path of a file in any format that `read_evalset` reads, or what `as_evalset` takes.
@@ -98,7 +99,7 @@ def _read_entries(evalset: object, *, format_name: str | None = None) -> tuple[l
         InvalidInputError: The file cannot be opened, or the value is no question set.
         MissingDependencyError: The format needs a package that is not installed.
     """
-    found = _of_file(evalset, format_name) if isinstance(evalset, StrPath) else _of_rows(evalset)
+    found = _of_file(evalset, format_name) if isinstance(evalset, (str, os.PathLike)) else _of_rows(evalset)
     entries: list[Entry] = []
     findings: list[Finding] = []
     for one in found:
@@ -139,7 +140,7 @@ def _of_file(path: StrPath, format_name: str | None) -> Iterator[Entry | Finding
 
 
 def _lines(source: Source) -> Iterator[tuple[str, Row] | Finding]:
-    """The rows of a JSONL file; a line that is none does not end the reading."""
+    """Yield the rows of a JSONL file; an unreadable line does not end the reading."""
     for number, line in enumerate(_until_error(source.lines()), 1):
         if isinstance(line, Finding):
             yield line
@@ -151,11 +152,11 @@ def _lines(source: Source) -> Iterator[tuple[str, Row] | Finding]:
 
 
 def _until_error(rows: Iterable[T]) -> Iterator[T | Finding]:
-    """The rows up to the first that cannot be read."""
+    """Yield the rows up to the first that cannot be read."""
     try:
         yield from rows
     except InvalidInputError as error:
-        yield Finding(kind="unreadable", message=f"{error} Nothing after it could be read.")
+        yield Finding(kind="unreadable", message=f"{error} Nothing after it was read.")
 
 
 def _unreadable(place: str, message: str) -> Finding:
@@ -163,7 +164,7 @@ def _unreadable(place: str, message: str) -> Finding:
 
 
 def _check_questions(entries: Sequence[Entry], *, id_key: str | None, grade_key: str) -> Iterator[Finding]:
-    """Missing texts, missing gold, gold that appears twice, types that contradict the gold.
+    """Yield findings about missing texts, missing gold, duplicate gold and types that contradict the gold.
 
     Args:
         entries: The questions.
@@ -173,7 +174,7 @@ def _check_questions(entries: Sequence[Entry], *, id_key: str | None, grade_key:
     without_text = [entry for entry in entries if not normalize(entry.question.question or "")]
     # Formats like TREC's qrels have no place for a text; rows of our own and of lists have.
     if without_text and len(without_text) == len(entries) and all(e.row is None and e.place for e in entries):
-        message = "Not one question has a text. Runs can be scored, but duplicates were not looked for."
+        message = "No question has a text. Runs can be scored, but duplicates were not searched for."
         yield find("unchecked", message)
     else:
         for entry in without_text:
@@ -184,7 +185,7 @@ def _check_questions(entries: Sequence[Entry], *, id_key: str | None, grade_key:
         yield from _check_mark(entry)
     negative = [e for e in entries if e.question.is_negative and _mark(e.question)]
     if negative:
-        message = f"Scored by how little comes back: {len(negative):,} of {len(entries):,} questions."
+        message = f"Scored by how little is retrieved: {len(negative):,} of {len(entries):,} questions."
         yield find("negative", message, *negative)
     by_document = [e for e in entries if e.question.gold_doc_ids and not e.question.gold_chunks()]
     if by_document:
@@ -194,7 +195,7 @@ def _check_questions(entries: Sequence[Entry], *, id_key: str | None, grade_key:
 
 
 def _mark(question: Question) -> str | None:
-    """By what it is marked as having no answer: its type, or as SQuAD does it."""
+    """Return what marks a question as having no answer: its type, or the flag that SQuAD uses; None if nothing does."""
     if "".join(filter(str.isalnum, normalize(question.type or ""))) in _NEGATIVE:
         return f"`type` is {question.type!r}"
     is_marked = any(fields.get("is_impossible") is True for fields in (question.metadata, question.further))
@@ -205,7 +206,7 @@ def _check_mark(entry: Entry) -> Iterator[Finding]:
     question, mark = entry.question, _mark(entry.question)
     if question.is_negative and mark is None:
         type_ = "" if question.type is None else f", and its type is {question.type!r}"
-        gold = "gold of grade 0 alone, which is not relevant" if question.gold else "no gold"
+        gold = "only gold of grade 0, which is not relevant" if question.gold else "no gold"
         message = f'{question.id!r} has {gold}{type_}. If it has no answer, say so with "type": "negative".'
         yield find("empty_gold", message, entry)
     if mark is not None and not question.is_negative:
@@ -213,7 +214,7 @@ def _check_mark(entry: Entry) -> Iterator[Finding]:
 
 
 def _check_documents(entry: Entry, id_key: str | None, grade_key: str) -> Iterator[Finding]:
-    """Each gold document has an id or a text, and one of them is relevant."""
+    """Check that each gold document has an id or a text, and that one of them is relevant."""
     question, grades = entry.question, []
     for number, document in enumerate(question.gold):
         if read_leniently(document, id_key=id_key).id is None and not normalize(document.text or ""):
@@ -230,7 +231,7 @@ def _check_documents(entry: Entry, id_key: str | None, grade_key: str) -> Iterat
 
 
 def _check_repeats(entry: Entry, id_key: str | None) -> Iterator[Finding]:
-    """No gold document appears twice. Passages of one chunk, and chunks of one passage, may share an id or a text."""
+    """Check that no gold document appears twice. Passages of a chunk, and chunks of a passage, may share id or text."""
     seen: dict[str | None, set[str]] = {}
     repeated: list[str] = []
     for document in entry.question.gold:
@@ -251,7 +252,7 @@ def _check_repeats(entry: Entry, id_key: str | None) -> Iterator[Finding]:
 
 
 def _check_types(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """A type that is spelled in two ways is two types in every table."""
+    """Report a type that is spelled in two ways, because every table would show two types."""
     spellings: dict[str, Counter[str]] = defaultdict(Counter)
     for entry in entries:
         if entry.question.type is not None:
@@ -264,7 +265,7 @@ def _check_types(entries: Sequence[Entry]) -> Iterator[Finding]:
 
 
 def _check_ids(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """Ids that several questions have."""
+    """Yield a finding for each id that several questions have."""
     by_id: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         by_id[entry.question.id].append(entry)
@@ -279,7 +280,7 @@ def _check_ids(entries: Sequence[Entry]) -> Iterator[Finding]:
 def _check_texts(
     entries: Sequence[Entry], *, threshold: float | None, tokenizer: object, id_key: str | None
 ) -> Iterator[Finding]:
-    """Questions with the same text, and questions in nearly the same words.
+    """Yield findings about questions with the same text, and about questions in nearly the same words.
 
     Args:
         entries: The questions.
@@ -313,7 +314,7 @@ def _same_text(same: list[Entry], id_key: str | None) -> Finding:
 
 
 def _near(group: list[Entry], id_key: str | None) -> Iterator[Finding]:
-    """Near each other in words: one question asked in two ways, unless the answers are known to differ."""
+    """Report questions in nearly the same words: one question asked in two ways, unless their answers differ."""
     answers = [_answer_of(entry.question) for entry in group]
     by_answer: dict[tuple[str, ...], list[Entry]] = defaultdict(list)
     for entry, answer in zip(group, answers, strict=True):
@@ -328,7 +329,7 @@ def _near(group: list[Entry], id_key: str | None) -> Iterator[Finding]:
 
 
 def _gold_of(question: Question, id_key: str | None) -> frozenset[tuple[str, str | None]]:
-    """What its gold is: chunks by id or else by text; documents where no chunk is known."""
+    """Return the gold as chunks by id or else by text; as documents if no chunk is known."""
     ids = {("id", chunk_id) for chunk_id in question.gold_chunk_ids}
     for document in question.gold:
         own_id = read_leniently(document, id_key=id_key).id
@@ -337,7 +338,7 @@ def _gold_of(question: Question, id_key: str | None) -> frozenset[tuple[str, str
 
 
 def _answer_of(question: Question) -> tuple[str, ...]:
-    """The words of the expected answer, none where it is not known."""
+    """Return the words of the expected answer, none if it is not known."""
     return tuple(WordTokenizer().tokenize(question.answer or ""))
 
 

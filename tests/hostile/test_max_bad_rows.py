@@ -58,8 +58,8 @@ def test_each_kept_file_with_a_bad_line_is_read_without_it(name: str, tmp_path: 
     raw = base64.b64decode(row["base64"]) if "base64" in row else row["text"].encode()
     assert raw == lines[1]
     assert [str(warning.message) for warning in caught] == [
-        f"{path}:2: {row['reason']} The line is left out.",
-        f"{path}: 1 bad line left out, and kept in {path}.rejected.jsonl. Mend them there, or in the file.",
+        f"{path}:2: {row['reason']} The line is skipped.",
+        f"{path}: 1 bad line skipped, and saved in {path}.rejected.jsonl. Correct them there, or in the file itself.",
     ]
 
 
@@ -79,7 +79,7 @@ def test_one_bad_line_too_many_is_the_error_and_those_before_it_are_kept(tmp_pat
         read_quietly(path, 2)
     assert str(error.value) == (
         f"{path}:4: not valid JSON: Expecting value at column 1. Each line must be one JSON object. "
-        f"Left out before it: 2 bad lines, in {path}.rejected.jsonl."
+        f"Skipped before that: 2 bad lines, saved in {path}.rejected.jsonl."
     )
     assert [(row["line"], row["text"]) for row in rejected(path)] == [(2, "{"), (3, "[]")]
 
@@ -183,5 +183,5 @@ def test_convert_writes_the_good_rows_for_every_other_command(command: Runner, t
     write(tmp_path / "set.jsonl", "{", GOOD)
     outcome = command("convert set.jsonl good.jsonl --max-bad-rows 1")
     assert (outcome.code, outcome.out) == (0, "1 question from set.jsonl (jsonl) to good.jsonl (jsonl)\n")
-    assert "set.jsonl: 1 bad line left out, and kept in set.jsonl.rejected.jsonl." in outcome.err
+    assert "set.jsonl: 1 bad line skipped, and saved in set.jsonl.rejected.jsonl." in outcome.err
     assert read_evalset(tmp_path / "good.jsonl").ids == ["good"]

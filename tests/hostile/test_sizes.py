@@ -30,7 +30,7 @@ def write_bomb(path: Path, unit: bytes, size: int) -> int:
     ("unit", "size", "message"),
     [
         (b"[", 300 * MB, f":1: unpacks to a line of more than {MAX_LINE // MB} MB"),
-        (b" " * 65_535 + b"\n", 100 * MB, "unpacks to more than 500 times its size, as data does not"),
+        (b" " * 65_535 + b"\n", 100 * MB, "unpacks to more than 500 times its size, which is no real data"),
     ],
     ids=["one line without an end", "lines with nothing on them"],
 )

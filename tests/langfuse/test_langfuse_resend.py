@@ -105,7 +105,7 @@ def test_what_is_no_outbox_is_a_mistake_in_one_line_and_stays_as_it_is(resend: R
     Path("questions.csv").write_text("question,gold\n", encoding="utf-8")
     code, out, err = resend("langfuse-resend questions.csv")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("InvalidInputError: questions.csv:1: is no journal of a delivery.")
+    assert err.startswith("InvalidInputError: questions.csv:1: is not a journal of a delivery.")
     assert Path("questions.csv").read_text(encoding="utf-8") == "question,gold\n"
     Outbox("letters.outbox", "letters").close()
     code, _, err = resend("langfuse-resend letters.outbox")

@@ -23,7 +23,7 @@ _SHOWN = 20
 
 
 def not_utf8(place: str, start: int, line: bytes) -> str:
-    """What to say of a line that is not UTF-8.
+    """Return the message for a line that is not UTF-8.
 
     Args:
         place: Where it stands, as `path:line`.
@@ -38,13 +38,13 @@ def not_utf8(place: str, start: int, line: bytes) -> str:
 
 
 def looks_like(data: bytes) -> str:
-    """What the bytes seem to be, as the rest of a sentence; empty where nothing can be told.
+    """Return what the bytes seem to be, as the rest of a sentence; empty if nothing can be told.
 
     Args:
         data: The beginning of a file, or a line of it.
     """
     if data.startswith(_WORKBOOK):
-        return "; it is a workbook of Excel, or another archive"
+        return "; it is an Excel workbook or another archive"
     if data.startswith(_UTF_16):
         return "; it looks like UTF-16, which Excel calls “Unicode Text”"
     encoding = encoding_of(data)
@@ -55,7 +55,7 @@ def looks_like(data: bytes) -> str:
 
 
 def encoding_of(data: bytes) -> str | None:
-    """The encoding in which all letters of the bytes are of one script; None where that is so in none.
+    """Return the encoding in which all letters of the bytes belong to one script, or None.
 
     >>> encoding_of("Когда вернут деньги?".encode("cp1251")), encoding_of("什么时候退款?".encode("gb18030"))
     ('cp1251', 'gb18030')

@@ -25,17 +25,17 @@ _MOST_UNPACKED = 500
 
 
 def unreadable(path: StrPath, error: Exception) -> InvalidInputError:
-    """What to say of a file that cannot be opened or read."""
+    """Return the error for a file that cannot be opened or read."""
     return InvalidInputError(f"{os.fspath(path)}: cannot be read ({reason_of(error)}). Check the path.")
 
 
 def reason_of(error: Exception) -> str:
-    """What the system says of an error, without the path."""
+    """Return what the system says about an error, without the path."""
     return str(getattr(error, "strerror", None) or error)
 
 
 def is_folder(path: StrPath) -> bool:
-    """Whether it is a folder; False also where that cannot be found out, which opening it will tell."""
+    """Return whether the path is a folder; False also if that cannot be found out, since opening it will tell."""
     try:
         return Path(path).is_dir()
     except (OSError, ValueError):
@@ -43,7 +43,7 @@ def is_folder(path: StrPath) -> bool:
 
 
 def is_file(path: StrPath) -> bool:
-    """Whether it is a regular file; False also where that cannot be found out."""
+    """Return whether the path is a regular file; False also if that cannot be found out."""
     try:
         return Path(path).is_file()
     except (OSError, ValueError):
@@ -51,7 +51,7 @@ def is_file(path: StrPath) -> bool:
 
 
 def open_file(path: StrPath) -> BinaryIO:
-    """A file to read bytes from.
+    """Open a file to read bytes from.
 
     Raises:
         InvalidInputError: It cannot be opened, or no file can have such a name.
@@ -63,7 +63,7 @@ def open_file(path: StrPath) -> BinaryIO:
 
 
 def lines_of(path: StrPath) -> Iterator[bytes]:
-    """The lines of a file with their ends, one at a time.
+    """Yield the lines of a file, each with its line end.
 
     Raises:
         InvalidInputError: The file cannot be opened or read, or a line has more than `MAX_LINE` bytes.
@@ -75,7 +75,7 @@ def lines_of(path: StrPath) -> Iterator[bytes]:
                 number += 1
                 if len(line) > MAX_LINE:
                     raise InvalidInputError(
-                        f"{path}:{number}: is a line of more than {MAX_LINE // 2**20} MB. Each line must be one row; "
+                        f"{path}:{number}: this line has more than {MAX_LINE // 2**20} MB. Each line must be one row; "
                         "is this another kind of file?"
                     )
                 yield line
@@ -84,7 +84,7 @@ def lines_of(path: StrPath) -> Iterator[bytes]:
 
 
 def read_whole(path: StrPath) -> bytes:
-    """The content of a file.
+    """Return the content of a file.
 
     Raises:
         InvalidInputError: The file cannot be opened or read, or has more than `MAX_DOCUMENT` bytes.
@@ -96,7 +96,8 @@ def read_whole(path: StrPath) -> bytes:
                 content.write(part)
                 if content.tell() > MAX_DOCUMENT:  # a device such as /dev/zero has no end
                     raise InvalidInputError(
-                        f"{path}: has more than {MAX_DOCUMENT // 2**30} GB, and must be read whole. Write it as JSONL."
+                        f"{path}: has more than {MAX_DOCUMENT // 2**30} GB, too much for a file that is read as a "
+                        "whole. Write it as JSONL."
                     )
         except OSError as error:
             raise unreadable(path, error) from error
@@ -104,7 +105,7 @@ def read_whole(path: StrPath) -> bytes:
 
 
 def read_head(path: StrPath, size: int) -> bytes:
-    """The first bytes of a file.
+    """Return the first bytes of a file.
 
     Raises:
         InvalidInputError: It cannot be opened, or is the pointer that Git LFS leaves where it fetched no file.
@@ -120,7 +121,7 @@ def read_head(path: StrPath, size: int) -> bytes:
 
 
 def unpacked_lines(path: StrPath) -> Iterator[bytes]:
-    """The lines of a gzip file, unpacked one by one: a few hundred kilobytes of it can hold gigabytes.
+    """Yield the lines of a gzip file, unpacked one by one: a few hundred kilobytes can hold gigabytes.
 
     Raises:
         InvalidInputError: The file cannot be read, is damaged or cut off, or unpacks to more than the bounds.
@@ -143,20 +144,21 @@ def unpacked_lines(path: StrPath) -> Iterator[bytes]:
                     )
                 if total > max(MAX_LINE, _MOST_UNPACKED * _size_of(packed)):
                     raise InvalidInputError(
-                        f"{path}:{number}: unpacks to more than {_MOST_UNPACKED} times its size, as data does not. "
+                        f"{path}:{number}: unpacks to more than {_MOST_UNPACKED} times its size, which is no real "
+                        "data. "
                         "Unpack the file if it is meant to be like this."
                     )
                 yield line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InvalidInputError(
-            f"{path}:{number + 1}: is damaged or cut off ({error}). Fetch or pack the file again."
+            f"{path}:{number + 1}: is damaged or cut off ({error}). Download it or pack it again."
         ) from error
     except OSError as error:
         raise unreadable(path, error) from error
 
 
 def _size_of(file: BinaryIO) -> int:
-    """The size of the file, or how much came out of a pipe so far."""
+    """Return the size of the file, or how much a pipe has given so far."""
     return os.fstat(file.fileno()).st_size or file.tell()
 
 
@@ -213,7 +215,7 @@ def replacing(path: StrPath) -> Iterator[Path]:
 
 
 def put_in_place(temporary: Path, target: Path) -> None:
-    """Let a finished file or folder replace the target, once all of it is on the disk.
+    """Let a finished file or folder replace the target, after all of it is on the disk.
 
     Raises:
         OSError: The disk or the file system refuses; the target is left unchanged.
@@ -225,7 +227,7 @@ def put_in_place(temporary: Path, target: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names of a folder's files on the disk too, where the system can do that."""
+    """Put the names of a folder's files on the disk too, if the system can do that."""
     if os.name == "posix":
         with contextlib.suppress(OSError):  # a folder that may not be read; and not every file system takes it
             _sync(folder)

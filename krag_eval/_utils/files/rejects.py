@@ -17,7 +17,7 @@ _TOLD = 3
 
 
 class Rejects:
-    """The lines of one file that are left out.
+    """The lines of one file that are skipped.
 
     Args:
         path: The file, as places name it.
@@ -41,11 +41,11 @@ class Rejects:
 
     @property
     def kept_in(self) -> str:
-        """The file that keeps them."""
+        """The file that keeps the skipped lines."""
         return f"{self.path}.rejected.jsonl"
 
     def take(self, place: str, error: InvalidInputError, *, is_unread: bool = False) -> None:
-        """Leave out the row at this place; a row that was left out before counts once.
+        """Skip the row at this place; a row that was skipped before counts once.
 
         Args:
             place: Where it stands, as `path:line`.
@@ -69,7 +69,7 @@ class Rejects:
         self.is_counting_lost = self.is_counting_lost or is_unread
 
     def each(self, rows: Iterable[tuple[str, T]], make: Callable[[str, T], U]) -> Iterator[tuple[str, U]]:
-        """What `make` makes of each row and its place; rows that it refuses are left out.
+        """Yield what `make` makes of each row, with its place; rows that it refuses are skipped.
 
         Raises:
             InvalidInputError: A row is refused, and no more may be left out.
@@ -84,7 +84,7 @@ class Rejects:
 
     @contextlib.contextmanager
     def kept(self, lines: Callable[[], Iterable[bytes]]) -> Iterator[None]:
-        """Goes around the reading of the file: at its end what was left out is written down and told.
+        """Wrap the reading of the file: at its end the skipped lines are written down and reported.
 
         Args:
             lines: Opens the file once more, for the lines as they stand in it.
@@ -99,7 +99,9 @@ class Rejects:
             if self._reasons:
                 with contextlib.suppress(InvalidInputError):
                     self._write(lines())
-                    error = InvalidInputError(f"{error} Left out before it: {_number(len(self))}, in {self.kept_in}.")
+                    error = InvalidInputError(
+                        f"{error} Skipped before that: {_number(len(self))}, saved in {self.kept_in}."
+                    )
             raise error from None
         if self._reasons:
             self._write(lines())
@@ -119,9 +121,10 @@ class Rejects:
 
     def _tell(self) -> None:
         for line in sorted(self._reasons)[:_TOLD]:
-            warn(f"{self.path}:{line}: {self._reasons[line]} The line is left out.")
+            warn(f"{self.path}:{line}: {self._reasons[line]} The line is skipped.")
         warn(
-            f"{self.path}: {_number(len(self))} left out, and kept in {self.kept_in}. Mend them there, or in the file."
+            f"{self.path}: {_number(len(self))} skipped, and saved in {self.kept_in}. Correct them there, or in the "
+            "file itself."
         )
 
 

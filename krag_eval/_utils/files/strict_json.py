@@ -28,11 +28,11 @@ class NestedTooDeepError(ValueError):
     """A JSON value of more levels than `MAX_NESTING`."""
 
     def __init__(self) -> None:
-        super().__init__("nested too deep to be read")
+        super().__init__("nested too deeply to be read")
 
 
 def parse_json(text: str) -> object:
-    """A JSON value, under the policy of this module.
+    """Return a JSON value, read under the policy of this module.
 
     Raises:
         NestedTooDeepError: It has too many levels.
@@ -50,7 +50,7 @@ def parse_json(text: str) -> object:
 
 
 def _count_keys(value: object) -> int:
-    """How many keys all objects in a value have together, one level after the other.
+    """Return how many keys all objects in a value have together, counted level by level.
 
     Raises:
         ValueError: It is nested too deep, or a number was too large.
@@ -74,7 +74,7 @@ def _count_keys(value: object) -> int:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -92,7 +92,7 @@ _CAREFUL_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pair
 
 
 def read_jsonl(path: StrPath) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of a JSONL file, each with its place as `path:line`.
+    """Yield the rows of a JSONL file, each with its place as `path:line`.
 
     Empty lines are passed over, and so is a byte order mark at the beginning. Every other line must be one JSON object
     in UTF-8, as `parse_json` reads it.
@@ -106,7 +106,7 @@ def read_jsonl(path: StrPath) -> Iterator[tuple[str, dict[str, Any]]]:
 def parse_jsonl(
     lines: Iterable[bytes], path: StrPath, first: int = 1, rejects: Rejects | None = None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of lines that were read from `path`, from line `first` on, as `read_jsonl` gives them.
+    """Yield the rows of lines that were read from `path`, from line `first` on, as `read_jsonl` does.
 
     Args:
         lines: The lines.
@@ -153,7 +153,7 @@ def _reason(error: ValueError) -> str:
 
 
 def read_json(path: StrPath) -> object:
-    """A file that is one JSON value.
+    """Return the value of a file that is one JSON value.
 
     Raises:
         InvalidInputError: It is none, or an object has a key twice; the message begins with `path:line:`.
@@ -175,7 +175,7 @@ def read_json(path: StrPath) -> object:
 
 
 def dump_json(value: object, what: str, *, indent: int | None = None) -> str:
-    """A value as JSON; dates, arrays and sets as their nearest relatives.
+    """Return a value as JSON text; dates, arrays and sets become their nearest equivalents.
 
     Args:
         value: The value.
@@ -188,15 +188,15 @@ def dump_json(value: object, what: str, *, indent: int | None = None) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_relative, indent=indent)
     except RecursionError:
-        raise InvalidInputError(f"{what} is nested too deep to be written.") from None
+        raise InvalidInputError(f"{what} is nested too deeply to be written.") from None
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
-            f"{what} holds what JSON does not have: {error}. Use strings, finite numbers, lists and dicts."
+            f"{what} contains a value that JSON does not have: {error}. Use strings, finite numbers, lists and dicts."
         ) from None
 
 
 def _relative(value: Any) -> object:
-    """What stands for a value that JSON does not have."""
+    """Return what stands for a value that JSON does not have."""
     for method in ("isoformat", "tolist"):
         if callable(getattr(value, method, None)):
             return getattr(value, method)()

@@ -27,7 +27,7 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | get
 
 
 class RowTooLongError(InvalidInputError):
-    """A row that is longer than any row that is read back; what was written before it stands, and may be added to."""
+    """A row is longer than any row that could be read back; the rows before it are safe, and more can be added."""
 
 
 class Journal:
@@ -95,7 +95,7 @@ class Journal:
         line = seal(row)
         if len(line) > io.MAX_LINE:
             raise RowTooLongError(
-                f"{self.path}: a row of {len(line) / 2**20:,.0f} MB cannot be kept. A row has at most "
+                f"{self.path}: a row of {len(line) / 2**20:,.0f} MB is too large. A row has at most "
                 f"{io.MAX_LINE // 2**20} MB. Keep fewer documents, or shorter texts and metadata."
             )
         self._write(line)
@@ -127,7 +127,7 @@ class Journal:
             )
 
     def let_go(self) -> None:
-        """This is a copy of the process: close the file here, and change nothing."""
+        """Close the file without changing it: this process is a copy of the one that opened it."""
         self.is_copy = True
         if self._handle >= 0:
             os.close(self._handle)
@@ -135,17 +135,17 @@ class Journal:
 
     @property
     def size(self) -> int:
-        """How many bytes the file has."""
+        """The size of the file, in bytes."""
         return os.fstat(self._handle).st_size
 
     @property
     def header_end(self) -> int:
-        """Where the first row ends, in bytes."""
+        """The byte at which the first row ends."""
         with self.place.open("rb") as file:
             return len(file.readline())
 
     def replace_start(self, end: int, lines: Iterable[bytes]) -> None:
-        """Put other sealed lines in the place of all rows but the header before byte `end`, whole or not at all.
+        """Replace all rows but the header before byte `end` with other sealed lines, whole or not at all.
 
         Raises:
             OSError: The disk does not take it; the file stands as it was.
@@ -166,7 +166,8 @@ class Journal:
                 self._check_regular(handle)
                 if not lock(handle):
                     raise InvalidInputError(
-                        f"{self.path}: another {self._kind.what} is writing to it. Wait for that one, or give another "
+                        f"{self.path}: another {self._kind.what} is writing to it. Wait until it is done, or give "
+                        "another "
                         "path."
                     )
                 if os.path.samestat(os.fstat(handle), self.path.stat()):
@@ -178,14 +179,15 @@ class Journal:
 
     def _check_regular(self, handle: int) -> None:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise InvalidInputError(f"{self.path}: is no file that can be resumed. A journal must be a regular file.")
+            raise InvalidInputError(f"{self.path}: cannot be resumed. A journal must be a regular file.")
 
     def _begin(self, resume: bool, check: Check, take: Take) -> None:
         there = self.size
         if there and not resume:
             raise InvalidInputError(
-                f"{self.path}: exists already, and is not to be resumed. Give another path, or remove the file; it is "
-                "never written over."
+                f"{self.path}: already exists, and resuming is turned off. Give another path, or remove the file; it "
+                "is "
+                "never overwritten."
             )
         if there < 4096 and self._kind.is_torn_start(self.path.read_bytes()):
             self._cut(0)
@@ -216,12 +218,12 @@ class Journal:
         return left_out
 
     def _leave_out(self, ends: set[int]) -> None:
-        """Take the rows that end at these bytes out of the file."""
+        """Remove the rows that end at these bytes from the file."""
         kept = read_lines(lines_of(self.path), self.path, self._kind)
         self._replace(line.raw + b"\n" for line in kept if line.end not in ends)
 
     def _replace(self, parts: Iterable[bytes]) -> None:
-        """Put a file with other content in the place of this one, open, and locked before anybody can see it.
+        """Replace the content of the file; the new file is locked before anybody can see it.
 
         Raises:
             InvalidInputError: The disk does not take it; the file is left unchanged.
@@ -266,13 +268,14 @@ class Journal:
 
     def _unwritable(self, error: Exception) -> InvalidInputError:
         return InvalidInputError(
-            f"{self.path}: cannot be written ({io.reason_of(error)}). The rows written so far stand: make room, "
-            "or check the folder, and run again to go on."
+            f"{self.path}: cannot be written ({io.reason_of(error)}). The rows written so far are safe: free some "
+            "space, "
+            "or check the folder, and run again to resume."
         )
 
 
 class Syncing:
-    """Puts a file on the disk after 64 rows or a second, in a thread of its own: a disk is slow, and calls are timed.
+    """A thread that puts a file on the disk after 64 rows or one second: disks are slow, and calls are timed.
 
     Where no thread can be had, whoever writes waits for the disk.
 
@@ -294,7 +297,7 @@ class Syncing:
             self._is_alone = True
 
     def row_written(self) -> OSError | None:
-        """Count a row; what the disk said to earlier ones, if that was an error."""
+        """Count a row, and return the disk's error for earlier rows, if there was one."""
         self._unsynced += 1
         if self._unsynced >= SYNC_ROWS:
             if self._is_alone:
@@ -303,7 +306,7 @@ class Syncing:
         return self._error
 
     def stop(self) -> OSError | None:
-        """Put the rest on the disk; what the disk said, if that was an error."""
+        """Put the rest on the disk, and return the disk's error, if there was one."""
         self._is_over = True
         self._wake.set()
         if self._is_alone:
@@ -329,7 +332,7 @@ class Syncing:
 
 
 def _rest_of(file: BinaryIO, start: int) -> Iterator[bytes]:
-    """What comes from this byte on."""
+    """Yield the content from this byte on."""
     file.seek(start)
     while part := file.read(1 << 20):
         yield part
@@ -352,7 +355,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def lock(handle: int) -> bool:
-        """Lock an open file for this process alone, without waiting; whether that succeeded. Closing it unlocks it."""
+        """Lock an open file without waiting, and return whether that succeeded; closing the file unlocks it."""
         # There a lock keeps others from reading, too: one byte is locked that no journal will ever reach.
         os.lseek(handle, 2**40, os.SEEK_SET)
         try:
@@ -365,7 +368,7 @@ else:
     import fcntl
 
     def lock(handle: int) -> bool:
-        """Lock an open file for this process alone, without waiting; whether that succeeded. Closing it unlocks it."""
+        """Lock an open file without waiting, and return whether that succeeded; closing the file unlocks it."""
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

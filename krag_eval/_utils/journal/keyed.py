@@ -19,7 +19,7 @@ _ABSENT = object()
 
 
 class KeyedJournal:
-    """Rows by key, in memory and, where there is a path, in a journal. Threads may share it.
+    """Rows by key, in memory and, if a path is given, in a journal. Threads may share it.
 
     Args:
         path: The file, or None to keep rows in memory alone.
@@ -72,11 +72,11 @@ class KeyedJournal:
         return iter(tuple(self._rows))
 
     def get(self, key: str) -> Mapping[str, Any] | None:
-        """The row with this key, without the key; None where there is none."""
+        """Return the row with this key, without the key; None if there is none."""
         return self._rows.get(key)
 
     def put(self, key: str, row: Mapping[str, Any]) -> None:
-        """Write a row down under a key that has none yet.
+        """Record a row under a key that has none yet.
 
         Raises:
             InvalidInputError: It cannot be written; the rows before it stand.
@@ -116,7 +116,7 @@ class KeyedJournal:
         if differing:
             raise InvalidInputError(
                 f"{path}:1: is the journal of another {self._kind.what}: {'; '.join(differing)}. Give another path to "
-                "start anew, or the same settings to go on with this one."
+                "start again, or the same settings to resume this one."
             )
 
 

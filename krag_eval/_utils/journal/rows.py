@@ -23,7 +23,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 @dataclass(frozen=True, slots=True)
 class JournalKind:
-    """What a journal is of.
+    """What a journal records.
 
     Attributes:
         header: The first key of the first row; its value is the version of the kind.
@@ -41,7 +41,7 @@ class JournalKind:
         return f'{{"{self.header}":'.encode()
 
     def is_torn_start(self, content: bytes) -> bool:
-        """Whether this is the beginning of a journal whose first row was never finished."""
+        """Return whether this is the beginning of a journal whose first row was never finished."""
         return b"\n" not in content and (content.startswith(self.start) or self.start.startswith(content))
 
 
@@ -65,7 +65,7 @@ class JournalLine:
 
 
 def seal(row: Mapping[str, Any]) -> bytes:
-    r"""The line to write, with its checksum; `row` is not empty.
+    r"""Return the line to write, with its checksum; `row` must not be empty.
 
     >>> seal({"query_id": "q1", "retrieved": []})
     b'{"query_id": "q1", "retrieved": [], "crc": "d6862753"}\n'
@@ -76,7 +76,7 @@ def seal(row: Mapping[str, Any]) -> bytes:
 
 
 def read_lines(lines: Iterable[bytes], path: StrPath, kind: JournalKind) -> Iterator[JournalLine]:
-    """The sound rows of a journal; what follows the last of them was torn and is passed over.
+    """Yield the sound rows of a journal; a torn end is ignored.
 
     Raises:
         InvalidInputError: A row is damaged or was changed, or the first one is no header.
@@ -93,8 +93,8 @@ def read_lines(lines: Iterable[bytes], path: StrPath, kind: JournalKind) -> Iter
             continue
         if torn is not None:
             raise InvalidInputError(
-                f"{torn}: the row is damaged, and sound rows follow it, so that the {kind.what} is not just cut short. "
-                "Restore the file, or take this line out if its question may be asked again."
+                f"{torn}: the row is damaged, and intact rows follow it, so the {kind.what} was not just cut short. "
+                "Restore the file, or delete this line if its question may be asked again."
             )
         if is_first:
             _check_header(row, place, kind)
@@ -102,12 +102,12 @@ def read_lines(lines: Iterable[bytes], path: StrPath, kind: JournalKind) -> Iter
         yield JournalLine(place, _unsealed(raw, row, place), raw, start + len(line), line.endswith(b"\n"))
     if is_first:
         raise InvalidInputError(
-            f"{path}:1: is no journal of a {kind.what}. Its first row must say how the {kind.what} was made."
+            f"{path}:1: is not a journal of a {kind.what}. Its first row must say how the {kind.what} was made."
         )
 
 
 def read_row(raw: bytes, place: str) -> dict[str, Any] | None:
-    """One row from its bytes without the end of the line, without its checksum; None where it is torn.
+    """Return one row without its checksum, from its bytes without the line end; None if it is torn.
 
     Raises:
         InvalidInputError: It was changed after it was written.
@@ -117,7 +117,7 @@ def read_row(raw: bytes, place: str) -> dict[str, Any] | None:
 
 
 def read_journal(path: StrPath, kind: JournalKind) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of a journal, its header first, each with its place as `path:line` and without its checksum.
+    """Yield the rows of a journal without their checksums, the header first, each with its place as `path:line`.
 
     Raises:
         InvalidInputError: The file cannot be opened or read, a line is longer than any row, or a row is damaged or was
@@ -128,13 +128,13 @@ def read_journal(path: StrPath, kind: JournalKind) -> Iterator[tuple[str, dict[s
 
 
 def _row_of(raw: bytes, place: str) -> dict[str, Any] | None:
-    """The row, or None where the line is no JSON object: torn, or overwritten."""
+    """Return the row, or None if the line is not a JSON object: torn, or overwritten."""
     try:
         row = parse_json(raw.decode("utf-8"))
     except ValueError as error:
         if _is_sealed(raw):  # then it is whole, and nothing that was ever written here
             raise InvalidInputError(
-                f"{place}: not valid JSON: {error}. No journal is written so: is this one of somebody else?"
+                f"{place}: not valid JSON: {error}. Journals are never written like this. Is it from another program?"
             ) from None
         return None
     return row if isinstance(row, dict) else None
@@ -143,7 +143,7 @@ def _row_of(raw: bytes, place: str) -> dict[str, Any] | None:
 def _check_header(row: Mapping[str, Any], place: str, kind: JournalKind) -> None:
     if kind.header not in row:
         raise InvalidInputError(
-            f"{place}: is no journal of a {kind.what}, whose first row says how the {kind.what} was made. "
+            f"{place}: is not a journal of a {kind.what}, whose first row says how the {kind.what} was made. "
             "Give another path."
         )
     if row[kind.header] != kind.version:
@@ -162,7 +162,7 @@ def _unsealed(raw: bytes, row: dict[str, Any], place: str) -> dict[str, Any]:
     if not _is_sealed(raw):
         raise InvalidInputError(
             f"{place}: the checksum of the row is {'wrong' if _SEAL.search(raw) else 'missing'}: it was changed after "
-            "it was written. Restore the file, or take this line out if its question may be asked again."
+            "it was written. Restore the file, or delete this line if its question may be asked again."
         )
     del row["crc"]
     return row

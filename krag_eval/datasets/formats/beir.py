@@ -28,7 +28,7 @@ HEADER = ("query-id", "corpus-id", "score")
 
 
 def root_of(path: str) -> Path:
-    """The folder that it is, or that it is the split of."""
+    """Return the BEIR folder of a path: the path itself, or the folder that the split belongs to."""
     given = Path(path)
     if is_folder(given):
         return given.parent if given.name == "qrels" else given
@@ -36,7 +36,7 @@ def root_of(path: str) -> Path:
 
 
 def is_beir(path: str) -> bool:
-    """Whether the path is a BEIR folder, or a split in one."""
+    """Return whether the path is a BEIR folder, or a split in one."""
     root = root_of(path)
     is_split = path.endswith(".tsv") and Path(path).parent.name == "qrels"
     return (is_folder(path) or is_split) and is_folder(root / "qrels") and _part(root, "queries") is not None
@@ -59,7 +59,7 @@ def refuse_part(source: Source) -> None:
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
-    """The queries that the split judges, in the order in which they come up there.
+    """Yield the queries that the split judges, in their order there.
 
     Raises:
         InvalidInputError: A file is missing or cannot be read; the message begins with `path:line:`.
@@ -133,7 +133,7 @@ def _read_qrels(split: Path) -> dict[str, Judged]:
 
 
 def _read_part(root: Path, name: str, wanted: Container[str]) -> dict[str, tuple[str, Row]]:
-    """The rows of `queries.jsonl` or `corpus.jsonl` whose ids are wanted, with their places."""
+    """Return the wanted rows of `queries.jsonl` or `corpus.jsonl` by id, with their places."""
     path = _part(root, name)
     if path is None:
         return {}
@@ -153,7 +153,7 @@ def _part(root: Path, name: str) -> Path | None:
 
 
 def _split(path: str) -> Path:
-    """The file of the split."""
+    """Return the file of the split."""
     root = root_of(path)
     try:
         Path(path).stat()
@@ -161,7 +161,7 @@ def _split(path: str) -> Path:
         raise unreadable(path, error) from error
     if is_folder(path) and (_part(root, "queries") is None or not is_folder(root / "qrels")):
         raise InvalidInputError(
-            f"{path}: is no BEIR folder. It needs the files queries.jsonl, corpus.jsonl and qrels/test.tsv."
+            f"{path}: is not a BEIR folder. It needs the files queries.jsonl, corpus.jsonl and qrels/test.tsv."
         )
     if is_file(path):
         return Path(path)
@@ -176,11 +176,11 @@ def _split(path: str) -> Path:
 def _report(message: str, missing: Collection[str]) -> None:
     if missing:
         first = ", ".join(repr(one) for one in sorted(missing)[:3])
-        warn(f"{message.format(len(missing))}, first of all {first}. They are kept without a text.")
+        warn(f"{message.format(len(missing))}, for example {first}. They are kept without a text.")
 
 
 def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a question that a row of `queries.jsonl` has, besides its id."""
+    """Return the fields of a question that a row of `queries.jsonl` has, besides its id."""
     kept = {name: value for name, value in row.items() if (name, value) not in (("title", ""), ("metadata", {}))}
     fields = fields_from(kept, ("_id", "text"))
     return fields | ({"question": kept["text"]} if isinstance(kept.get("text"), str) else {})

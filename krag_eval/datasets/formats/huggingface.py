@@ -33,7 +33,7 @@ SQUAD_COLUMNS = frozenset({"question", "context"})
 def evalset_from_rows(
     rows: Iterable[Mapping[str, Any]], *, columns: Mapping[str, str] | None = None, name: str | None = None
 ) -> EvalSet:
-    """An evaluation set from mappings, such as the rows of a Hugging Face `Dataset`.
+    """Make an evaluation set from mappings, such as the rows of a Hugging Face `Dataset`.
 
     Rows in the manner of SQuAD need no `columns`. Without an id column, rows are numbered from 0. A gold column may
     hold one document or a list of them, a text being a document; an id column one id or a list.
@@ -57,7 +57,7 @@ def evalset_from_rows(
 
 @tell_names
 def evalset_to_rows(evalset: EvalSet) -> list[dict[str, Any]]:
-    """The questions as mappings that all have the same keys, which `Dataset.from_list` needs to keep every column."""
+    """Return the questions as mappings with the same keys, as `Dataset.from_list` needs to keep every column."""
     check_kind("evalset", evalset, EvalSet, "Make one with `as_evalset(rows)`, or read one with `read_evalset(path)`.")
     rows = [question.to_dict() for question in evalset]
     names = dict.fromkeys(name for row in rows for name in row)
@@ -70,7 +70,7 @@ def kinds_in(source: Source) -> tuple[Kind, ...]:
 
 
 def questions(source: Source, columns: Mapping[str, str] | None = None) -> Iterator[tuple[str, Question]]:
-    """The rows of a file, in the manner of SQuAD or with the columns that are named.
+    """Yield the rows of a file, with the columns of SQuAD or with those that are named.
 
     Raises:
         InvalidInputError: A row cannot be read, or a column is missing; the message begins with the place.
@@ -89,7 +89,7 @@ def questions_in(
     cell: Callable[[str, str, str], object] | None = None,
     rejects: Rejects | None = None,
 ) -> Iterator[tuple[str, Question]]:
-    """Each row as a question, with its place.
+    """Yield each row as a question, with its place.
 
     Args:
         rows: The rows with their places.
@@ -141,7 +141,7 @@ def _question(given: Mapping[str, Any], number: int | None) -> Question:
 
 
 def _cell(name: str, value: Any, place: str, cell: Callable[[str, str, str], object]) -> Any:
-    """What a cell means under the name of a field; text in `gold` is a document."""
+    """Return what a cell means under the name of a field; text in `gold` is a document."""
     if not isinstance(value, str) or (name == "gold" and not value.lstrip().startswith("[")):
         return value
     return cell(name, value, place)
@@ -157,19 +157,19 @@ def _squad_question(row: dict[str, Any]) -> Question:
         try:
             row["answers"] = parse_json(answers)
         except ValueError:
-            raise InvalidInputError(f"`answers` is no JSON: {answers!r:.60}. Write it as JSON.") from None
+            raise InvalidInputError(f"`answers` is not JSON: {answers!r:.60}. Write it as JSON.") from None
     return question_of(row, Document(id=made_id(context), text=context, metadata=metadata))
 
 
 def _plain(value: Any) -> Any:
-    """Arrays as lists, and the gaps of pandas as None."""
+    """Return arrays as lists, and the gaps of pandas as None."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     return None if isinstance(value, float) and value != value else value
 
 
 def _once(placed: Iterable[tuple[str, Question]]) -> Sequence[Question]:
-    """The questions, of which no two may share an id."""
+    """Return the questions, of which no two may share an id."""
     found: dict[str, Question] = {}
     for place, question in placed:
         check_new(question.id, found, f"{place}: the question id")

@@ -26,7 +26,7 @@ def kinds_in(source: Source) -> tuple[Kind, ...]:
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
-    """Each query with the chunks that answer it.
+    """Yield each query with the chunks that answer it.
 
     Raises:
         InvalidInputError: A part is missing or has another shape; the message says where.
@@ -54,7 +54,7 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
 
 
 def passages(source: Source) -> Iterator[tuple[str, Document]]:
-    """Each chunk of the corpus.
+    """Yield each chunk of the corpus.
 
     Raises:
         InvalidInputError: The corpus is missing or has another shape.
@@ -91,7 +91,7 @@ def _part(source: Source, name: str) -> Mapping[str, Any]:
     part = document.get(name) if isinstance(document, dict) else None
     if not isinstance(part, dict):
         raise InvalidInputError(
-            f"{source.path}: is no data set of LlamaIndex: `{name}` is {describe_type(part)}. It needs "
+            f"{source.path}: is not a data set of LlamaIndex: `{name}` is {describe_type(part)}. It needs "
             '{"queries": {id: text}, "corpus": {id: text}, "relevant_docs": {query id: [ids]}}.'
         )
     return part

@@ -33,7 +33,7 @@ def kinds_in(source: Source) -> tuple[Kind, ...]:
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
-    """Each question with its place.
+    """Yield each question with its place.
 
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
@@ -42,7 +42,7 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
 
 
 def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
-    """Each ranking with its place; the header of a journal is passed over, and so is its torn end.
+    """Yield each ranking with its place; the header and the torn end of a journal are skipped.
 
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
@@ -51,13 +51,13 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
 
 
 def ranking_rows(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of `rankings` as they stand in the file."""
+    """Yield the rows of `rankings` as they are in the file."""
     rows = read_journal_rows(source.path) if _is_journal(source) else source.rows()
     return ((place, row) for place, row in rows if RUN_HEADER not in row)
 
 
 def run_header(source: Source) -> Mapping[str, Any]:
-    """What the file says about the run as a whole: `name`, `parameters`, `recorded`; empty where it says nothing."""
+    """Return what the file says about the whole run: `name`, `parameters`, `recorded`; empty if it says nothing."""
     header: Mapping[str, Any] = {}
     if _is_journal(source):
         _, header = next(read_journal_rows(source.path))
@@ -85,7 +85,7 @@ def _is_journal(source: Source) -> bool:
 
 
 def _header_of(run: Run) -> dict[str, Any]:
-    """The first row of a journal, where there is more to say of the run than its rows do."""
+    """Return the first row of a journal if the run has more than its rows, else an empty one."""
     if not run.parameters and not run.recorded:
         return {}
     version = {RUN_HEADER: JOURNAL_VERSION}
@@ -120,7 +120,7 @@ def _journal(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> It
 
 
 def list_lines(texts: Iterable[str]) -> Iterator[str]:
-    """A JSON list with one value a line."""
+    """Yield the lines of a JSON list with one value per line."""
     before = "[\n"
     for text in texts:
         yield before + text
@@ -154,7 +154,7 @@ def _name(row: Mapping[str, Any]) -> str:
 
 
 def read_journal_rows(path: StrPath) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of the journal of a run, its header first, each with its place as `path:line`, without its checksum.
+    """Yield the rows of the journal of a run without checksums, its header first, each with its place as `path:line`.
 
     Raises:
         InvalidInputError: The file cannot be opened, or a row is damaged or was changed.
@@ -163,7 +163,7 @@ def read_journal_rows(path: StrPath) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def split_header(header: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """The name of a run, its parameters, and what else was recorded of it."""
+    """Return the name of a run, its parameters, and everything else that was recorded about it."""
     recorded = {key: value for key, value in header.items() if key not in (RUN_HEADER, "name", "parameters")}
     parameters = header.get("parameters")
     return str(header.get("name")), dict(parameters) if isinstance(parameters, Mapping) else {}, recorded

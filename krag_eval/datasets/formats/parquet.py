@@ -28,7 +28,7 @@ IDS = frozenset({"gold_doc_ids", "gold_chunk_ids"})
 
 
 def read_names(path: str | os.PathLike[str]) -> list[str]:
-    """The names of the columns.
+    """Return the names of the columns.
 
     Raises:
         InvalidInputError: It is no readable Parquet file.
@@ -39,7 +39,7 @@ def read_names(path: str | os.PathLike[str]) -> list[str]:
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What `write_rows` was given as header.
+    """Return the header that `write_rows` was given.
 
     Raises:
         InvalidInputError: It is no readable Parquet file.
@@ -55,7 +55,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each row by its columns, with its place as `path: row 7`; null is left out.
+    """Yield each row by its columns, with its place as `path: row 7`; null is left out.
 
     Raises:
         InvalidInputError: The file cannot be read, is damaged, or a marked column is no JSON.
@@ -115,7 +115,7 @@ def write_rows(
 
 
 def _column(name: str, values: Sequence[Any]) -> tuple[pa.Array[Any], bool]:
-    """A column, and whether it is JSON text that stands for something else."""
+    """Return a column, and whether it is JSON text that stands for something else."""
     import pyarrow as pa
 
     present = [value for value in values if value is not None]
@@ -160,7 +160,7 @@ def _packed(documents: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any
 
 
 def _value(name: str, value: Any, is_json: bool, place: str) -> object:
-    """What a cell stands for."""
+    """Return what a cell stands for."""
     if name in DOCUMENTS and isinstance(value, list):
         return [_document(one, place) if isinstance(one, dict) else _plain(one) for one in value]
     if is_json or (name == "metadata" and isinstance(value, str)):
@@ -179,16 +179,16 @@ def _parsed(text: str, name: str, place: str) -> object:
     try:
         return parse_json(text)
     except ValueError as error:
-        raise InvalidInputError(f"{place}: `{name}` is no JSON: {error}. Write the file again.") from None
+        raise InvalidInputError(f"{place}: `{name}` is not JSON: {error}. Write the file again.") from None
 
 
 def _set(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What is neither null nor NaN, which pandas writes for null."""
+    """Yield the values that are neither null nor NaN, which pandas writes for null."""
     return ((name, value) for name, value in row.items() if value is not None and value == value)
 
 
 def _plain(value: Any) -> object:
-    """Dates, decimals and such as text, within lists and mappings too."""
+    """Return dates, decimals and the like as text, inside lists and mappings too."""
     if isinstance(value, dict):
         return {str(name): _plain(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -212,7 +212,7 @@ def _need(path: str | os.PathLike[str]) -> None:
 @contextlib.contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
     if not is_file(path) and not is_folder(path) and Path(path).exists():
-        raise InvalidInputError(f"{path}: is no regular file. Parquet is read from its end; put it into a file.")
+        raise InvalidInputError(f"{path}: is not a regular file. Parquet is read from its end; save it as a file.")
     head = read_head(path, 32)
     _need(path)
     import pyarrow as pa
@@ -234,8 +234,8 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
 
 def _damaged(path: str | os.PathLike[str], error: Exception) -> InvalidInputError:
     return InvalidInputError(
-        f"{path}: is no readable Parquet file ({_one_line(error)}). "
-        "It may be damaged or cut off; fetch or write it again."
+        f"{path}: is not a readable Parquet file ({_one_line(error)}). "
+        "It may be damaged or cut off; download or write it again."
     )
 
 

@@ -37,7 +37,7 @@ def kinds_in(source: Source) -> tuple[Kind, ...]:
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
-    """Each query with the documents that are judged.
+    """Yield each query with its judged documents.
 
     Raises:
         InvalidInputError: The file is no such table; the message says where.
@@ -48,7 +48,7 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
 
 
 def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
-    """Each query with its documents by score.
+    """Yield each query with its documents by score.
 
     Raises:
         InvalidInputError: The file is no such table; the message says where.

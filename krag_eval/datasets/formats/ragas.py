@@ -38,7 +38,7 @@ def kinds_in(source: Source) -> tuple[Kind, ...]:
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
-    """Each row as a question, whose gold documents are the reference contexts.
+    """Yield each row as a question whose gold documents are the reference contexts.
 
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
@@ -47,7 +47,7 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
 
 
 def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
-    """Each row as a ranking: the retrieved contexts.
+    """Yield each row as a ranking of the retrieved contexts.
 
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
@@ -111,7 +111,8 @@ def _ranking(row: Row, number: int | None) -> RunRow:
     retrieved, error = _documents(row, RETRIEVED), row.get("error")
     if retrieved is None and error is None:
         raise InvalidInputError(
-            "`retrieved_contexts` is missing, and so is `retrieved_context_ids`. One must be there, [] if nothing came."
+            "`retrieved_contexts` is missing, and so is `retrieved_context_ids`. One must be there, [] if nothing was "
+            "retrieved."
         )
     return RunRow(
         query_id=_id(row, number),
@@ -131,7 +132,7 @@ def _id(row: Row, number: int | None) -> str:
 
 
 def _documents(row: Mapping[str, Any], names: tuple[str, str]) -> tuple[Document, ...] | None:
-    """The documents of two lists that go side by side, each of which may be missing; None where both are."""
+    """Return the documents of two parallel lists, either of which may be missing; None if both are."""
     given = [row.get(name) for name in names]
     for name, values in zip(names, given, strict=True):
         if values is not None and not isinstance(values, list):
@@ -141,7 +142,7 @@ def _documents(row: Mapping[str, Any], names: tuple[str, str]) -> tuple[Document
         return None
     if texts and ids and len(texts) != len(ids):
         raise InvalidInputError(
-            f"`{names[0]}` has {len(texts)} entries and `{names[1]}` {len(ids)}. They must go side by side."
+            f"`{names[0]}` has {len(texts)} entries and `{names[1]}` {len(ids)}. They must have the same length."
         )
     length = max(len(texts or ()), len(ids or ()))
     pairs = zip(texts or [None] * length, ids or [None] * length, strict=True)
@@ -170,7 +171,7 @@ def _question_row(question: Question, gold: Sequence[Document], writing: Writing
 
 
 def _lists(documents: Sequence[Document], names: tuple[str, str], writing: Writing) -> dict[str, list[str]]:
-    """The two lists; one that would be all gaps is left out, unless both would be."""
+    """Return the two lists without one that would only have gaps, unless both would."""
     ids = [
         document.id if writing.id_key is None else as_id(document.metadata.get(writing.id_key))
         for document in documents

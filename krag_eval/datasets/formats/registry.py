@@ -170,7 +170,7 @@ def detect(source: Source) -> tuple[str, tuple[Kind, ...]]:
     if container is None:
         hint = looks_like(source.head)
         raise InvalidInputError(
-            f"{source.path}: is in no format that can be told from its name or its beginning{hint}. "
+            f"{source.path}: is in no format that can be recognized by its name or its beginning{hint}. "
             + (SAVE_AS_UTF8 if hint else f"Name the format: {', '.join(FORMATS)}.")
         )
     kinds = native.kinds_in(source)
@@ -245,7 +245,7 @@ def no_reader(path: StrPath, name: str, what: str) -> InvalidInputError:
 
 
 def check_format(name: str) -> str:
-    """The name of a format.
+    """Return the name of a format if it exists.
 
     Raises:
         InvalidInputError: There is no such format.
@@ -258,7 +258,7 @@ def check_format(name: str) -> str:
 
 
 def format_to_write(path: StrPath, name: str | None) -> str:
-    """The format that is named, or else the one of the ending.
+    """Return the named format, or else the format of the ending.
 
     Raises:
         InvalidInputError: There is no such format, or the ending belongs to none.
@@ -270,13 +270,13 @@ def format_to_write(path: StrPath, name: str | None) -> str:
     if fitting:
         return max(fitting)[1]
     raise InvalidInputError(
-        f"{path}: the ending tells no format. Use one of "
+        f"{path}: the ending belongs to no format. Use one of "
         f"{', '.join(ending for its in FORMATS.values() for ending in its.endings)}, or name the format."
     )
 
 
 def no_writer(path: StrPath, name: str, what: str) -> InvalidInputError:
-    """What to say where a format has no writer for it."""
+    """Return the error for a format that cannot write this kind of data."""
     writers = {known: its.write_rankings if what == RUN else its.write_questions for known, its in FORMATS.items()}
     able = [known for known, writer in writers.items() if writer is not None]
     return InvalidInputError(f"{path}: {what} cannot be written in the format {name!r}. Use one of: {', '.join(able)}.")

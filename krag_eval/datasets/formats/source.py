@@ -39,7 +39,7 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class Source:
-    """A file or folder as a reader sees it; what is looked at twice is read once.
+    """A file or folder as a reader sees it; what is needed twice is read once.
 
     Args:
         path: The file or folder.
@@ -62,7 +62,7 @@ class Source:
 
     @property
     def is_regular(self) -> bool:
-        """Whether it can be looked at and then read from its beginning, which a pipe cannot."""
+        """Whether it can be examined and then read from its beginning, which a pipe cannot."""
         try:
             return stat.S_ISREG(Path(self.path).stat().st_mode)
         except (OSError, ValueError) as error:
@@ -70,7 +70,7 @@ class Source:
 
     @functools.cached_property
     def rejects(self) -> Rejects:
-        """What takes its bad lines; none may be left out where it cannot be read twice, or all would be bad."""
+        """What collects its bad lines; none may be skipped if the file cannot be read twice, or if all would be bad."""
         is_possible = self._max_bad_rows and self.is_regular and not self.head.startswith(_UTF_16)
         return Rejects(self.path, self._max_bad_rows if is_possible else 0)
 
@@ -99,7 +99,7 @@ class Source:
 
     @functools.cached_property
     def container(self) -> str | None:
-        """How its rows are stored; None where neither the name nor the content tells."""
+        """How its rows are stored; None if neither the name nor the content tells."""
         head, name = self.head, self.path.lower()
         if self._container is not None:
             return self._container
@@ -114,7 +114,7 @@ class Source:
         return "json" if named == "json" or start in (b"{", b"[") else None
 
     def _is_lines(self) -> bool:
-        """Whether a first object stands on a line of its own and another one follows."""
+        """Return whether the first object is on a line of its own and another one follows."""
         lines = [line.strip() for line in self.head.split(b"\n") if line.strip()]
         return len(lines) > 1 and lines[0].endswith(b"}") and lines[1].startswith(b"{")
 
@@ -132,7 +132,7 @@ class Source:
         return read_json(self.path)
 
     def rows(self) -> Iterator[tuple[str, Row]]:
-        """Each row with its place: `path:line`, or `path: row 7` where there are no lines.
+        """Yield each row with its place: `path:line`, or `path: row 7` if there are no lines.
 
         Raises:
             InvalidInputError: The file cannot be read, or a row is no row.
@@ -160,7 +160,7 @@ class Source:
         return self.rejects.each(rows, lambda place, row: read_at(place, read, row))
 
     def lines(self) -> Iterator[bytes]:
-        """Its lines, unpacked.
+        """Yield its lines, unpacked.
 
         Raises:
             InvalidInputError: The file cannot be read, or a line has no end.
@@ -213,7 +213,7 @@ def check_documents(
     grade_key: str = "relevance",
     is_gold: bool = False,
 ) -> None:
-    """Refuse documents that have neither an id nor a text under these keys, by their place in the file.
+    """Refuse documents that have neither an id nor a text under these keys, naming their place in the file.
 
     Raises:
         InvalidInputError: There is such a document, or a grade that is none.
@@ -229,7 +229,7 @@ def check_documents(
 
 
 def stem(path: str | os.PathLike[str]) -> str:
-    """The name of a file without folder and ending.
+    """Return the name of a file without its folder and ending.
 
     >>> stem("runs/bm25.v2.jsonl.gz")
     'bm25.v2'

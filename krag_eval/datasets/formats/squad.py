@@ -53,7 +53,7 @@ def kinds_in(source: Source) -> tuple[Kind, ...]:
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
-    """Each question with its paragraph as gold.
+    """Yield each question with its paragraph as gold.
 
     Raises:
         InvalidInputError: Something has another shape; the message says where.
@@ -67,7 +67,7 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
 
 
 def passages(source: Source) -> Iterator[tuple[str, Document]]:
-    """Each paragraph once."""
+    """Yield each paragraph once."""
     seen: set[str | None] = set()
     for paragraph in paragraphs(source):
         if paragraph.document.id not in seen:
@@ -76,7 +76,7 @@ def passages(source: Source) -> Iterator[tuple[str, Document]]:
 
 
 def paragraphs(source: Source) -> Iterator[Paragraph]:
-    """The paragraphs in the order of the file.
+    """Yield the paragraphs in the order of the file.
 
     Raises:
         InvalidInputError: Something has another shape; the message says where.
@@ -85,7 +85,7 @@ def paragraphs(source: Source) -> Iterator[Paragraph]:
     articles = document.get("data") if isinstance(document, dict) else document
     if not isinstance(articles, list):
         raise InvalidInputError(
-            f"{source.path}: is no question set like SQuAD: `data` is {describe_type(articles)}. "
+            f"{source.path}: is not a question set like SQuAD: `data` is {describe_type(articles)}. "
             "It must be a list of articles."
         )
     ids: dict[str, str] = {}
@@ -109,7 +109,7 @@ def paragraphs(source: Source) -> Iterator[Paragraph]:
 
 
 def question_of(row: Mapping[str, Any], paragraph: Document) -> Question:
-    """A row of `qas`, or of a data set in the manner of SQuAD, about a paragraph.
+    """Return a row of `qas`, or of a data set with SQuAD's columns, as a question about a paragraph.
 
     Raises:
         InvalidInputError: The row has no id, or a field of another type.
@@ -131,7 +131,7 @@ def question_of(row: Mapping[str, Any], paragraph: Document) -> Question:
 
 
 def _paragraph_rows(article: object, place: str, number: int) -> Iterator[tuple[str, str, Row]]:
-    """The paragraphs of an article, or itself where it is one, with places and the ids that their places give."""
+    """Yield the paragraphs of an article, or the article if it is one, with places and the ids made from them."""
     if not isinstance(article, dict):
         raise InvalidInputError(f"{place} is {describe_type(article)}. It must be an article with `paragraphs`.")
     if "paragraphs" not in article:
@@ -147,7 +147,7 @@ def _paragraph_rows(article: object, place: str, number: int) -> Iterator[tuple[
 
 
 def _metadata(article: Mapping[str, Any], row: Mapping[str, Any], number: int) -> dict[str, Any]:
-    """What a paragraph and its article are called, and whatever else a paragraph has."""
+    """Return the names of a paragraph and its article, and every other field of the paragraph."""
     title = article.get("title")
     title = title if isinstance(title, str) and title else None
     own = as_id(article.get("id")) if row is not article else None
@@ -158,7 +158,7 @@ def _metadata(article: Mapping[str, Any], row: Mapping[str, Any], number: int) -
 
 
 def _answers(given: object) -> list[dict[str, Any]]:
-    """Answers as `{"text", "answer_start"?}`, from a list of these, a list of texts, or an object of lists."""
+    """Return answers as `{"text", "answer_start"?}`, from a list of these, a list of texts, or an object of lists."""
     if given is None:
         return []
     if isinstance(given, dict) and isinstance(given.get("text"), list):
@@ -210,7 +210,7 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
 def _paragraph(
     document: Document, articles: dict[str, dict[str, Any]], paragraphs: dict[str, dict[str, Any]], writing: Writing
 ) -> dict[str, Any]:
-    """The paragraph that a document is, made where it has not come up before."""
+    """Return the paragraph of a document; it is added if it is new."""
     doc_id = writing.id_of(document)
     if doc_id in paragraphs:
         writing.lost["documents that differ under one id (the first is kept)"] += (

@@ -20,7 +20,7 @@ _TITLE = re.compile(r"<title>\s*(?:Topic:)?([^<]*)", re.IGNORECASE)
 
 
 def fill_in(evalset: EvalSet, queries: str | os.PathLike[str]) -> EvalSet:
-    """The set, with the texts of a file for the questions that have none.
+    """Return the set; questions without a text get theirs from a file.
 
     Raises:
         InvalidInputError: The file cannot be read; the message begins with `path:line:`.
@@ -34,12 +34,12 @@ def fill_in(evalset: EvalSet, queries: str | os.PathLike[str]) -> EvalSet:
     filled = [q if q.question else replace(q, question=texts.get(q.id)) for q in evalset]
     missing = [question.id for question in filled if question.question is None]
     if missing:
-        warn(f"{queries}: has no text for {len(missing)} of {len(filled)} questions, first of {missing[0]!r:.60}.")
+        warn(f"{queries}: has no text for {len(missing)} of {len(filled)} questions, for example {missing[0]!r:.60}.")
     return EvalSet(filled, name=evalset.name)
 
 
 def read_queries(path: str | os.PathLike[str]) -> Iterator[tuple[str, str, str]]:
-    """The place, id and text of each query.
+    """Yield the place, id and text of each query.
 
     Raises:
         InvalidInputError: The file cannot be read; the message begins with `path:line:`.
@@ -66,7 +66,7 @@ def _rows(source: Source) -> Iterator[tuple[str, str, str]]:
 
 
 def _lines(source: Source) -> Iterator[tuple[str, str, str]]:
-    """`id`, a tab, `text`, without a header."""
+    """Yield lines of `id`, a tab and `text`, without a header."""
     for number, line in enumerate(_text(source).split("\n"), 1):
         if line.strip():
             query_id, tab, text = line.strip("\r").partition("\t")
@@ -78,7 +78,7 @@ def _lines(source: Source) -> Iterator[tuple[str, str, str]]:
 
 
 def _topics(source: Source) -> Iterator[tuple[str, str, str]]:
-    """`<top>` with `<num>` and `<title>`, whose end tags may be missing."""
+    """Yield the queries of `<top>` elements with `<num>` and `<title>`, whose end tags may be missing."""
     line = 1
     for part in re.split(r"(?i)(?=<top>)", _text(source)):
         number, title = _NUMBER.search(part), _TITLE.search(part)

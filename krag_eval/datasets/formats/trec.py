@@ -42,7 +42,7 @@ RESULTS = (6, None, "a result file", "query Q0 document rank score tag")
 
 
 def read_lines(source: Source, shape: tuple[int, int | None, str, str]) -> Iterator[Line]:
-    """Each line that is no comment and not empty.
+    """Yield each line that is neither a comment nor empty.
 
     Args:
         source: The file.
@@ -74,17 +74,17 @@ def read_lines(source: Source, shape: tuple[int, int | None, str, str]) -> Itera
 
 
 def placed(lines: Iterable[Line]) -> Iterator[tuple[str, Line]]:
-    """Each line after its place."""
+    """Yield each line after its place."""
     return ((line.place, line) for line in lines)
 
 
 def number_of(place: str) -> int:
-    """The number of the line at a place."""
+    """Return the line number of a place."""
     return int(place.rpartition(":")[2])
 
 
 def groups(lines: Iterable[Line]) -> Iterator[list[Line]]:
-    """Neighbouring lines of the same query."""
+    """Yield neighboring lines of the same query."""
     query_of: Callable[[Line], str] = lambda line: line.query  # noqa: E731 - mypy wants its type
     return (list(group) for _, group in itertools.groupby(lines, key=query_of))
 
@@ -107,7 +107,7 @@ def is_number(text: bytes | str) -> bool:
 
 
 def number_in(text: str, place: str, what: str) -> float:
-    """The number that a column is.
+    """Return the number in a column.
 
     Raises:
         InvalidInputError: It is none, or not finite.
@@ -122,7 +122,7 @@ def number_in(text: str, place: str, what: str) -> float:
 
 
 def joined(columns: Sequence[str], path: str) -> str:
-    """A line of these columns.
+    """Return a line of these columns.
 
     Raises:
         InvalidInputError: A column would be read as something else.
@@ -130,7 +130,7 @@ def joined(columns: Sequence[str], path: str) -> str:
     for column in columns:
         if column.encode("utf-8", "replace").split() != [column.encode("utf-8", "surrogatepass")]:
             raise InvalidInputError(
-                f"{path}: {column!r:.60} cannot stand in a column: it is empty or has white space or half a character "
+                f"{path}: {column!r:.60} cannot be a column: it is empty, or has white space or half a character "
                 "in it. Rename it, or choose another format."
             )
     if columns[0].startswith("#"):
@@ -149,7 +149,7 @@ Judged = dict[tuple[str, str | None], tuple[Line, Document]]
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
-    """The queries of qrels, each once, in the order in which they first come up.
+    """Yield the queries of qrels, each once, in the order of their first lines.
 
     Raises:
         InvalidInputError: A line is none of qrels, or judges a document once more and otherwise.
@@ -161,12 +161,12 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
 
 
 def questions_in_order(source: Source) -> Iterator[tuple[str, Question]]:
-    """The same, line by line, for qrels whose lines of one query stand together."""
+    """Yield the same, line by line, for qrels in which the lines of a query are together."""
     return _questions(groups(read_lines(source, QRELS)), source.rejects)
 
 
 def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
-    """The rankings of a result file, each query once, in the order in which they first come up.
+    """Yield the rankings of a result file, each query once, in the order of their first lines.
 
     Raises:
         InvalidInputError: A line is none of a result file.
@@ -177,19 +177,19 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
     contradicted = [query for query, lines in by_query.items() if _ranks_contradict(lines)]
     if contradicted:
         warn(
-            f"{source.path}: the ranks of {len(contradicted)} queries contradict their scores, first of "
-            f"{contradicted[0]!r:.60}. As in trec_eval the scores decide, and higher is better."
+            f"{source.path}: the ranks of {len(contradicted)} queries contradict their scores, for example "
+            f"{contradicted[0]!r:.60}. As in trec_eval, the scores decide, and higher is better."
         )
     return _rankings(by_query.values(), source.rejects)
 
 
 def rankings_in_order(source: Source) -> Iterator[tuple[str, RunRow]]:
-    """The same, line by line, for a file whose lines of one query stand together."""
+    """Yield the same, line by line, for a file in which the lines of a query are together."""
     return _rankings(groups(read_lines(source, RESULTS)), source.rejects)
 
 
 def gold_document(doc_id: str, grade: str, place: str, **metadata: str) -> Document:
-    """A judged document. A grade below 0 counts as 0, and is kept under `NEGATIVE_GRADE`.
+    """Return a judged document. A grade below 0 counts as 0, and is kept under `NEGATIVE_GRADE`.
 
     Raises:
         InvalidInputError: The grade is no number.
@@ -200,7 +200,7 @@ def gold_document(doc_id: str, grade: str, place: str, **metadata: str) -> Docum
 
 
 def grade_text(document: Document, writing: Writing) -> str:
-    """The grade to write: the one below 0 that was read, else the one that `evaluate` reads."""
+    """Return the grade to write: the one below 0 that was read, else the one that `evaluate` reads."""
     kept = document.metadata.get(NEGATIVE_GRADE)
     grade = writing.grade_of(document)
     if grade == 0 and isinstance(kept, float) and kept < 0:
@@ -212,7 +212,7 @@ def grade_text(document: Document, writing: Writing) -> str:
 
 
 def keep(judged: Judged, line: Line, iteration: str, document: Document) -> None:
-    """Add a judgment to those of a query; the same one once more does no harm.
+    """Add a judgment to those of a query; the same judgment again is harmless.
 
     Groups of assessors stand in the second column: each may judge a document, and the highest grade counts.
 
@@ -223,7 +223,7 @@ def keep(judged: Judged, line: Line, iteration: str, document: Document) -> None
     if known.grade != document.grade:
         raise InvalidInputError(
             f"{line.place}: the document {document.id!r:.60} of query {line.query!r:.60} has the grade "
-            f"{document.grade:g} here and {known.grade:g} at {first.place}. Leave one of the two lines."
+            f"{document.grade:g} here and {known.grade:g} at {first.place}. Keep only one of the two lines."
         )
 
 
@@ -257,7 +257,7 @@ def _score(place: str, line: Line) -> tuple[float, Line]:
 
 
 def order_of(scores: Sequence[float], ids: Sequence[str]) -> list[int]:
-    """The places in the order of trec_eval."""
+    """Return the positions in the order of trec_eval."""
     single = _single(scores)
     return sorted(range(len(ids)), key=lambda place: (single[place], ids[place]), reverse=True)
 
@@ -269,7 +269,7 @@ def _single(scores: Sequence[float]) -> list[float]:
 
 
 def _ranks_contradict(lines: Sequence[Line]) -> bool:
-    """Whether a document with a better rank has a lower score."""
+    """Return whether a document with a better rank has a lower score."""
     try:
         by_rank = sorted((int(line.columns[2]), float(line.columns[3])) for line in lines)
     except ValueError:
@@ -324,7 +324,7 @@ def write_rankings(run: Run, writing: Writing) -> None:
 
 
 def scores_to_write(row: RunRow, ids: Sequence[str], writing: Writing) -> list[str]:
-    """The scores where they say the order of the list, else ones that do."""
+    """Return the scores if they give the order of the list, else scores that do."""
     given = [document.score for document in row.retrieved if document.score is not None]
     in_order = list(range(len(ids)))
     if len(given) == len(ids) and all(map(math.isfinite, given)) and order_of(given, ids) == in_order:

@@ -21,7 +21,7 @@ _MADE_ID = "documents without an id (they got one made from their text)"
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """One file that is being written.
+    """One file that is being written, and what its format cannot hold.
 
     Attributes:
         path: The file.
@@ -40,7 +40,7 @@ class Writing:
     lost: Counter[str] = field(default_factory=Counter)
 
     def id_of(self, document: Document) -> str:
-        """The id that `evaluate` would read, or one made from the text."""
+        """Return the id that `evaluate` would read, or one made from the text."""
         found = document.id if self.id_key is None else as_id(document.metadata.get(self.id_key))
         if found is not None:
             return found
@@ -48,11 +48,11 @@ class Writing:
         return made_id(document.text or "")
 
     def grade_of(self, document: Document) -> float:
-        """The grade that `evaluate` would read."""
+        """Return the grade that `evaluate` would read."""
         return read_grade(document, self.grade_key)
 
     def gold_of(self, evalset: EvalSet) -> Iterable[tuple[Question, list[Document]]]:
-        """Each question with its gold documents at one level: chunks where the set has any, else source documents."""
+        """Yield each question with its gold at one level: chunks if the set has any, else source documents."""
         level = "chunk" if any(question.gold or question.gold_chunk_ids for question in evalset) else "document"
         for question in evalset:
             if level == "chunk" and question.gold_doc_ids:
@@ -63,12 +63,12 @@ class Writing:
                 yield question, question.gold_chunks()
 
     def lose_fields(self, question: Question, names: Iterable[str] = FIELDS) -> None:
-        """Note the fields of a question that are set and have no place."""
+        """Count the fields of a question that are set but have no place in the format."""
         self.lost.update(f"`{name}`" for name in names if getattr(question, name))
         self.lost.update(f"`{name}`" for name in question.further)
 
     def judged(self, documents: Iterable[Document]) -> dict[str, Document]:
-        """Gold documents by id; of those with the same id one, with the highest of their grades."""
+        """Return gold documents by id; of those with the same id the one with the highest grade."""
         by_id: dict[str, Document] = {}
         for document in documents:
             known = by_id.get(doc_id := self.id_of(document))
@@ -78,14 +78,14 @@ class Writing:
         return by_id
 
     def relevant(self, documents: Iterable[Document]) -> list[Document]:
-        """The gold documents with a grade above 0, for a format that knows relevant documents only."""
+        """Return the gold documents with a grade above 0, for a format without grades."""
         given = list(documents)
         kept = [document for document in given if self.grade_of(document) > 0]
         self.lost["gold documents of grade 0"] += len(given) - len(kept)
         return kept
 
     def lose_parts(self, documents: Iterable[Document], *names: str, known: Container[str] = ()) -> None:
-        """Note the parts of documents that are set and have no place.
+        """Count the parts of documents that are set but have no place in the format.
 
         Args:
             documents: The documents.
@@ -104,7 +104,7 @@ class Writing:
                 self.lost[f"`{name}` of documents"] += is_lost
 
     def lose_run(self, run: Run, known: Container[str] = ()) -> None:
-        """Note what a run has besides its documents, apart from `known` fields of its rows."""
+        """Count what a run has besides its documents, apart from `known` fields of its rows."""
         self.lost["`parameters` and `recorded` of the run"] += bool(run.parameters or run.recorded)
         for row in run.rows.values():
             fields = {"error": row.error, "seconds": row.seconds, **row.further}
@@ -123,7 +123,7 @@ class Writing:
             )
 
     def warn(self) -> None:
-        """Say once what was lost."""
+        """Warn once about everything that was lost."""
         if self._named():
             warn(
                 f"{self.path}: the format {self.format!r} cannot hold everything. Lost or changed: {self._named()}. "
@@ -135,7 +135,7 @@ class Writing:
 
 
 def made_id(text: str) -> str:
-    """An id for a text that has none; the same text always gets the same.
+    """Return an id for a text that has none; the same text always gets the same id.
 
     >>> made_id("Open from 9 to 18.")
     'text-24f68ceeaa4e'
@@ -144,21 +144,21 @@ def made_id(text: str) -> str:
 
 
 def numbered(number: int | None) -> str:
-    """The id of a row that has none: its number.
+    """Return the id of a row that has none: its number.
 
     Raises:
         InvalidInputError: The number is not known, because what stood before the row was left out unread.
     """
     if number is None:
         raise InvalidInputError(
-            "has no id, and lines before it are left out, so that its number is not known. Give each row an id, or "
-            "mend those lines."
+            "has no id, and lines before it were skipped, so its number is not known. Give each row an id, or "
+            "correct those lines."
         )
     return str(number)
 
 
 def fields_from(row: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]:
-    """What a foreign row has besides the keys that were used, as arguments of `Question`.
+    """Return what a foreign row has besides the keys that were used, as arguments of `Question`.
 
     Keys with the name and the type of a field of `Question` are that field; other values under such a name go to the
     metadata, and everything else to `further`.
