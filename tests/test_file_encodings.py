@@ -69,5 +69,5 @@ def test_unicode_text_of_excel_is_named(tmp_path: Path, ending: str) -> None:
 def test_a_workbook_is_named_whatever_its_ending(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    assert "it is a workbook of Excel" in refused(path)
+    assert "it is an Excel workbook" in refused(path)
     assert "“CSV UTF-8”" in refused(path)

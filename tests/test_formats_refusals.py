@@ -65,7 +65,7 @@ def test_what_json_does_not_have_is_named_and_leaves_the_old_file(tmp_path: Path
             write_evalset(bad, path, format=name)
         return
     message = refused(lambda: write_evalset(bad, path, format=name))
-    assert "holds what JSON does not have" in message
+    assert "contains a value that JSON does not have" in message
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == ([] if name == "beir" else [("x", "old")])
 
 

@@ -140,7 +140,7 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/dev/full", "/dev/null", "."])
 def test_what_is_no_regular_file_is_refused(path: str) -> None:
-    with pytest.raises(InvalidInputError, match=r"is no file that can be resumed|Is a directory"):
+    with pytest.raises(InvalidInputError, match=r"cannot be resumed|Is a directory"):
         run(Path(path))
 
 

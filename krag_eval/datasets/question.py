@@ -166,10 +166,8 @@ def check_new(new_id: str | None, known: Container[str], what: str) -> None:
 
 
 def _check_ids(name: str, given: object) -> tuple[str, ...]:
-    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise InvalidInputError(f"`{name}` is {describe_type(given)}. It must be a list of ids, [] if there are none.")
     ids = []
-    for position, value in enumerate(_listed(name, given)):
+    for position, value in enumerate(_listed(name, given, "ids")):
         checked = as_id(value)
         if checked is None:
             raise InvalidInputError(f"`{name}[{position}]` is {show(value)}. An id is a string or an integer.")
@@ -178,12 +176,8 @@ def _check_ids(name: str, given: object) -> tuple[str, ...]:
 
 
 def _check_gold(given: object) -> tuple[Document, ...]:
-    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise InvalidInputError(
-            f"`gold` is {describe_type(given)}. It must be a list of documents, [] if there are none."
-        )
     documents = []
-    for position, value in enumerate(_listed("gold", given)):
+    for position, value in enumerate(_listed("gold", given, "documents")):
         try:
             documents.append(_gold_document(value))
         except InvalidInputError as error:
@@ -191,7 +185,11 @@ def _check_gold(given: object) -> tuple[Document, ...]:
     return tuple(documents)
 
 
-def _listed(name: str, given: Iterable[object]) -> list[object]:
+def _listed(name: str, given: object, what: str) -> list[object]:
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidInputError(
+            f"`{name}` is {describe_type(given)}. It must be a list of {what}, [] if there are none."
+        )
     try:
         return list(given)
     except Exception as error:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import os
 import re
+
+from krag_eval._utils.errors import InvalidInputError
 
 SAVE_AS_UTF8 = "Save it as UTF-8, which Excel calls “CSV UTF-8”."
 _WORKBOOK = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
@@ -20,6 +23,20 @@ _SCRIPTS = (
 )
 _ENOUGH = 4096
 _SHOWN = 20
+
+
+def decode(content: bytes, path: str | os.PathLike[str]) -> str:
+    """Return the text of a file in UTF-8, without a byte order mark.
+
+    Raises:
+        InvalidInputError: It is in another encoding; the message begins with `path:line:`.
+    """
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        number, begin = content.count(b"\n", 0, error.start) + 1, content.rfind(b"\n", 0, error.start) + 1
+        line = content[begin:].partition(b"\n")[0]
+        raise InvalidInputError(not_utf8(f"{path}:{number}", error.start - begin, line)) from None
 
 
 def not_utf8(place: str, start: int, line: bytes) -> str:

@@ -36,18 +36,12 @@ def reason_of(error: Exception) -> str:
 
 def is_folder(path: StrPath) -> bool:
     """Return whether the path is a folder; False also if that cannot be found out, since opening it will tell."""
-    try:
-        return Path(path).is_dir()
-    except (OSError, ValueError):
-        return False
+    return os.path.isdir(path)  # noqa: PTH112 - `Path.is_dir` raises where a folder may not be searched
 
 
 def is_file(path: StrPath) -> bool:
     """Return whether the path is a regular file; False also if that cannot be found out."""
-    try:
-        return Path(path).is_file()
-    except (OSError, ValueError):
-        return False
+    return os.path.isfile(path)  # noqa: PTH113 - as above
 
 
 def open_file(path: StrPath) -> BinaryIO:

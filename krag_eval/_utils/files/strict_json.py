@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files.encodings import not_utf8
+from krag_eval._utils.files.encodings import decode, not_utf8
 from krag_eval._utils.files.io import StrPath, lines_of, read_whole
 from krag_eval._utils.files.rejects import Rejects
 
@@ -158,13 +158,9 @@ def read_json(path: StrPath) -> object:
     Raises:
         InvalidInputError: It is none, or an object has a key twice; the message begins with `path:line:`.
     """
-    content = read_whole(path)
+    text = decode(read_whole(path), path)
     try:
-        return parse_json(content.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        number, begin = content.count(b"\n", 0, error.start) + 1, content.rfind(b"\n", 0, error.start) + 1
-        line = content[begin:].partition(b"\n")[0]
-        raise InvalidInputError(not_utf8(f"{path}:{number}", error.start - begin, line)) from None
+        return parse_json(text)
     except json.JSONDecodeError as error:
         raise InvalidInputError(
             f"{path}:{error.lineno}: not valid JSON: {error.msg} at column {error.colno}. "

@@ -85,7 +85,7 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
     Raises:
         InvalidInputError: The folder is there already and not empty, or no question has a gold document.
     """
-    queries, judgments, corpus = list[Row](), [], dict[str, Row]()
+    queries, judgments = list[Row](), []
     rows: list[tuple[str, Row | None]] = []
     for question, gold in writing.gold_of(evalset):
         judged = writing.judged(gold)
@@ -99,11 +99,7 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
             rows.append((doc_id, None if document.text is None else passage_row(_public(document), doc_id)))
             if document.text is None:
                 writing.lose_parts([document], "metadata", known=(writing.grade_key, NEGATIVE_GRADE))
-    for doc_id, row in rows:
-        if row is not None:
-            corpus.setdefault(doc_id, row)
-    differing = sum(corpus.get(doc_id) != row for doc_id, row in rows)
-    writing.lost["documents that differ under one id (the first is kept)"] += differing
+    corpus = writing.first_by_id(rows)
     writing.refuse_empty(queries)
     with replacing(writing.path) as folder:
         (folder / "qrels").mkdir(parents=True)

@@ -77,11 +77,7 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
         parts["queries"][question.id] = question.question or ""
         parts["relevant_docs"][question.id] = list(relevant)
         texts += ((doc_id, document.text) for doc_id, document in relevant.items())
-    for doc_id, content in texts:
-        if content is not None:
-            parts["corpus"].setdefault(doc_id, content)
-    differing = sum(parts["corpus"].get(doc_id) != content for doc_id, content in texts)
-    writing.lost["documents that differ under one id (the first is kept)"] += differing
+    parts["corpus"] = writing.first_by_id(texts)
     text = dump_json({**parts, "mode": "text"}, "the evaluation set", indent=2)
     write_atomically(writing.path, [text, "\n"])
 

@@ -1,6 +1,7 @@
 """The formats: how each is recognized, read and written.
 
-To add one, write a module for it beside this one, and its entry in `FORMATS`.
+To add one, write a module beside this one whose functions have the names of `Format`'s attributes (`kinds_in` for
+`kinds`), and add its entry to `FORMATS`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import ModuleType
+from typing import Any
 
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError, did_you_mean
@@ -24,16 +27,14 @@ from krag_eval.datasets.run import Run, RunRow
 EVALSET, RUN = "an evaluation set", "a run"
 Questions = Callable[[Source], Iterator[tuple[str, Question]]]
 Rankings = Callable[[Source], Iterator[tuple[str, RunRow]]]
-# The containers of rows with names; text whose name tells no container; a JSON value.
-_ROWS, _TEXT, _JSON = tuple(CONTAINERS), (None, "tsv"), ("json",)
+_ROWS, _TEXT = tuple(CONTAINERS), (None, "tsv")  # rows with names; text without, whatever its ending
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """How a format is recognized, read and written; None for what it cannot do.
+    """How a format is recognized, read and written; None for what it cannot do. Its module says what it is.
 
     Attributes:
-        about: What it is, in one line.
         kinds: Returns what a file holds in this format: an evaluation set, a run or both; nothing if the file is in
             another format.
         detected_in: The containers in which a file is recognized by its content; in none, if by its container alone.
@@ -47,7 +48,6 @@ class Format:
         rankings_in_order: Reads a run in bounded memory, where `rankings` does not.
     """
 
-    about: str
     kinds: Callable[[Source], tuple[Kind, ...]]
     detected_in: tuple[str | None, ...] = ()
     endings: tuple[str, ...] = ()
@@ -60,91 +60,36 @@ class Format:
     rankings_in_order: Rankings | None = None
 
 
-def _own(container: str, about: str) -> Format:
-    return Format(
-        about=about,
-        kinds=native.kinds_in,
-        endings=tuple(ending for ending in CONTAINERS[container] if not ending.endswith(".gz")),
+def _format(module: ModuleType, **settings: Any) -> Format:
+    """Return a format whose functions a module defines, under the names of the attributes of `Format`."""
+    names = ("questions", "rankings", "write_questions", "write_rankings", "questions_in_order", "rankings_in_order")
+    functions: dict[str, Any] = {name: getattr(module, name, None) for name in names}
+    return Format(kinds=module.kinds_in, **(functions | settings))
+
+
+def _native(container: str) -> Format:
+    return _format(
+        native,
         container=container,
-        questions=native.questions,
-        rankings=native.rankings,
+        endings=tuple(ending for ending in CONTAINERS[container] if not ending.endswith(".gz")),
         write_questions=partial(native.write_questions, container),
         write_rankings=partial(native.write_rankings, container),
     )
 
 
 FORMATS: Mapping[str, Format] = {
-    "jsonl": _own(
-        "jsonl", "one JSON object a line: everything is kept; also packed as .jsonl.gz, and journals of runs"
-    ),
-    "json": _own("json", "a JSON list of the same objects"),
-    "csv": _own("csv", "a table with one question or ranking a row; lists in cells as JSON, or as a; b; c"),
-    "tsv": _own("tsv", "the same between tabs"),
-    "parquet": _own("parquet", "Apache Parquet with checksums; needs the extra `arrow`"),
-    "trec": Format(
-        about="qrels and result files of TREC",
-        kinds=trec.kinds_in,
-        detected_in=_TEXT,
-        endings=(".qrels", ".trec", ".run"),
-        questions=trec.questions,
-        rankings=trec.rankings,
-        write_questions=trec.write_questions,
-        write_rankings=trec.write_rankings,
-        questions_in_order=trec.questions_in_order,
-        rankings_in_order=trec.rankings_in_order,
-    ),
-    "scores": Format(
-        about="JSON of pytrec_eval and ranx: {query: {document: grade or score}}",
-        kinds=qrels_json.kinds_in,
-        detected_in=_JSON,
-        endings=(".scores.json",),
-        container="json",
-        questions=qrels_json.questions,
-        rankings=qrels_json.rankings,
-        write_questions=qrels_json.write_questions,
-        write_rankings=qrels_json.write_rankings,
-    ),
-    "beir": Format(
-        about="a folder with corpus.jsonl, queries.jsonl and qrels/test.tsv, or one of its splits",
-        kinds=beir.kinds_in,
-        detected_in=_TEXT,
-        questions=beir.questions,
-        write_questions=beir.write_questions,
-    ),
-    "llama_index": Format(
-        about="the JSON of LlamaIndex' EmbeddingQAFinetuneDataset: queries, corpus, relevant_docs",
-        kinds=llama_index.kinds_in,
-        detected_in=_JSON,
-        endings=(".llama_index.json",),
-        container="json",
-        questions=llama_index.questions,
-        write_questions=llama_index.write_questions,
-    ),
-    "ragas": Format(
-        about="rows of ragas in JSONL or a JSON list: user_input, reference_contexts, retrieved_contexts and ids",
-        kinds=ragas.kinds_in,
-        detected_in=_ROWS,
-        endings=(".ragas.jsonl", ".ragas.json"),
-        questions=ragas.questions,
-        rankings=ragas.rankings,
-        write_questions=ragas.write_questions,
-        write_rankings=ragas.write_rankings,
-    ),
-    "squad": Format(
-        about="JSON like SQuAD 1 and 2: KorQuAD, XQuAD, DRCD, CMRC 2018",
-        kinds=squad.kinds_in,
-        detected_in=_JSON,
-        endings=(".squad.json",),
-        container="json",
-        questions=squad.questions,
-        write_questions=squad.write_questions,
-    ),
-    "hf": Format(
-        about="rows of Hugging Face data sets like SQuAD: question, context, answers",
-        kinds=huggingface.kinds_in,
-        detected_in=_ROWS,
-        questions=huggingface.questions,
-    ),
+    "jsonl": _native("jsonl"),
+    "json": _native("json"),
+    "csv": _native("csv"),
+    "tsv": _native("tsv"),
+    "parquet": _native("parquet"),
+    "trec": _format(trec, detected_in=_TEXT, endings=(".qrels", ".trec", ".run")),
+    "scores": _format(qrels_json, detected_in=("json",), endings=(".scores.json",), container="json"),
+    "beir": _format(beir, detected_in=_TEXT),
+    "llama_index": _format(llama_index, detected_in=("json",), endings=(".llama_index.json",), container="json"),
+    "ragas": _format(ragas, detected_in=_ROWS, endings=(".ragas.jsonl", ".ragas.json")),
+    "squad": _format(squad, detected_in=("json",), endings=(".squad.json",), container="json"),
+    "hf": _format(huggingface, detected_in=_ROWS),
 }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.files.encodings import decode
 from krag_eval._utils.files.io import read_whole
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats.source import Source
@@ -67,7 +68,7 @@ def _rows(source: Source) -> Iterator[tuple[str, str, str]]:
 
 def _lines(source: Source) -> Iterator[tuple[str, str, str]]:
     """Yield lines of `id`, a tab and `text`, without a header."""
-    for number, line in enumerate(_text(source).split("\n"), 1):
+    for number, line in enumerate(decode(read_whole(source.path), source.path).split("\n"), 1):
         if line.strip():
             query_id, tab, text = line.strip("\r").partition("\t")
             if not tab or not query_id.strip():
@@ -80,19 +81,10 @@ def _lines(source: Source) -> Iterator[tuple[str, str, str]]:
 def _topics(source: Source) -> Iterator[tuple[str, str, str]]:
     """Yield the queries of `<top>` elements with `<num>` and `<title>`, whose end tags may be missing."""
     line = 1
-    for part in re.split(r"(?i)(?=<top>)", _text(source)):
+    for part in re.split(r"(?i)(?=<top>)", decode(read_whole(source.path), source.path)):
         number, title = _NUMBER.search(part), _TITLE.search(part)
         if number and title:
             yield f"{source.path}:{line}", number[1], " ".join(title[1].split())
         elif number or title:
             raise InvalidInputError(f"{source.path}:{line}: a topic needs both <num> and <title>.")
         line += part.count("\n")
-
-
-def _text(source: Source) -> str:
-    content = read_whole(source.path)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InvalidInputError(f"{source.path}:{line}: not UTF-8. Save it as UTF-8.") from None

@@ -12,7 +12,8 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,16 +38,17 @@ class Line:
     columns: list[str]
 
 
-QRELS = (4, 4, "qrels", "query 0 document grade")
-RESULTS = (6, None, "a result file", "query Q0 document rank score tag")
+_Shape = tuple[int, int | None, str, str]
+_QRELS: _Shape = (4, 4, "qrels", "query 0 document grade")
+_RESULTS: _Shape = (6, None, "a result file", "query Q0 document rank score tag")
 
 
-def read_lines(source: Source, shape: tuple[int, int | None, str, str]) -> Iterator[Line]:
+def _read_lines(source: Source, shape: _Shape) -> Iterator[Line]:
     """Yield each line that is neither a comment nor empty.
 
     Args:
         source: The file.
-        shape: `QRELS` or `RESULTS`.
+        shape: `_QRELS` or `_RESULTS`.
 
     Raises:
         InvalidInputError: The file cannot be read, or a line has other columns.
@@ -73,20 +75,8 @@ def read_lines(source: Source, shape: tuple[int, int | None, str, str]) -> Itera
             yield Line(place, query, others)
 
 
-def placed(lines: Iterable[Line]) -> Iterator[tuple[str, Line]]:
-    """Yield each line after its place."""
-    return ((line.place, line) for line in lines)
-
-
-def number_of(place: str) -> int:
-    """Return the line number of a place."""
+def _number_of(place: str) -> int:
     return int(place.rpartition(":")[2])
-
-
-def groups(lines: Iterable[Line]) -> Iterator[list[Line]]:
-    """Yield neighboring lines of the same query."""
-    query_of: Callable[[Line], str] = lambda line: line.query  # noqa: E731 - mypy wants its type
-    return (list(group) for _, group in itertools.groupby(lines, key=query_of))
 
 
 def kinds_in(source: Source) -> tuple[Kind, ...]:
@@ -121,7 +111,7 @@ def number_in(text: str, place: str, what: str) -> float:
     return value
 
 
-def joined(columns: Sequence[str], path: str) -> str:
+def _joined(columns: Sequence[str], path: str) -> str:
     """Return a line of these columns.
 
     Raises:
@@ -154,15 +144,12 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
     Raises:
         InvalidInputError: A line is none of qrels, or judges a document once more and otherwise.
     """
-    by_query: dict[str, list[Line]] = {}
-    for line in read_lines(source, QRELS):
-        by_query.setdefault(line.query, []).append(line)
-    return _questions(by_query.values(), source.rejects)
+    return _questions(_by_query(source, _QRELS).values(), source.rejects)
 
 
 def questions_in_order(source: Source) -> Iterator[tuple[str, Question]]:
     """Yield the same, line by line, for qrels in which the lines of a query are together."""
-    return _questions(groups(read_lines(source, QRELS)), source.rejects)
+    return _questions(_neighbors(source, _QRELS), source.rejects)
 
 
 def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
@@ -171,9 +158,7 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
     Raises:
         InvalidInputError: A line is none of a result file.
     """
-    by_query: dict[str, list[Line]] = {}
-    for line in read_lines(source, RESULTS):
-        by_query.setdefault(line.query, []).append(line)
+    by_query = _by_query(source, _RESULTS)
     contradicted = [query for query, lines in by_query.items() if _ranks_contradict(lines)]
     if contradicted:
         warn(
@@ -185,7 +170,7 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
 
 def rankings_in_order(source: Source) -> Iterator[tuple[str, RunRow]]:
     """Yield the same, line by line, for a file in which the lines of a query are together."""
-    return _rankings(groups(read_lines(source, RESULTS)), source.rejects)
+    return _rankings(_neighbors(source, _RESULTS), source.rejects)
 
 
 def gold_document(doc_id: str, grade: str, place: str, **metadata: str) -> Document:
@@ -227,13 +212,29 @@ def keep(judged: Judged, line: Line, iteration: str, document: Document) -> None
         )
 
 
+def _by_query(source: Source, shape: _Shape) -> dict[str, list[Line]]:
+    by_query: dict[str, list[Line]] = {}
+    for line in _read_lines(source, shape):
+        by_query.setdefault(line.query, []).append(line)
+    return by_query
+
+
+def _neighbors(source: Source, shape: _Shape) -> Iterator[list[Line]]:
+    """Yield the lines of each query, which must be together."""
+    return (list(lines) for _, lines in itertools.groupby(_read_lines(source, shape), operator.attrgetter("query")))
+
+
 def _questions(by_query: Iterable[Sequence[Line]], rejects: Rejects) -> Iterator[tuple[str, Question]]:
     for lines in by_query:
         judged: Judged = {}
-        kept = [place for place, _ in rejects.each(placed(lines), functools.partial(_judge, judged))]
+        kept = [place for place, _ in rejects.each(_placed(lines), functools.partial(_judge, judged))]
         if kept:
-            rejects.extent = [number_of(place) for place in kept]
+            rejects.extent = [_number_of(place) for place in kept]
             yield kept[0], Question(id=lines[0].query, gold=tuple(document for _, document in judged.values()))
+
+
+def _placed(lines: Iterable[Line]) -> Iterator[tuple[str, Line]]:
+    return ((line.place, line) for line in lines)
 
 
 def _judge(judged: Judged, place: str, line: Line) -> None:
@@ -244,9 +245,9 @@ def _judge(judged: Judged, place: str, line: Line) -> None:
 
 def _rankings(by_query: Iterable[Sequence[Line]], rejects: Rejects) -> Iterator[tuple[str, RunRow]]:
     for lines in by_query:
-        scored = list(rejects.each(placed(lines), _score))
+        scored = list(rejects.each(_placed(lines), _score))
         if scored:
-            rejects.extent = [number_of(place) for place, _ in scored]
+            rejects.extent = [_number_of(place) for place, _ in scored]
             scores, ids = [score for _, (score, _) in scored], [line.columns[1] for _, (_, line) in scored]
             retrieved = tuple(Document(id=ids[at], score=scores[at]) for at in order_of(scores, ids))
             yield scored[0][0], RunRow(query_id=lines[0].query, retrieved=retrieved, further={TAG: lines[0].columns[4]})
@@ -297,7 +298,7 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
         for iteration, documents in by_group.items():
             for doc_id, document in writing.judged(documents).items():
                 columns = (question.id, iteration, doc_id, grade_text(document, writing))
-                lines.append(joined(columns, writing.path))
+                lines.append(_joined(columns, writing.path))
     writing.refuse_empty(lines)
     write_atomically(writing.path, lines)
 
@@ -318,7 +319,7 @@ def write_rankings(run: Run, writing: Writing) -> None:
         tag = "_".join(str(given or run.name).split()) or "run"
         writing.lost[f"`{TAG}` with white space (replaced)"] += given not in (None, tag)
         for rank, (doc_id, score) in enumerate(zip(ids, scores_to_write(row, ids, writing), strict=True), 1):
-            lines.append(joined((row.query_id, "Q0", doc_id, str(rank), score, tag), writing.path))
+            lines.append(_joined((row.query_id, "Q0", doc_id, str(rank), score, tag), writing.path))
     writing.refuse_empty(lines)
     write_atomically(writing.path, lines)
 

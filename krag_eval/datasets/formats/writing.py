@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval.datasets.evalset import EvalSet
@@ -15,6 +15,7 @@ from krag_eval.datasets.run import Run
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import as_id, read_grade
 
+T = TypeVar("T")
 FIELDS = ("question", "answer", "type", "notes", "source", "metadata")
 _MADE_ID = "documents without an id (they got one made from their text)"
 
@@ -76,6 +77,16 @@ class Writing:
             if known is None or self.grade_of(document) > self.grade_of(known):
                 by_id[doc_id] = document
         return by_id
+
+    def first_by_id(self, texts: Iterable[tuple[str, T | None]]) -> dict[str, T]:
+        """Return what was given first for each id, and count what differs from it; None is a gap."""
+        given, first = list(texts), dict[str, T]()
+        for doc_id, text in given:
+            if text is not None:
+                first.setdefault(doc_id, text)
+        differing = sum(first.get(doc_id) != text for doc_id, text in given)
+        self.lost["documents that differ under one id (the first is kept)"] += differing
+        return first
 
     def relevant(self, documents: Iterable[Document]) -> list[Document]:
         """Return the gold documents with a grade above 0, for a format without grades."""
