@@ -164,7 +164,7 @@ def test_qrels_have_grades_comments_and_any_white_space(tmp_path: Path) -> None:
             id="1", gold=(Document(id="d1", grade=0.0), Document(id="d1", grade=1.5, metadata={"qrels_iteration": "7"}))
         ),
     ]
-    with pytest.warns(KragEvalWarning, match=r"grades that are no whole numbers .*: 1\."):
+    with pytest.warns(KragEvalWarning, match=r"grades that are not whole numbers .*: 1\."):
         write_evalset(read_evalset(path), tmp_path / "x.qrels")
     expected = ["2 0 d1 3", "2 0 d2 -2", "1 0 d1 0", "1 7 d1 1.5"]
     assert (tmp_path / "x.qrels").read_text().splitlines() == expected

@@ -30,12 +30,12 @@ def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False, ma
     Args:
         path: The file or folder.
         prepend_title: Put the title before the text, as retrievers of BEIR corpora index it.
-        max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be left out, with a warning, and kept
+        max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be skipped, with a warning, and saved
             in `path.rejected.jsonl`; with 0 the first bad line is an error.
 
     Raises:
         InvalidInputError: The file cannot be read, repeats an id, or holds nothing; the message begins with
-            `path:line:` where a line is at fault.
+            `path:line:` if a line is to blame.
         MissingDependencyError: The format needs a package that is not installed.
     """
     seen: set[str] = set()
@@ -103,7 +103,7 @@ def read_passage(row: Mapping[str, Any], *, prepend_title: bool = False) -> Docu
         raise InvalidInputError(
             f"has neither an id ({', '.join(ID_KEYS)}) nor a text ({', '.join(TEXT_KEYS)}). A document needs one."
         )
-    # A document id also says which document a chunk is of, so it stays where it is looked for.
+    # A document id also says which document a chunk belongs to, so it stays in the metadata.
     used = {text_key, "metadata" if isinstance(kept, Mapping) else None, id_key if id_key != "doc_id" else None}
     metadata = {key: value for key, value in row.items() if key not in used and value not in (None, "")} | metadata
     text = row[text_key] if text_key else None

@@ -26,7 +26,7 @@ class EvalSet(Sequence[Question]):
         name: What the set is called in tables and reports.
 
     Attributes:
-        n_rejected: How many bad lines of its file were left out by `read_evalset`.
+        n_rejected: How many bad lines of its file `read_evalset` skipped.
 
     Raises:
         InvalidInputError: A row cannot be read or repeats an id; the message names its number.
@@ -96,7 +96,7 @@ class EvalSet(Sequence[Question]):
 
     @property
     def texts(self) -> list[str]:
-        """The text of each question; empty where it has none."""
+        """The text of each question; empty if it has none."""
         return [question.question or "" for question in self]
 
     def gold(self, level: str = "chunk", doc_key: str = DOC_KEY) -> list[list[Document]]:

@@ -24,7 +24,7 @@ KINDS: Mapping[str, tuple[Severity, str]] = {
     "dead_id": ("error", "gold ids that the corpus lacks, while it has their texts"),
     "missing_text": ("warning", "gold texts that the corpus does not have"),
     "changed_text": ("warning", "gold ids that now belong to another text"),
-    "contradicting_levels": ("warning", "gold chunks whose document is no gold document"),
+    "contradicting_levels": ("warning", "gold chunks whose document is not a gold document"),
     "empty_gold": ("warning", "questions without gold that are not marked negative"),
     "contradicting_type": ("warning", "questions marked negative that have gold"),
     "repeated_gold": ("warning", "gold that appears twice in a question"),
@@ -46,9 +46,9 @@ class Finding:
         kind: A key of `KINDS`.
         message: What it is, and what would be right.
         question_ids: The questions that it is about.
-        places: Where they stand, as `path:line`; empty for a set that was not read from a file.
+        places: Their places, as `path:line`; empty for a set that was not read from a file.
         gold_id: The gold id that it is about, or None.
-        found_in: The chunks in which the text of that gold stands.
+        found_in: The chunks that contain the text of that gold.
     """
 
     kind: str
@@ -77,7 +77,7 @@ class ValidationReport:
     Attributes:
         findings: Errors first, then warnings, then notes; by kind, and within a kind in the order of the set.
         n_questions: How many questions could be read.
-        n_corpus: How many documents the corpus has; None where there was none.
+        n_corpus: How many documents the corpus has; None if there was none.
     """
 
     findings: tuple[Finding, ...]
@@ -120,7 +120,7 @@ class Entry:
 
     Attributes:
         question: The question.
-        place: Where it stands, as `path:line`; None for a set that was not read from a file.
+        place: Its place, as `path:line`; None for a set that was not read from a file.
         row: The row that it was read from, or None.
     """
 

@@ -20,14 +20,14 @@ from krag_eval.matching import Batch, find_matches
 from krag_eval.matching.settings import Settings
 
 FOUND = 0.8
-"""From which share of its words on a passage counts as found."""
+"""The share of its words from which on a passage counts as found."""
 
 _MOST_ALTERNATIVES = 20
 # A text that shares fewer neighbouring words with a passage is another one, however many single words it shares.
 _OF_NEIGHBOURS = 0.5
 
 _Query = tuple[IntArray, IntArray]  # passages, and the chunks in which each of them is looked for
-# An end of a passage is looked for among the ends of the chunks; shorter ones stand in any text.
+# An end of a passage is searched among the ends of the chunks; shorter ones occur in any text.
 _SHORTEST_END, _LONGEST_END, _KEY = 8, 200, 4
 
 Parts = tuple[int, ...]
@@ -53,8 +53,8 @@ class Link:
     """Where in a corpus a passage was found.
 
     Attributes:
-        chunks: The places of the chunks, in the order of the passage; where it is lost, of what comes nearest.
-        method: `"text"`, `"containment"` or `"rougeL"`; None where it is lost.
+        chunks: The places of the chunks, in the order of the passage; the nearest ones if it is lost.
+        method: `"text"`, `"containment"` or `"rougeL"`; None if it is lost.
         similarity: The share of its words that these chunks have in the same order (recall of ROUGE-L).
         alternatives: Other chunks that hold it whole, at most 20 of them.
     """
@@ -69,15 +69,15 @@ class Chunks:
     """The chunks of a corpus; a place is a number in `documents`.
 
     Args:
-        documents: The chunks; one without an id or without a text is passed over.
+        documents: The chunks; those without an id or a text are skipped.
         doc_key: The key of the metadata under which a chunk has the id of its document.
 
     Attributes:
         documents: The chunks that have an id and a text.
         texts: Their texts.
         forms: Their normalised texts.
-        doc_ids: The ids of their documents, None where there is none.
-        docs: The numbers of their documents, -1 where there is none.
+        doc_ids: The ids of their documents, or None.
+        docs: The numbers of their documents, or -1.
     """
 
     def __init__(self, documents: Sequence[Document], doc_key: str) -> None:
@@ -129,7 +129,7 @@ def find_links(
         tokenizer: What the words are, as in `evaluate`.
 
     Raises:
-        InvalidInputError: The threshold is out of range, or the tokenizer is none.
+        InvalidInputError: The threshold is out of range, or the tokenizer is not one.
     """
     search = _Search(passages, chunks, threshold, tokenizer)
     docs = chunks.doc_numbers([passage.doc_id for passage in passages])
@@ -156,7 +156,7 @@ class _Search:
         is_long = np.array([size_of(self._forms[passage]) >= SHINGLE for passage in wanted.tolist()], dtype=np.bool_)
         long, forms = wanted[is_long], [self._forms[passage] for passage in wanted[is_long].tolist()]
         sharing = find_sharing(forms, self._chunks.forms, groups[long], chunk_groups)
-        for n, form in enumerate(forms):  # what stands nearly everywhere is not among the sharing ones
+        for n, form in enumerate(forms):  # what occurs nearly everywhere is not among the sharing ones
             equal = self._chunks.with_form(form)
             sharing[n] = np.union1d(sharing[n], equal[chunk_groups[equal] == groups[long[n]]])
         whole: list[_Query] = list(zip(long[:, None], sharing, strict=True))
@@ -266,7 +266,7 @@ def _cover(form: str, chunks: Mapping[int, str], *, first: int) -> Parts:
     """
     common = {chunk: np.flatnonzero(common_letters(form, text)) for chunk, text in chunks.items()}
     missing = np.ones(size_of(form), dtype=np.bool_)
-    # What a chunk adds only shrinks, so that one whose number still holds when it comes up is the best.
+    # What a chunk adds only shrinks, so the first one whose number still holds is the best.
     waiting = [(-len(places), chunk != first, chunk) for chunk, places in common.items()]
     heapq.heapify(waiting)
     parts = []

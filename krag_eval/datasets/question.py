@@ -1,9 +1,4 @@
-"""One row of an evaluation set, and the gold documents that it means at chunk level and at document level.
-
-What a row probably is that lacks what a question needs, and what its author may have meant.
-
-The scoring settings of an evaluation set, at chunk level and at document level.
-"""
+"""One question of an evaluation set, and its gold at chunk level and at document level."""
 
 from __future__ import annotations
 
@@ -100,7 +95,7 @@ class Question:
         """Return the gold at document level, each document with its id also under `doc_key` in its metadata.
 
         These are the gold document ids and the document ids that gold documents carry under `doc_key`; a document has
-        the highest grade of its gold chunks, and none where it was only named by its id.
+        the highest grade of its gold chunks, and none if it was only named by its id.
         """
         grades: dict[str, float | None] = dict.fromkeys(self.gold_doc_ids)
         for document in self.gold:
@@ -154,7 +149,7 @@ def check_new(new_id: str | None, known: Container[str], what: str) -> None:
     """Check that an id is not known yet.
 
     Args:
-        new_id: The id; None is no id.
+        new_id: The id, or None.
         known: The ids so far.
         what: What it is, for the message, as `path:line: the question id`.
 
@@ -222,7 +217,7 @@ _OWN = frozenset({"id", "question"})
 
 
 def without_gold(row: Mapping[str, Any]) -> str:
-    """Return sentences for a row that says nothing about its gold; none if nothing can be told.
+    """Return sentences for a row that says nothing about its gold; none if there is no hint.
 
     >>> without_gold({"query_id": "q1", "retrieved": []})
     ' This looks like a run: the evaluation set comes first, and runs after it.'

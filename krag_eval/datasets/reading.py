@@ -50,11 +50,11 @@ def read_evalset(
         grade_key: The key of the metadata under which grades will be read.
         columns: For rows with other names, the column of each field of `Question`: `{"question": "query"}`.
         queries: A file with the texts of the queries, for TREC qrels, which have ids alone.
-        max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be left out, with a warning, and kept
+        max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be skipped, with a warning, and saved
             in `path.rejected.jsonl`; with 0 the first bad line is an error.
 
     Raises:
-        InvalidInputError: The file cannot be read; the message begins with `path:line:` where a line is at fault.
+        InvalidInputError: The file cannot be read; the message begins with `path:line:` if a line is to blame.
         MissingDependencyError: The format needs a package that is not installed.
     """
     check_path(path)
@@ -100,7 +100,7 @@ def write_evalset(
         grade_key: Where a format has one grade a document: read it from the metadata under this key.
 
     Raises:
-        InvalidInputError: The file cannot be written, the ending tells no format, or it could hold nothing of the set.
+        InvalidInputError: It cannot be written, its ending belongs to no format, or it could hold nothing of the set.
         MissingDependencyError: The format needs a package that is not installed.
     """
     check_kind("evalset", evalset, EvalSet, "Make one with `EvalSet(rows)` or `as_evalset`; it comes before the path.")
@@ -132,12 +132,12 @@ def read_run(
         name: What the run is called; by default what the file calls it, else its name without the ending.
         format: A name of `FORMATS`; by default what the ending and the beginning of the file show.
         id_key: The key of the metadata under which ids will be read.
-        max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be left out, with a warning, and kept
+        max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be skipped, with a warning, and saved
             in `path.rejected.jsonl`; with 0 the first bad line is an error. A
-            ranking that is left out counts as nothing retrieved.
+            ranking that is skipped counts as nothing retrieved.
 
     Raises:
-        InvalidInputError: The file cannot be read; the message begins with `path:line:` where a line is at fault.
+        InvalidInputError: The file cannot be read; the message begins with `path:line:` if a line is to blame.
         MissingDependencyError: The format needs a package that is not installed.
     """
     check_path(path)
@@ -191,7 +191,7 @@ def write_run(
         id_key: Where a format has one id a document: read it from the metadata under this key.
 
     Raises:
-        InvalidInputError: The file cannot be written, the ending tells no format, or it could hold nothing of the run.
+        InvalidInputError: It cannot be written, its ending belongs to no format, or it could hold nothing of the run.
         MissingDependencyError: The format needs a package that is not installed.
     """
     check_kind("run", run, Run, "Make one with `Run.of(name, rows)` or `run_retriever`; it comes before the path.")

@@ -1,7 +1,4 @@
-"""Label drift: the gold passages of a question set linked to the chunks of a corpus that was cut anew.
-
-What became of each gold passage in a corpus that was cut anew.
-"""
+"""Link the gold passages of a question set to the chunks of a corpus that was chunked anew."""
 
 from __future__ import annotations
 
@@ -22,6 +19,9 @@ from krag_eval.documents.text import normalize
 
 # A chunk so many times as long as a passage is more than that passage with some edits.
 _LARGER = 1.25
+Status = Literal["valid", "moved", "merged", "split", "lost", "unanchorable"]
+_SHOWN = 200
+STATUSES: tuple[Status, ...] = get_args(Status)
 
 
 @tell_names
@@ -87,7 +87,7 @@ class _Search:
     """What is known of the gold passages before and after.
 
     Attributes:
-        links: Where each passage stands.
+        links: Where each passage was found.
     """
 
     def __init__(self, chunks: Chunks, before: Mapping[str, Document], doc_key: str) -> None:
@@ -215,11 +215,6 @@ def _read(name: str, corpus: Iterable[object]) -> list[Document]:
     return documents
 
 
-Status = Literal["valid", "moved", "merged", "split", "lost", "unanchorable"]
-_SHOWN = 200
-STATUSES: tuple[Status, ...] = get_args(Status)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
     """What became of one gold passage of a question.
@@ -230,8 +225,8 @@ class Anchor:
             `"merged"`: a larger chunk holds it; `"split"`: several chunks hold it together; `"lost"`: nothing in the
             corpus is similar enough; `"unanchorable"`: its text is not known.
         old_id: The id of its chunk, or None.
-        new_ids: The ids of the chunks that hold it now; the old one where it is lost or cannot be anchored.
-        method: `"text"`, `"containment"` or `"rougeL"`; None where it was not found.
+        new_ids: The ids of the chunks that hold it now; the old one if it is lost or cannot be anchored.
+        method: `"text"`, `"containment"` or `"rougeL"`; None if it was not found.
         similarity: The share of its words that these chunks have in the same order, 0 to 1; of a lost one what the
             nearest chunks have.
         alternatives: Other chunks that hold all of it, at most 20.
@@ -257,7 +252,7 @@ class MovedDocument:
     Attributes:
         question_id: The question.
         old_id: The id of the document.
-        new_ids: The documents in which its passages were found; empty where there is none.
+        new_ids: The documents in which its passages were found; empty if there are none.
     """
 
     question_id: str

@@ -1,7 +1,4 @@
-"""What a retriever returned for the questions of an evaluation set.
-
-How long a retriever took for one question: the usual percentiles.
-"""
+"""What a retriever returned for the questions of an evaluation set, and how long it took."""
 
 from __future__ import annotations
 
@@ -86,7 +83,7 @@ class Run:
         rows: By the id of the question.
         parameters: What the user says about the retriever: chunk size, overlap, model.
         recorded: What the runner wrote down: k, fingerprint of the evaluation set, versions, time.
-        n_rejected: How many bad lines of its file were left out.
+        n_rejected: How many bad lines of its file were skipped.
     """
 
     name: str

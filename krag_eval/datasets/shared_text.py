@@ -29,9 +29,9 @@ _DENSE = [
 # A chunk holds a part of a passage if they have this share of the shorter one in common, and a shingle at least.
 _LEAST_SHARE = 0.1
 _CHARACTERS_AT_ONCE = 1 << 18
-# A shingle that would pair more passages and chunks than this stands in headers or footers, and tells nothing.
+# A shingle that would pair more passages and chunks than this is from headers or footers, and means nothing.
 _MOST_PAIRS = 1 << 14
-# Within one chunk a shingle may stand so many times, and edits may move it so far.
+# How often one chunk may repeat a shingle, and how far edits may move it.
 _MOST_REPEATS, _EDITS = 8, 64
 
 
@@ -60,7 +60,7 @@ def find_sharing(
 
     Returns:
         The places of the chunks, ascending. One is missing only if less than half of the shingles that it would take
-        are common, because edits break them up, or if they stand nearly everywhere.
+        are common, because edits break them up, or if they occur nearly everywhere.
     """
     if not passages:
         return []
@@ -153,7 +153,7 @@ def _hashes(letters: Words) -> Words:
     return mix(hashes[:n_shingles]) + hashes[last : last + n_shingles]
 
 
-# A passage is compared with one chunk after the other, a chunk with passages that stand near each other.
+# A passage is compared with one chunk after the other, a chunk with passages that are near each other.
 @functools.lru_cache(maxsize=16)
 def _hashes_of_one(text: str) -> tuple[Words, int]:
     letters = _letters(text)

@@ -41,7 +41,7 @@ def stream_pairs(
 
     Both files must have the same questions in the same order, which `read_evalset` and `read_run` do not ask for.
     Memory holds a few rows of JSONL, CSV or Parquet, and the lines of one query of TREC files, whose lines of one query
-    must stand together; formats that are one JSON value are held whole. That no id comes twice is not checked.
+    must be together; formats that are one JSON value are held whole. Duplicate ids are not detected.
 
     Args:
         evalset: The file of the evaluation set.

@@ -48,7 +48,7 @@ def validate(
     """Look for everything that can be wrong with a question set; the keys of `KINDS` are what it looks for.
 
     Args:
-        evalset: The path of a file, of which every row is looked at, whatever is wrong with the others; or a question
+        evalset: The path of a file, of which every row is checked even if others are unreadable; or a question
             set, or what `as_evalset` reads.
         corpus: The documents or chunks that the gold should be in; anything that `evaluate` takes as a document.
         doc_key: The key of the metadata under which a chunk has the id of its document.
@@ -96,7 +96,7 @@ def _read_entries(evalset: object, *, format_name: str | None = None) -> tuple[l
         format_name: The format of the file; by default the one that it shows.
 
     Raises:
-        InvalidInputError: The file cannot be opened, or the value is no question set.
+        InvalidInputError: The file cannot be opened, or the value is not a question set.
         MissingDependencyError: The format needs a package that is not installed.
     """
     found = _of_file(evalset, format_name) if isinstance(evalset, (str, os.PathLike)) else _of_rows(evalset)
@@ -310,7 +310,7 @@ def _same_text(same: list[Entry], id_key: str | None) -> Finding:
         return find("conflicting_gold", message, *same)
     answers = {_answer_of(entry.question): entry.question.answer for entry in same if entry.question.answer}
     differing = f" and {len(answers)} different answers" if len(answers) > 1 else ""
-    return find("duplicate_question", f"{text} stands in {_named(same)} with the same gold{differing}.", *same)
+    return find("duplicate_question", f"{text} appears in {_named(same)} with the same gold{differing}.", *same)
 
 
 def _near(group: list[Entry], id_key: str | None) -> Iterator[Finding]:

@@ -43,7 +43,7 @@ def not_utf8(place: str, start: int, line: bytes) -> str:
     """Return the message for a line that is not UTF-8.
 
     Args:
-        place: Where it stands, as `path:line`.
+        place: Its place, as `path:line`.
         start: The first byte that is not UTF-8.
         line: The line.
 
@@ -55,7 +55,7 @@ def not_utf8(place: str, start: int, line: bytes) -> str:
 
 
 def looks_like(data: bytes) -> str:
-    """Return what the bytes seem to be, as the rest of a sentence; empty if nothing can be told.
+    """Return what the bytes seem to be, as the rest of a sentence; empty if they resemble nothing known.
 
     Args:
         data: The beginning of a file, or a line of it.

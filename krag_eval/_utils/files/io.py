@@ -20,7 +20,7 @@ StrPath = str | os.PathLike[str]
 MAX_LINE = 64 * 2**20
 MAX_DOCUMENT = 2 * 2**30
 MAX_UNPACKED = 16 * 2**30
-# What packs better than this is no data: gzip reaches 1,000 on zeros, and 20 on JSON.
+# Nothing real is packed better than this: gzip reaches 1,000 on zeros, and 20 on JSON.
 _MOST_UNPACKED = 500
 
 
@@ -102,7 +102,7 @@ def read_head(path: StrPath, size: int) -> bytes:
     """Return the first bytes of a file.
 
     Raises:
-        InvalidInputError: It cannot be opened, or is the pointer that Git LFS leaves where it fetched no file.
+        InvalidInputError: It cannot be opened, or is only a pointer of Git LFS.
     """
     with open_file(path) as file:
         try:
@@ -129,7 +129,7 @@ def unpacked_lines(path: StrPath) -> Iterator[bytes]:
                 if len(line) > MAX_LINE:
                     raise InvalidInputError(
                         f"{path}:{number}: unpacks to a line of more than {MAX_LINE // 2**20} MB. "
-                        "Each line must be one row; unpack the file if it is meant to be like this."
+                        "Each line must be one row; unpack the file first if this is intended."
                     )
                 if total > MAX_UNPACKED:
                     raise InvalidInputError(
@@ -140,7 +140,7 @@ def unpacked_lines(path: StrPath) -> Iterator[bytes]:
                     raise InvalidInputError(
                         f"{path}:{number}: unpacks to more than {_MOST_UNPACKED} times its size, which is no real "
                         "data. "
-                        "Unpack the file if it is meant to be like this."
+                        "Unpack the file first if this is intended."
                     )
                 yield line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

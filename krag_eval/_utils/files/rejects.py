@@ -1,4 +1,4 @@
-"""Bad lines that are left out of a file: counted, told, and kept in a file beside it."""
+"""Skip the bad lines of a file: count them, report them, and save them in a file beside it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Rejects:
 
     Args:
         path: The file, as places name it.
-        most: How many lines may be left out; with 0 the first bad one is an error.
+        most: How many lines may be skipped; with 0 the first bad one is an error.
 
     Attributes:
-        extent: The numbers of the lines of the row that is being read, where it has more than one.
-        is_counting_lost: Whether a row was left out before anything could be made of it, so that the rows after it can
+        extent: The numbers of the lines of the row that is being read, if it has more than one.
+        is_counting_lost: Whether a row was skipped before anything could be made of it, so that the rows after it can
             no longer be numbered.
     """
 
@@ -48,12 +48,12 @@ class Rejects:
         """Skip the row at this place; a row that was skipped before counts once.
 
         Args:
-            place: Where it stands, as `path:line`.
+            place: Its place, as `path:line`.
             error: What is wrong with it.
-            is_unread: The line holds no row, or more than one, for all that can be told.
+            is_unread: It is not known how many rows the line holds.
 
         Raises:
-            InvalidInputError: The same error, where no more may be left out or the row is on no line of its own.
+            InvalidInputError: The same error, if no more may be skipped or the row has no line of its own.
         """
         name, _, number = place.rpartition(":")
         if not self.most or name != self.path or not number.isdigit():
@@ -72,7 +72,7 @@ class Rejects:
         """Yield what `make` makes of each row, with its place; rows that it refuses are skipped.
 
         Raises:
-            InvalidInputError: A row is refused, and no more may be left out.
+            InvalidInputError: A row is refused, and no more may be skipped.
         """
         for place, row in rows:
             try:
@@ -87,7 +87,7 @@ class Rejects:
         """Wrap the reading of the file: at its end the skipped lines are written down and reported.
 
         Args:
-            lines: Opens the file once more, for the lines as they stand in it.
+            lines: Opens the file again, for its lines as they are.
 
         Raises:
             InvalidInputError: The reading failed, also then with what was left out before written down; or that cannot

@@ -36,12 +36,12 @@ def parse_json(text: str) -> object:
 
     Raises:
         NestedTooDeepError: It has too many levels.
-        ValueError: It is none, or breaks the policy.
+        ValueError: It is not JSON, or breaks the policy.
     """
     try:
         value: object = _DECODER.decode(text)
         # Each key that was written has a colon right after its quote, and one that appears twice is lost. Where
-        # texts hold such colons too, or white space stands before one, the slower decoder finds out.
+        # texts hold such colons too, or white space precedes one, the slower decoder finds out.
         if _count_keys(value) != text.count('":') or any(colon in text for colon in _SPACED_COLONS):
             _CAREFUL_DECODER.decode(text)
     except RecursionError:
@@ -94,7 +94,7 @@ _CAREFUL_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pair
 def read_jsonl(path: StrPath) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the rows of a JSONL file, each with its place as `path:line`.
 
-    Empty lines are passed over, and so is a byte order mark at the beginning. Every other line must be one JSON object
+    Empty lines are skipped, and so is a byte order mark at the beginning. Every other line must be one JSON object
     in UTF-8, as `parse_json` reads it.
 
     Raises:
@@ -112,7 +112,7 @@ def parse_jsonl(
         lines: The lines.
         path: Where they come from.
         first: The number of the first of them.
-        rejects: Takes the lines that may be left out.
+        rejects: Collects the lines that may be skipped.
 
     Raises:
         InvalidInputError: A line is no JSON object.
@@ -156,7 +156,7 @@ def read_json(path: StrPath) -> object:
     """Return the value of a file that is one JSON value.
 
     Raises:
-        InvalidInputError: It is none, or an object has a key twice; the message begins with `path:line:`.
+        InvalidInputError: It is not, or an object has a key twice; the message begins with `path:line:`.
     """
     text = decode(read_whole(path), path)
     try:

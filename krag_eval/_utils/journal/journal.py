@@ -90,7 +90,7 @@ class Journal:
 
         Raises:
             RowTooLongError: It is longer than what is read back.
-            InvalidInputError: It cannot be written, for example because the disk is full; the rows before it stand.
+            InvalidInputError: It cannot be written, for example because the disk is full; the rows before it are safe.
         """
         line = seal(row)
         if len(line) > io.MAX_LINE:
@@ -148,7 +148,7 @@ class Journal:
         """Replace all rows but the header before byte `end` with other sealed lines, whole or not at all.
 
         Raises:
-            OSError: The disk does not take it; the file stands as it was.
+            OSError: The disk does not take it; the file is left unchanged.
         """
         self._syncing.stop()
         try:
@@ -201,7 +201,7 @@ class Journal:
             self._leave_out(left_out)
 
     def _read(self, check: Check, take: Take) -> set[int]:
-        """Check every row and cut a torn end off; the ends of the rows to leave out."""
+        """Check every row, cut off a torn end, and return the ends of the rows to leave out."""
         left_out, is_first, end, is_ended = set[int](), True, 0, True
         for line in read_lines(lines_of(self.path), self.path, self._kind):
             end, is_ended = line.end, line.is_ended

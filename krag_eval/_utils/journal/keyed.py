@@ -76,7 +76,7 @@ class KeyedJournal:
         """Record a row under a key that has none yet.
 
         Raises:
-            InvalidInputError: It cannot be written; the rows before it stand.
+            InvalidInputError: It cannot be written; the rows before it are safe.
         """
         with self._lock:
             if self._journal is not None:

@@ -50,10 +50,10 @@ class JournalLine:
     """One sound row of a journal.
 
     Attributes:
-        place: Where it stands, as `path:line`.
+        place: Its place, as `path:line`.
         row: What it says, without its checksum.
         raw: Its bytes, without the end of the line.
-        end: The number of bytes up to its end, with the end of the line where it has one.
+        end: The number of bytes up to its end, including the line end if it has one.
         is_ended: Whether the end of the line was written too.
     """
 
@@ -79,7 +79,7 @@ def read_lines(lines: Iterable[bytes], path: StrPath, kind: JournalKind) -> Iter
     """Yield the sound rows of a journal; a torn end is ignored.
 
     Raises:
-        InvalidInputError: A row is damaged or was changed, or the first one is no header.
+        InvalidInputError: A row is damaged or was changed, or the first one is not a header.
     """
     end, torn, is_first = 0, None, True
     for number, line in enumerate(lines, 1):

@@ -1,7 +1,7 @@
-"""Rows as Hugging Face `datasets` gives them: mappings whose columns go by any name.
+"""Rows as Hugging Face `datasets` gives them: mappings whose columns have any names.
 
-Rows in the manner of SQuAD (`question`, `context`, `answers`) are read as they are: their context is the gold document,
-called after its text, since rows have no ids of paragraphs.
+Rows with the columns of SQuAD (`question`, `context`, `answers`) are read without settings: their context is the gold
+document, with an id made from its text, since such rows have no ids of paragraphs.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def evalset_from_rows(
 ) -> EvalSet:
     """Make an evaluation set from mappings, such as the rows of a Hugging Face `Dataset`.
 
-    Rows in the manner of SQuAD need no `columns`. Without an id column, rows are numbered from 0. A gold column may
-    hold one document or a list of them, a text being a document; an id column one id or a list.
+    Rows with SQuAD's columns need no `columns`. Without an id column, rows are numbered from 0. A gold column may
+    hold one document or a list of them, where a text is a document; an id column may hold one id or a list.
 
     Args:
         rows: The rows.
-        columns: For fields of `Question`, the columns that they stand in; a field that is left out has its own name.
+        columns: The column of each field of `Question`; by default a field's own name.
         name: What the set is called.
 
     Raises:
@@ -95,7 +95,7 @@ def questions_in(
         rows: The rows with their places.
         columns: As for `evalset_from_rows`.
         cell: What a text in a column means, where rows have nothing but texts.
-        rejects: Takes the rows that may be left out.
+        rejects: Collects the rows that may be skipped.
 
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
@@ -162,7 +162,7 @@ def _squad_question(row: dict[str, Any]) -> Question:
 
 
 def _plain(value: Any) -> Any:
-    """Return arrays as lists, and the gaps of pandas as None."""
+    """Return arrays as lists, and the missing values of pandas as None."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     return None if isinstance(value, float) and value != value else value

@@ -26,7 +26,7 @@ _COLUMNS = (
 
 
 def kinds_in(source: Source) -> tuple[Kind, ...]:
-    """Return what a file holds by its columns, or by the keys of its first row; nothing if these do not tell."""
+    """Return what a file holds by its columns, or by the keys of its first row; nothing if these do not say."""
     if source.names & set(GOLD):
         return ("evalset",)
     return ("run",) if source.names & _OF_RUNS else ()
@@ -50,6 +50,16 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
     return source.each(RunRow.from_dict, ranking_rows(source))
 
 
+def write_questions(container: str, evalset: EvalSet, writing: Writing) -> None:
+    """Write an evaluation set into a container."""
+    _write(container, [question.to_dict() for question in evalset], writing)
+
+
+def write_rankings(container: str, run: Run, writing: Writing) -> None:
+    """Write a run into a container."""
+    _write(container, [row.to_dict() for row in run.rows.values()], writing, _header_of(run))
+
+
 def ranking_rows(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the rows of `rankings` as they are in the file."""
     rows = read_journal_rows(source.path) if _is_journal(source) else source.rows()
@@ -69,14 +79,29 @@ def run_header(source: Source) -> Mapping[str, Any]:
     return {"name": name, "parameters": parameters, "recorded": recorded}
 
 
-def write_questions(container: str, evalset: EvalSet, writing: Writing) -> None:
-    """Write an evaluation set into a container."""
-    _write(container, [question.to_dict() for question in evalset], writing)
+def read_journal_rows(path: StrPath) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows of the journal of a run without checksums, its header first, each with its place as `path:line`.
+
+    Raises:
+        InvalidInputError: The file cannot be opened, or a row is damaged or was changed.
+    """
+    return read_journal(path, RUN_JOURNAL)
 
 
-def write_rankings(container: str, run: Run, writing: Writing) -> None:
-    """Write a run into a container."""
-    _write(container, [row.to_dict() for row in run.rows.values()], writing, _header_of(run))
+def split_header(header: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return the name of a run, its parameters, and everything else that was recorded about it."""
+    recorded = {key: value for key, value in header.items() if key not in (RUN_HEADER, "name", "parameters")}
+    parameters = header.get("parameters")
+    return str(header.get("name")), dict(parameters) if isinstance(parameters, Mapping) else {}, recorded
+
+
+def list_lines(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a JSON list with one value per line."""
+    before = "[\n"
+    for text in texts:
+        yield before + text
+        before = ",\n"
+    yield "\n]\n" if before != "[\n" else "[]\n"
 
 
 def _is_journal(source: Source) -> bool:
@@ -119,15 +144,6 @@ def _journal(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> It
         yield seal(plain).decode()
 
 
-def list_lines(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of a JSON list with one value per line."""
-    before = "[\n"
-    for text in texts:
-        yield before + text
-        before = ",\n"
-    yield "\n]\n" if before != "[\n" else "[]\n"
-
-
 def _table(rows: list[dict[str, Any]], writing: Writing, delimiter: str) -> Iterator[str]:
     present = {name for row in rows for name in row}
     further = dict.fromkeys(name for row in rows for name in row if name not in _COLUMNS)
@@ -137,7 +153,7 @@ def _table(rows: list[dict[str, Any]], writing: Writing, delimiter: str) -> Iter
             if isinstance(value, str) and not value.strip():
                 writing.lost[f"`{name}` that is blank"] += 1
             elif name in further and not isinstance(value, str) and value is not None:
-                writing.lost[f"`{name}` that is no text (it is read back as text)"] += 1
+                writing.lost[f"`{name}` that is not text (it is read back as text)"] += 1
     cell_rows = (
         {
             name: tables.guarded(tables.cell_of(value, f"`{name}` of {_name(row)}"))
@@ -151,19 +167,3 @@ def _table(rows: list[dict[str, Any]], writing: Writing, delimiter: str) -> Iter
 
 def _name(row: Mapping[str, Any]) -> str:
     return f"the row of {row.get('id', row.get('query_id'))!r:.60}"
-
-
-def read_journal_rows(path: StrPath) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows of the journal of a run without checksums, its header first, each with its place as `path:line`.
-
-    Raises:
-        InvalidInputError: The file cannot be opened, or a row is damaged or was changed.
-    """
-    return read_journal(path, RUN_JOURNAL)
-
-
-def split_header(header: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """Return the name of a run, its parameters, and everything else that was recorded about it."""
-    recorded = {key: value for key, value in header.items() if key not in (RUN_HEADER, "name", "parameters")}
-    parameters = header.get("parameters")
-    return str(header.get("name")), dict(parameters) if isinstance(parameters, Mapping) else {}, recorded

@@ -31,7 +31,7 @@ def read_names(path: str | os.PathLike[str]) -> list[str]:
     """Return the names of the columns.
 
     Raises:
-        InvalidInputError: It is no readable Parquet file.
+        InvalidInputError: It is not a readable Parquet file.
         MissingDependencyError: pyarrow is not installed.
     """
     with _opened(path) as file:
@@ -42,7 +42,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the header that `write_rows` was given.
 
     Raises:
-        InvalidInputError: It is no readable Parquet file.
+        InvalidInputError: It is not a readable Parquet file.
         MissingDependencyError: pyarrow is not installed.
     """
     with _opened(path) as file:
@@ -138,7 +138,7 @@ def _column(name: str, values: Sequence[Any]) -> tuple[pa.Array[Any], bool]:
 
 def _fits(value: object) -> bool:
     if isinstance(value, float):
-        return math.isfinite(value)  # NaN would read back as a gap; JSON will say what it thinks of it
+        return math.isfinite(value)  # NaN would be read back as missing; JSON refuses it
     return not isinstance(value, int) or -(2**63) <= value < 2**63
 
 

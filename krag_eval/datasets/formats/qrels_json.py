@@ -40,7 +40,7 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
     """Yield each query with its judged documents.
 
     Raises:
-        InvalidInputError: The file is no such table; the message says where.
+        InvalidInputError: The file is not such a table; the message says where.
     """
     for place, query_id, row in _rows(source):
         gold = tuple(gold_document(doc_id, repr(grade), f"{place}[{doc_id!r:.60}]") for doc_id, grade in row.items())
@@ -51,7 +51,7 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
     """Yield each query with its documents by score.
 
     Raises:
-        InvalidInputError: The file is no such table; the message says where.
+        InvalidInputError: The file is not such a table; the message says where.
     """
     for place, query_id, row in _rows(source):
         ids = list(row)

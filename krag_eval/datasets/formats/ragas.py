@@ -1,7 +1,7 @@
 """Rows of ragas: `user_input`, `reference_contexts`, `retrieved_contexts` and their ids, in JSONL or a JSON list.
 
-One file can hold an evaluation set and a run. What a row has no name of ragas for stands beside it under its own name,
-which ragas passes over. A row without an `id` is numbered from 0.
+One file can hold an evaluation set and a run. Fields that ragas does not have are written beside its own under their
+own names, which ragas ignores. A row without an `id` is numbered from 0.
 """
 
 from __future__ import annotations
@@ -156,7 +156,9 @@ def _document(place: int, text: object, doc_id: object, names: tuple[str, str]) 
     if doc_id not in (None, "") and document.id is None:
         raise InvalidInputError(f"`{names[1]}[{place}]` is {doc_id!r:.60}. An id is a string or an integer.")
     if document.id is None and document.text is None:
-        raise InvalidInputError(f"`{names[0]}[{place}]` is empty, and there is no id. Each document needs one of them.")
+        raise InvalidInputError(
+            f"`{names[0]}[{place}]` is empty, and there is no id. Each document needs one of the two."
+        )
     return document
 
 
@@ -171,7 +173,7 @@ def _question_row(question: Question, gold: Sequence[Document], writing: Writing
 
 
 def _lists(documents: Sequence[Document], names: tuple[str, str], writing: Writing) -> dict[str, list[str]]:
-    """Return the two lists without one that would only have gaps, unless both would."""
+    """Return the two lists without one that would be empty throughout, unless both would."""
     ids = [
         document.id if writing.id_key is None else as_id(document.metadata.get(writing.id_key))
         for document in documents

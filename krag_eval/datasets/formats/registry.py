@@ -27,7 +27,7 @@ from krag_eval.datasets.run import Run, RunRow
 EVALSET, RUN = "an evaluation set", "a run"
 Questions = Callable[[Source], Iterator[tuple[str, Question]]]
 Rankings = Callable[[Source], Iterator[tuple[str, RunRow]]]
-_ROWS, _TEXT = tuple(CONTAINERS), (None, "tsv")  # rows with names; text without, whatever its ending
+_ROWS, _TEXT = tuple(CONTAINERS), (None, "tsv")  # rows with names; plain text, which has any ending
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

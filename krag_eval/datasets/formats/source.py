@@ -1,7 +1,4 @@
-"""A file to be read: is it there, what does it look like, and what are its rows?
-
-A row of a corpus as a document: where its id, its text and everything else may stand.
-"""
+"""A file to be read: what it looks like, and its rows with their places."""
 
 from __future__ import annotations
 
@@ -43,8 +40,8 @@ class Source:
 
     Args:
         path: The file or folder.
-        container: How its rows are stored, a key of `CONTAINERS`; told from the name and the content by default.
-        max_bad_rows: How many bad lines may be left out.
+        container: How its rows are stored, a key of `CONTAINERS`; by default what the name and the content show.
+        max_bad_rows: How many bad lines may be skipped.
 
     Attributes:
         path: The file or folder, as messages name it.
@@ -79,7 +76,7 @@ class Source:
         """The beginning of the file, unpacked; empty for a pipe.
 
         Raises:
-            InvalidInputError: It cannot be opened, or is the pointer that Git LFS leaves where it fetched no file.
+            InvalidInputError: It cannot be opened, or is only a pointer of Git LFS.
         """
         if not self.is_regular:
             return b""
@@ -123,7 +120,7 @@ class Source:
         """The file as one JSON value.
 
         Raises:
-            InvalidInputError: It is none; the message begins with `path:line:`.
+            InvalidInputError: It is not; the message begins with `path:line:`.
         """
         if self.is_folder:
             raise unreadable(self.path, IsADirectoryError(21, "Is a directory"))
@@ -135,7 +132,7 @@ class Source:
         """Yield each row with its place: `path:line`, or `path: row 7` if there are no lines.
 
         Raises:
-            InvalidInputError: The file cannot be read, or a row is no row.
+            InvalidInputError: The file cannot be read, or a row is not an object.
         """
         container = self.container
         if container in ("csv", "tsv"):
@@ -147,7 +144,7 @@ class Source:
         return parse_jsonl(self.lines(), self.path, rejects=self.rejects)
 
     def each(self, read: Callable[[Row], T], rows: Iterable[tuple[str, Row]] | None = None) -> Iterator[tuple[str, T]]:
-        """Yield what `read` makes of each row, with its place; bad rows may be left out.
+        """Yield what `read` makes of each row, with its place; bad rows may be skipped.
 
         Args:
             read: Reads a row; its errors get the place in front.
@@ -178,7 +175,7 @@ class Source:
 
     @functools.cached_property
     def names(self) -> frozenset[str]:
-        """The columns, or the keys of the first row; empty where they cannot be read."""
+        """The columns, or the keys of the first row; empty if they cannot be read."""
         if not self.is_regular:
             return frozenset()
         try:
@@ -216,7 +213,7 @@ def check_documents(
     """Refuse documents that have neither an id nor a text under these keys, naming their place in the file.
 
     Raises:
-        InvalidInputError: There is such a document, or a grade that is none.
+        InvalidInputError: There is such a document, or a grade is not a number.
     """
     for number, document in enumerate(documents):
         # The rest was checked when the document was read; most documents have an id or a text and no grade there.

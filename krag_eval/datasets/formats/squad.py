@@ -1,11 +1,11 @@
 """JSON like that of SQuAD: KorQuAD 1 and 2, XQuAD, DRCD, and CMRC 2018 with its own names.
 
-The gold document of a question is the paragraph that it was asked about. A paragraph without an id is called after its
-place, `3-0` for the first one of the fourth article; one whose text has come up before is that document, since nobody
-could tell the two apart. Its article is the source document: its id, else its title, stands under `doc_id`. A question
-marked impossible, or with an empty list of answers, is one without gold documents; its paragraph goes to its metadata.
+The gold document of a question is the paragraph that it was asked about. A paragraph without an id is named after its
+place, `3-0` for the first one of the fourth article; paragraphs with the same text are one document, since nobody could
+tell them apart. The article is the source document: its id, else its title, is found under `doc_id`. A question marked
+impossible, or with an empty list of answers, has no gold documents; its paragraph goes to its metadata.
 
-Question sets like SQuAD, version 2 where a question has no answer, with the ids of paragraphs as an extra.
+Sets are written as version 2 if a question has no answer, with the ids of paragraphs as an extra.
 """
 
 from __future__ import annotations
@@ -75,6 +75,56 @@ def passages(source: Source) -> Iterator[tuple[str, Document]]:
             yield paragraph.place, paragraph.document
 
 
+def write_questions(evalset: EvalSet, writing: Writing) -> None:
+    """Write the questions under their paragraphs, and these under the documents that they come from.
+
+    Raises:
+        InvalidInputError: No question has a gold document with a text.
+    """
+    articles: dict[str, dict[str, Any]] = {}
+    paragraphs: dict[str, dict[str, Any]] = {}
+    # Without the mark, an empty list of answers would mean that there is no answer.
+    is_marked = any(question.is_negative or not _answers_of(question, "") for question in evalset)
+    for question, gold in writing.gold_of(evalset):
+        relevant = writing.relevant(gold)
+        documents = [document for document in relevant if document.text]
+        kept = question.metadata.get(PARAGRAPH)
+        if not gold and isinstance(kept, Mapping) and kept.get("text"):
+            documents = [read_leniently(kept)]
+        if not documents:
+            writing.lost["questions without a gold document that has a text"] += 1
+            continue
+        writing.lost["further gold documents of a question"] += len(relevant) > 1 and len(relevant) - 1
+        writing.lose_parts(documents[:1], "grade")
+        paragraph = _paragraph(documents[0], articles, paragraphs, writing)
+        paragraph["qas"].append(_row(question, str(paragraph["context"]), is_marked, writing))
+    writing.refuse_empty(articles)
+    text = dump_json({"version": "v2.0" if is_marked else "1.1", "data": list(articles.values())}, "the set")
+    write_atomically(writing.path, [text, "\n"])
+
+
+def question_of(row: Mapping[str, Any], paragraph: Document) -> Question:
+    """Return a row of `qas`, or of a data set with SQuAD's columns, as a question about a paragraph.
+
+    Raises:
+        InvalidInputError: The row has no id, or a field of another type.
+    """
+    answers = _answers(row.get("answers", row.get("answer") if not isinstance(row.get("answer"), str) else None))
+    is_impossible = row.get("is_impossible", row.get("answers") is not None and not answers)
+    used = (*_QUESTION_ID, *_QUESTION, "answers", "is_impossible", PARAGRAPH)
+    fields = fields_from(row, used if isinstance(row.get("answer"), str) else (*used, "answer"))
+    if answers:
+        fields["metadata"]["answers"] = answers
+        fields["answer"] = next((one["text"] for one in answers if one["text"]), None)
+    if is_impossible:
+        fields["metadata"]["is_impossible"] = True
+        fields["metadata"][PARAGRAPH] = {"id": paragraph.id, "text": paragraph.text, **paragraph.metadata}
+    return Question(
+        id=_first(row, _QUESTION_ID),
+        **(fields | {"question": _first(row, _QUESTION), "gold": () if is_impossible else (paragraph,)}),
+    )
+
+
 def paragraphs(source: Source) -> Iterator[Paragraph]:
     """Yield the paragraphs in the order of the file.
 
@@ -106,28 +156,6 @@ def paragraphs(source: Source) -> Iterator[Paragraph]:
                 raise InvalidInputError(f"{inner}: `qas` is {describe_type(rows)}. It must be a list of questions.")
             metadata = _metadata(article, row, number)
             yield Paragraph(inner, Document(id=doc_id, text=text, metadata=metadata), rows)
-
-
-def question_of(row: Mapping[str, Any], paragraph: Document) -> Question:
-    """Return a row of `qas`, or of a data set with SQuAD's columns, as a question about a paragraph.
-
-    Raises:
-        InvalidInputError: The row has no id, or a field of another type.
-    """
-    answers = _answers(row.get("answers", row.get("answer") if not isinstance(row.get("answer"), str) else None))
-    is_impossible = row.get("is_impossible", row.get("answers") is not None and not answers)
-    used = (*_QUESTION_ID, *_QUESTION, "answers", "is_impossible", PARAGRAPH)
-    fields = fields_from(row, used if isinstance(row.get("answer"), str) else (*used, "answer"))
-    if answers:
-        fields["metadata"]["answers"] = answers
-        fields["answer"] = next((one["text"] for one in answers if one["text"]), None)
-    if is_impossible:
-        fields["metadata"]["is_impossible"] = True
-        fields["metadata"][PARAGRAPH] = {"id": paragraph.id, "text": paragraph.text, **paragraph.metadata}
-    return Question(
-        id=_first(row, _QUESTION_ID),
-        **(fields | {"question": _first(row, _QUESTION), "gold": () if is_impossible else (paragraph,)}),
-    )
 
 
 def _paragraph_rows(article: object, place: str, number: int) -> Iterator[tuple[str, str, Row]]:
@@ -179,34 +207,6 @@ def _first(row: Mapping[str, Any], names: tuple[str, ...]) -> Any:
     return next((row[name] for name in names if row.get(name) is not None), None)
 
 
-def write_questions(evalset: EvalSet, writing: Writing) -> None:
-    """Write the questions under their paragraphs, and these under the documents that they come from.
-
-    Raises:
-        InvalidInputError: No question has a gold document with a text.
-    """
-    articles: dict[str, dict[str, Any]] = {}
-    paragraphs: dict[str, dict[str, Any]] = {}
-    # Without the mark, no answers would mean that there is none.
-    is_marked = any(question.is_negative or not _answers_of(question, "") for question in evalset)
-    for question, gold in writing.gold_of(evalset):
-        relevant = writing.relevant(gold)
-        documents = [document for document in relevant if document.text]
-        kept = question.metadata.get(PARAGRAPH)
-        if not gold and isinstance(kept, Mapping) and kept.get("text"):
-            documents = [read_leniently(kept)]
-        if not documents:
-            writing.lost["questions without a gold document that has a text"] += 1
-            continue
-        writing.lost["further gold documents of a question"] += len(relevant) > 1 and len(relevant) - 1
-        writing.lose_parts(documents[:1], "grade")
-        paragraph = _paragraph(documents[0], articles, paragraphs, writing)
-        paragraph["qas"].append(_row(question, str(paragraph["context"]), is_marked, writing))
-    writing.refuse_empty(articles)
-    text = dump_json({"version": "v2.0" if is_marked else "1.1", "data": list(articles.values())}, "the set")
-    write_atomically(writing.path, [text, "\n"])
-
-
 def _paragraph(
     document: Document, articles: dict[str, dict[str, Any]], paragraphs: dict[str, dict[str, Any]], writing: Writing
 ) -> dict[str, Any]:
@@ -236,7 +236,7 @@ def _row(question: Question, context: str, is_marked: bool, writing: Writing) ->
         bool(answers) and question.answer != answers[0]["text"]
     )
     outside = any(one.get("answer_start") == -1 for one in answers)
-    writing.lost["`answer` that is no part of the paragraph (its start is -1)"] += outside
+    writing.lost["`answer` that is not in the paragraph (its start is -1)"] += outside
     row: dict[str, Any] = {"id": question.id, "question": question.question or "", "answers": answers}
     row |= {"is_impossible": question.is_negative} if is_marked else {}
     row |= {name: value for name in FIELDS[2:-1] if (value := getattr(question, name))}

@@ -1,7 +1,4 @@
-"""CSV and TSV: lists and mappings stand in their cells as JSON, lists of ids also as `a; b; c`.
-
-The lines of a CSV file, of which those of one record can be read once more.
-"""
+"""CSV and TSV: cells hold lists and mappings as JSON, and lists of ids also as `a; b; c`."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ IDS = frozenset({"gold_doc_ids", "gold_chunk_ids", "reference_context_ids", "ret
 LISTS = frozenset({"gold", "retrieved", "reference_contexts", "retrieved_contexts"})
 MAPPINGS = frozenset({"metadata"})
 NUMBERS = frozenset({"seconds"})
-# Where all of these that a file has are empty in a row, the row means that there is none.
+# If a row leaves all of these columns empty that the file has, it means an empty list.
 _EMPTY_IS_NONE = (
     ("gold", "gold_chunk_ids", "gold_doc_ids"),
     ("reference_contexts", "reference_context_ids"),
@@ -61,7 +58,7 @@ def read_rows(
     Args:
         path: The file.
         delimiter: What separates cells; by default what the header has most of: comma, semicolon or tab.
-        rejects: Takes the lines that may be left out; none by default.
+        rejects: Collects the lines that may be skipped; none by default.
 
     Raises:
         InvalidInputError: The file cannot be read, or a row does not fit the header.
@@ -238,7 +235,7 @@ class RecordLines:
     """The lines of a file as text.
 
     Args:
-        lines: The lines as they stand in the file.
+        lines: The lines as they are in the file.
         path: The file.
 
     Attributes:

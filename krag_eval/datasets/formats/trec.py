@@ -1,10 +1,8 @@
 """TREC: qrels as evaluation sets and result files as runs, read as trec_eval reads them.
 
 A line of qrels is `query 0 document grade`, a line of results `query Q0 document rank score tag`; any white space
-separates columns, lines that begin with `#` are comments. As in trec_eval the rank in a file means nothing: documents
-are ranked by their score in single precision, and where it is the same by their id, both descending.
-
-The lines of TREC files: columns between white space, as trec_eval takes them apart.
+separates columns, lines that begin with `#` are comments. As in trec_eval, the rank in a file means nothing: documents
+are ranked by their score in single precision, and with equal scores by their id, both descending.
 """
 
 from __future__ import annotations
@@ -28,6 +26,14 @@ from krag_eval.datasets.question import Question
 from krag_eval.datasets.run import Run, RunRow
 from krag_eval.documents.document import Document
 
+_Shape = tuple[int, int | None, str, str]
+_QRELS: _Shape = (4, 4, "qrels", "query 0 document grade")
+_RESULTS: _Shape = (6, None, "a result file", "query Q0 document rank score tag")
+# Where a grade below 0 is kept; it means "not judged" or "spam" and counts as not relevant.
+NEGATIVE_GRADE = "qrels_grade"
+ITERATION = "qrels_iteration"
+TAG = "tag"
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -38,45 +44,7 @@ class Line:
     columns: list[str]
 
 
-_Shape = tuple[int, int | None, str, str]
-_QRELS: _Shape = (4, 4, "qrels", "query 0 document grade")
-_RESULTS: _Shape = (6, None, "a result file", "query Q0 document rank score tag")
-
-
-def _read_lines(source: Source, shape: _Shape) -> Iterator[Line]:
-    """Yield each line that is neither a comment nor empty.
-
-    Args:
-        source: The file.
-        shape: `_QRELS` or `_RESULTS`.
-
-    Raises:
-        InvalidInputError: The file cannot be read, or a line has other columns.
-    """
-    least, most, what, columns = shape
-    for number, line in enumerate(lines_of(source.path), 1):
-        # As in trec_eval, ASCII white space separates: an id may hold a space of another script.
-        parts = (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).split()
-        if not parts or parts[0].startswith(b"#"):
-            continue
-        place = f"{source.path}:{number}"
-        try:
-            if not least <= len(parts) <= (most or len(parts)):
-                raise InvalidInputError(
-                    f"{place}: has {len(parts)} columns, and a line of {what} is `{columns}`. "
-                    "Is this another kind of file?"
-                )
-            query, *others = [part.decode() for part in parts[:6]]
-        except UnicodeDecodeError:
-            source.rejects.take(place, InvalidInputError(f"{place}: is not UTF-8. Save the file as UTF-8."))
-        except InvalidInputError as error:
-            source.rejects.take(place, error)
-        else:
-            yield Line(place, query, others)
-
-
-def _number_of(place: str) -> int:
-    return int(place.rpartition(":")[2])
+Judged = dict[tuple[str, str | None], tuple[Line, Document]]
 
 
 def kinds_in(source: Source) -> tuple[Kind, ...]:
@@ -87,62 +55,11 @@ def kinds_in(source: Source) -> tuple[Kind, ...]:
     return ("run",) if len(columns) >= 6 and is_number(columns[4]) else ()
 
 
-def is_number(text: bytes | str) -> bool:
-    """Return whether a column is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def number_in(text: str, place: str, what: str) -> float:
-    """Return the number in a column.
-
-    Raises:
-        InvalidInputError: It is none, or not finite.
-    """
-    try:
-        value = math.nan if "_" in text else float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InvalidInputError(f"{place}: {what} is {text!r:.60}. It must be a finite number.")
-    return value
-
-
-def _joined(columns: Sequence[str], path: str) -> str:
-    """Return a line of these columns.
-
-    Raises:
-        InvalidInputError: A column would be read as something else.
-    """
-    for column in columns:
-        if column.encode("utf-8", "replace").split() != [column.encode("utf-8", "surrogatepass")]:
-            raise InvalidInputError(
-                f"{path}: {column!r:.60} cannot be a column: it is empty, or has white space or half a character "
-                "in it. Rename it, or choose another format."
-            )
-    if columns[0].startswith("#"):
-        raise InvalidInputError(
-            f"{path}: the id {columns[0]!r:.60} begins with `#`, which makes a comment of its line. Rename it."
-        )
-    return " ".join(columns) + "\n"
-
-
-# Where a grade below 0 is kept; it means "not judged" or "spam" and counts as not relevant.
-NEGATIVE_GRADE = "qrels_grade"
-ITERATION = "qrels_iteration"
-TAG = "tag"
-
-Judged = dict[tuple[str, str | None], tuple[Line, Document]]
-
-
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
     """Yield the queries of qrels, each once, in the order of their first lines.
 
     Raises:
-        InvalidInputError: A line is none of qrels, or judges a document once more and otherwise.
+        InvalidInputError: A line is not one of qrels, or judges a document again with another grade.
     """
     return _questions(_by_query(source, _QRELS).values(), source.rejects)
 
@@ -156,7 +73,7 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
     """Yield the rankings of a result file, each query once, in the order of their first lines.
 
     Raises:
-        InvalidInputError: A line is none of a result file.
+        InvalidInputError: A line is not one of a result file.
     """
     by_query = _by_query(source, _RESULTS)
     contradicted = [query for query, lines in by_query.items() if _ranks_contradict(lines)]
@@ -171,114 +88,6 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
 def rankings_in_order(source: Source) -> Iterator[tuple[str, RunRow]]:
     """Yield the same, line by line, for a file in which the lines of a query are together."""
     return _rankings(_neighbors(source, _RESULTS), source.rejects)
-
-
-def gold_document(doc_id: str, grade: str, place: str, **metadata: str) -> Document:
-    """Return a judged document. A grade below 0 counts as 0, and is kept under `NEGATIVE_GRADE`.
-
-    Raises:
-        InvalidInputError: The grade is no number.
-    """
-    value = number_in(grade, place, "The grade")
-    kept: dict[str, object] = {**metadata} if value >= 0 else {**metadata, NEGATIVE_GRADE: value}
-    return Document(id=doc_id, grade=max(value, 0.0), metadata=kept)
-
-
-def grade_text(document: Document, writing: Writing) -> str:
-    """Return the grade to write: the one below 0 that was read, else the one that `evaluate` reads."""
-    kept = document.metadata.get(NEGATIVE_GRADE)
-    grade = writing.grade_of(document)
-    if grade == 0 and isinstance(kept, float) and kept < 0:
-        grade = kept
-    if grade != int(grade):
-        writing.lost["grades that are no whole numbers (other programs cut or refuse them)"] += 1
-        return repr(grade)
-    return str(int(grade))
-
-
-def keep(judged: Judged, line: Line, iteration: str, document: Document) -> None:
-    """Add a judgment to those of a query; the same judgment again is harmless.
-
-    Groups of assessors stand in the second column: each may judge a document, and the highest grade counts.
-
-    Raises:
-        InvalidInputError: The document has another grade already.
-    """
-    first, known = judged.setdefault((iteration, document.id), (line, document))
-    if known.grade != document.grade:
-        raise InvalidInputError(
-            f"{line.place}: the document {document.id!r:.60} of query {line.query!r:.60} has the grade "
-            f"{document.grade:g} here and {known.grade:g} at {first.place}. Keep only one of the two lines."
-        )
-
-
-def _by_query(source: Source, shape: _Shape) -> dict[str, list[Line]]:
-    by_query: dict[str, list[Line]] = {}
-    for line in _read_lines(source, shape):
-        by_query.setdefault(line.query, []).append(line)
-    return by_query
-
-
-def _neighbors(source: Source, shape: _Shape) -> Iterator[list[Line]]:
-    """Yield the lines of each query, which must be together."""
-    return (list(lines) for _, lines in itertools.groupby(_read_lines(source, shape), operator.attrgetter("query")))
-
-
-def _questions(by_query: Iterable[Sequence[Line]], rejects: Rejects) -> Iterator[tuple[str, Question]]:
-    for lines in by_query:
-        judged: Judged = {}
-        kept = [place for place, _ in rejects.each(_placed(lines), functools.partial(_judge, judged))]
-        if kept:
-            rejects.extent = [_number_of(place) for place in kept]
-            yield kept[0], Question(id=lines[0].query, gold=tuple(document for _, document in judged.values()))
-
-
-def _placed(lines: Iterable[Line]) -> Iterator[tuple[str, Line]]:
-    return ((line.place, line) for line in lines)
-
-
-def _judge(judged: Judged, place: str, line: Line) -> None:
-    iteration, doc_id, grade = line.columns
-    kept = {} if iteration in ("0", "Q0") else {ITERATION: iteration}
-    keep(judged, line, iteration, gold_document(doc_id, grade, place, **kept))
-
-
-def _rankings(by_query: Iterable[Sequence[Line]], rejects: Rejects) -> Iterator[tuple[str, RunRow]]:
-    for lines in by_query:
-        scored = list(rejects.each(_placed(lines), _score))
-        if scored:
-            rejects.extent = [_number_of(place) for place, _ in scored]
-            scores, ids = [score for _, (score, _) in scored], [line.columns[1] for _, (_, line) in scored]
-            retrieved = tuple(Document(id=ids[at], score=scores[at]) for at in order_of(scores, ids))
-            yield scored[0][0], RunRow(query_id=lines[0].query, retrieved=retrieved, further={TAG: lines[0].columns[4]})
-
-
-def _score(place: str, line: Line) -> tuple[float, Line]:
-    return number_in(line.columns[3], place, "The score"), line
-
-
-def order_of(scores: Sequence[float], ids: Sequence[str]) -> list[int]:
-    """Return the positions in the order of trec_eval."""
-    single = _single(scores)
-    return sorted(range(len(ids)), key=lambda place: (single[place], ids[place]), reverse=True)
-
-
-def _single(scores: Sequence[float]) -> list[float]:
-    with np.errstate(over="ignore"):  # what is out of range ties with infinity there too
-        rounded: list[float] = np.asarray(scores, dtype=np.float64).astype(np.float32).tolist()
-    return rounded
-
-
-def _ranks_contradict(lines: Sequence[Line]) -> bool:
-    """Return whether a document with a better rank has a lower score."""
-    try:
-        by_rank = sorted((int(line.columns[2]), float(line.columns[3])) for line in lines)
-    except ValueError:
-        return False  # ranks mean nothing, so they may also be no numbers
-    if len({rank for rank, _ in by_rank}) < len(by_rank):
-        return False
-    single = _single([score for _, score in by_rank])
-    return any(better < worse for better, worse in itertools.pairwise(single))
 
 
 def write_questions(evalset: EvalSet, writing: Writing) -> None:
@@ -324,6 +133,51 @@ def write_rankings(run: Run, writing: Writing) -> None:
     write_atomically(writing.path, lines)
 
 
+def gold_document(doc_id: str, grade: str, place: str, **metadata: str) -> Document:
+    """Return a judged document. A grade below 0 counts as 0, and is kept under `NEGATIVE_GRADE`.
+
+    Raises:
+        InvalidInputError: The grade is not a number.
+    """
+    value = number_in(grade, place, "The grade")
+    kept: dict[str, object] = {**metadata} if value >= 0 else {**metadata, NEGATIVE_GRADE: value}
+    return Document(id=doc_id, grade=max(value, 0.0), metadata=kept)
+
+
+def grade_text(document: Document, writing: Writing) -> str:
+    """Return the grade to write: the one below 0 that was read, else the one that `evaluate` reads."""
+    kept = document.metadata.get(NEGATIVE_GRADE)
+    grade = writing.grade_of(document)
+    if grade == 0 and isinstance(kept, float) and kept < 0:
+        grade = kept
+    if grade != int(grade):
+        writing.lost["grades that are not whole numbers (other programs truncate or refuse them)"] += 1
+        return repr(grade)
+    return str(int(grade))
+
+
+def keep(judged: Judged, line: Line, iteration: str, document: Document) -> None:
+    """Add a judgment to those of a query; the same judgment again is harmless.
+
+    The second column names groups of assessors: each may judge a document, and the highest grade counts.
+
+    Raises:
+        InvalidInputError: The document has another grade already.
+    """
+    first, known = judged.setdefault((iteration, document.id), (line, document))
+    if known.grade != document.grade:
+        raise InvalidInputError(
+            f"{line.place}: the document {document.id!r:.60} of query {line.query!r:.60} has the grade "
+            f"{document.grade:g} here and {known.grade:g} at {first.place}. Keep only one of the two lines."
+        )
+
+
+def order_of(scores: Sequence[float], ids: Sequence[str]) -> list[int]:
+    """Return the positions in the order of trec_eval."""
+    single = _single(scores)
+    return sorted(range(len(ids)), key=lambda place: (single[place], ids[place]), reverse=True)
+
+
 def scores_to_write(row: RunRow, ids: Sequence[str], writing: Writing) -> list[str]:
     """Return the scores if they give the order of the list, else scores that do."""
     given = [document.score for document in row.retrieved if document.score is not None]
@@ -332,3 +186,145 @@ def scores_to_write(row: RunRow, ids: Sequence[str], writing: Writing) -> list[s
         return [repr(score) for score in given]
     writing.lost["rankings whose scores do not give their order (replaced)"] += bool(given)
     return [str(len(ids) - place) for place in in_order]
+
+
+def number_in(text: str, place: str, what: str) -> float:
+    """Return the number in a column.
+
+    Raises:
+        InvalidInputError: It is not a number, or not finite.
+    """
+    try:
+        value = math.nan if "_" in text else float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InvalidInputError(f"{place}: {what} is {text!r:.60}. It must be a finite number.")
+    return value
+
+
+def is_number(text: bytes | str) -> bool:
+    """Return whether a column is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_lines(source: Source, shape: _Shape) -> Iterator[Line]:
+    """Yield each line that is neither a comment nor empty.
+
+    Args:
+        source: The file.
+        shape: `_QRELS` or `_RESULTS`.
+
+    Raises:
+        InvalidInputError: The file cannot be read, or a line has other columns.
+    """
+    least, most, what, columns = shape
+    for number, line in enumerate(lines_of(source.path), 1):
+        # As in trec_eval, ASCII white space separates: an id may hold a space of another script.
+        parts = (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).split()
+        if not parts or parts[0].startswith(b"#"):
+            continue
+        place = f"{source.path}:{number}"
+        try:
+            if not least <= len(parts) <= (most or len(parts)):
+                raise InvalidInputError(
+                    f"{place}: has {len(parts)} columns, and a line of {what} is `{columns}`. "
+                    "Is this another kind of file?"
+                )
+            query, *others = [part.decode() for part in parts[:6]]
+        except UnicodeDecodeError:
+            source.rejects.take(place, InvalidInputError(f"{place}: is not UTF-8. Save the file as UTF-8."))
+        except InvalidInputError as error:
+            source.rejects.take(place, error)
+        else:
+            yield Line(place, query, others)
+
+
+def _by_query(source: Source, shape: _Shape) -> dict[str, list[Line]]:
+    by_query: dict[str, list[Line]] = {}
+    for line in _read_lines(source, shape):
+        by_query.setdefault(line.query, []).append(line)
+    return by_query
+
+
+def _neighbors(source: Source, shape: _Shape) -> Iterator[list[Line]]:
+    """Yield the lines of each query, which must be together."""
+    return (list(lines) for _, lines in itertools.groupby(_read_lines(source, shape), operator.attrgetter("query")))
+
+
+def _number_of(place: str) -> int:
+    return int(place.rpartition(":")[2])
+
+
+def _joined(columns: Sequence[str], path: str) -> str:
+    """Return a line of these columns.
+
+    Raises:
+        InvalidInputError: A column would be read as something else.
+    """
+    for column in columns:
+        if column.encode("utf-8", "replace").split() != [column.encode("utf-8", "surrogatepass")]:
+            raise InvalidInputError(
+                f"{path}: {column!r:.60} cannot be a column: it is empty, or has white space or half a character "
+                "in it. Rename it, or choose another format."
+            )
+    if columns[0].startswith("#"):
+        raise InvalidInputError(
+            f"{path}: the id {columns[0]!r:.60} begins with `#`, which makes a comment of its line. Rename it."
+        )
+    return " ".join(columns) + "\n"
+
+
+def _questions(by_query: Iterable[Sequence[Line]], rejects: Rejects) -> Iterator[tuple[str, Question]]:
+    for lines in by_query:
+        judged: Judged = {}
+        kept = [place for place, _ in rejects.each(_placed(lines), functools.partial(_judge, judged))]
+        if kept:
+            rejects.extent = [_number_of(place) for place in kept]
+            yield kept[0], Question(id=lines[0].query, gold=tuple(document for _, document in judged.values()))
+
+
+def _placed(lines: Iterable[Line]) -> Iterator[tuple[str, Line]]:
+    return ((line.place, line) for line in lines)
+
+
+def _judge(judged: Judged, place: str, line: Line) -> None:
+    iteration, doc_id, grade = line.columns
+    kept = {} if iteration in ("0", "Q0") else {ITERATION: iteration}
+    keep(judged, line, iteration, gold_document(doc_id, grade, place, **kept))
+
+
+def _rankings(by_query: Iterable[Sequence[Line]], rejects: Rejects) -> Iterator[tuple[str, RunRow]]:
+    for lines in by_query:
+        scored = list(rejects.each(_placed(lines), _score))
+        if scored:
+            rejects.extent = [_number_of(place) for place, _ in scored]
+            scores, ids = [score for _, (score, _) in scored], [line.columns[1] for _, (_, line) in scored]
+            retrieved = tuple(Document(id=ids[at], score=scores[at]) for at in order_of(scores, ids))
+            yield scored[0][0], RunRow(query_id=lines[0].query, retrieved=retrieved, further={TAG: lines[0].columns[4]})
+
+
+def _score(place: str, line: Line) -> tuple[float, Line]:
+    return number_in(line.columns[3], place, "The score"), line
+
+
+def _single(scores: Sequence[float]) -> list[float]:
+    with np.errstate(over="ignore"):  # what is out of range ties with infinity there too
+        rounded: list[float] = np.asarray(scores, dtype=np.float64).astype(np.float32).tolist()
+    return rounded
+
+
+def _ranks_contradict(lines: Sequence[Line]) -> bool:
+    """Return whether a document with a better rank has a lower score."""
+    try:
+        by_rank = sorted((int(line.columns[2]), float(line.columns[3])) for line in lines)
+    except ValueError:
+        return False  # ranks mean nothing, so they may also be no numbers
+    if len({rank for rank, _ in by_rank}) < len(by_rank):
+        return False
+    single = _single([score for _, score in by_rank])
+    return any(better < worse for better, worse in itertools.pairwise(single))

@@ -29,8 +29,8 @@ class Writing:
         format: The name of the format.
         id_key: As for `evaluate`: the key of the metadata that has the id.
         grade_key: As for `evaluate`: the key of the metadata that has the grade of a gold document.
-        evalset: The evaluation set of a run, where it is known.
-        lost: What the format cannot hold, and how often that came up.
+        evalset: The evaluation set of a run, if it is known.
+        lost: What the format cannot hold, and how often that occurred.
     """
 
     path: str
@@ -79,7 +79,7 @@ class Writing:
         return by_id
 
     def first_by_id(self, texts: Iterable[tuple[str, T | None]]) -> dict[str, T]:
-        """Return what was given first for each id, and count what differs from it; None is a gap."""
+        """Return what was given first for each id, and count what differs from it."""
         given, first = list(texts), dict[str, T]()
         for doc_id, text in given:
             if text is not None:
@@ -122,7 +122,7 @@ class Writing:
             self.lost.update(f"`{name}`" for name, value in fields.items() if value is not None and name not in known)
 
     def refuse_empty(self, held: object) -> None:
-        """Raise where nothing could be held.
+        """Raise if the file would be empty.
 
         Raises:
             InvalidInputError: `held` is empty.
@@ -158,7 +158,7 @@ def numbered(number: int | None) -> str:
     """Return the id of a row that has none: its number.
 
     Raises:
-        InvalidInputError: The number is not known, because what stood before the row was left out unread.
+        InvalidInputError: The number is not known, because lines before the row were skipped unread.
     """
     if number is None:
         raise InvalidInputError(
