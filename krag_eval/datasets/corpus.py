@@ -18,6 +18,9 @@ from krag_eval.datasets.question import check_new
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import as_id
 
+ID_KEYS = ("id", "_id", "chunk_id", "docid", "docno", "doc_id")
+TEXT_KEYS = ("text", "contents", "content", "page_content", "passage")
+
 
 @tell_names
 def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False, max_bad_rows: int = 0) -> list[Document]:
@@ -46,38 +49,6 @@ def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False, ma
         if not documents:
             raise InvalidInputError(f"{path}: holds no document. A corpus needs at least one.")
     return documents
-
-
-def _check_new(seen: set[str], place: str, document: Document) -> Document:
-    check_new(document.id, seen, f"{place}: the document id")
-    if document.id is not None:
-        seen.add(document.id)
-    return document
-
-
-def _documents(source: Source, prepend_title: bool) -> Iterator[tuple[str, Document]]:
-    if source.container == "json":
-        if llama_index.kinds_in(source):
-            yield from llama_index.passages(source)
-            return
-        if squad.kinds_in(source):
-            yield from squad.passages(source)
-            return
-    yield from source.each(partial(read_passage, prepend_title=prepend_title))
-
-
-def _source(path: str | os.PathLike[str], max_bad_rows: int = 0) -> Source:
-    source = Source(path, max_bad_rows=max_bad_rows)
-    if not source.is_folder:
-        return source
-    for name in ("corpus.jsonl", "corpus.jsonl.gz"):
-        if is_file(Path(path) / name):
-            return Source(Path(path) / name, max_bad_rows=max_bad_rows)
-    raise unreadable(path, IsADirectoryError(21, "Is a directory"))
-
-
-ID_KEYS = ("id", "_id", "chunk_id", "docid", "docno", "doc_id")
-TEXT_KEYS = ("text", "contents", "content", "page_content", "passage")
 
 
 def read_passage(row: Mapping[str, Any], *, prepend_title: bool = False) -> Document:
@@ -119,3 +90,31 @@ def passage_row(document: Document, doc_id: str) -> dict[str, Any]:
     title = metadata.pop("title") if isinstance(kept, str) and kept else ""
     row: dict[str, Any] = {"_id": doc_id, "title": title, "text": document.text or ""}
     return row | ({"metadata": metadata} if metadata else {})
+
+
+def _check_new(seen: set[str], place: str, document: Document) -> Document:
+    check_new(document.id, seen, f"{place}: the document id")
+    if document.id is not None:
+        seen.add(document.id)
+    return document
+
+
+def _documents(source: Source, prepend_title: bool) -> Iterator[tuple[str, Document]]:
+    if source.container == "json":
+        if llama_index.kinds_in(source):
+            yield from llama_index.passages(source)
+            return
+        if squad.kinds_in(source):
+            yield from squad.passages(source)
+            return
+    yield from source.each(partial(read_passage, prepend_title=prepend_title))
+
+
+def _source(path: str | os.PathLike[str], max_bad_rows: int = 0) -> Source:
+    source = Source(path, max_bad_rows=max_bad_rows)
+    if not source.is_folder:
+        return source
+    for name in ("corpus.jsonl", "corpus.jsonl.gz"):
+        if is_file(Path(path) / name):
+            return Source(Path(path) / name, max_bad_rows=max_bad_rows)
+    raise unreadable(path, IsADirectoryError(21, "Is a directory"))

@@ -14,15 +14,13 @@ from krag_eval.documents.readers import as_id, read_grade, read_own_grade
 from krag_eval.matching.settings import ScoringSettings
 
 RUN_HEADER = "krag_eval_run"
-
-
 Level = Literal["chunk", "document"]
 LEVELS: tuple[str, ...] = get_args(Level)
 DOC_KEY = "doc_id"
-
 TEXTS = ("question", "answer", "type", "notes", "source")
 GOLD = ("gold", "gold_doc_ids", "gold_chunk_ids")
 _FIELDS = {"id", *TEXTS, *GOLD, "metadata"}
+_OWN = frozenset({"id", "question"})
 
 
 @tell_names
@@ -160,60 +158,11 @@ def check_new(new_id: str | None, known: Container[str], what: str) -> None:
         raise InvalidInputError(f"{what} {new_id!r:.60} appears twice. Ids must be unique.")
 
 
-def _check_ids(name: str, given: object) -> tuple[str, ...]:
-    ids = []
-    for position, value in enumerate(_listed(name, given, "ids")):
-        checked = as_id(value)
-        if checked is None:
-            raise InvalidInputError(f"`{name}[{position}]` is {show(value)}. An id is a string or an integer.")
-        ids.append(checked)
-    return tuple(dict.fromkeys(ids))
-
-
-def _check_gold(given: object) -> tuple[Document, ...]:
-    documents = []
-    for position, value in enumerate(_listed("gold", given, "documents")):
-        try:
-            documents.append(_gold_document(value))
-        except InvalidInputError as error:
-            raise InvalidInputError(f"`gold[{position}]`: {error}") from None
-    return tuple(documents)
-
-
-def _listed(name: str, given: object, what: str) -> list[object]:
-    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise InvalidInputError(
-            f"`{name}` is {describe_type(given)}. It must be a list of {what}, [] if there are none."
-        )
-    try:
-        return list(given)
-    except Exception as error:
-        from krag_eval._utils.redaction import describe_error  # only an error needs it
-
-        raise InvalidInputError(
-            f"`{name}`: iterating over it failed ({describe_error(error)}). Give a list."
-        ) from error
-
-
-def _gold_document(given: object) -> Document:
-    """Return any framework's document; its grade stays open if it has none, because metadata may hold it."""
-    if isinstance(given, Document):
-        return given
-    read = read_leniently(given)
-    if read.id is None and read.text is None and not read.metadata:
-        as_document(given)  # raises
-    with telling(given):
-        return replace(read, grade=read_own_grade(given), score=None)
-
-
 def document_row(document: Document, number: str) -> dict[str, Any]:
     """Return the row to write of a document: what is set of its id, its text, its grade or score, and its metadata."""
     row = {"id": document.id, "text": document.text, number: getattr(document, number)}
     row["metadata"] = dict(document.metadata)
     return {name: value for name, value in row.items() if value not in (None, {})}
-
-
-_OWN = frozenset({"id", "question"})
 
 
 def without_gold(row: Mapping[str, Any]) -> str:
@@ -266,3 +215,49 @@ def settings_at(level: str, doc_key: str, settings: ScoringSettings) -> ScoringS
             )
         given["id_key"] = given.get("id_key") or doc_key
     return given
+
+
+def _check_ids(name: str, given: object) -> tuple[str, ...]:
+    ids = []
+    for position, value in enumerate(_listed(name, given, "ids")):
+        checked = as_id(value)
+        if checked is None:
+            raise InvalidInputError(f"`{name}[{position}]` is {show(value)}. An id is a string or an integer.")
+        ids.append(checked)
+    return tuple(dict.fromkeys(ids))
+
+
+def _check_gold(given: object) -> tuple[Document, ...]:
+    documents = []
+    for position, value in enumerate(_listed("gold", given, "documents")):
+        try:
+            documents.append(_gold_document(value))
+        except InvalidInputError as error:
+            raise InvalidInputError(f"`gold[{position}]`: {error}") from None
+    return tuple(documents)
+
+
+def _listed(name: str, given: object, what: str) -> list[object]:
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidInputError(
+            f"`{name}` is {describe_type(given)}. It must be a list of {what}, [] if there are none."
+        )
+    try:
+        return list(given)
+    except Exception as error:
+        from krag_eval._utils.redaction import describe_error  # only an error needs it
+
+        raise InvalidInputError(
+            f"`{name}`: iterating over it failed ({describe_error(error)}). Give a list."
+        ) from error
+
+
+def _gold_document(given: object) -> Document:
+    """Return any framework's document; its grade stays open if it has none, because metadata may hold it."""
+    if isinstance(given, Document):
+        return given
+    read = read_leniently(given)
+    if read.id is None and read.text is None and not read.metadata:
+        as_document(given)  # raises
+    with telling(given):
+        return replace(read, grade=read_own_grade(given), score=None)

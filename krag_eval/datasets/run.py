@@ -15,6 +15,8 @@ from krag_eval.datasets.question import document_row
 from krag_eval.documents.document import Document, read_leniently
 from krag_eval.documents.readers import as_id
 
+_FIELDS = {"query_id", "retrieved", "error", "seconds"}
+
 
 @tell_names
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +70,6 @@ class RunRow:
         }
         row |= {name: value for name in ("error", "seconds") if (value := getattr(self, name)) is not None}
         return row | dict(self.further)
-
-
-_FIELDS = {"query_id", "retrieved", "error", "seconds"}
 
 
 @tell_names

@@ -22,6 +22,10 @@ Documents = Sequence[object]
 Gold = Documents | Mapping[str, float]
 _PLAIN_GOLD = frozenset({"id", "text", "grade"})
 _PLAIN_RETRIEVED = frozenset({"id", "text", "score"})
+_CURE = (
+    "In a stream both files must have the same questions in the same order; "
+    "`read_evalset` and `read_run` take them in any order."
+)
 
 
 @tell_names
@@ -78,12 +82,6 @@ def stream_pairs(
             continue
         gold_ids = _bare_gold(place, documents, id_key, grade_key)
         yield gold_ids, found if isinstance(found, RetrieverError) else _bare(its_place, found, "retrieved", id_key)
-
-
-_CURE = (
-    "In a stream both files must have the same questions in the same order; "
-    "`read_evalset` and `read_run` take them in any order."
-)
 
 
 def _gold(

@@ -51,7 +51,7 @@ REFUSED = {
     "repeated-query.run.jsonl": ":2: the query 'q1' appears twice",
     "two-on-a-line.jsonl": ":2: not valid JSON: Extra data at column 26",
     "utf-16.jsonl": ":1: not UTF-8 at byte 0 of the line",
-    "utf-16.qrels": ": is in no format that can be told",
+    "utf-16.qrels": ": is in no format that can be recognized",
     "zeros.jsonl": ":2: not valid JSON",
 }
 BIG = "18446744073709551617"  # two to the power of 64, and one
@@ -157,5 +157,5 @@ def test_a_file_without_permission_is_refused(tmp_path: Path) -> None:
 
 def test_parquet_is_not_read_from_a_pipe_which_has_no_end_to_begin_at(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.parquet")
-    with pytest.raises(InvalidInputError, match=r"x\.parquet: is no regular file\. Parquet is read from its end"):
+    with pytest.raises(InvalidInputError, match=r"x\.parquet: is not a regular file\. Parquet is read from its end"):
         read_evalset(tmp_path / "x.parquet")

@@ -130,7 +130,7 @@ def test_a_ranking_of_a_question_that_was_left_out_counts_all_its_lines(tmp_path
         read_run(run, evalset, max_bad_rows=1)
     with pytest.warns(KragEvalWarning) as caught:
         assert list(read_run(run, evalset, max_bad_rows=2).rows) == ["q1"]
-    assert "2 bad lines left out" in str(caught[-1].message)
+    assert "2 bad lines skipped" in str(caught[-1].message)
     assert [(row["line"], row["reason"][:30]) for row in rejected(run)] == [
         (1, "the evaluation set has no ques"),
         (3, "belongs to the row at line 1"),
@@ -147,7 +147,7 @@ def test_rows_of_a_corpus_are_left_out_too(tmp_path: Path) -> None:
     path = write(tmp_path / "c.jsonl", '{"id": "a", "text": "x"}', '{"id": "a", "text": "y"}', '{"n": 1}', "{")
     with pytest.warns(KragEvalWarning) as caught:
         documents = read_corpus(path, max_bad_rows=3)
-    assert "3 bad lines left out" in str(caught[-1].message)
+    assert "3 bad lines skipped" in str(caught[-1].message)
     assert [(document.id, document.text) for document in documents] == [("a", "x")]
 
 
@@ -155,7 +155,7 @@ def test_a_row_without_an_id_is_not_given_the_number_of_another(tmp_path: Path) 
     ragas = '{"user_input": "When?", "reference_contexts": ["Now."]}'
     path = write(tmp_path / "x.jsonl", ragas, "{", ragas)
     assert read_quietly(path, 2).ids == ["0"]
-    assert rejected(path)[1]["reason"].startswith("has no id, and lines before it are left out")
+    assert rejected(path)[1]["reason"].startswith("has no id, and lines before it were skipped")
 
 
 def test_the_format_shows_behind_a_bad_first_line(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_evaluate_scores_the_rest_and_its_json_says_what_is_not_in_it(command: R
     assert (written["rejected_lines"], run["rejected_lines"], run["missing"]) == (1, 1, ["q2"])
     assert "set.jsonl:3: not valid JSON" in outcome.err
     assert "bm25.jsonl:2: `retrieved` is missing." in outcome.err
-    assert "kept in bm25.jsonl.rejected.jsonl" in outcome.err
+    assert "saved in bm25.jsonl.rejected.jsonl" in outcome.err
     assert "bm25: 1 question without a row, scored as nothing retrieved: q2" in outcome.err
 
 

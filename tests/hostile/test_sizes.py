@@ -74,7 +74,7 @@ def test_a_line_without_an_end_is_refused_at_the_bound(
         "x.run": b"q Q0 a 1 1 t",
     }
     (tmp_path / name).write_bytes(lines[name] + b"\n" + b"9" * 1_001)
-    with pytest.raises(InvalidInputError, match=rf"{name}:2: is a line of more than 0 MB"):
+    with pytest.raises(InvalidInputError, match=rf"{name}:2: this line has more than 0 MB"):
         (read_run if name == "x.run" else read_evalset)(tmp_path / name)
 
 

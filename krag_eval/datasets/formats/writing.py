@@ -18,6 +18,8 @@ from krag_eval.documents.readers import as_id, read_grade
 T = TypeVar("T")
 FIELDS = ("question", "answer", "type", "notes", "source", "metadata")
 _MADE_ID = "documents without an id (they got one made from their text)"
+_TEXTS = frozenset(FIELDS) - {"metadata"}
+_NAMES = _TEXTS | {"id", "gold", "gold_doc_ids", "gold_chunk_ids", "metadata", "further"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,3 @@ def fields_from(row: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]:
         else:
             fields["further"][name] = value
     return fields
-
-
-_TEXTS = frozenset(FIELDS) - {"metadata"}
-_NAMES = _TEXTS | {"id", "gold", "gold_doc_ids", "gold_chunk_ids", "metadata", "further"}
