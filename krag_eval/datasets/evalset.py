@@ -23,7 +23,7 @@ class EvalSet(Sequence[Question]):
 
     Args:
         questions: `Question` objects, or rows as mappings with the fields of `Question`.
-        name: What the set is called in tables and reports.
+        name: The name of the set in tables and reports.
 
     Attributes:
         n_rejected: How many bad lines of its file `read_evalset` skipped.

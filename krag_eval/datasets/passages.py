@@ -26,7 +26,7 @@ _MOST_ALTERNATIVES = 20
 # A text that shares fewer neighbouring words with a passage is another one, however many single words it shares.
 _OF_NEIGHBOURS = 0.5
 
-_Query = tuple[IntArray, IntArray]  # passages, and the chunks in which each of them is looked for
+_Query = tuple[IntArray, IntArray]  # passages, and the chunks in which each of them is searched
 # An end of a passage is searched among the ends of the chunks; shorter ones occur in any text.
 _SHORTEST_END, _LONGEST_END, _KEY = 8, 200, 4
 
@@ -125,7 +125,7 @@ def find_links(
     Args:
         passages: The passages.
         chunks: The corpus.
-        threshold: From which share of its words on a passage is found.
+        threshold: The share of its words from which on a passage counts as found.
         tokenizer: What the words are, as in `evaluate`.
 
     Raises:
@@ -288,7 +288,7 @@ class _Ends:
 
     Args:
         forms: The normalised texts of the chunks.
-        groups: The group of each; an end is looked for in one group.
+        groups: The group of each; an end is searched in one group.
     """
 
     def __init__(self, forms: Sequence[str], groups: Sequence[int]) -> None:

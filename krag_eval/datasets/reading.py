@@ -94,10 +94,10 @@ def write_evalset(
 
     Args:
         evalset: The questions.
-        path: The file, or for BEIR the folder, which must not be there.
+        path: The file, or for BEIR the folder, which must not exist.
         format: A name of `FORMATS`; by default the one of the ending.
-        id_key: Where a format has one id a document: read it from the metadata under this key.
-        grade_key: Where a format has one grade a document: read it from the metadata under this key.
+        id_key: The metadata key of the ids to write, for formats that hold one id per document.
+        grade_key: The metadata key of the grades to write, for formats that hold one grade per document.
 
     Raises:
         InvalidInputError: It cannot be written, its ending belongs to no format, or it could hold nothing of the set.
@@ -128,8 +128,8 @@ def read_run(
 
     Args:
         path: The file, which may be the journal of `run_retriever`, also of a run that was cut short.
-        evalset: The set that it must be a run of.
-        name: What the run is called; by default what the file calls it, else its name without the ending.
+        evalset: The set that the run must belong to.
+        name: The name of the run; by default the one in the file, else the file's name without its ending.
         format: A name of `FORMATS`; by default what the ending and the beginning of the file show.
         id_key: The key of the metadata under which ids will be read.
         max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be skipped, with a warning, and saved
@@ -188,7 +188,7 @@ def write_run(
         path: The file.
         format: A name of `FORMATS`; by default the one of the ending.
         evalset: The questions, for rows of ragas, which hold both.
-        id_key: Where a format has one id a document: read it from the metadata under this key.
+        id_key: The metadata key of the ids to write, for formats that hold one id per document.
 
     Raises:
         InvalidInputError: It cannot be written, its ending belongs to no format, or it could hold nothing of the run.

@@ -37,16 +37,16 @@ def reanchor(
 ) -> ReanchorReport:
     """Link the gold passages of a question set to the chunks of another corpus.
 
-    A passage is the text of a gold document, or the text that its id has in `old_corpus`. It is looked for by equal
+    A passage is the text of a gold document, or the text that its id has in `old_corpus`. It is searched for by equal
     text, by containment and by the recall of ROUGE-L, in its own document first. The new set has the ids of the chunks
-    that hold it now; its text, its grade and everything else stay, so that the set can be linked again and again. Where
+    that hold it now; its text, its grade and everything else stay, so the set can be linked again and again. If
     several chunks hold a passage together, all of them become gold. A passage that is not found stays as it was.
 
     Args:
         evalset: The question set, or what `as_evalset` reads.
         corpus: The chunks of the new corpus, each with an id and a text; anything that `evaluate` takes as a document.
-        old_corpus: The chunks that the set was made for, where its gold documents have ids but no texts.
-        threshold: From which share of its words on a passage is found.
+        old_corpus: The chunks that the set was made for, if its gold documents have ids but no texts.
+        threshold: The share of its words from which on a passage counts as found.
         doc_key: The key of the metadata under which a chunk has the id of its document.
         tokenizer: What the words are, as in `evaluate`.
         with_texts: Write the text of each passage into the new set, so that it needs no old corpus the next time.
@@ -282,7 +282,7 @@ class ReanchorReport:
 
     @property
     def lost(self) -> list[Anchor]:
-        """The gold passages that are not in the corpus, or cannot be looked for."""
+        """The gold passages that are not in the corpus, or have no known text."""
         return [anchor for anchor in self.anchors if anchor.status in ("lost", "unanchorable")]
 
     @property

@@ -25,9 +25,9 @@ class RunRow:
 
     Attributes:
         query_id: The id of the question.
-        retrieved: The documents, best first; empty where the retriever raised.
+        retrieved: The documents, best first; empty if the retriever raised.
         error: What the retriever raised, as `Type: message`, or None.
-        seconds: How long the call that counts took, without waiting and without retries; None where not measured.
+        seconds: How long the call that counts took, without waiting and without retries; None if it was not measured.
         further: Fields of the file that krag_eval does not know.
     """
 
@@ -78,10 +78,10 @@ class Run:
     """What one retriever returned for the questions of an evaluation set.
 
     Attributes:
-        name: What it is called in tables and reports.
+        name: Its name in tables and reports.
         rows: By the id of the question.
-        parameters: What the user says about the retriever: chunk size, overlap, model.
-        recorded: What the runner wrote down: k, fingerprint of the evaluation set, versions, time.
+        parameters: What the user recorded about the retriever: chunk size, overlap, model.
+        recorded: What the runner recorded: k, fingerprint of the evaluation set, versions, time.
         n_rejected: How many bad lines of its file were skipped.
     """
 
@@ -110,12 +110,12 @@ class Run:
 
     @property
     def errors(self) -> dict[str, str]:
-        """For questions whose retriever raised, what it said."""
+        """The errors of the questions whose retriever raised, by question id."""
         return {query_id: row.error for query_id, row in self.rows.items() if row.error is not None}
 
     @property
     def latency(self) -> Latency | None:
-        """How long the calls took that gave an answer; None where no time was recorded."""
+        """How long the successful calls took; None if no time was recorded."""
         return Latency.of(row.seconds for row in self.rows.values() if row.error is None and row.seconds is not None)
 
     def rankings(self, evalset: EvalSet) -> list[Sequence[Document] | RetrieverError]:

@@ -55,7 +55,7 @@ def find_sharing(
     Args:
         passages: Normalised texts; for one that is shorter than a shingle nothing is found.
         chunks: Normalised texts.
-        passage_groups: A number for each passage; it is looked for only in chunks with the same number.
+        passage_groups: A number for each passage; only chunks with the same number are searched.
         chunk_groups: A number for each chunk.
 
     Returns:

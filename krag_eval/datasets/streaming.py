@@ -51,7 +51,7 @@ def stream_pairs(
         evalset: The file of the evaluation set.
         run: The file of the run; it may be the same one, for rows of ragas that hold both.
         evalset_format: A name of `FORMATS`; by default what the file shows.
-        run_format: The same of the run.
+        run_format: The same for the run.
         id_key: As for `read_evalset`.
         grade_key: As for `read_evalset`.
         level: `"chunk"`, or `"document"` for the gold at that level; then score with `id_key=doc_key`.

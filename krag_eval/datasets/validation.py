@@ -284,7 +284,7 @@ def _check_texts(
 
     Args:
         entries: The questions.
-        threshold: The F-measure of ROUGE-L from which on two questions are near; None not to look for these.
+        threshold: The F-measure of ROUGE-L from which on two questions are near; None to skip this check.
         tokenizer: What the words are, as in `evaluate`.
         id_key: The key of the metadata under which gold documents have their ids.
     """

@@ -92,7 +92,7 @@ def test_an_error_in_the_making_of_a_text_is_not_taken_for_a_full_disk(tmp_path:
 
     with pytest.raises(ConnectionError):
         write_atomically(tmp_path / "out.json", parts())
-    with full_disk(), pytest.raises(InvalidInputError, match="Nothing was changed: make room"):
+    with full_disk(), pytest.raises(InvalidInputError, match="Nothing was changed: free some space"):
         write_atomically(tmp_path / "out.json", ["x" * 1000])
     assert not list(tmp_path.iterdir())
 

@@ -139,8 +139,7 @@ def unpacked_lines(path: StrPath) -> Iterator[bytes]:
                 if total > max(MAX_LINE, _MOST_UNPACKED * _size_of(packed)):
                     raise InvalidInputError(
                         f"{path}:{number}: unpacks to more than {_MOST_UNPACKED} times its size, which is no real "
-                        "data. "
-                        "Unpack the file first if this is intended."
+                        "data. Unpack the file first if this is intended."
                     )
                 yield line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -201,8 +200,8 @@ def replacing(path: StrPath) -> Iterator[Path]:
         put_in_place(folder / target.name, target)
     except OSError as error:
         raise InvalidInputError(
-            f"{os.fspath(path)}: cannot be written ({reason_of(error)}). Nothing was changed: make room, or give "
-            "another path."
+            f"{os.fspath(path)}: cannot be written ({reason_of(error)}). Nothing was changed: free some space, or "
+            "give another path."
         ) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)

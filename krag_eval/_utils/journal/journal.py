@@ -38,17 +38,17 @@ class Journal:
 
     Args:
         path: The file; its folder is created.
-        header: What the first row says; its first key is that of the kind.
+        header: The content of the first row; its first key is that of the kind.
         kind: What the journal is of.
-        resume: Go on with a file that is there; otherwise it is refused.
-        check: Called with the path and the header that is there; raises where the journal was made in another way.
-        take: Called with the place and each row that is already there; False takes the row out of the file.
+        resume: Resume an existing file; otherwise it is refused.
+        check: Called with the path and the existing header; raises if the journal was made in another way.
+        take: Called with the place of each existing row and the row; False removes the row from the file.
 
     Attributes:
         path: The file, as it was given.
-        place: The file, wherever the program goes.
+        place: The absolute path of the file.
         header: The first row, which a resumed journal keeps.
-        is_copy: Whether another process opened it, of which this one is a copy.
+        is_copy: Whether this process is a forked copy of the one that opened it.
 
     Raises:
         InvalidInputError: The file cannot be written, is in use, damaged, made in another way, or not to be resumed.

@@ -23,13 +23,13 @@ class KeyedJournal:
     Args:
         path: The file, or None to keep rows in memory alone.
         kind: What the journal is of.
-        settings: How the rows are made, as JSON can hold it. A journal made with other settings is refused.
-        resume: Go on with a file that is there; otherwise it is refused.
-        retry_errors: Take rows with an `"error"` that is not None out of the file.
+        settings: How the rows are made, as JSON values. A journal made with other settings is refused.
+        resume: Resume an existing file; otherwise it is refused.
+        retry_errors: Remove rows with an `"error"` that is not None from the file.
 
     Attributes:
         path: The file, or None.
-        n_found: How many rows were there already.
+        n_found: How many rows the file had already.
 
     Raises:
         InvalidInputError: The file cannot be written, is in use, damaged, made with other settings, or not to be

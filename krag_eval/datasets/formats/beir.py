@@ -83,7 +83,7 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
     """Write a folder with the split `test`: each gold document with a text is in the corpus.
 
     Raises:
-        InvalidInputError: The folder is there already and not empty, or no question has a gold document.
+        InvalidInputError: The folder exists and is not empty, or no question has a gold document.
     """
     queries, judgments = list[Row](), []
     rows: list[tuple[str, Row | None]] = []

@@ -41,7 +41,7 @@ def evalset_from_rows(
     Args:
         rows: The rows.
         columns: The column of each field of `Question`; by default a field's own name.
-        name: What the set is called.
+        name: The name of the set.
 
     Raises:
         InvalidInputError: A row cannot be read or repeats an id; the message names its number, from 0.

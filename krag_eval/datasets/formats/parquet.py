@@ -1,4 +1,4 @@
-"""Parquet: one question or one ranking a row; checksums are written, and verified wherever a file has them."""
+"""Parquet with one question or ranking per row; checksums are written, and verified if a file has them."""
 
 from __future__ import annotations
 

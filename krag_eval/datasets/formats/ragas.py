@@ -61,7 +61,7 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
 
 
 def write_rankings(run: Run, writing: Writing) -> None:
-    """Write the rows of a run, with questions and references where the evaluation set is known."""
+    """Write the rows of a run, with questions and references if the evaluation set is known."""
     writing.lost["`parameters` and `recorded` of the run"] += bool(run.parameters or run.recorded)
     if writing.evalset is None:
         writing.lost["`user_input`, which ragas needs (name the evaluation set)"] += len(run.rows)

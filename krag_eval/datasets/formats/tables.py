@@ -71,7 +71,7 @@ def read_rows(
     def read(place: str, record: list[str]) -> dict[str, Any]:
         if len(record) != len(names):
             raise InvalidInputError(
-                f"{place}: has {len(record)} cells where the header names {len(names)} columns. "
+                f"{place}: has {len(record)} cells, but the header names {len(names)} columns. "
                 "Put cells with separators or line ends in double quotes."
             )
         row = {
