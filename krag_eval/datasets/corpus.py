@@ -11,7 +11,6 @@ from typing import Any
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import is_file, unreadable
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.formats import llama_index, squad
 from krag_eval.datasets.formats.source import Source
 from krag_eval.datasets.question import check_new
@@ -22,7 +21,6 @@ ID_KEYS = ("id", "_id", "chunk_id", "docid", "docno", "doc_id")
 TEXT_KEYS = ("text", "contents", "content", "page_content", "passage")
 
 
-@tell_names
 def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False, max_bad_rows: int = 0) -> list[Document]:
     """Read the documents of a corpus, in the order of the file.
 

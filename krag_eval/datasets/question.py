@@ -8,7 +8,6 @@ from typing import Any, Literal, get_args
 
 from krag_eval._utils.checks import describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, show
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.documents.document import Document, as_document, read_leniently, telling
 from krag_eval.documents.readers import as_id, read_grade, read_own_grade
 from krag_eval.matching.settings import ScoringSettings
@@ -23,7 +22,6 @@ _FIELDS = {"id", *TEXTS, *GOLD, "metadata"}
 _OWN = frozenset({"id", "question"})
 
 
-@tell_names
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """One question of an evaluation set, with its gold documents.

@@ -9,7 +9,6 @@ from functools import partial
 from krag_eval._utils.checks import check_kind, check_path
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.files.io import StrPath
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import beir, huggingface, native
 from krag_eval.datasets.formats.registry import (
@@ -30,7 +29,6 @@ from krag_eval.datasets.question import Question, check_new
 from krag_eval.datasets.run import Run, RunRow
 
 
-@tell_names
 def read_evalset(
     path: StrPath,
     *,
@@ -81,7 +79,6 @@ def read_evalset(
     return evalset
 
 
-@tell_names
 def write_evalset(
     evalset: EvalSet,
     path: StrPath,
@@ -114,7 +111,6 @@ def write_evalset(
     writing.warn()
 
 
-@tell_names
 def read_run(
     path: StrPath,
     evalset: EvalSet | None = None,
@@ -172,7 +168,6 @@ def read_run(
     )
 
 
-@tell_names
 def write_run(
     run: Run,
     path: StrPath,

@@ -9,7 +9,6 @@ from typing import Any, TypeGuard
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, RetrieverError
 from krag_eval._utils.files.io import StrPath
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.formats import native
 from krag_eval.datasets.formats.registry import open_source, question_reader, ranking_reader
 from krag_eval.datasets.formats.source import Row, Source, check_documents
@@ -28,7 +27,6 @@ _CURE = (
 )
 
 
-@tell_names
 def stream_pairs(
     evalset: StrPath,
     run: StrPath,

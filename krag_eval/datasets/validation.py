@@ -12,7 +12,6 @@ from krag_eval._utils.checks import check_threshold, one_of
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import StrPath
 from krag_eval._utils.files.strict_json import parse_jsonl
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.corpus_checks import check_corpus
 from krag_eval.datasets.evalset import as_evalset
 from krag_eval.datasets.findings import KINDS, Entry, Finding, ValidationReport, find, shorten
@@ -32,7 +31,6 @@ _NEGATIVE = {"negative", "noanswer", "unanswerable", "unanswered", "impossible",
 _MOST_SHOWN = 4
 
 
-@tell_names
 def validate(
     evalset: object,
     corpus: Iterable[object] | None = None,

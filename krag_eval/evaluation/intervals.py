@@ -10,7 +10,6 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import check_kind
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.metrics.aggregation import COVERED, GOLD, OUT_OF, RELEVANT, Spread
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
@@ -29,7 +28,6 @@ from krag_eval.statistics import (
 Interval = tuple[float, float]
 
 
-@tell_names
 def intervals_of(
     result: EvaluationResult, confidence: float = 0.95, n_bootstrap: int = 10_000, seed: int = 0
 ) -> dict[str, Interval | None]:

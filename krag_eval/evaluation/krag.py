@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from krag_eval._utils.checks import check_threshold, one_of
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.suggestions import TellsAttributes, tell_names
+from krag_eval._utils.suggestions import check_names
 from krag_eval.evaluation.pipeline import (
     EvaluationCallback,
     Judged,
@@ -45,8 +45,7 @@ if TYPE_CHECKING:
 Values = dict[str, float | None]
 
 
-@tell_names
-class OfflineRetrievalEvaluators(TellsAttributes):
+class OfflineRetrievalEvaluators:
     """Scores fixed lists of gold and retrieved documents; matching is done once, when the evaluator is made.
 
     Args:
@@ -155,7 +154,6 @@ class OfflineRetrievalEvaluators(TellsAttributes):
         return self._face.values(result, k, names)
 
 
-@tell_names
 class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
     """`OfflineRetrievalEvaluators` that match by ROUGE.
 
@@ -200,7 +198,6 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         )
 
 
-@tell_names
 class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
     """`OfflineRetrievalEvaluators` that match by embeddings and ROUGE: both conditions must hold.
 
@@ -240,11 +237,12 @@ class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
         similarity_threshold: float = DEFAULT_SIMILARITY_THRESHOLD,
         tokenizer: Any = "words",
         *,
-        embeddings: Any,
+        embeddings: Any = None,
         callbacks: Sequence[EvaluationCallback] = (),
         raise_errors: bool = False,
         **settings: Unpack[CommonSettings],
     ) -> None:
+        check_names(settings, CommonSettings.__annotations__)
         super().__init__(
             actual_docs,
             predicted_docs,
@@ -261,8 +259,7 @@ class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
         )
 
 
-@tell_names
-class RAGEvaluator(TellsAttributes):
+class RAGEvaluator:
     """Settings once, then the documents of each call.
 
     Args:
@@ -293,6 +290,7 @@ class RAGEvaluator(TellsAttributes):
         **settings: Unpack[FurtherSettings],
     ) -> None:
         # Checked here, so that a mistake is reported at once and not at the first call.
+        check_names(settings, FurtherSettings.__annotations__)
         make_settings(match_method=match_method, threshold=rouge_threshold, tokenizer=tokenizer, **settings)
         check_callbacks(callbacks)
         Familiar(averaging_method, matching_criteria)

@@ -21,10 +21,10 @@ from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
 from krag_eval._utils.formatting import format_value
-from krag_eval._utils.suggestions import TellsAttributes, tell_names
 from krag_eval.evaluation.explanation import Explanation, explain
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.nearest import Nearest, nearest_of
+from krag_eval.metrics import METRICS
 from krag_eval.metrics.aggregation import NoAnswerState, Tally
 
 if TYPE_CHECKING:
@@ -38,12 +38,8 @@ if TYPE_CHECKING:
     from krag_eval.metrics.judgments import Judgments
 
 
-MICRO = ("recall", "precision", "f1")
-
-
-@tell_names
 @dataclass(frozen=True, eq=False, repr=False)
-class EvaluationResult(TellsAttributes):
+class EvaluationResult:
     """The outcome of an evaluation: `result["recall@5"]`, `result["micro_recall@5"]`; a bare name is the macro mean.
 
     Attributes:
@@ -56,8 +52,6 @@ class EvaluationResult(TellsAttributes):
         intervals: The interval of every value by key, None where that is undefined; None where none were asked for.
         spread: What intervals need of the queries, where `detail` does not have it.
     """
-
-    _value_of = "result[{}]"
 
     signature: str
     tally: Tally
@@ -250,7 +244,7 @@ class EvaluationResult(TellsAttributes):
 def _micro_name(mean: str) -> str | None:
     """The metric of a mean's key, if it also has a micro value."""
     name = mean.partition("@")[0]
-    return name if name in MICRO else None
+    return name if name in METRICS and METRICS[name].has_micro else None
 
 
 _OF_NO_ANSWER = ("n_queries", "empty_share", "mean_retrieved")
@@ -326,7 +320,7 @@ class Detail:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryResult(TellsAttributes):
+class QueryResult:
     """One query's values.
 
     Attributes:
@@ -338,8 +332,6 @@ class QueryResult(TellsAttributes):
         n_retrieved: Documents retrieved.
         error: What the retriever raised, if it did.
     """
-
-    _value_of = "row.values[{}]"
 
     index: int
     id: str | None

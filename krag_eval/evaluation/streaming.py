@@ -14,7 +14,6 @@ from typing import Unpack
 
 from krag_eval._utils.checks import check_count, describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.evaluation.pipeline import (
     CallbackRunner,
     EvaluationCallback,
@@ -77,7 +76,6 @@ class FirstMessages(Mapping[int, str]):
         return f"<what {len(self):,} retrievers raised>"
 
 
-@tell_names
 class Scorer:
     """Scores queries one by one or in batches, and keeps the aggregates of all; memory does not grow.
 
@@ -190,7 +188,6 @@ class Scorer:
         """Nothing; a kind that must not keep others waiting lets them go on here."""
 
 
-@tell_names
 def evaluate_stream(
     pairs: Iterable[tuple[object, object]],
     k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),

@@ -24,7 +24,6 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.progress import ProgressHook, RunProgress, hook_for
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings
@@ -42,7 +41,6 @@ LOGS_JOURNAL = JournalKind("krag_eval_logs", "scoring of logs")
 _JOINED = "joined"
 
 
-@tell_names
 def score_logs(
     logs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     out: str | os.PathLike[str],

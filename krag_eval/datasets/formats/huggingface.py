@@ -14,7 +14,6 @@ from krag_eval._utils.checks import check_kind, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.rejects import Rejects
 from krag_eval._utils.files.strict_json import parse_json
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import native
 from krag_eval.datasets.formats.source import Kind, Source, read_at
@@ -29,7 +28,6 @@ SETTABLE = ("id", "question", *GOLD, *FIELDS[1:])
 SQUAD_COLUMNS = frozenset({"question", "context"})
 
 
-@tell_names
 def evalset_from_rows(
     rows: Iterable[Mapping[str, Any]], *, columns: Mapping[str, str] | None = None, name: str | None = None
 ) -> EvalSet:
@@ -55,7 +53,6 @@ def evalset_from_rows(
     return EvalSet(_once(questions_in(placed, columns)), name=name)
 
 
-@tell_names
 def evalset_to_rows(evalset: EvalSet) -> list[dict[str, Any]]:
     """Return the questions as mappings with the same keys, as `Dataset.from_list` needs to keep every column."""
     check_kind("evalset", evalset, EvalSet, "Make one with `as_evalset(rows)`, or read one with `read_evalset(path)`.")

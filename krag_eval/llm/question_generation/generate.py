@@ -17,7 +17,6 @@ from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.progress import ProgressHook, RunProgress, hook_for
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets import EvalSet, Question
 from krag_eval.datasets.question import DOC_KEY
 from krag_eval.documents.document import Document
@@ -45,7 +44,6 @@ GENERATION_JOURNAL = JournalKind("krag_eval_generation", "generation")
 _PROMPTS_A_QUESTION, _PROMPTS_MORE = 10, 20
 
 
-@tell_names
 def generate_evalset(
     chunks: object,
     llm: object,
