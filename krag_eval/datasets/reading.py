@@ -143,10 +143,7 @@ def read_run(
 
     def check(place: str, row: RunRow) -> RunRow:
         check_documents(place, "retrieved", row.retrieved, id_key=id_key)
-        if row.query_id in rows:
-            raise InvalidInputError(
-                f"{place}: the query {row.query_id!r:.60} appears twice. A run has one row per query."
-            )
+        check_new(row.query_id, rows, f"{place}: the query")
         if evalset is not None and evalset.get(row.query_id) is None:
             raise InvalidInputError(
                 f"{place}: the evaluation set has no question {row.query_id!r:.60}. Is this the run of another set?"

@@ -10,7 +10,7 @@ from typing import Any
 from krag_eval._utils.checks import as_number, check_kind, describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.question import document_row
+from krag_eval.datasets.question import check_new, document_row
 from krag_eval.documents.document import Document, read_leniently
 from krag_eval.documents.readers import as_id
 
@@ -97,8 +97,7 @@ class Run:
         """
         by_id: dict[str, RunRow] = {}
         for row in rows:
-            if row.query_id in by_id:
-                raise InvalidInputError(f"the query {row.query_id!r:.60} appears twice. A run has one row per query.")
+            check_new(row.query_id, by_id, "the query")
             by_id[row.query_id] = row
         return cls(name=name, rows=by_id, **fields)
 

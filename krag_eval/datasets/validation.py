@@ -97,15 +97,9 @@ def _read_entries(evalset: object, *, format_name: str | None = None) -> tuple[l
         InvalidInputError: The file cannot be opened, or the value is not a question set.
         MissingDependencyError: The format needs a package that is not installed.
     """
-    found = _of_file(evalset, format_name) if isinstance(evalset, (str, os.PathLike)) else _of_rows(evalset)
-    entries: list[Entry] = []
-    findings: list[Finding] = []
-    for one in found:
-        if isinstance(one, Entry):
-            entries.append(one)
-        else:
-            findings.append(one)
-    return entries, findings
+    found = list(_of_file(evalset, format_name) if isinstance(evalset, (str, os.PathLike)) else _of_rows(evalset))
+    entries = [one for one in found if isinstance(one, Entry)]
+    return entries, [one for one in found if isinstance(one, Finding)]
 
 
 def _of_rows(evalset: object) -> Iterator[Entry | Finding]:

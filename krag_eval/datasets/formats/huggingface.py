@@ -7,7 +7,7 @@ document, with an id made from its text, since such rows have no ids of paragrap
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from krag_eval._utils.checks import check_kind, describe_type, one_of
@@ -20,7 +20,7 @@ from krag_eval.datasets.formats.source import Kind, Source, read_at
 from krag_eval.datasets.formats.squad import question_of
 from krag_eval.datasets.formats.tables import read_cell
 from krag_eval.datasets.formats.writing import FIELDS, made_id, numbered
-from krag_eval.datasets.question import DOC_KEY, Question, check_new
+from krag_eval.datasets.question import DOC_KEY, Question
 from krag_eval.documents.document import Document
 
 GOLD = ("gold", "gold_chunk_ids", "gold_doc_ids")
@@ -50,7 +50,7 @@ def evalset_from_rows(
     ('When?', 'Within three days.')
     """
     placed = ((f"row {number}", row) for number, row in enumerate(rows))
-    return EvalSet(_once(questions_in(placed, columns)), name=name)
+    return EvalSet((question for _, question in questions_in(placed, columns)), name=name)
 
 
 def evalset_to_rows(evalset: EvalSet) -> list[dict[str, Any]]:
@@ -163,12 +163,3 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         value = value.tolist()
     return None if isinstance(value, float) and value != value else value
-
-
-def _once(placed: Iterable[tuple[str, Question]]) -> Sequence[Question]:
-    """Return the questions, of which no two may share an id."""
-    found: dict[str, Question] = {}
-    for place, question in placed:
-        check_new(question.id, found, f"{place}: the question id")
-        found[question.id] = question
-    return list(found.values())
