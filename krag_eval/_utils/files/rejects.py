@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.formatting import number_of
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -84,14 +85,14 @@ class Rejects:
 
     @contextlib.contextmanager
     def kept(self, lines: Callable[[], Iterable[bytes]]) -> Iterator[None]:
-        """Wrap the reading of the file: at its end the skipped lines are written down and reported.
+        """Wrap the reading of the file: at its end the skipped lines are saved and reported.
 
         Args:
             lines: Opens the file again, for its lines as they are.
 
         Raises:
-            InvalidInputError: The reading failed, also then with what was left out before written down; or that cannot
-                be written.
+            InvalidInputError: The reading failed, in which case the lines skipped so far are saved too; or they
+                cannot be saved.
         """
         try:
             yield
@@ -100,7 +101,7 @@ class Rejects:
                 with contextlib.suppress(InvalidInputError):
                     self._write(lines())
                     error = InvalidInputError(
-                        f"{error} Skipped before that: {_number(len(self))}, saved in {self.kept_in}."
+                        f"{error} Skipped before that: {number_of(len(self), 'bad line')}, saved in {self.kept_in}."
                     )
             raise error from None
         if self._reasons:
@@ -122,10 +123,8 @@ class Rejects:
     def _tell(self) -> None:
         for line in sorted(self._reasons)[:_TOLD]:
             warn(f"{self.path}:{line}: {self._reasons[line]} The line is skipped.")
-        warn(
-            f"{self.path}: {_number(len(self))} skipped, and saved in {self.kept_in}. Correct them there, or in the "
-            "file itself."
-        )
+        skipped = number_of(len(self), "bad line")
+        warn(f"{self.path}: {skipped} skipped, and saved in {self.kept_in}. Correct them there, or in the file itself.")
 
 
 def _raw(line: bytes) -> dict[str, str]:
@@ -133,7 +132,3 @@ def _raw(line: bytes) -> dict[str, str]:
         return {"text": line.decode("utf-8")}
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(line).decode("ascii")}
-
-
-def _number(count: int) -> str:
-    return "1 bad line" if count == 1 else f"{count} bad lines"

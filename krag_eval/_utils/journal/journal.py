@@ -39,7 +39,7 @@ class Journal:
     Args:
         path: The file; its folder is created.
         header: The content of the first row; its first key is that of the kind.
-        kind: What the journal is of.
+        kind: The kind of the journal.
         resume: Resume an existing file; otherwise it is refused.
         check: Called with the path and the existing header; raises if the journal was made in another way.
         take: Called with the place of each existing row and the row; False removes the row from the file.

@@ -22,7 +22,7 @@ class KeyedJournal:
 
     Args:
         path: The file, or None to keep rows in memory alone.
-        kind: What the journal is of.
+        kind: The kind of the journal.
         settings: How the rows are made, as JSON values. A journal made with other settings is refused.
         resume: Resume an existing file; otherwise it is refused.
         retry_errors: Remove rows with an `"error"` that is not None from the file.
