@@ -214,7 +214,11 @@ def put_in_place(temporary: Path, target: Path) -> None:
         OSError: The disk or the file system refuses; the target is left unchanged.
     """
     for written in (temporary, *temporary.rglob("*")):
-        _sync(written)
+        if written.is_dir():
+            sync_folder(written)
+        else:
+            with written.open("r+b") as file:  # Windows syncs no file that is open for reading alone
+                os.fsync(file.fileno())
     temporary.replace(target)
     sync_folder(target.parent)
 
@@ -223,15 +227,11 @@ def sync_folder(folder: Path) -> None:
     """Put the names of a folder's files on the disk too, if the system can do that."""
     if os.name == "posix":
         with contextlib.suppress(OSError):  # a folder that may not be read; and not every file system takes it
-            _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+            handle = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
 
 
 def _noting(parts: Iterable[str], errors: list[OSError]) -> Iterator[str]:
