@@ -5,14 +5,13 @@ A journal belongs to the process that opened it, which holds a lock on it; a for
 
 from __future__ import annotations
 
-import itertools
 import os
 import stat
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files import io
@@ -137,27 +136,6 @@ class Journal:
     def size(self) -> int:
         """The size of the file, in bytes."""
         return os.fstat(self._handle).st_size
-
-    @property
-    def header_end(self) -> int:
-        """The byte at which the first row ends."""
-        with self.place.open("rb") as file:
-            return len(file.readline())
-
-    def replace_start(self, end: int, lines: Iterable[bytes]) -> None:
-        """Replace all rows but the header before byte `end` with other sealed lines, whole or not at all.
-
-        Raises:
-            OSError: The disk does not take it; the file is left unchanged.
-        """
-        self._syncing.stop()
-        try:
-            with self.place.open("rb") as file:
-                self._replace(itertools.chain((file.readline(),), lines, _rest_of(file, end)))
-        except InvalidInputError as error:
-            raise OSError(str(error)) from error
-        finally:
-            self._syncing = Syncing(self._handle)
 
     def _open(self) -> int:
         while True:
@@ -329,13 +307,6 @@ class Syncing:
                 os.fsync(self._handle)
             except OSError as error:
                 self._error = error
-
-
-def _rest_of(file: BinaryIO, start: int) -> Iterator[bytes]:
-    """Yield the content from this byte on."""
-    file.seek(start)
-    while part := file.read(1 << 20):
-        yield part
 
 
 _OPEN: set[Journal] = set()  # also those that nobody holds any longer

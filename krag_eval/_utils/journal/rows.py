@@ -106,16 +106,6 @@ def read_lines(lines: Iterable[bytes], path: StrPath, kind: JournalKind) -> Iter
         )
 
 
-def read_row(raw: bytes, place: str) -> dict[str, Any] | None:
-    """Return one row without its checksum, from its bytes without the line end; None if it is torn.
-
-    Raises:
-        InvalidInputError: It was changed after it was written.
-    """
-    row = _row_of(raw, place)
-    return None if row is None else _unsealed(raw, row, place)
-
-
 def read_journal(path: StrPath, kind: JournalKind) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the rows of a journal without their checksums, the header first, each with its place as `path:line`.
 
