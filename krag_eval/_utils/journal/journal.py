@@ -9,7 +9,7 @@ import os
 import stat
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -196,21 +196,17 @@ class Journal:
         return left_out
 
     def _leave_out(self, ends: set[int]) -> None:
-        """Remove the rows that end at these bytes from the file."""
-        kept = read_lines(lines_of(self.path), self.path, self._kind)
-        self._replace(line.raw + b"\n" for line in kept if line.end not in ends)
-
-    def _replace(self, parts: Iterable[bytes]) -> None:
-        """Replace the content of the file; the new file is locked before anybody can see it.
+        """Remove the rows that end at these bytes; the new file is locked before anybody can see it.
 
         Raises:
             InvalidInputError: The disk does not take it; the file is left unchanged.
         """
+        kept = read_lines(lines_of(self.path), self.path, self._kind)
         new = None
         try:
             with replacing(self.place) as temporary:
                 with temporary.open("wb") as file:
-                    file.writelines(parts)
+                    file.writelines(line.raw + b"\n" for line in kept if line.end not in ends)
                 temporary.chmod(stat.S_IMODE(os.fstat(self._handle).st_mode))
                 new = os.open(temporary, _FLAGS)
                 lock(new)
