@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -73,6 +74,11 @@ def intervals_of(
     confidence, rounds = check_share("confidence", confidence), check_rounds("n_bootstrap", n_bootstrap)
     seed = check_seed(seed)
     return sample_intervals(_samples(result, spread), confidence, rounds, seed)
+
+
+def with_intervals(result: EvaluationResult, confidence: bool | float) -> EvaluationResult:
+    """Return the result with its intervals, of 95 % where the confidence is True."""
+    return replace(result, intervals=intervals_of(result, 0.95 if confidence is True else confidence))
 
 
 def _spread_of(result: EvaluationResult) -> Spread | None:

@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from krag_eval.metrics.judgments import Judgments
 
 
-MICRO = ("recall", "precision", "f1")
-
-
 @tell_names
 @dataclass(frozen=True, eq=False, repr=False)
 class EvaluationResult(TellsAttributes):
@@ -84,8 +81,8 @@ class EvaluationResult(TellsAttributes):
         return self.tally.no_answer
 
     def keys(self) -> list[str]:
-        """Every key: for each metric and cut-off the mean, and the micro value where there is one."""
-        return [key for mean in self.tally.means for key in (mean, f"micro_{mean}") if key == mean or _micro_name(mean)]
+        """Return every key: for each metric and cut-off the mean, and the micro value where there is one."""
+        return self.tally.keys()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
@@ -99,16 +96,12 @@ class EvaluationResult(TellsAttributes):
         Raises:
             UnknownMetricError: There is no such key.
         """
-        mean = str(key).removeprefix("macro_")
-        if mean in self.tally.means:
-            return self.tally.means[mean].mean
-        micro = str(key).removeprefix("micro_")
-        if micro != key and micro in self.tally.means and (name := _micro_name(micro)):
-            value: float | None = getattr(self.tally.counts[micro[len(name) :]], name)
-            return value
-        from krag_eval._utils.suggestions import key_hint
+        try:
+            return self.tally.value(str(key))
+        except KeyError:
+            from krag_eval._utils.suggestions import key_hint
 
-        raise UnknownMetricError(f"The result has no value {key!r}.{key_hint(key, self.keys())}")
+            raise UnknownMetricError(f"The result has no value {key!r}.{key_hint(key, self.keys())}") from None
 
     @property
     def undefined(self) -> dict[str, int]:
@@ -245,12 +238,6 @@ class EvaluationResult(TellsAttributes):
                 "Use `evaluate` for it, or pass callbacks to see each query as it is scored."
             )
         return self.detail
-
-
-def _micro_name(mean: str) -> str | None:
-    """The metric of a mean's key, if it also has a micro value."""
-    name = mean.partition("@")[0]
-    return name if name in MICRO else None
 
 
 _OF_NO_ANSWER = ("n_queries", "empty_share", "mean_retrieved")

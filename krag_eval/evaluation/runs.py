@@ -26,7 +26,7 @@ from krag_eval.evaluation.pipeline import (
 )
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings, make_settings
-from krag_eval.metrics import hit_rate, recall
+from krag_eval.metrics import Metric, hit_rate, recall
 from krag_eval.metrics.cut_offs import check_cut_offs
 from krag_eval.metrics.judgments import CutOff, Judgments
 
@@ -87,7 +87,7 @@ def evaluate_run(
     check_callbacks(callbacks)
     cut_offs, rankings = check_cut_offs(k), run.rankings(questions)
     names, wants_doc_hit = _split_off_doc_hit(metrics)
-    table: dict[str, MetricFunction] = dict(choose_metrics(names, checked)) if names or not wants_doc_hit else {}
+    table = dict(choose_metrics(names, checked)) if names or not wants_doc_hit else {}
     gold = questions.gold(level, doc_key)
     parts = [f"level:{level}"] if level == "document" else []
     unjudged = np.array([not g and not q.is_negative for g, q in zip(gold, questions, strict=True)], dtype=bool)
@@ -184,12 +184,12 @@ def _judge_documents(questions: EvalSet, rankings: Sequence[Any], doc_key: str) 
     return judge_batch(gold, rankings, make_settings(match_method="id", id_key=doc_key)).judgments
 
 
-def _doc_hit(by_document: Judgments) -> MetricFunction:
-    return lambda _judged, k: hit_rate(by_document, k)
+def _doc_hit(by_document: Judgments) -> Metric:
+    return Metric(lambda _judged, k: hit_rate(by_document, k))
 
 
-def _recall_or_doc_hit(by_document: Judgments, unjudged: BoolArray) -> MetricFunction:
+def _recall_or_doc_hit(by_document: Judgments, unjudged: BoolArray) -> Metric:
     def recall_or_doc_hit(judged: Judgments, k: CutOff) -> FloatArray:
         return np.where(unjudged, hit_rate(by_document, k), recall(judged, k))
 
-    return recall_or_doc_hit
+    return Metric(recall_or_doc_hit)

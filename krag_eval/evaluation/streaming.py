@@ -21,8 +21,8 @@ from krag_eval.evaluation.pipeline import (
     EvaluationStart,
     MetricFunction,
     choose_metrics,
+    columns_of,
     judge_batch,
-    keys_of,
     signature_of,
     values_of,
 )
@@ -120,8 +120,8 @@ class Scorer:
         if bare_ids and self._settings.methods != ("id",):
             raise InvalidInputError("With `bare_ids` only match_method='id' makes sense. Leave `match_method` out.")
         self._bare_ids = bare_ids
-        self._table = choose_metrics(metrics, self._settings)
-        self.keys = keys_of(self._table, self._cut_offs)
+        self._columns = columns_of(choose_metrics(metrics, self._settings), self._cut_offs)
+        self.keys = tuple(self._columns)
         self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
         self._tally = Tally.of(self.keys, self._cut_offs)
         self._supply = Supply.empty()
@@ -161,7 +161,7 @@ class Scorer:
         judged = judge_batch(actual, predicted, settings, bare_ids=self._bare_ids, first_query=first)
         self._between_steps()
         ranks = ranks_within(self._cut_offs, judged.batch)
-        values = values_of(judged, ranks, self._table)
+        values = values_of(judged, self._columns, ranks)
         self._between_steps()
         tally = Tally.of(self.keys, self._cut_offs)
         tally.add(judged.judgments, values, ranks, settings.precision_denominator)

@@ -24,16 +24,15 @@ from krag_eval.documents.columns import Side
 from krag_eval.documents.document import read_leniently
 from krag_eval.evaluation.evaluate import evaluate
 from krag_eval.evaluation.pipeline import (
+    Columns,
     Judged,
     MetricFunction,
-    MetricTable,
     choose_metrics,
-    keys_of,
+    columns_of,
     read_batch,
     signature_of,
     values_of,
 )
-from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching import MATCHERS
 from krag_eval.matching.batch import Found, merge
 from krag_eval.matching.matchability import Supply
@@ -169,21 +168,21 @@ def sweep(
     in_use = check_threshold(USUAL_THRESHOLDS[swept[0]] if in_use is None else in_use, "in_use")
     chosen = _check_thresholds(thresholds, in_use)
     lowest = make_settings(threshold=chosen[0], **given)
-    table = choose_metrics(metrics, lowest)
+    columns = columns_of(choose_metrics(metrics, lowest), cut_offs)
     batch = read_batch(actual, predicted, lowest)
     found = {method: MATCHERS[method](batch) for method in lowest.methods}
-    columns: dict[str, list[float | None]] = {}
+    swept_values: dict[str, list[float | None]] = {}
     for threshold in chosen:
         kept = [_at_least(f, threshold) if method in THRESHOLD_METHODS else f for method, f in found.items()]
         matches = merge(kept, lowest.methods, int(batch.actual.offsets[-1]))
         judged = Judged(batch, matches, judge(batch, matches), Supply.empty())
         if threshold == chosen[0]:
             Supply.of(batch, matches).check(lowest)
-        for key, value in _means(judged, cut_offs, table).items():
-            columns.setdefault(key, []).append(value)
-    values = {key: tuple(column) for key, column in columns.items()}
+        for key, value in _means(judged, cut_offs, columns).items():
+            swept_values.setdefault(key, []).append(value)
+    values = {key: tuple(column) for key, column in swept_values.items()}
     signature = signature_of(make_settings(threshold=in_use, **given), cut_offs, MatchingCriteria.PARTIAL)
-    return Sweep(chosen, values, float(in_use), _fragile(chosen, values, in_use, keys_of(table, cut_offs)), signature)
+    return Sweep(chosen, values, float(in_use), _fragile(chosen, values, in_use, columns), signature)
 
 
 def _check_thresholds(thresholds: object, in_use: float) -> tuple[float, ...]:
@@ -198,16 +197,16 @@ def _at_least(found: Found, threshold: float) -> Found:
     return Found(found.actual[keep], found.predicted[keep], found.similarity[keep])
 
 
-def _means(judged: Judged, cut_offs: Sequence[GivenCutOff], table: MetricTable) -> dict[str, float | None]:
+def _means(judged: Judged, cut_offs: Sequence[GivenCutOff], columns: Columns) -> dict[str, float | None]:
     ranks = ranks_within(cut_offs, judged.batch)
-    values = values_of(judged, ranks, table)
+    values = values_of(judged, columns, ranks)
     tally = Tally.of(values, cut_offs)
     tally.add(judged.judgments, values, ranks, judged.batch.settings.precision_denominator)
-    return EvaluationResult("", tally, {}, {}, None).to_dict()
+    return {key: tally.value(key) for key in tally.keys()}
 
 
 def _fragile(
-    thresholds: Sequence[float], values: Mapping[str, tuple[float | None, ...]], in_use: float, keys: Sequence[str]
+    thresholds: Sequence[float], values: Mapping[str, tuple[float | None, ...]], in_use: float, keys: Iterable[str]
 ) -> dict[str, float]:
     """How far each mean moves near the threshold in use, where that is too far."""
     near = [i for i, t in enumerate(thresholds) if abs(t - in_use) <= FRAGILE_DISTANCE + 1e-9]

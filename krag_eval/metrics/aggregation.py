@@ -15,6 +15,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.serialization import numbers_of, read_numbers, read_record, read_whole
+from krag_eval.metrics import METRICS
 from krag_eval.metrics.cut_offs import GivenCutOff
 from krag_eval.metrics.judgments import CutOff, Judgments
 from krag_eval.metrics.precision import precision_counts
@@ -244,6 +245,26 @@ class Tally:
         """An empty tally for these keys and cut-offs."""
         return cls({key: MeanState() for key in keys}, {key_of("", k): CountState() for k in cut_offs})
 
+    def keys(self) -> list[str]:
+        """Return every key: for each metric and cut-off the mean, and the micro value where there is one."""
+        return [key for mean in self.means for key in (mean, f"micro_{mean}") if key == mean or _has_micro(mean)]
+
+    def value(self, key: str) -> float | None:
+        """Return the value of a key, None where it is undefined for every query.
+
+        Raises:
+            KeyError: There is no such key.
+        """
+        mean = key.removeprefix("macro_")
+        if mean in self.means:
+            return self.means[mean].mean
+        micro = key.removeprefix("micro_")
+        if micro == key or micro not in self.means or not _has_micro(micro):
+            raise KeyError(key)
+        metric, at, k = micro.partition("@")
+        value: float | None = getattr(self.counts[at + k], metric)
+        return value
+
     def add(
         self,
         judged: Judgments,
@@ -314,6 +335,12 @@ def key_of(metric: str, k: GivenCutOff) -> str:
     ('recall@5', 'recall')
     """
     return metric if k is None else f"{metric}@{k}"
+
+
+def _has_micro(mean: str) -> bool:
+    """Whether the metric of a mean's key also has a micro value."""
+    metric = METRICS.get(mean.partition("@")[0])
+    return metric is not None and metric.has_micro
 
 
 COVERED, GOLD, RELEVANT, OUT_OF = range(4)
