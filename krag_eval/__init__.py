@@ -24,13 +24,14 @@ from krag_eval._utils.version import __version__
 from krag_eval.documents.document import Document, KragDocument, as_document
 from krag_eval.documents.text import normalize
 from krag_eval.documents.tokenizers import TOKENIZERS, Tokenizer
-from krag_eval.evaluation.evaluate import evaluate, evaluate_all, evaluate_ids
+from krag_eval.evaluation.evaluate import evaluate, evaluate_ids
 from krag_eval.evaluation.explanation import Explanation
 from krag_eval.evaluation.krag import (
     EmbeddingRougeOfflineRetrievalEvaluators,
     OfflineRetrievalEvaluators,
     RAGEvaluator,
     RougeOfflineRetrievalEvaluators,
+    evaluate_all,
 )
 from krag_eval.evaluation.pipeline import EvaluationCallback, EvaluationStart
 from krag_eval.evaluation.results import EvaluationResult, QueryResult

@@ -1,13 +1,12 @@
-"""The front of the evaluation: one call from lists of documents to numbers."""
+"""Score lists of documents or ids: one call from rankings to an `EvaluationResult`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any
 
 from krag_eval._utils.suggestions import tell_names
 from krag_eval.documents.text import Normalizer, normalize
-from krag_eval.evaluation.krag import FAMILIAR_METRICS, Familiar, check_one_cut_off
 from krag_eval.evaluation.pipeline import (
     EvaluationCallback,
     MetricFunction,
@@ -19,9 +18,6 @@ from krag_eval.evaluation.pipeline import (
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import (
     USUAL_THRESHOLDS,
-    AveragingMethod,
-    MatchingCriteria,
-    ScoringSettings,
     Settings,
     make_settings,
 )
@@ -192,53 +188,3 @@ def evaluate_ids(
         callbacks=callbacks,
         raise_errors=raise_errors,
     )
-
-
-@tell_names
-def evaluate_all(
-    actual: object,
-    predicted: object,
-    k: int | None = None,
-    *,
-    averaging_method: str = AveragingMethod.BOTH,
-    matching_criteria: str = MatchingCriteria.ALL,
-    callbacks: Sequence[EvaluationCallback] = (),
-    raise_errors: bool = False,
-    **settings: Unpack[ScoringSettings],
-) -> dict[str, float | None]:
-    """Hit rate, MRR, recall, precision, F1, MAP and nDCG at one cut-off, as a dict.
-
-    Args:
-        actual: The gold documents of each query: a list of lists.
-        predicted: The retrieved documents of each query, best first.
-        k: The cut-off, at least 1; None scores all ranks.
-        averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
-        matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
-        callbacks: Receivers of scores.
-        raise_errors: Let an error of a callback through.
-        **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
-
-    Returns:
-        `hit_rate`, `mrr`, `micro_recall`, `macro_recall`, `micro_precision`, `macro_precision`, `micro_f1`,
-        `macro_f1`, `map`, `ndcg`. A key is never missing; a value is None where it is undefined for every query.
-
-    Raises:
-        InvalidInputError: Something given cannot be used; the message names the place.
-
-    >>> evaluate_all([["a", "b"]], [["b", "x"]], k=1)["macro_recall"]
-    0.5
-    """
-    check_one_cut_off(k)
-    check_callbacks(callbacks)
-    face = Familiar(averaging_method, matching_criteria)
-    checked = make_settings(**settings)
-    judged = match_and_judge(actual, predicted, checked)
-    result = measure(
-        judged,
-        (k,),
-        choose_metrics(face.metrics(FAMILIAR_METRICS), checked),
-        criteria=face.criteria,
-        callbacks=callbacks,
-        raise_errors=raise_errors,
-    )
-    return face.values(result, k, FAMILIAR_METRICS)

@@ -165,7 +165,7 @@ class EvaluationResult(TellsAttributes):
     def to_dict(self, *, names: Literal["safe"]) -> dict[str, float]: ...
     def to_dict(self, *, names: str = "plain") -> dict[str, Any]:
         """Every key with its value, None where undefined; `names="safe"` gives MLflow `recall_at_5` and no None."""
-        values = {key: self[key] for key in self.keys()}
+        values = self.tally.by_key()
         if one_of("names", names, ("plain", "safe")) == "plain":
             return values
         return {re.sub(r"[^\w.-]", "_", k.replace("@", "_at_")): v for k, v in values.items() if v is not None}

@@ -202,7 +202,7 @@ def _means(judged: Judged, cut_offs: Sequence[GivenCutOff], columns: Columns) ->
     values = values_of(judged, columns, ranks)
     tally = Tally.of(values, cut_offs)
     tally.add(judged.judgments, values, ranks, judged.batch.settings.precision_denominator)
-    return {key: tally.value(key) for key in tally.keys()}
+    return tally.by_key()
 
 
 def _fragile(

@@ -265,6 +265,10 @@ class Tally:
         value: float | None = getattr(self.counts[at + k], metric)
         return value
 
+    def by_key(self) -> dict[str, float | None]:
+        """Return the value of every key."""
+        return {key: self.value(key) for key in self.keys()}
+
     def add(
         self,
         judged: Judgments,
