@@ -22,15 +22,6 @@ def qualified_name(thing: object) -> str:
     return f"{module}.{owner.__qualname__}" if module else str(owner.__qualname__)
 
 
-def shortest(number: float) -> str:
-    """The number in as few digits as tell it from every other.
-
-    >>> shortest(1.0), shortest(0.7)
-    ('1', '0.7')
-    """
-    return str(int(number)) if number == int(number) else repr(number)
-
-
 UNDEFINED = "-"
 
 

@@ -33,6 +33,13 @@ MISSING = -1
 """The number of a value that a document does not have; it equals nothing, itself included."""
 
 
+def runs(start: IntArray, count: IntArray) -> IntArray:
+    """Return the positions of several stretches of a column: `count[0]` from `start[0]` on, then the next stretch."""
+    before = np.cumsum(count) - count
+    positions: IntArray = np.arange(int(count.sum())) + np.repeat(start - before, count)
+    return positions
+
+
 class Side:
     """The documents of one side; document `j` of query `i` stands at `offsets[i] + j` of every column.
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -171,7 +172,9 @@ def _find_metrics(name: str, settings: Settings) -> dict[str, Metric]:
     if parsed is None or metric is None:
         return {}
     parts = parsed[2].split(",") if parsed[2] else []
-    found = {name: metric.bind(settings, **_parse_parameters(name, metric, parts))}
+    arguments = {argument: getattr(settings, setting) for argument, setting in metric.settings.items()}
+    arguments |= _parse_parameters(name, metric, parts)
+    found = {name: replace(metric, function=partial(metric.function, **arguments)) if arguments else metric}
     if metric.companion is not None:
         foreign = metric.parameters.keys() - ALL_METRICS[metric.companion].parameters.keys()
         shared = ",".join(part for part in parts if part.partition("=")[0].strip() not in foreign)

@@ -15,9 +15,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray, IntArray, runs
+from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval.documents.columns import MISSING, Side
+from krag_eval.documents.columns import MISSING, Side, runs
 from krag_eval.documents.text import normalize, normalize_all
 from krag_eval.matching.prefilters import UNIT_OF, Sketches, sketch
 from krag_eval.matching.settings import Settings
@@ -200,7 +200,7 @@ class Found(NamedTuple):
 class Matcher(Protocol):
     """Finds all pairs of a batch that match under one method."""
 
-    def __call__(self, batch: Batch) -> Found:
+    def __call__(self, batch: Batch, /) -> Found:
         """All matching pairs."""
         ...
 

@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, IntArray, runs
+from krag_eval._utils.arrays import BoolArray, IntArray
+from krag_eval.documents.columns import runs
 from krag_eval.matching.tokens import NumberedTokens, TokenTable
 
 # Python strings hold code points below 0x110000, and rapidfuzz compares them much faster than lists.

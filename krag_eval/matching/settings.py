@@ -14,7 +14,7 @@ from typing import Any, Literal, TypedDict, Unpack, get_args
 
 from krag_eval._utils.checks import check_threshold, one_of
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.formatting import qualified_name, shortest
+from krag_eval._utils.formatting import qualified_name
 from krag_eval.documents.embeddings import EmbeddedTexts, describe_embeddings, embedded_texts
 from krag_eval.documents.text import Normalizer, normalize
 from krag_eval.documents.tokenizers import TOKENIZERS, StemmingTokenizer, Tokenizer, as_tokenizer
@@ -199,10 +199,10 @@ class Settings:
             return f"{method}({self.containment})"
         if method not in THRESHOLD_METHODS:
             return method
-        text = f"{method}>={shortest(self.thresholds[method])}"
+        text = f"{method}>={_shortest(self.thresholds[method])}"
         if method == "embedding" or self.similarity_threshold is None:
             return text
-        return f"{text}&embedding>={shortest(self.similarity_threshold)}"
+        return f"{text}&embedding>={_shortest(self.similarity_threshold)}"
 
 
 class CommonSettings(TypedDict, total=False):
@@ -295,3 +295,8 @@ def normalizer_name(normalizer: Normalizer | None) -> str:
     if normalizer is None:
         return "none"
     return "nfkc-casefold" if normalizer is normalize else qualified_name(normalizer)
+
+
+def _shortest(number: float) -> str:
+    """Return the number in as few digits as tell it from every other."""
+    return str(int(number)) if number == int(number) else repr(number)

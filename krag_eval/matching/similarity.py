@@ -4,8 +4,6 @@ Each unique text is embedded once. A similarity is the cosine, rounded to six de
 equal normalised texts have 1. Of a pair's two vectors it follows without rounding on the way (see
 `cosines`), so it does not depend on the other pairs. Six decimals are more than a model's last
 bits are worth, which may change with the texts that it was given together.
-
-All pairs that a method with a threshold finds similar, from any threshold on.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval.documents.columns import MISSING
 from krag_eval.documents.embeddings import EmbeddedTexts
 from krag_eval.matching.batch import Batch, Found
-from krag_eval.matching.rouge import pairs_above
 
 _DECIMALS = 6
 _NO_SIMILARITY = -1.0
@@ -79,27 +76,3 @@ def _similarity(
     similarity = np.full(len(actual), _NO_SIMILARITY)
     similarity[known] = cosine
     return similarity
-
-
-def match_rouge(batch: Batch, kind: str) -> Found:
-    """Pairs whose ROUGE is at least its threshold, and whose cosine is at least `similarity_threshold` if there is one.
-
-    Two texts that ROUGE tells apart are not embedded.
-    """
-    return similar_pairs(batch, kind, batch.settings.thresholds[kind])
-
-
-def similar_pairs(batch: Batch, method: str, threshold: float, share: float = 1.0) -> Found:
-    """Pairs whose similarity is at least `threshold`.
-
-    Args:
-        batch: The input.
-        method: One of `THRESHOLD_METHODS`.
-        threshold: The similarity, 0 to 1.
-        share: What `similarity_threshold` is multiplied by, where ROUGE has that condition beside it.
-    """
-    if method == "embedding":
-        return alike_pairs(batch, threshold)
-    found = pairs_above(batch, method, threshold)
-    besides = batch.settings.similarity_threshold
-    return found if besides is None else only_alike(batch, found, share * besides)

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, IntArray, runs
+from krag_eval._utils.arrays import BoolArray, IntArray
+from krag_eval.documents.columns import runs
 from krag_eval.documents.tokenizers import (
     CharacterTokenizer,
     RougeScoreTokenizer,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from krag_eval._utils.arrays import FloatArray
@@ -66,11 +65,6 @@ class Metric:
     reads_documents: bool = False
     has_ideal: bool = False
     companion: str | None = None
-
-    def bind(self, settings: object, **parameters: Any) -> Metric:
-        """Return the metric with its settings and parameters filled in."""
-        filled_in = {name: getattr(settings, setting) for name, setting in self.settings.items()} | parameters
-        return replace(self, function=functools.partial(self.function, **filled_in)) if filled_in else self
 
 
 METRICS: dict[str, Metric] = {

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, runs
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval.documents.columns import runs
 from krag_eval.documents.embeddings import check_embeddings, describe_embeddings
 from krag_eval.documents.text import Normalizer, normalize, normalize_all
 from krag_eval.documents.tokenizers import FunctionTokenizer, Tokenizer, as_tokenizer

@@ -1,7 +1,4 @@
-"""Matching by containment: one normalised text is part of the other.
-
-Matching by equality: the same id, or the same text after normalising.
-"""
+"""Matching by containment: one normalised text is part of the other."""
 
 from __future__ import annotations
 
@@ -45,13 +42,3 @@ def match_containment(batch: Batch) -> Found:
         actual.append(pairs.actual[hits])
         predicted.append(pairs.predicted[hits])
     return Found.of(actual, predicted)
-
-
-def match_ids(batch: Batch) -> Found:
-    """Pairs with the same id."""
-    return batch.equal_ids()
-
-
-def match_texts(batch: Batch) -> Found:
-    """Pairs with the same normalised text."""
-    return batch.equal_texts()
