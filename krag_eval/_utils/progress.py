@@ -68,7 +68,7 @@ class TerminalLine:
 
 
 def in_words(progress: RunProgress) -> str:
-    """One line.
+    """Return one line.
 
     >>> in_words(RunProgress(name="bm25", done=120, total=1000, errors=2, asked=20, seconds=4.0))
     'bm25: 120 of 1,000, 5.0 a second, 2 errors, 2:56 left'
@@ -86,7 +86,7 @@ def in_words(progress: RunProgress) -> str:
 
 
 def hook_for(progress: object) -> ProgressHook | None:
-    """What `progress` means: a function is called, True is a line where stderr is a terminal or a notebook.
+    """Return what `progress` means: a function is called, True is a line where stderr is a terminal or a notebook.
 
     Raises:
         InvalidInputError: It is neither a function nor True, False or None.

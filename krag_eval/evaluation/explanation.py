@@ -164,13 +164,13 @@ def explain(
 
 
 def _ranks_of(index: int, query: IntArray, rank: IntArray) -> set[int]:
-    """The ranks of one query, in columns that are sorted by query."""
+    """Return the ranks of one query, in columns that are sorted by query."""
     first, last = np.searchsorted(query, [index, index + 1]).tolist()
     return set(rank[first:last].tolist())
 
 
 def _nearest(batch: Batch, judged: Judgments, index: int, known: Nearest | None) -> dict[int, Match]:
-    """For each gold document of the query that no rank matches, by its number, the text that comes near."""
+    """Return for each gold document of the query that no rank matches, by its number, the text that comes near."""
     start, stop = batch.actual.offsets[index : index + 2].tolist()
     numbers = judged.gold_number[start:stop]
     missed = np.where((numbers >= 0) & (judged.gold_rank[numbers] == 0), numbers, -1) if len(numbers) else numbers
@@ -191,7 +191,7 @@ def _nearest(batch: Batch, judged: Judgments, index: int, known: Nearest | None)
 
 
 def _earlier_equal(documents: list[Document], settings: Settings) -> dict[int, int]:
-    """For each rank that repeats an earlier one, that rank; the same rule as in `judgments.identity_keys`."""
+    """Return for each rank that repeats an earlier one, that rank; the same rule as in `judgments.identity_keys`."""
     keys: list[list[str | None]] = []
     if settings.uses_ids:
         keys.append([document.id for document in documents])

@@ -20,7 +20,7 @@ Texts = Sequence[str | None]
 def to_ragas_rows(
     result: EvaluationResult, *, references: Texts | None = None, responses: Texts | None = None
 ) -> list[dict[str, Any]]:
-    """One row a query with the fields of ragas' `SingleTurnSample`, for `EvaluationDataset.from_list`.
+    """Return one row a query with the fields of ragas' `SingleTurnSample`, for `EvaluationDataset.from_list`.
 
     `user_input` is there where the evaluation was given `queries`; `retrieved_contexts`, `retrieved_context_ids`,
     `reference_contexts` and `reference_context_ids` where any document of that side has texts or ids. Contexts and
@@ -55,7 +55,7 @@ def to_ragas_rows(
 def to_deepeval_rows(
     result: EvaluationResult, *, expected_outputs: Texts | None = None, actual_outputs: Texts | None = None
 ) -> list[dict[str, Any]]:
-    """One row a query with the fields of deepeval's `LLMTestCase`, for `LLMTestCase(**row)`.
+    """Return one row a query with the fields of deepeval's `LLMTestCase`, for `LLMTestCase(**row)`.
 
     `input` and `retrieval_context` are always there, `context` where gold documents have texts, `name` where the
     evaluation was given `query_ids`.
@@ -105,7 +105,7 @@ def _retrieved(kept: Detail) -> list[list[Document]]:
 
 
 def _gold(kept: Detail) -> list[list[Document]]:
-    """The gold documents that count, each once."""
+    """Return the gold documents that count, each once."""
     side = kept.batch.actual
     numbers, starts = kept.judged.gold_number.tolist(), side.offsets.tolist()
     return [
@@ -124,7 +124,7 @@ def _documents(side: Side, id_key: str | None) -> list[list[Document]]:
 
 
 def _values(ranking: Sequence[Sequence[Document]], name: str) -> list[list[str]] | None:
-    """One value of each document, empty where it has none; None where there are documents and none has any."""
+    """Return one value of each document, empty where it has none; None where there are documents and none has any."""
     values = [[getattr(document, name) or "" for document in documents] for documents in ranking]
     return values if any(map(any, values)) or not any(values) else None
 

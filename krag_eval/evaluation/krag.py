@@ -140,44 +140,44 @@ class OfflineRetrievalEvaluators(TellsAttributes):
         self.judged: Judged = match_and_judge(actual_docs, predicted_docs, checked)
 
     def calculate_hit_rate(self, k: int | None = None) -> Values:
-        """`{"hit_rate"}`: the share of queries that are hits under the matching criteria."""
+        """Return `{"hit_rate"}`: the share of queries that are hits under the matching criteria."""
         return self._values(["hit_rate"], k)
 
     def calculate_mrr(self, k: int | None = None) -> Values:
-        """`{"mrr"}`: the mean reciprocal rank."""
+        """Return `{"mrr"}`: the mean reciprocal rank."""
         return self._values(["mrr"], k)
 
     def calculate_recall(self, k: int | None = None) -> Values:
-        """`{"micro_recall", "macro_recall"}`, or the one asked for."""
+        """Return `{"micro_recall", "macro_recall"}`, or the one asked for."""
         return self._values(["recall"], k)
 
     def calculate_precision(self, k: int | None = None) -> Values:
-        """`{"micro_precision", "macro_precision"}`, or the one asked for."""
+        """Return `{"micro_precision", "macro_precision"}`, or the one asked for."""
         return self._values(["precision"], k)
 
     def calculate_f1_score(self, k: int | None = None) -> Values:
-        """`{"micro_f1", "macro_f1"}`, or the one asked for."""
+        """Return `{"micro_f1", "macro_f1"}`, or the one asked for."""
         return self._values(["f1"], k)
 
     def calculate_map(self, k: int | None = None) -> Values:
-        """`{"map"}`: the mean average precision."""
+        """Return `{"map"}`: the mean average precision."""
         return self._values(["map"], k)
 
     def calculate_ndcg(self, k: int | None = None) -> Values:
-        """`{"ndcg"}`: the mean normalised discounted cumulative gain."""
+        """Return `{"ndcg"}`: the mean normalised discounted cumulative gain."""
         return self._values(["ndcg"], k)
 
     def evaluate_all(self, k: int | None = None) -> Values:
-        """All of the above in one dict."""
+        """Return all of the above in one dict."""
         return self._values(KRAG_METRICS, k)
 
     def result(self, k: int | Sequence[int | None] | None = None) -> EvaluationResult:
-        """The full result, with rows by query, `explain` and the signature; no callbacks are called."""
+        """Return the full result, with rows by query, `explain` and the signature; no callbacks are called."""
         table = choose_metrics(None, self.judged.batch.settings)
         return measure(self.judged, check_cut_offs(k), table, criteria=MatchingCriteria.PARTIAL)
 
     def visualize_results(self, k: int | None = None) -> Figure:
-        """A bar chart of all values at `k`, as a matplotlib figure; nothing is opened.
+        """Return a bar chart of all values at `k`, as a matplotlib figure; nothing is opened.
 
         Raises:
             MissingDependencyError: matplotlib is not installed.
@@ -389,7 +389,7 @@ class RAGEvaluator(TellsAttributes):
         return values
 
     def get_evaluator(self) -> OfflineRetrievalEvaluators:
-        """The evaluator of the last call.
+        """Return the evaluator of the last call.
 
         Raises:
             InvalidInputError: There was no call yet.

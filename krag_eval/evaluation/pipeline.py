@@ -212,7 +212,7 @@ def _parse_parameters(name: str, metric: Metric, parts: Sequence[str]) -> dict[s
 def signature_of(
     settings: Settings, cut_offs: Sequence[GivenCutOff], criteria: MatchingCriteria, parts: Sequence[str] = ()
 ) -> str:
-    """All settings that can change a number, in a fixed order, version last."""
+    """Return all settings that can change a number, in a fixed order, version last."""
     ks = ",".join("all" if k is None else str(k) for k in cut_offs)
     counting = [settings.describe_counting()] if any(isinstance(k, TokenBudget) for k in cut_offs) else []
     return "|".join([*settings.describe(), *counting, *parts, f"hit:{criteria}", f"k:{ks}", f"v:{__version__}"])
@@ -322,7 +322,7 @@ def _check_values(key: str, values: object, n_queries: int) -> FloatArray:
 
 
 def _check_labels(name: str, labels: object, n_queries: int) -> list[str] | None:
-    """Texts or ids of the queries, one a query."""
+    """Return texts or ids of the queries, one a query."""
     if labels is None:
         return None
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Sequence) or len(labels) != n_queries:
@@ -369,7 +369,7 @@ METHODS = ("on_evaluation_start", "on_query_scored", "on_evaluation_end")
 
 
 def check_callbacks(callbacks: object) -> list[object]:
-    """The callbacks as a list.
+    """Return the callbacks as a list.
 
     Raises:
         InvalidInputError: One has none of the methods that are called.

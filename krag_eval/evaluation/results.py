@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.matching import Batch, Matches
-    from krag_eval.metrics.aggregation import Spread
+    from krag_eval.metrics.aggregation import Distributions
     from krag_eval.metrics.judgments import Judgments
 
 
@@ -51,7 +51,7 @@ class EvaluationResult(TellsAttributes):
         detail: What was kept of every query; None after a streamed evaluation.
         callback_errors: What callbacks raised.
         intervals: The interval of every value by key, None where that is undefined; None where none were asked for.
-        spread: What intervals need of the queries, where `detail` does not have it.
+        distributions: What intervals need of the queries, where `detail` does not have it.
     """
 
     _value_of = "result[{}]"
@@ -63,7 +63,7 @@ class EvaluationResult(TellsAttributes):
     detail: Detail | None
     callback_errors: list[str] = field(default_factory=list)
     intervals: Mapping[str, tuple[float, float] | None] | None = None
-    spread: Spread | None = None
+    distributions: Distributions | None = None
 
     @property
     def n_queries(self) -> int:
@@ -91,7 +91,7 @@ class EvaluationResult(TellsAttributes):
         return isinstance(key, str) and (key.removeprefix("macro_") in self.tally.means or key in self.keys())
 
     def __getitem__(self, key: str) -> float | None:
-        """The value of a key, None where it is undefined for every query.
+        """Return the value of a key, None where it is undefined for every query.
 
         Raises:
             UnknownMetricError: There is no such key.
@@ -115,7 +115,7 @@ class EvaluationResult(TellsAttributes):
         return PerQuery(self.n_queries, self.query_result)
 
     def query_result(self, index: int) -> QueryResult:
-        """The values of query `index`."""
+        """Return the values of query `index`."""
         kept = self._kept("per_query")
         values = {key: column.item(index) for key, column in kept.values.items()}
         return QueryResult(
@@ -129,7 +129,7 @@ class EvaluationResult(TellsAttributes):
         )
 
     def explain(self, index: int) -> Explanation:
-        """Which gold documents of query `index` were found at which rank, by what, and what each rank earned.
+        """Return which gold documents of query `index` were found at which rank, by what, and what each rank earned.
 
         Raises:
             InvalidInputError: There is no such query, or the result was streamed and kept no documents.
@@ -142,7 +142,7 @@ class EvaluationResult(TellsAttributes):
         return self._explain(operator.index(index) % self.n_queries)
 
     def explanations(self) -> Iterator[Explanation]:
-        """`explain` for every query in turn; near texts are looked for in one pass over all.
+        """Explain every query in turn; near texts are found in one pass over all queries.
 
         Raises:
             InvalidInputError: The result was streamed and kept no documents.
@@ -164,18 +164,18 @@ class EvaluationResult(TellsAttributes):
     @overload
     def to_dict(self, *, names: Literal["safe"]) -> dict[str, float]: ...
     def to_dict(self, *, names: str = "plain") -> dict[str, Any]:
-        """Every key with its value, None where undefined; `names="safe"` gives MLflow `recall_at_5` and no None."""
+        """Return every value by key, None where undefined; `names="safe"` gives MLflow `recall_at_5` and no None."""
         values = self.tally.by_key()
         if one_of("names", names, ("plain", "safe")) == "plain":
             return values
         return {re.sub(r"[^\w.-]", "_", k.replace("@", "_at_")): v for k, v in values.items() if v is not None}
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """All values, what they leave out, and the signature, as JSON."""
+        """Return all values, what they leave out, and the signature, as JSON."""
         return as_json(self, indent)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a query, one column a key; NaN where a value is undefined. Needs pandas."""
+        """Return one row a query, one column a key; NaN where a value is undefined. Needs pandas."""
         with needing("result.to_pandas()", "pandas", "pandas"):
             import pandas as pd
         frame = pd.DataFrame([row.to_dict() for row in self.per_query]).set_index("index")
@@ -185,7 +185,7 @@ class EvaluationResult(TellsAttributes):
         return describe(self)
 
     def _repr_html_(self) -> str:
-        """The result as a table, for notebooks."""
+        """Return the result as a table, for notebooks."""
         from krag_eval.report import result_html
 
         return result_html(self)
@@ -221,7 +221,7 @@ class EvaluationResult(TellsAttributes):
         return write_report(build_report({"result": self}, evalset, title=title), path, format=format, force=force)
 
     def cells(self) -> dict[str, list[str]]:
-        """For each metric its values for people, one a cut-off; what has no cut-off stands in the first place."""
+        """Return the formatted values of each metric, one per cut-off; without cut-offs, in the first cell."""
         first, *others = self.tally.counts
         names = dict.fromkeys(key.partition("@")[0] for key in self.keys())
         return {
@@ -244,7 +244,7 @@ _OF_NO_ANSWER = ("n_queries", "empty_share", "mean_retrieved")
 
 
 def describe(result: EvaluationResult) -> str:
-    """The values, what they leave out, and the signature."""
+    """Return the values, what they leave out, and the signature."""
     lines = [f"EvaluationResult of {result.n_queries} queries", *_table(result)]
     if result.no_answer.n_queries:
         lines.append(f"  {result.no_answer.n_queries} queries have no gold document: left out of every value above")
@@ -262,7 +262,7 @@ def describe(result: EvaluationResult) -> str:
 
 
 def _table(result: EvaluationResult) -> Iterator[str]:
-    """One row a metric, one column a cut-off."""
+    """Return one row a metric, one column a cut-off."""
     rows = result.cells()
     width = max(map(len, rows))
     yield " ".join([" " * (width + 2), *(f"{k or 'all':>8}" for k in result.tally.counts)])
@@ -271,7 +271,7 @@ def _table(result: EvaluationResult) -> Iterator[str]:
 
 
 def as_json(result: EvaluationResult, indent: int | None) -> str:
-    """All values, what they leave out, and the signature."""
+    """Return all values, what they leave out, and the signature."""
     text = json.dumps(
         {
             "signature": result.signature,
@@ -337,7 +337,7 @@ class QueryResult(TellsAttributes):
     error: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The row as one flat dict."""
+        """Return the row as one flat dict."""
         row: dict[str, Any] = {"index": self.index, "id": self.id, "query": self.query}
         row |= {"n_gold": self.n_gold, "n_retrieved": self.n_retrieved, "error": self.error}
         return row | dict(self.values)

@@ -161,7 +161,7 @@ def _check_document_ids(rankings: Sequence[Any], doc_key: str) -> None:
 
 
 def _split_off_doc_hit(metrics: object) -> tuple[Any, bool | None]:
-    """The metrics but `doc_hit`, and whether that is wanted: None where it is welcome if there is something to see."""
+    """Return the metrics without `doc_hit`, and whether it was asked for; None if it is computed where it can be."""
     if metrics is None:
         return None, None
     names = [metrics] if isinstance(metrics, str) or callable(metrics) else metrics
@@ -171,7 +171,7 @@ def _split_off_doc_hit(metrics: object) -> tuple[Any, bool | None]:
 
 
 def _judge_documents(questions: EvalSet, rankings: Sequence[Any], doc_key: str) -> Judgments | None:
-    """The judgments at document level; None where a side has no document ids."""
+    """Return the judgments at document level; None where a side has no document ids."""
     gold = questions.gold("document", doc_key)
     has_ids = any(
         as_id(document.metadata.get(doc_key)) is not None

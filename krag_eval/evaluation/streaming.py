@@ -54,7 +54,7 @@ class FirstMessages(Mapping[int, str]):
         self._messages += list(errors.values())[: max(0, room)]
 
     def copy(self) -> FirstMessages:
-        """The same, which later errors do not reach."""
+        """Return the same, which later errors do not reach."""
         twin = FirstMessages()
         twin._queries, twin._messages = self._queries[:], self._messages[:]
         return twin
@@ -181,13 +181,13 @@ class Scorer:
         self._supply.check(self._settings)
 
     def result(self) -> EvaluationResult:
-        """The aggregates of all queries so far, without `per_query` and `explain`."""
+        """Return the aggregates of all queries so far, without `per_query` and `explain`."""
         tally = Tally.of(self.keys, self._cut_offs)
         tally.merge(self._tally)
         return EvaluationResult(self.signature, tally, self._supply.unmatchable, self._errors.copy(), None)
 
     def _between_steps(self) -> None:
-        """Nothing; a kind that must not keep others waiting lets them go on here."""
+        """Do nothing; a subclass that must not keep other threads waiting yields here."""
 
 
 @tell_names
@@ -248,7 +248,7 @@ def evaluate_stream(
 
 
 def _batches(pairs: Iterable[object], size: int) -> Iterator[tuple[list[object], list[object]]]:
-    """The pairs as two lists at a time."""
+    """Return the pairs as two lists at a time."""
     source, start = iter(pairs), 0
     while batch := list(islice(source, size)):
         gold: list[object] = []

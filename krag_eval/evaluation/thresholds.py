@@ -79,7 +79,7 @@ class Sweep(TellsAttributes):
     signature: str
 
     def at(self, threshold: float) -> dict[str, float | None]:
-        """All values at one of the thresholds.
+        """Return all values at one of the thresholds.
 
         Raises:
             InvalidInputError: It is none of them.
@@ -92,7 +92,7 @@ class Sweep(TellsAttributes):
         return {key: column[place] for key, column in self.values.items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
+        """Return everything, ready for JSON."""
         return {
             "signature": self.signature,
             "thresholds": list(self.thresholds),
@@ -102,7 +102,7 @@ class Sweep(TellsAttributes):
         }
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a threshold, one column a key; NaN where a value is undefined. Needs pandas."""
+        """Return one row a threshold, one column a key; NaN where a value is undefined. Needs pandas."""
         with needing("sweep.to_pandas()", "pandas", "pandas"):
             import pandas as pd
         index = pd.Index(self.thresholds, name="threshold")
@@ -207,7 +207,7 @@ def _means(judged: Judged, cut_offs: Sequence[GivenCutOff], columns: Columns) ->
 def _fragile(
     thresholds: Sequence[float], values: Mapping[str, tuple[float | None, ...]], in_use: float, keys: Iterable[str]
 ) -> dict[str, float]:
-    """How far each mean moves near the threshold in use, where that is too far."""
+    """Return how far each mean moves near the threshold in use, where that is too far."""
     near = [i for i, t in enumerate(thresholds) if abs(t - in_use) <= FRAGILE_DISTANCE + 1e-9]
     here = thresholds.index(in_use)
     moves: dict[str, float] = {}
@@ -348,7 +348,7 @@ def _columns(pairs: object) -> tuple[list[list[object]], list[list[object]], Boo
 
 
 def _curve(similarity: FloatArray, labels: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """For each different similarity above 0, ascending: how many pairs reach it, and how many of these are matches."""
+    """Return each distinct similarity above 0, how many pairs reach it, and how many of these are matches."""
     thresholds = np.unique(similarity[similarity > 0])
     if not len(thresholds):
         raise InvalidInputError(
@@ -398,7 +398,7 @@ class NoAnswerCurve:
     n_without_answer: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
+        """Return everything, ready for JSON."""
         names = NoAnswerPoint.__slots__
         points = [{name: getattr(point, name) for name in names} for point in self.points]
         return {"k": self.k, "n_without_answer": self.n_without_answer, "points": points}

@@ -39,7 +39,7 @@ GivenCutOff = int | TokenBudget | None
 
 
 def check_cut_offs(k: object) -> tuple[GivenCutOff, ...]:
-    """One cut-off or several as a sorted tuple without repeats: ranks, token budgets, None (all ranks).
+    """Return one cut-off or several as a sorted tuple without repeats: ranks, token budgets, None (all ranks).
 
     Raises:
         InvalidInputError: A cut-off is not None, no integer of at least 1 and no budget such as `"2000tok"`, or there
@@ -75,7 +75,7 @@ def _check_one(one: object) -> GivenCutOff:
 
 
 def check_ranks(k: object, needed_by: str) -> list[int]:
-    """One cut-off or several, all of them ranks.
+    """Return one cut-off or several, all of them ranks.
 
     Raises:
         InvalidInputError: One is no integer of at least 1; all ranks and budgets of tokens are refused, too.
@@ -94,7 +94,7 @@ Ranks = Mapping[GivenCutOff, CutOff]
 
 
 def ranks_within(cut_offs: Sequence[GivenCutOff], batch: Batch) -> Ranks:
-    """Each cut-off as ranks: one number, or for a token budget the number that fits in each query.
+    """Return each cut-off as ranks: one number, or for a token budget the number that fits in each query.
 
     A document that does not fit whole ends the context: it and what stands below it are out.
     """
@@ -130,7 +130,7 @@ def _count(texts: Sequence[str], count_tokens: Any) -> IntArray:
 
 
 def _counter(given: Any) -> Callable[[str], Any] | None:
-    """What counts the tokens of a text: the function given, or the `encode(text)` of an object; None counts words."""
+    """Return what counts tokens: the function given, or the `encode(text)` of an object; None counts words."""
     encode = None if isinstance(given, type) else getattr(given, "encode", None)
     counter: Callable[[str], Any] | None = given if encode is None else lambda text: len(encode(text))
     return counter

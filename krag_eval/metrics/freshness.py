@@ -21,7 +21,7 @@ SECONDS_PER_DAY = 86_400.0
 def freshness(
     judged: Judgments, k: CutOff = None, *, batch: Batch, half_life: float, now: str, date_key: str = "date"
 ) -> FloatArray:
-    """The mean freshness of the documents with a date among the first `k` ranks.
+    """Return the mean freshness of the documents with a date among the first `k` ranks.
 
         freshness@k = mean over the dated ranks r <= k of 2^(-age(r) / half_life), with age(r) >= 0
 
@@ -53,7 +53,7 @@ def freshness(
 
 
 def undated(judged: Judgments, k: CutOff = None, *, batch: Batch, now: str, date_key: str = "date") -> FloatArray:
-    """The share of the first `k` ranks without a date, which `freshness` leaves out.
+    """Return the share of the first `k` ranks without a date, which `freshness` leaves out.
 
         undated@k = ranks within k without a date / min(k, number retrieved)
 
@@ -84,7 +84,7 @@ def _within(batch: Batch, positions: IntArray, k: CutOff) -> tuple[IntArray, Boo
 
 
 def _ages(batch: Batch, now: datetime, date_key: str) -> FloatArray:
-    """The age of each retrieved document in days; NaN where it has no date."""
+    """Return the age of each retrieved document in days; NaN where it has no date."""
     return np.array([_age(document, now, date_key) for document in batch.predicted.documents], dtype=np.float64)
 
 

@@ -9,7 +9,7 @@ from krag_eval.metrics.judgments import CutOff, Judgments
 
 
 def hit_rate(judged: Judgments, k: CutOff = None) -> FloatArray:
-    """1 where at least one gold document is covered by the first `k` ranks, else 0.
+    """Return 1 where at least one gold document is covered by the first `k` ranks, else 0.
 
         hit@k = 1 if covered gold documents within k > 0
 
@@ -25,7 +25,7 @@ def hit_rate(judged: Judgments, k: CutOff = None) -> FloatArray:
 
 
 def hit_rate_all(judged: Judgments, k: CutOff = None) -> FloatArray:
-    """1 where all gold documents are covered by the first `k` ranks, else 0.
+    """Return 1 where all gold documents are covered by the first `k` ranks, else 0.
 
         hit_all@k = 1 if covered gold documents within k = gold documents
 

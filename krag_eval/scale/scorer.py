@@ -33,7 +33,7 @@ from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching import find_matches
 from krag_eval.matching.matchability import Supply
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
-from krag_eval.metrics.aggregation import Spread, Tally
+from krag_eval.metrics.aggregation import Distributions, Tally
 from krag_eval.metrics.cut_offs import Ranks, TokenBudget, check_cut_offs, ranks_within
 from krag_eval.scale.batch import Fields, check_columns, check_repeats, read_batch, read_query_ids
 
@@ -183,7 +183,7 @@ class ColumnarScorer:
                 raise blame(self._measure, part, ids, error) or error from error
             denominator = self._settings.precision_denominator
             state.tally.add(judged.judgments, values, ranks, denominator)
-            state.spread.add(judged.judgments, values, ranks, denominator)
+            state.distributions.add(judged.judgments, values, ranks, denominator)
             state.supply.merge(judged.supply)
             judgments = judged.judgments
             counts = {"n_gold": judgments.n_gold, "n_retrieved": judgments.n_retrieved}
@@ -239,7 +239,7 @@ class ColumnarScorer:
             raise InvalidInputError("The state has no query. Score at least one before `finalize`.")
         merged.supply.check(self._settings)
         tally, unmatchable = merged.tally, merged.supply.unmatchable
-        result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=merged.spread)
+        result = EvaluationResult(self.signature, tally, unmatchable, {}, None, distributions=merged.distributions)
         if intervals is False:
             return result
         from krag_eval.evaluation.intervals import with_intervals  # statistics are slow to import
@@ -247,8 +247,8 @@ class ColumnarScorer:
         return with_intervals(result, intervals)
 
     def _empty_state(self) -> PartialState:
-        tally, spread = Tally.of(self.keys, self._cut_offs), Spread.of(self.keys, self._cut_offs)
-        return PartialState(self.signature, tally, spread, Supply.empty())
+        tally, distributions = Tally.of(self.keys, self._cut_offs), Distributions.of(self.keys, self._cut_offs)
+        return PartialState(self.signature, tally, distributions, Supply.empty())
 
 
 def _remade(k: Any, metrics: Any, allow_repeated_ids: bool, settings: Any) -> ColumnarScorer:
@@ -265,13 +265,13 @@ class PartialState:
     Attributes:
         signature: Every setting that can change a number; only states of one signature merge.
         tally: The sums behind the means and the micro values.
-        spread: What intervals need.
+        distributions: What intervals need.
         supply: What the documents have of what the methods read.
     """
 
     signature: str
     tally: Tally
-    spread: Spread
+    distributions: Distributions
     supply: Supply
 
     @property
@@ -291,12 +291,12 @@ class PartialState:
                 "Score both parts with the same settings and the same version."
             )
         self.tally.merge(other.tally)
-        self.spread.merge(other.spread)
+        self.distributions.merge(other.distributions)
         self.supply.merge(other.supply)
 
     def to_json(self) -> str:
         """The state as a line of JSON."""
-        parts = {"tally": self.tally.to_dict(), "spread": self.spread.to_dict(), "supply": self.supply.to_dict()}
+        parts = {"tally": self.tally.to_dict(), "spread": self.distributions.to_dict(), "supply": self.supply.to_dict()}
         return json.dumps({"krag_eval_state": _FORMAT, "signature": self.signature, **parts}, separators=(",", ":"))
 
     @classmethod
@@ -319,8 +319,8 @@ class PartialState:
 
     @classmethod
     def _of(cls, stored: Mapping[str, Any]) -> PartialState:
-        tally, spread = Tally.from_dict(stored["tally"]), Spread.from_dict(stored["spread"])
-        return cls(str(stored["signature"]), tally, spread, Supply.from_dict(stored["supply"]))
+        tally, distributions = Tally.from_dict(stored["tally"]), Distributions.from_dict(stored["spread"])
+        return cls(str(stored["signature"]), tally, distributions, Supply.from_dict(stored["supply"]))
 
 
 def blame(

@@ -11,8 +11,8 @@ from krag_eval.statistics.bootstrap import (
     widen,
 )
 from krag_eval.statistics.checks import check_rounds, check_seed, check_share, need_scipy
+from krag_eval.statistics.distributions import MOST_DRAWN, CountDistribution, ValueDistribution
 from krag_eval.statistics.intervals import Pooled, Sample, sample_intervals
-from krag_eval.statistics.mergeable import MOST_DRAWN, CountSpread, ValueSpread
 from krag_eval.statistics.resampling import Units, resampled_sums, signed_sums
 from krag_eval.statistics.significance import EXACT_UP_TO, holm, randomisation_test, resolvable_difference
 
@@ -20,11 +20,11 @@ __all__ = [
     "EXACT_UP_TO",
     "MOST_DRAWN",
     "SPARSE",
-    "CountSpread",
+    "CountDistribution",
     "Pooled",
     "Sample",
     "Units",
-    "ValueSpread",
+    "ValueDistribution",
     "binomial_interval",
     "bounds_of",
     "check_rounds",

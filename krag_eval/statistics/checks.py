@@ -21,7 +21,7 @@ def need_scipy(needed_by: str) -> None:
 
 
 def check_share(name: str, value: object) -> float:
-    """A number between 0 and 1, without the two.
+    """Return a number between 0 and 1, without the two.
 
     Raises:
         InvalidInputError: It is none.
@@ -33,7 +33,7 @@ def check_share(name: str, value: object) -> float:
 
 
 def check_rounds(name: str, value: object) -> int:
-    """A number of rounds that a tail can be read from.
+    """Return a number of rounds that a tail can be read from.
 
     Raises:
         InvalidInputError: It is no integer, or too few.
@@ -47,7 +47,7 @@ def check_rounds(name: str, value: object) -> int:
 
 
 def check_seed(value: object) -> int:
-    """A seed.
+    """Return a seed.
 
     Raises:
         InvalidInputError: It is no integer of at least 0.

@@ -24,7 +24,7 @@ _UNITS_A_ROW = 2
 
 
 def randomisation_test(differences: FloatArray, rounds: int, seed: int) -> tuple[FloatArray, BoolArray]:
-    """How often the mean difference would be as large, either way, if each query's two values were as likely swapped.
+    """Test how often the mean difference is as large, either way, if each query's two values are swapped at random.
 
     Where few differences are not 0, the share of all choices of signs; else (1 + as large) / (1 + rounds) over random
     ones, which is never 0. Sums that are equal up to rounding count as equally large. All columns share the signs.
@@ -56,7 +56,7 @@ def randomisation_test(differences: FloatArray, rounds: int, seed: int) -> tuple
 
 
 def _all_signed_sums(whole: FloatArray) -> FloatArray:
-    """The sum under each of the 2^n choices of signs."""
+    """Return the sum under each of the 2^n choices of signs."""
     sums = np.zeros(1)
     for value in whole:
         sums = np.concatenate([sums + value, sums - value])
@@ -64,7 +64,7 @@ def _all_signed_sums(whole: FloatArray) -> FloatArray:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The p-values adjusted by Holm's step-down method: compare them with alpha as they are.
+    """Return the p-values adjusted by Holm's step-down method: compare them with alpha as they are.
 
     The least is multiplied by the number m of tests, the next by m - 1, and so on; none may fall below the one before
     it, and none exceed 1. At most a share alpha of families has a false alarm, however the tests hang together.
@@ -83,7 +83,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def resolvable_difference(differences: FloatArray, confidence: float, power: float = 0.8) -> float | None:
-    """The smallest true mean difference that a two-sided paired test on so many queries finds with this power.
+    """Return the smallest true mean difference that a two-sided paired test on so many queries finds with this power.
 
         d = nc * sd / sqrt(n),   P(T' > t) = power for T' noncentral t with n - 1 degrees of freedom and noncentrality
         nc, and t the (1 + confidence) / 2 quantile of Student's t

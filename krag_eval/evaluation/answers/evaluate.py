@@ -96,7 +96,7 @@ def evaluate_answers(
 
 
 def _values(sheet: AnswerSheet, settings: AnswerSettings, table: dict[str, AnswerMetric]) -> dict[str, FloatArray]:
-    """The value of every answer under every metric: that of its best reference."""
+    """Return the value of every answer under every metric: that of its best reference."""
     sizes = np.fromiter(map(len, sheet.references), np.int64, len(sheet))
     pairs = AnswerPairs(
         [text for texts in sheet.references for text in texts],
@@ -126,7 +126,7 @@ def _values(sheet: AnswerSheet, settings: AnswerSettings, table: dict[str, Answe
 
 
 def _checked(name: str, values: object, n_pairs: int) -> FloatArray:
-    """What a function returned, if it is one number a pair."""
+    """Return what a function returned, if it is one number a pair."""
     column = np.asarray(values)
     if column.shape != (n_pairs,) or column.dtype.kind not in "bfiu" or not np.isfinite(column).all():
         raise InvalidInputError(

@@ -63,7 +63,7 @@ class AnswerPairs:
         return len(self.references)
 
     def blocks(self, size: int) -> Iterator[AnswerPairs]:
-        """The pairs, `size` at a time, in order."""
+        """Return the pairs, `size` at a time, in order."""
         for start in range(0, len(self), size):
             some = slice(start, start + size)
             yield AnswerPairs(self.references[some], self.answers[some], self.settings)
@@ -122,7 +122,7 @@ class NumberedTexts(TokenTable):
         return super().numbered(np.arange(len(self)))
 
     def numbered(self, texts: IntArray) -> NumberedTokens:
-        """The tokens of these texts; equal ones have the same number in every call."""
+        """Return the tokens of these texts; equal ones have the same number in every call."""
         numbers, offsets, size = self.everything
         lengths = np.diff(offsets)[texts]
         return NumberedTokens(numbers[runs(offsets[texts], lengths)], np.append(0, np.cumsum(lengths)), size)
@@ -147,12 +147,12 @@ class TokenPairs:
         return np.diff(self._table.everything.offsets)
 
     def shared(self, kind: str) -> IntArray:
-        """How many units each pair shares: tokens (`rouge1`), neighbouring two (`rouge2`), in order (`rougeL`)."""
+        """Count the units that each pair shares: tokens (`rouge1`), two neighbours (`rouge2`), in order (`rougeL`)."""
         nothing_needed = np.zeros(len(self._reference), dtype=np.int64)
         return overlap(self._table, kind, self._reference, self._answer, self._lengths, nothing_needed)
 
     def f_measure(self, kind: str) -> FloatArray:
-        """The harmonic mean of the shares that each pair shares, in rouge_score's order of operations.
+        """Return the harmonic mean of the shares that each pair shares, in rouge_score's order of operations.
 
         Shape: (n_pairs,), from 0 to 1; 0 where one of the two has no units.
         """
@@ -160,12 +160,12 @@ class TokenPairs:
         return score(self.shared(kind), lengths[self._reference], lengths[self._answer], "fmeasure")
 
     def has_tokens(self) -> BoolArray:
-        """Whether the reference or the answer of each pair has any token; shape (n_pairs,)."""
+        """Return whether the reference or the answer of each pair has any token; shape (n_pairs,)."""
         some: BoolArray = (self._lengths[self._reference] > 0) | (self._lengths[self._answer] > 0)
         return some
 
     def same(self) -> BoolArray:
-        """Whether reference and answer have the same tokens in the same order; shape (n_pairs,)."""
+        """Return whether reference and answer have the same tokens in the same order; shape (n_pairs,)."""
         numbers, offsets, _ = self._table.everything
         same: BoolArray = self._reference == self._answer
         undecided = ~same & (self._lengths[self._reference] == self._lengths[self._answer])
@@ -215,15 +215,15 @@ class AnswerSettings:
             )
 
     def rouge_tokenizer(self) -> Tokenizer:
-        """The tokenizer of ROUGE, with the stemmer where it was asked for."""
+        """Return the tokenizer of ROUGE, with the stemmer where it was asked for."""
         return self._rouge.load_tokenizer()
 
     def plain_tokenizer(self) -> Tokenizer:
-        """The tokenizer of `exact_match` and `token_f1`."""
+        """Return the tokenizer of `exact_match` and `token_f1`."""
         return as_tokenizer(self.tokenizer)
 
     def describe(self) -> list[str]:
-        """The parts of the signature that the settings decide, in their fixed order."""
+        """Return the parts of the signature that the settings decide, in their fixed order."""
         parts = [part for part in self._rouge.describe() if part.partition(":")[0] in _OF_TEXT]
         if self.embeddings is not None:
             parts.append(f"emb:{describe_embeddings(self.embeddings)}")
@@ -236,7 +236,7 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 def squad_tokens(text: str) -> list[str]:
-    """The tokens that SQuAD compares: lower case, ASCII punctuation and English articles off, split at white space.
+    """Split a text as SQuAD does: lower case, without ASCII punctuation and English articles, at white space.
 
     In this order, so that a hyphen joins what it stands between. Two answers are the same to SQuAD if their tokens are.
 

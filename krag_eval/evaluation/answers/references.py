@@ -38,11 +38,11 @@ class References:
         return len(self.texts)
 
     def place(self, row: int) -> str:
-        """How messages name a row."""
+        """Return how messages name a row."""
         return f"of row {row}" if self.ids is None else f"of {self.ids[row]!r}"
 
     def column(self, name: str, given: object, missing: object) -> list[object]:
-        """One value a row, from a mapping by id or a list in order.
+        """Return one value a row, from a mapping by id or a list in order.
 
         Args:
             name: What the argument is called.
@@ -76,7 +76,7 @@ class References:
         return values
 
     def question_texts(self, given: object) -> list[str | None]:
-        """The text of each question: those given, or those that came with the references.
+        """Return the text of each question: those given, or those that came with the references.
 
         Raises:
             InvalidInputError: One is no text.
@@ -92,7 +92,7 @@ class References:
 
 
 def read_references(given: object) -> References:
-    """References by id or in order, or those of an `EvalSet`.
+    """Return references by id or in order, or those of an `EvalSet`.
 
     Raises:
         InvalidInputError: They cannot be read.
@@ -113,12 +113,12 @@ def read_references(given: object) -> References:
 
 
 def is_none(value: object) -> bool:
-    """Whether a value is missing: None, or the NaN that a table has in its place."""
+    """Return whether a value is missing: None, or the NaN that a table has in its place."""
     return value is None or (isinstance(value, float) and value != value)
 
 
 def _reference_texts(value: object, place: str) -> tuple[str, ...]:
-    """The references of one row that are not empty."""
+    """Return the references of one row that are not empty."""
     if isinstance(value, Mapping) and "text" in value:  # the answers of a row of SQuAD
         value = value["text"]
     if isinstance(value, str) or is_none(value):
@@ -191,7 +191,7 @@ class AnswerSheet:
         return len(self.answers)
 
     def at(self, rows: Sequence[int]) -> AnswerSheet:
-        """These rows, in this order."""
+        """Return these rows, in this order."""
         places = {row: place for place, row in enumerate(rows)}
         return AnswerSheet(
             None if self.ids is None else [self.ids[row] for row in rows],
@@ -205,7 +205,7 @@ class AnswerSheet:
 
 
 def read_sheet(references: object, answers: object, questions: object = None) -> AnswerSheet:
-    """References, answers and questions as rows, in the order of the references.
+    """Read references, answers and questions as rows, in the order of the references.
 
     Args:
         references: By id or in order: a text, several texts of which any will do, or None where no answer is expected;

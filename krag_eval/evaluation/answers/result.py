@@ -20,7 +20,7 @@ from krag_eval._utils.suggestions import TellsAttributes, key_hint
 from krag_eval.evaluation.answers.references import AnswerSheet
 from krag_eval.evaluation.answers.refusals import is_empty
 from krag_eval.metrics.aggregation import MeanState
-from krag_eval.statistics import Sample, ValueSpread, check_share, need_scipy, sample_intervals
+from krag_eval.statistics import Sample, ValueDistribution, check_share, need_scipy, sample_intervals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +57,7 @@ class AnswerRow(TellsAttributes):
     error: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The row as one flat dict."""
+        """Return the row as one flat dict."""
         row: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__ if name != "values"}
         row["references"] = list(self.references)
         return row | dict(self.values)
@@ -122,7 +122,7 @@ class AnswerResult(TellsAttributes):
         return self.sheet.errors
 
     def keys(self) -> list[str]:
-        """The metrics."""
+        """Return the metrics."""
         return list(self.values)
 
     def __iter__(self) -> Iterator[str]:
@@ -132,7 +132,7 @@ class AnswerResult(TellsAttributes):
         return key in self.values
 
     def __getitem__(self, key: str) -> float | None:
-        """The mean of a metric, None where it is undefined for every answer.
+        """Return the mean of a metric, None where it is undefined for every answer.
 
         Raises:
             UnknownMetricError: There is no such metric.
@@ -147,7 +147,7 @@ class AnswerResult(TellsAttributes):
         return state
 
     def to_dict(self) -> dict[str, float | None]:
-        """Every metric with its mean, None where it is undefined."""
+        """Return every metric with its mean, None where it is undefined."""
         return {key: self[key] for key in self.values}
 
     @property
@@ -176,7 +176,7 @@ class AnswerResult(TellsAttributes):
         ]
 
     def subset(self, rows: Sequence[int]) -> AnswerResult:
-        """The result of these rows alone, such as the questions of one type; nothing is scored anew.
+        """Return the result of these rows alone, such as the questions of one type; nothing is scored anew.
 
         Raises:
             InvalidInputError: There is no such row, or one stands twice.
@@ -193,11 +193,11 @@ class AnswerResult(TellsAttributes):
         return AnswerResult(self.signature, values, sheet, is_refusal, self.confidence, intervals)
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """All means, what they leave out, the counts and the signature, as JSON."""
+        """Return all means, what they leave out, the counts and the signature, as JSON."""
         return as_json(self, indent)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row an answer, one column a metric; NaN where a value is undefined. Needs pandas."""
+        """Return one row an answer, one column a metric; NaN where a value is undefined. Needs pandas."""
         with needing("result.to_pandas()", "pandas", "pandas"):
             import pandas as pd
         names = [name for name in AnswerRow.__slots__ if name != "values"] + list(self.values)
@@ -216,7 +216,7 @@ _COUNTS = ("n_answers", "n_negative", "n_without_reference", "n_empty", "n_missi
 
 
 def as_table(result: AnswerResult) -> str:
-    """The means, what they leave out, the counts that deserve a look, and the signature."""
+    """Return the means, what they leave out, the counts that deserve a look, and the signature."""
     lines = [f"AnswerResult of {_some(result.n_answers, 'answer')}", *_rows(result), *_remarks(result)]
     return "\n".join([*lines, f"  {result.signature}"])
 
@@ -250,7 +250,7 @@ def _some(count: int, thing: str) -> str:
 
 
 def as_json(result: AnswerResult, indent: int | None) -> str:
-    """All means, what they leave out, the counts and the signature."""
+    """Return all means, what they leave out, the counts and the signature."""
     errors = {str(row): message for row, message in result.errors.items()}
     text = json.dumps(
         {
@@ -273,7 +273,7 @@ _RESAMPLES = 10_000
 
 
 def answer_intervals(values: Mapping[str, FloatArray], confidence: float = 0.95) -> dict[str, Interval | None]:
-    """The interval of the mean of each metric, made as `krag_eval.intervals_of` makes it. Needs scipy (extra `stats`).
+    """Compute the interval of the mean of each metric, as `krag_eval.intervals_of` does. Needs scipy (extra `stats`).
 
     The exact binomial interval where all values are 0 or 1, else the expanded percentile bootstrap over answers, with
     seed 0; answers without a value take no part.
@@ -291,5 +291,5 @@ def answer_intervals(values: Mapping[str, FloatArray], confidence: float = 0.95)
     """
     need_scipy("intervals")
     confidence = check_share("intervals", confidence)
-    samples = {key: Sample(ValueSpread.of(column)) for key, column in values.items()}
+    samples = {key: Sample(ValueDistribution.of(column)) for key, column in values.items()}
     return sample_intervals(samples, confidence, _RESAMPLES, 0)
