@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.simulated_queries import DEPTH, Population, scored
 from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.metrics.aggregation import Distributions
-from krag_eval.statistics import CountDistribution, ValueDistribution
+from krag_eval.statistics.distributions import CountDistribution, ValueDistribution
 
 SHOWN = ("recall@10", "mrr@10", "ndcg@10", "micro_recall@10", "micro_precision@10", "micro_f1@10")
 

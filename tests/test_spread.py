@@ -17,8 +17,9 @@ from krag_eval import METRICS, EvaluationResult, InvalidInputError, evaluate, ev
 from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.metrics.aggregation import Distributions
 from krag_eval.metrics.cut_offs import ranks_within
-from krag_eval.statistics import SPARSE, CountDistribution, ValueDistribution, distributions, intervals
-from krag_eval.statistics.distributions import POWER_BITS
+from krag_eval.statistics import distributions, intervals
+from krag_eval.statistics.bootstrap import SPARSE
+from krag_eval.statistics.distributions import POWER_BITS, CountDistribution, ValueDistribution
 from tests.strategies import documents_for, relations
 
 FEW = 12

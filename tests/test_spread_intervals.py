@@ -16,7 +16,9 @@ from krag_eval import evaluate_ids
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.metrics.aggregation import Distributions
-from krag_eval.statistics import CountDistribution, Sample, ValueDistribution, sample_intervals, unseen_share
+from krag_eval.statistics.bootstrap import unseen_share
+from krag_eval.statistics.distributions import CountDistribution, ValueDistribution
+from krag_eval.statistics.intervals import Sample, sample_intervals
 
 LARGE = 10_001
 ROUNDS = 200

@@ -1,4 +1,4 @@
-"""Checks of single arguments that several rooms share; each says what was given and what would be right."""
+"""Check single arguments; each error says what was given and what is expected."""
 
 from __future__ import annotations
 

@@ -1,12 +1,19 @@
-"""Write states as records that JSON can hold, and read them strictly: a wrong shape would be a wrong number later."""
+"""Write results and states as JSON, and read states strictly: a wrong shape would be a wrong number later."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NoReturn, Self
 
 from krag_eval._utils.errors import InvalidInputError
+
+
+def json_text(value: object, **options: Any) -> str:
+    """Return a value as JSON that can be written as UTF-8; `options` are those of `json.dumps`."""
+    # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
+    return json.dumps(value, ensure_ascii=False, **options).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class SumState:
@@ -16,7 +23,7 @@ class SumState:
         signed: The fields that may be below 0.
     """
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
     signed: ClassVar[tuple[str, ...]] = ()
 
     def merge(self, other: Self) -> None:

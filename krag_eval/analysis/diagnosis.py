@@ -23,6 +23,7 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.suggestions import TellsAttributes, tell_names
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import as_id, shape_of, split_pair
+from krag_eval.evaluation.explanation import show_document
 from krag_eval.evaluation.results import Detail, EvaluationResult
 from krag_eval.matching import Batch
 from krag_eval.matching.id_batch import with_documents
@@ -339,7 +340,7 @@ class Miss:
             "ranked_below_k": f" (rank {self.rank})",
             "near_miss": f" (similarity {self.similarity or 0:.3f} at rank {self.near_rank})",
         }
-        return f"{name}: {_show(self.gold)}: {CAUSES[self.cause]}{detail.get(self.cause, '')}"
+        return f"{name}: {show_document(self.gold)}: {CAUSES[self.cause]}{detail.get(self.cause, '')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,9 +448,3 @@ class Diagnosis(TellsAttributes):
 
 def _in_order(counts: Mapping[str, int]) -> dict[str, int]:
     return {cause: counts[cause] for cause in CAUSES if counts.get(cause)}
-
-
-def _show(document: Document, most: int = 60) -> str:
-    text = " ".join((document.text or "").split())
-    text = text if len(text) <= most else text[: most - 1] + "…"
-    return " ".join(part for part in (document.id, repr(text) if text else "") if part)

@@ -1,4 +1,4 @@
-"""The familiar bars of an evaluator, and the figures that all pictures are drawn on (extra `report`)."""
+"""Draw the bar chart of an evaluator, and make the figures that all plots are drawn on (extra `report`)."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def evaluate(
             `(judgments, k) -> array of shape (n_queries,)`.
         match_method: `"id"`, `"text"`, `"containment"`, `"rouge1"`, `"rouge2"`, `"rougeL"`, `"embedding"`, or a list of
             these of which the first that holds wins.
-        threshold: The similarity from which two texts match, 0 to 1; a mapping gives one a method. By default 0.5 for
+        threshold: The similarity from which two texts match, 0 to 1; a mapping gives one per method. By default 0.5 for
             ROUGE and 0.7 for embeddings.
         rouge_measure: `"fmeasure"`, `"recall"` (of the gold text) or `"precision"`.
         containment: `"either"`, `"gold_in_retrieved"` or `"retrieved_in_gold"`.

@@ -1,4 +1,4 @@
-"""What happened in one query: which gold document was found where, by what, and what each rank earned."""
+"""Explain one query: which gold document was found where, by which method, and what each rank earned."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ class Explanation:
     Attributes:
         index: Which query, from 0.
         query: Its text or id, where one was given.
-        gold: One entry a gold document, in the order given.
-        ranks: One entry a retrieved document, in rank order.
+        gold: One entry per gold document, in the order given.
+        ranks: One entry per retrieved document, in rank order.
         error: What the retriever raised, if it did.
     """
 
@@ -106,9 +106,9 @@ class Explanation:
         if self.error is not None:
             lines.append(f"  the retriever raised {self.error}")
         for place, outcome in enumerate(self.gold):
-            lines.append(f"    [{place}] {_show(outcome.document)}: {_what_became(outcome)}")
+            lines.append(f"    [{place}] {show_document(outcome.document)}: {_what_became(outcome)}")
         lines.append(f"  retrieved: {len(self.ranks)}")
-        lines += [f"    {rank.rank:>3}. {_show(rank.document)}: {_earned(rank)}" for rank in self.ranks]
+        lines += [f"    {rank.rank:>3}. {show_document(rank.document)}: {_earned(rank)}" for rank in self.ranks]
         return "\n".join(lines)
 
 
@@ -207,7 +207,8 @@ def _earlier_equal(documents: list[Document], settings: Settings) -> dict[int, i
     return repeats
 
 
-def _show(document: Document, most: int = 60) -> str:
+def show_document(document: Document, most: int = 60) -> str:
+    """Return the id and the beginning of the text of a document."""
     text = " ".join((document.text or "").split())
     text = text if len(text) <= most else text[: most - 1] + "…"
     return " ".join(part for part in (document.id, repr(text) if text else "") if part)

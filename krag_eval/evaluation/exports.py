@@ -1,4 +1,4 @@
-"""Results as rows that other tools of evaluation read: ragas and deepeval."""
+"""Export a result as rows that other evaluation tools read: ragas and deepeval."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Texts = Sequence[str | None]
 def to_ragas_rows(
     result: EvaluationResult, *, references: Texts | None = None, responses: Texts | None = None
 ) -> list[dict[str, Any]]:
-    """Return one row a query with the fields of ragas' `SingleTurnSample`, for `EvaluationDataset.from_list`.
+    """Return one row per query with the fields of ragas' `SingleTurnSample`, for `EvaluationDataset.from_list`.
 
     `user_input` is there where the evaluation was given `queries`; `retrieved_contexts`, `retrieved_context_ids`,
     `reference_contexts` and `reference_context_ids` where any document of that side has texts or ids. Contexts and
@@ -55,7 +55,7 @@ def to_ragas_rows(
 def to_deepeval_rows(
     result: EvaluationResult, *, expected_outputs: Texts | None = None, actual_outputs: Texts | None = None
 ) -> list[dict[str, Any]]:
-    """Return one row a query with the fields of deepeval's `LLMTestCase`, for `LLMTestCase(**row)`.
+    """Return one row per query with the fields of deepeval's `LLMTestCase`, for `LLMTestCase(**row)`.
 
     `input` and `retrieval_context` are always there, `context` where gold documents have texts, `name` where the
     evaluation was given `query_ids`.

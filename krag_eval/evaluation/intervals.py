@@ -1,4 +1,4 @@
-"""An interval on every mean of a result."""
+"""Compute a confidence interval for every value of a result."""
 
 from __future__ import annotations
 
@@ -16,16 +16,9 @@ from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.metrics.aggregation import COVERED, GOLD, OUT_OF, RELEVANT, Distributions
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
 from krag_eval.metrics.f1 import harmonic_mean
-from krag_eval.statistics import (
-    CountDistribution,
-    Pooled,
-    Sample,
-    check_rounds,
-    check_seed,
-    check_share,
-    need_scipy,
-    sample_intervals,
-)
+from krag_eval.statistics.checks import check_rounds, check_seed, check_share, need_scipy
+from krag_eval.statistics.distributions import CountDistribution
+from krag_eval.statistics.intervals import Pooled, Sample, sample_intervals
 
 Interval = tuple[float, float]
 

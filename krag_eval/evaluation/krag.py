@@ -100,7 +100,7 @@ class OfflineRetrievalEvaluators(TellsAttributes):
         match_method: A method or a list of methods of which the first that holds wins.
         averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
         matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
-        threshold: The similarity from which two texts match, 0 to 1; a mapping gives one a method. By default 0.5 for
+        threshold: The similarity from which two texts match, 0 to 1; a mapping gives one per method. By default 0.5 for
             ROUGE and 0.7 for embeddings.
         tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
         callbacks: Receivers of scores; each call below is an evaluation of its own to them.

@@ -322,7 +322,7 @@ def _check_values(key: str, values: object, n_queries: int) -> FloatArray:
 
 
 def _check_labels(name: str, labels: object, n_queries: int) -> list[str] | None:
-    """Return texts or ids of the queries, one a query."""
+    """Return texts or ids of the queries, one per query."""
     if labels is None:
         return None
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Sequence) or len(labels) != n_queries:
@@ -359,13 +359,13 @@ class EvaluationCallback:
         """Called once, before the queries."""
 
     def on_query_scored(self, query: QueryResult) -> None:
-        """Called once a query, in the order of the input."""
+        """Called once per query, in the order of the input."""
 
     def on_evaluation_end(self, result: EvaluationResult) -> None:
         """Called once, with the whole result."""
 
 
-METHODS = ("on_evaluation_start", "on_query_scored", "on_evaluation_end")
+_CALLBACK_METHODS = ("on_evaluation_start", "on_query_scored", "on_evaluation_end")
 
 
 def check_callbacks(callbacks: object) -> list[object]:
@@ -376,9 +376,9 @@ def check_callbacks(callbacks: object) -> list[object]:
     """
     given = [callbacks] if isinstance(callbacks, str) or not isinstance(callbacks, Iterable) else list(callbacks)
     for callback in given:
-        if isinstance(callback, type) or not any(callable(getattr(callback, m, None)) for m in METHODS):
+        if isinstance(callback, type) or not any(callable(getattr(callback, m, None)) for m in _CALLBACK_METHODS):
             raise InvalidInputError(
-                f"`callbacks` holds {callback!r:.80}, which has none of {', '.join(METHODS)}. "
+                f"`callbacks` holds {callback!r:.80}, which has none of {', '.join(_CALLBACK_METHODS)}. "
                 "Pass an object made from a subclass of EvaluationCallback."
             )
     return given

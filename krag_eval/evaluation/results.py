@@ -1,13 +1,7 @@
-"""What comes out of an evaluation: numbers by key, rows by query, and the signature of it all.
-
-A result as text: as a table with one row a metric and one column a cut-off, and as JSON.
-
-The rows of a result: what is kept of every query, and one query's values, made when they are looked at.
-"""
+"""The result of an evaluation: values by key, rows by query, text, JSON and reports."""
 
 from __future__ import annotations
 
-import json
 import math
 import operator
 import re
@@ -21,6 +15,7 @@ from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
 from krag_eval._utils.formatting import format_value
+from krag_eval._utils.serialization import json_text
 from krag_eval._utils.suggestions import TellsAttributes, tell_names
 from krag_eval.evaluation.explanation import Explanation, explain
 from krag_eval.matching.id_batch import with_documents
@@ -172,17 +167,30 @@ class EvaluationResult(TellsAttributes):
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return all values, what they leave out, and the signature, as JSON."""
-        return as_json(self, indent)
+        record = {
+            "signature": self.signature,
+            "n_queries": self.n_queries,
+            "metrics": self.to_dict(),
+            "undefined": self.undefined,
+            "no_answer": {
+                name: getattr(self.no_answer, name) for name in ("n_queries", "empty_share", "mean_retrieved")
+            },
+            "unjudged": self.n_unjudged,
+            "unmatchable": dict(self.unmatchable),
+            "errors": {str(index): message for index, message in self.errors.items()},
+            **({} if self.intervals is None else {"intervals": dict(self.intervals)}),
+        }
+        return json_text(record, indent=indent)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return one row a query, one column a key; NaN where a value is undefined. Needs pandas."""
+        """Return one row per query, one column per key; NaN where a value is undefined. Needs pandas."""
         with needing("result.to_pandas()", "pandas", "pandas"):
             import pandas as pd
         frame = pd.DataFrame([row.to_dict() for row in self.per_query]).set_index("index")
         return frame.astype(dict.fromkeys(self.tally.means, "float64"))
 
     def __repr__(self) -> str:
-        return describe(self)
+        return _describe(self)
 
     def _repr_html_(self) -> str:
         """Return the result as a table, for notebooks."""
@@ -240,10 +248,7 @@ class EvaluationResult(TellsAttributes):
         return self.detail
 
 
-_OF_NO_ANSWER = ("n_queries", "empty_share", "mean_retrieved")
-
-
-def describe(result: EvaluationResult) -> str:
+def _describe(result: EvaluationResult) -> str:
     """Return the values, what they leave out, and the signature."""
     lines = [f"EvaluationResult of {result.n_queries} queries", *_table(result)]
     if result.no_answer.n_queries:
@@ -262,33 +267,12 @@ def describe(result: EvaluationResult) -> str:
 
 
 def _table(result: EvaluationResult) -> Iterator[str]:
-    """Return one row a metric, one column a cut-off."""
+    """Return one row per metric, one column per cut-off."""
     rows = result.cells()
     width = max(map(len, rows))
     yield " ".join([" " * (width + 2), *(f"{k or 'all':>8}" for k in result.tally.counts)])
     for name, cells in rows.items():
         yield " ".join([f"  {name:<{width}}", *(f"{cell:>8}" for cell in cells)]).rstrip()
-
-
-def as_json(result: EvaluationResult, indent: int | None) -> str:
-    """Return all values, what they leave out, and the signature."""
-    text = json.dumps(
-        {
-            "signature": result.signature,
-            "n_queries": result.n_queries,
-            "metrics": result.to_dict(),
-            "undefined": result.undefined,
-            "no_answer": {name: getattr(result.no_answer, name) for name in _OF_NO_ANSWER},
-            "unjudged": result.n_unjudged,
-            "unmatchable": dict(result.unmatchable),
-            "errors": {str(index): message for index, message in result.errors.items()},
-            **({} if result.intervals is None else {"intervals": dict(result.intervals)}),
-        },
-        indent=indent,
-        ensure_ascii=False,
-    )
-    # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A run scored against its evaluation set, by chunks or by the documents that they come from."""
+"""Score a run against its evaluation set, by chunks or by the documents that they come from."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Scores queries as they come: what a stream, a framework's metric and live monitoring have in common.
-
-Evaluations of any length in bounded memory: queries come from an iterator and are forgotten once scored.
-"""
+"""Score queries as they come, in bounded memory: one by one, in batches, or from an iterator."""
 
 from __future__ import annotations
 
@@ -33,13 +30,13 @@ from krag_eval.metrics.aggregation import Tally
 from krag_eval.metrics.cut_offs import check_cut_offs, ranks_within
 
 # Of so many retrievals that raised it is kept what they said; of the others it is kept which they were.
-MOST_MESSAGES = 1000
+_MOST_MESSAGES = 1000
 
 
-class FirstMessages(Mapping[int, str]):
+class _FirstMessages(Mapping[int, str]):
     """What retrievers raised, by query: which queries failed, all of them, and what the first thousand said.
 
-    Eight bytes a query that failed, whatever it said.
+    Eight bytes per query that failed, whatever it said.
     """
 
     def __init__(self, given: Mapping[int, str] | None = None) -> None:
@@ -50,12 +47,12 @@ class FirstMessages(Mapping[int, str]):
     def add(self, errors: Mapping[int, str]) -> None:
         """Take in the errors of further queries, by rising number."""
         self._queries.extend(errors)
-        room = MOST_MESSAGES - len(self._messages)
+        room = _MOST_MESSAGES - len(self._messages)
         self._messages += list(errors.values())[: max(0, room)]
 
-    def copy(self) -> FirstMessages:
+    def copy(self) -> _FirstMessages:
         """Return the same, which later errors do not reach."""
-        twin = FirstMessages()
+        twin = _FirstMessages()
         twin._queries, twin._messages = self._queries[:], self._messages[:]
         return twin
 
@@ -65,7 +62,7 @@ class FirstMessages(Mapping[int, str]):
             raise KeyError(query)
         if place < len(self._messages):
             return self._messages[place]
-        return f"not kept: only what the first {MOST_MESSAGES:,} said is"
+        return f"not kept: only what the first {_MOST_MESSAGES:,} said is"
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._queries)
@@ -125,7 +122,7 @@ class Scorer:
         self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
         self._tally = Tally.of(self.keys, self._cut_offs)
         self._supply = Supply.empty()
-        self._errors = FirstMessages()
+        self._errors = _FirstMessages()
 
     @property
     def n_queries(self) -> int:
@@ -173,7 +170,7 @@ class Scorer:
         return EvaluationResult(self.signature, tally, judged.supply.unmatchable, errors, detail)
 
     def check(self) -> None:
-        """Look at what the documents of all queries so far have of what the methods read; warns once a call.
+        """Look at what the documents of all queries so far have of what the methods read; warns once per call.
 
         Raises:
             InvalidInputError: Not one document of a side has it, so that nothing can match.

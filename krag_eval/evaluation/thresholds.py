@@ -1,9 +1,4 @@
-"""Every metric over the threshold from which two texts match: the similarities are computed once.
-
-The threshold from which the matcher is right often enough, from pairs that people have labelled.
-
-Questions without an answer over a threshold on the retriever's scores: what silence would cost, and gain.
-"""
+"""Choose thresholds: metrics over thresholds, calibration on labelled pairs, thresholds on the retriever's scores."""
 
 from __future__ import annotations
 
@@ -47,7 +42,8 @@ from krag_eval.matching.settings import (
 from krag_eval.metrics.aggregation import Tally
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
 from krag_eval.metrics.judgments import judge
-from krag_eval.statistics import binomial_interval, need_scipy
+from krag_eval.statistics.bootstrap import binomial_interval
+from krag_eval.statistics.checks import need_scipy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +51,7 @@ if TYPE_CHECKING:
 
 DEFAULT_THRESHOLDS = tuple(n / 20 for n in range(4, 20))  # 0.2 to 0.95
 # A result is fragile where it moves by more than this within this distance of the threshold in use.
-FRAGILE_MOVE, FRAGILE_DISTANCE = 0.05, 0.05
+_FRAGILE_MOVE, FRAGILE_DISTANCE = 0.05, 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,7 +78,7 @@ class Sweep(TellsAttributes):
         """Return all values at one of the thresholds.
 
         Raises:
-            InvalidInputError: It is none of them.
+            InvalidInputError: It was not swept.
         """
         if threshold not in self.thresholds:
             raise InvalidInputError(
@@ -102,7 +98,7 @@ class Sweep(TellsAttributes):
         }
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return one row a threshold, one column a key; NaN where a value is undefined. Needs pandas."""
+        """Return one row per threshold, one column per key; NaN where a value is undefined. Needs pandas."""
         with needing("sweep.to_pandas()", "pandas", "pandas"):
             import pandas as pd
         index = pd.Index(self.thresholds, name="threshold")
@@ -217,7 +213,7 @@ def _fragile(
         if own is None:
             continue
         move = max(math.fabs(value - own) for i in near if (value := column[i]) is not None)
-        if move > FRAGILE_MOVE + 1e-9:  # a mean that moves by just as much may be off in the last bit
+        if move > _FRAGILE_MOVE + 1e-9:  # a mean that moves by just as much may be off in the last bit
             moves[key] = move
     return moves
 
@@ -361,7 +357,7 @@ def _curve(similarity: FloatArray, labels: BoolArray) -> tuple[FloatArray, Float
     return thresholds, (len(labels) - first).astype(np.float64), right_above[first].astype(np.float64)
 
 
-DEFAULT_POINTS = 11
+_N_POINTS = 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +385,7 @@ class NoAnswerCurve:
 
     Attributes:
         k: The cut-off; None for all ranks.
-        points: One a threshold.
+        points: One per threshold.
         n_without_answer: How many questions have no gold document.
     """
 
@@ -476,7 +472,7 @@ def _score(document: object, side: Side, position: int) -> float:
 
 def _check(thresholds: object, scores: Sequence[float]) -> list[float]:
     if thresholds is None:
-        return sorted({float(q) for q in np.quantile(scores, np.linspace(0, 1, DEFAULT_POINTS))}) if scores else [0.0]
+        return sorted({float(q) for q in np.quantile(scores, np.linspace(0, 1, _N_POINTS))}) if scores else [0.0]
     if isinstance(thresholds, (str, bytes)) or not isinstance(thresholds, Sequence) or not thresholds:
         raise InvalidInputError(f"`thresholds` must be a list of scores, got {thresholds!r:.60}.")
     numbers = [as_number(threshold) for threshold in thresholds]

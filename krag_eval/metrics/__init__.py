@@ -1,4 +1,4 @@
-"""The metrics: one a file, each a pure function over `Judgments`, and the tables that name them."""
+"""The metrics: one per file, each a pure function over `Judgments`, and the tables that name them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A budget of tokens as ranks: how many of the first documents fit into it."""
+"""Check cut-offs, and turn budgets of tokens into ranks."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from krag_eval.documents.readers import shape_of, split_pair
 from krag_eval.matching import Batch
 from krag_eval.metrics.judgments import CutOff, Judgments, within
 
-SECONDS_PER_DAY = 86_400.0
+_SECONDS_PER_DAY = 86_400.0
 
 
 def freshness(
@@ -95,7 +95,7 @@ def _age(document: object, now: datetime, date_key: str) -> float:
     if given is None and shape is not None and shape.own_keys and isinstance(inner, dict):
         given = inner.get(date_key)
     moment = _moment(given)
-    return math.nan if moment is None else (now - moment).total_seconds() / SECONDS_PER_DAY
+    return math.nan if moment is None else (now - moment).total_seconds() / _SECONDS_PER_DAY
 
 
 def _as_moment(given: object, name: str) -> datetime:

@@ -1,14 +1,10 @@
-"""Who earns credit at which rank: repeats, coverage, credit. The only room that knows this policy.
+"""Judge each rank and each gold document: repeats, coverage, credit. No other module knows this policy.
 
 From the match relation of a batch follow, for each query,
 
 * relevant(rank): the document matches a gold document and repeats no earlier one,
 * covered(gold): the best rank that matches it,
 * credit: a one-to-one assignment between ranks and gold documents, found from the top.
-
-Documents that stand twice in one query.
-
-One-to-one assignments between the ranks and the gold documents of a query.
 """
 
 from __future__ import annotations
@@ -31,7 +27,7 @@ CutOff = int | IntArray | None
 class Judgments:
     """What each rank and each gold document of some queries earned, as sparse columns.
 
-    Ranks count from 1. A cut-off `k` is one number for all queries, an array with one number a query, or None for
+    Ranks count from 1. A cut-off `k` is one number for all queries, an array with one number per query, or None for
     all ranks. The columns of ranks are sorted by query, then rank.
 
     Attributes:
@@ -112,13 +108,13 @@ class Judgments:
         for query in self._queries_with_a_choice.tolist():
             start, stop = np.searchsorted(self.edge_query, [query, query + 1]).tolist()
             chosen = start + np.flatnonzero(within(self.edge_query[start:stop], self.edge_rank[start:stop], k))
-            total[query] = best_sum(self.edge_rank[chosen], self.edge_gold[chosen], values[chosen])
+            total[query] = _best_sum(self.edge_rank[chosen], self.edge_gold[chosen], values[chosen])
         return total
 
     def fixed_point(self, query: IntArray, values: FloatArray) -> IntArray:
         """Return values from 0 to 1 as whole numbers, in a unit that depends on the query alone.
 
-        Whole numbers add up without rounding: a sum of one value a gold document depends on no order, and equal sums
+        Whole numbers add up without rounding: a sum of one value per gold document depends on no order, and equal sums
         are equal. The unit is 2^-60 for one gold document, and as much coarser as the sum of more can be larger.
         """
         return np.rint(np.ldexp(values, self._fixed_point_bits[query])).astype(np.int64)
@@ -202,7 +198,7 @@ def judge(batch: Batch, matches: Matches) -> Judgments:
     gold_rank = np.zeros(len(gold_position), dtype=np.int64)
     gold_rank[edge_gold[::-1]] = edge_rank[::-1]  # sorted by rank: the best one is assigned last and stays
     first_edge = np.flatnonzero(np.append(True, position[1:] != position[:-1])[: len(position)])
-    is_credited = credited_ranks(edge_query, edge_rank, edge_gold, gold_rank)[first_edge]
+    is_credited = _credited_ranks(edge_query, edge_rank, edge_gold, gold_rank)[first_edge]
     return Judgments(
         n_retrieved=predicted.sizes,
         n_gold=np.bincount(gold_query, minlength=len(batch)),
@@ -308,7 +304,7 @@ def _roots(group: IntArray) -> IntArray:
 _NO_EDGE = -(1 << 61)
 
 
-def credited_ranks(query: IntArray, rank: IntArray, gold: IntArray, gold_rank: IntArray) -> BoolArray:
+def _credited_ranks(query: IntArray, rank: IntArray, gold: IntArray, gold_rank: IntArray) -> BoolArray:
     """Return whether the rank of each edge earns credit.
 
     From the top, a rank is credited if it and all ranks credited above it can be given different gold documents that
@@ -365,7 +361,7 @@ def _serve(ranks: list[int], golds: list[int]) -> set[int]:
     return served
 
 
-def best_sum(rank: IntArray, gold: IntArray, values: IntArray) -> int:
+def _best_sum(rank: IntArray, gold: IntArray, values: IntArray) -> int:
     """Return the largest sum of values over all one-to-one assignments of one query.
 
     Ranks are added from the top; each may push others along a best alternating path, found by relaxation over the

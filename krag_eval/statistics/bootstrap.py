@@ -1,7 +1,4 @@
-"""Bootstrap intervals of means: percentiles of resamples, stretched for small samples.
-
-The exact interval of a share, and what a sample may have missed altogether.
-"""
+"""Intervals for small samples: bootstrap, exact binomial, and what a sample may have missed."""
 
 from __future__ import annotations
 
@@ -52,7 +49,7 @@ def percentile_interval(means: FloatArray, n: int, confidence: float) -> tuple[F
     those of Student's t are due; both is made good by reading further out, at Phi(sqrt(n / (n - 1)) t).
 
     Args:
-        means: One row a resample, shape (rounds, n_columns).
+        means: One row per resample, shape (rounds, n_columns).
         n: How many rows each resample has.
         confidence: Between 0 and 1.
 

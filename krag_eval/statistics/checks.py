@@ -1,4 +1,4 @@
-"""What the statistics ask of their arguments, and of scipy."""
+"""Check the arguments of the statistics, and that scipy is installed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_share(name: str, value: object) -> float:
     """Return a number between 0 and 1, without the two.
 
     Raises:
-        InvalidInputError: It is none.
+        InvalidInputError: It is not.
     """
     number = as_number(value)
     if number is None or not 0 < number < 1:

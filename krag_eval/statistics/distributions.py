@@ -1,11 +1,4 @@
-"""What an interval of a mean needs of many values, in a state that merges exactly.
-
-What an interval of a ratio of sums needs of many rows of counts, in a state that merges exactly.
-
-What a sample holds, whatever order it came in: each distinct value or row once, with how often it came.
-
-Exact sums of powers and of products, as Python's whole numbers: they add up in any order.
-"""
+"""Distributions of values and of counts, in states that merge exactly, whatever the order or the split."""
 
 from __future__ import annotations
 
@@ -73,7 +66,7 @@ class ValueDistribution:
         if n_zero + n_one == len(values):
             sums = n_one << POWER_BITS, n_one << 2 * POWER_BITS, n_one << 3 * POWER_BITS
         else:
-            sums = power_sums(values)
+            sums = _power_sums(values)
         least, most = float(values.min()), float(values.max())
         table = None if self.table is None else FrequencyTable.of(values)
         self.merge(ValueDistribution(len(values), n_zero, n_one, least, most, sums, table))
@@ -132,7 +125,7 @@ class ValueDistribution:
         """Return the state that `to_dict` wrote.
 
         Raises:
-            InvalidInputError: It is none.
+            InvalidInputError: It is not such a record.
         """
         read = read_record(record, "ValueDistribution", [field.name for field in fields(cls)])
         n, n_zero, n_one = (read_whole(read[name], f"ValueDistribution.{name}") for name in ("n", "n_zero", "n_one"))
@@ -178,7 +171,7 @@ class CountDistribution:
     Attributes:
         n: How many rows there are.
         sums: The sum of each column.
-        products: The sum of each product of two columns, as `product_sums` orders them.
+        products: The sum of each product of two columns, as `_product_sums` orders them.
         table: The distinct rows, or None where there are too many rows.
     """
 
@@ -196,7 +189,7 @@ class CountDistribution:
         for start in range(0, len(rows), _AT_ONCE):
             part = rows[start : start + _AT_ONCE]
             table = None if self.table is None or self.n + len(part) > MOST_DRAWN else FrequencyTable.of(part)
-            self.merge(CountDistribution(len(part), tuple(part.sum(axis=0).tolist()), product_sums(part), table))
+            self.merge(CountDistribution(len(part), tuple(part.sum(axis=0).tolist()), _product_sums(part), table))
 
     def merge(self, other: CountDistribution) -> None:
         """Take in another state."""
@@ -232,7 +225,7 @@ class CountDistribution:
         """Return the state that `to_dict` wrote.
 
         Raises:
-            InvalidInputError: It is none.
+            InvalidInputError: It is not such a record.
         """
         read = read_record(record, "CountDistribution", [field.name for field in fields(cls)])
         distribution = cls(
@@ -327,7 +320,7 @@ class FrequencyTable:
 
 
 def _packed(rows: Rows) -> Rows | None:
-    """Return one number a row, in the order of the rows; None where the numbers are too large for it."""
+    """Return one number per row, in the order of the rows; None where the numbers are too large for it."""
     if rows.ndim == 1:
         return rows
     if rows.shape[1] * _PACKED_BITS > 62 or rows.max(initial=0) >> _PACKED_BITS:
@@ -355,7 +348,7 @@ _LOW = (1 << POWER_BITS) - 1
 _ALL_WHOLE = 2.0 ** (52 - POWER_BITS)
 
 
-def power_sums(values: FloatArray) -> tuple[int, int, int]:
+def _power_sums(values: FloatArray) -> tuple[int, int, int]:
     """Return the sums of the first, second and third powers, in units of 2^-24, 2^-48 and 2^-72.
 
     Args:
@@ -392,7 +385,7 @@ def _whole(value: float) -> int:
     return (numerator << POWER_BITS) // denominator
 
 
-def product_sums(rows: IntArray) -> tuple[int, ...]:
+def _product_sums(rows: IntArray) -> tuple[int, ...]:
     """Sum each product of two columns over all rows: first with first, first with second, to last with last.
 
     Args:

@@ -1,7 +1,4 @@
-"""Intervals from what spreads hold: exact, resampled, or from sums, as their size and values ask.
-
-Intervals of large samples, from exact sums alone.
-"""
+"""Compute intervals of means and of pooled counts: exact, bootstrapped or from sums, by the size of the sample."""
 
 from __future__ import annotations
 
@@ -93,10 +90,10 @@ def _of_many(sample: Sample, confidence: float) -> Interval:
     values, pooled = sample.values, sample.pooled
     if pooled is None:
         estimate = values.mean
-        low, high = large_mean_interval(values, confidence)
+        low, high = _large_mean_interval(values, confidence)
     else:
         estimate, slopes = pooled.tangent(*pooled.counts.sums)
-        low, high = large_ratio_interval(estimate, slopes, pooled.counts, confidence)
+        low, high = _large_ratio_interval(estimate, slopes, pooled.counts, confidence)
     return _widened(low, high, estimate, values, confidence)
 
 
@@ -146,7 +143,7 @@ def _in_full(table: FrequencyTable | None) -> list[FloatArray]:
 _ROOT_BITS = 64
 
 
-def large_mean_interval(distribution: ValueDistribution, confidence: float) -> tuple[float, float]:
+def _large_mean_interval(distribution: ValueDistribution, confidence: float) -> tuple[float, float]:
     """Return the interval of the mean of many values: Student's t, longer on the side on which it misses too often.
 
         mean - sd / sqrt(n) (z - min(s, 0))   to   mean + sd / sqrt(n) (z + max(s, 0))
@@ -181,7 +178,7 @@ def large_mean_interval(distribution: ValueDistribution, confidence: float) -> t
     return max(low, distribution.least), min(high, distribution.most)
 
 
-def large_ratio_interval(
+def _large_ratio_interval(
     estimate: float, slopes: Sequence[Fraction], distribution: CountDistribution, confidence: float
 ) -> tuple[float, float]:
     """Return the interval of a function of the sums of counts over many rows: the delta method.

@@ -1,7 +1,4 @@
-"""Sums over random resamples and random signs, from a stream of bits that depends on the seed alone.
-
-Columns of numbers as whole numbers of a small unit, whose sums no order of addition can change.
-"""
+"""Draw resamples and random signs from bits that depend on the seed alone, and sum them exactly."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Fisher's randomisation test of paired differences.
-
-Several tests at once.
-
-How large a difference must be for so many queries to show it.
-"""
+"""Test paired differences: Fisher's randomisation test, Holm's correction, the smallest resolvable difference."""
 
 from __future__ import annotations
 

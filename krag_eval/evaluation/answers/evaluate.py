@@ -1,4 +1,4 @@
-"""Answers scored against references: the one call that joins the parts."""
+"""Score answers against references: the call that joins the parts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def evaluate_answers(
             expected; or an `EvalSet`, whose answers are the references and whose negatives expect none.
         answers: By id or in order: a text, None for an empty answer, or the exception that came instead of one. An id
             of the references that is missing here counts as an empty answer.
-        metrics: Names of `ANSWER_METRICS`, or functions from `AnswerPairs` to one value a pair; by default all,
+        metrics: Names of `ANSWER_METRICS`, or functions from `AnswerPairs` to one value per pair; by default all,
             `semantic_similarity` only with embeddings.
         tokenizer: What cuts texts, as for `evaluate`: a name of `TOKENIZERS`, an object or a function. SQuAD's two
             metrics have their own.
@@ -126,11 +126,11 @@ def _values(sheet: AnswerSheet, settings: AnswerSettings, table: dict[str, Answe
 
 
 def _checked(name: str, values: object, n_pairs: int) -> FloatArray:
-    """Return what a function returned, if it is one number a pair."""
+    """Return what a function returned, if it is one number per pair."""
     column = np.asarray(values)
     if column.shape != (n_pairs,) or column.dtype.kind not in "bfiu" or not np.isfinite(column).all():
         raise InvalidInputError(
             f"The metric {name!r} returned shape {column.shape} of type {column.dtype} for {n_pairs} pairs. It must "
-            "return one finite number a pair. Check it with `AnswerPairs([reference], [answer])`."
+            "return one finite number per pair. Check it with `AnswerPairs([reference], [answer])`."
         )
     return column.astype(np.float64)

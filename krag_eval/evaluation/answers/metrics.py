@@ -1,23 +1,4 @@
-"""The answer metrics by name.
-
-Whether two answers are the same, in any script.
-
-The F1 of the tokens of two answers, in any script.
-
-ROUGE-L of an answer.
-
-ROUGE-1 and ROUGE-2 of an answer.
-
-ROUGE-Lsum of an answer: line by line.
-
-What the lines of an answer cover of the lines of a reference together, as rouge_score's ROUGE-Lsum counts it.
-
-Whether two answers are the same to SQuAD.
-
-The F1 of the tokens of two answers, as SQuAD counts them.
-
-How near an answer comes to a reference in meaning, by an embedding model.
-"""
+"""The answer metrics: each a pure function over `AnswerPairs`, and the table that names them."""
 
 from __future__ import annotations
 
@@ -170,7 +151,7 @@ def rouge_lsum(pairs: AnswerPairs) -> FloatArray:
     for pair in np.flatnonzero((references.sizes > 1) | (answers.sizes > 1)).tolist():
         reference = _tokens(codes.actual[slice(*references.offsets[pair : pair + 2])], numbers, offsets)
         answer = _tokens(codes.predicted[slice(*answers.offsets[pair : pair + 2])], numbers, offsets)
-        hits[pair] = union_hits(reference, answer)
+        hits[pair] = _union_hits(reference, answer)
     return score(hits, references.tokens(lengths[codes.actual]), answers.tokens(lengths[codes.predicted]), "fmeasure")
 
 
@@ -204,7 +185,7 @@ def _tokens(lines: IntArray, numbers: IntArray, offsets: IntArray) -> list[Line]
 Line = Sequence[int]
 
 
-def union_hits(reference: Sequence[Line], answer: Sequence[Line]) -> int:
+def _union_hits(reference: Sequence[Line], answer: Sequence[Line]) -> int:
     """Count the tokens of the reference lines in the union of their common subsequences with the answer lines.
 
     For each reference line, the longest common subsequence with each answer line is marked in it; what is marked
@@ -223,7 +204,7 @@ def union_hits(reference: Sequence[Line], answer: Sequence[Line]) -> int:
     hits = 0
     for line in map(tuple, reference):
         if line not in marked:
-            marked[line] = sorted(set().union(*(common_places(line, *other) for other in others)))
+            marked[line] = sorted(set().union(*(_common_places(line, *other) for other in others)))
         for place in marked[line]:
             token = line[place]
             if left[token] > 0:
@@ -240,10 +221,10 @@ def _places(line: Line) -> dict[int, int]:
     return places
 
 
-def common_places(line: Line, places: Mapping[int, int], length: int) -> set[int]:
+def _common_places(line: Line, places: Mapping[int, int], length: int) -> set[int]:
     """Find a longest common subsequence with another line, as places in `line`; of several, the one of rouge_score.
 
-    The table of lengths is kept as one number a row, in which bit j is 0 where the length grows from column j to
+    The table of lengths is kept as one number per row, in which bit j is 0 where the length grows from column j to
     j + 1 (Hyyrö 2004). It is read from its last corner: along equal tokens, else to the left if only there the length
     stays, else up.
 
@@ -353,7 +334,7 @@ class AnswerMetric:
     """How an answer metric is called.
 
     Attributes:
-        function: From pairs to one value a pair.
+        function: From pairs to one value per pair.
         counts_tokens: Whether it is computed some thousand pairs at a time, whose tokens are cut once for all metrics.
         needs_embeddings: Whether it is left out unless an embedding model is given.
     """
@@ -379,7 +360,7 @@ REFUSAL_METRICS = ("negative_rejection", "false_refusal")
 
 
 def choose_answer_metrics(metrics: object, *, has_embeddings: bool) -> dict[str, AnswerMetric]:
-    """Return the metrics asked for: names, or functions from `AnswerPairs` to one value a pair.
+    """Return the metrics asked for: names, or functions from `AnswerPairs` to one value per pair.
 
     Args:
         metrics: A name, a function, or a list of these; None for all that can be computed.

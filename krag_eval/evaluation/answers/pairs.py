@@ -1,11 +1,4 @@
-"""The pairs that the answer metrics are computed over: a reference and an answer.
-
-Pairs of texts as tokens: how many they share, in any order or in the same one, and whether they are the same.
-
-How answers are scored: everything that can change a number, checked once.
-
-SQuAD's normalising of an answer, word for word.
-"""
+"""Pairs of a reference and an answer: their settings, texts and tokens."""
 
 from __future__ import annotations
 
@@ -79,19 +72,19 @@ class AnswerPairs:
         return self._normal(self.answers)
 
     @functools.cached_property
-    def tokens(self) -> TokenPairs:
+    def tokens(self) -> _TokenPairs:
         """The tokens of the normalised texts, for `exact_match` and `token_f1`."""
-        return TokenPairs(self.normal_references, self.normal_answers, self.settings.plain_tokenizer())
+        return _TokenPairs(self.normal_references, self.normal_answers, self.settings.plain_tokenizer())
 
     @functools.cached_property
-    def squad(self) -> TokenPairs:
+    def squad(self) -> _TokenPairs:
         """The tokens of SQuAD."""
-        return TokenPairs(self.references, self.answers, FunctionTokenizer(squad_tokens))
+        return _TokenPairs(self.references, self.answers, FunctionTokenizer(squad_tokens))
 
     @functools.cached_property
-    def rouge(self) -> TokenPairs:
+    def rouge(self) -> _TokenPairs:
         """The tokens of the texts as they are, for ROUGE."""
-        return TokenPairs(self.references, self.answers, self.settings.rouge_tokenizer())
+        return _TokenPairs(self.references, self.answers, self.settings.rouge_tokenizer())
 
     def _normal(self, texts: list[str]) -> list[str]:
         normalizer = self.settings.normalize
@@ -128,7 +121,7 @@ class NumberedTexts(TokenTable):
         return NumberedTokens(numbers[runs(offsets[texts], lengths)], np.append(0, np.cumsum(lengths)), size)
 
 
-class TokenPairs:
+class _TokenPairs:
     """Pairs of a reference and an answer under one tokenizer.
 
     Args:

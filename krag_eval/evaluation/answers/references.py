@@ -1,7 +1,4 @@
-"""The references of some questions, and columns of values beside them, by id or in order.
-
-What was answered and what should have been, row by row, however it was handed over.
-"""
+"""Read references, answers and questions as rows, by id or in order."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ class References:
         return f"of row {row}" if self.ids is None else f"of {self.ids[row]!r}"
 
     def column(self, name: str, given: object, missing: object) -> list[object]:
-        """Return one value a row, from a mapping by id or a list in order.
+        """Return one value per row, from a mapping by id or a list in order.
 
         Args:
             name: What the argument is called.
@@ -50,7 +47,7 @@ class References:
             missing: What stands in for an id that a mapping does not have.
 
         Raises:
-            InvalidInputError: It has an id that is not known, or as a list not one value a row.
+            InvalidInputError: It has an id that is not known, or as a list not one value per row.
         """
         if isinstance(given, Mapping):
             if self.ids is None:
@@ -71,7 +68,7 @@ class References:
         if len(values) != len(self):
             raise InvalidInputError(
                 f"`{name}` has {len(values)} rows and `references` has {len(self)}. In lists, row i belongs to row i. "
-                "Give one value a row, or give both by id."
+                "Give one value per row, or give both by id."
             )
         return values
 
@@ -83,7 +80,7 @@ class References:
         """
         asked = self.questions if given is None else self.column("questions", given, None)
         for row, question in enumerate(asked):
-            if not isinstance(question, str) and not is_none(question):
+            if not isinstance(question, str) and not _is_missing(question):
                 raise InvalidInputError(
                     f"The question {self.place(row)} is {describe_type(question)}. It must be a string. Leave "
                     "`questions` out if there are no texts."
@@ -112,7 +109,7 @@ def read_references(given: object) -> References:
     return References(ids, texts, [None] * len(texts), [not row for row in texts])
 
 
-def is_none(value: object) -> bool:
+def _is_missing(value: object) -> bool:
     """Return whether a value is missing: None, or the NaN that a table has in its place."""
     return value is None or (isinstance(value, float) and value != value)
 
@@ -121,14 +118,14 @@ def _reference_texts(value: object, place: str) -> tuple[str, ...]:
     """Return the references of one row that are not empty."""
     if isinstance(value, Mapping) and "text" in value:  # the answers of a row of SQuAD
         value = value["text"]
-    if isinstance(value, str) or is_none(value):
+    if isinstance(value, str) or _is_missing(value):
         value = [value]
     if isinstance(value, (bytes, Mapping, Set)) or not isinstance(value, Iterable):
         raise InvalidInputError(
             f"The reference {place} is {describe_type(value)}. It must be a string, a list of strings, or None where "
             "no answer is expected. Rows of a data set become an EvalSet with `evalset_from_rows`."
         )
-    texts = [text for text in value if not is_none(text)]
+    texts = [text for text in value if not _is_missing(text)]
     for text in texts:
         if not isinstance(text, str):
             raise InvalidInputError(
@@ -223,7 +220,7 @@ def read_sheet(references: object, answers: object, questions: object = None) ->
     for row, answer in enumerate(given):
         if isinstance(answer, BaseException):
             errors[row] = f"{type(answer).__name__}: {answer}"
-        elif not is_none(answer) and answer is not _MISSING and not isinstance(answer, str):
+        elif not _is_missing(answer) and answer is not _MISSING and not isinstance(answer, str):
             raise InvalidInputError(
                 f"The answer {rows.place(row)} is {describe_type(answer)}. It must be a string, or None for an empty "
                 "answer. Give the text of the answer."

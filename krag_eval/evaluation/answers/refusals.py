@@ -1,9 +1,4 @@
-"""Which answers say that there is no answer.
-
-How systems say that they have no answer, by language; add to it with `refusals=[...]`.
-
-Refusals where they are right, and where they are wrong.
-"""
+"""Detect refusals: the phrases of five languages, the test of an answer, and the two metrics."""
 
 from __future__ import annotations
 

@@ -1,13 +1,7 @@
-"""What comes out of scoring answers: means by metric, rows by answer, refusals, and the signature.
-
-The result of scoring answers as text: a table for people, and JSON.
-
-An interval on every mean of scored answers.
-"""
+"""The result of scoring answers: means by metric, rows by answer, text, JSON and intervals."""
 
 from __future__ import annotations
 
-import json
 import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
+from krag_eval._utils.formatting import number_of
+from krag_eval._utils.serialization import json_text
 from krag_eval._utils.suggestions import TellsAttributes, key_hint
 from krag_eval.evaluation.answers.references import AnswerSheet
 from krag_eval.evaluation.answers.refusals import is_empty
 from krag_eval.metrics.aggregation import MeanState
-from krag_eval.statistics import Sample, ValueDistribution, check_share, need_scipy, sample_intervals
+from krag_eval.statistics.checks import check_share, need_scipy
+from krag_eval.statistics.distributions import ValueDistribution
+from krag_eval.statistics.intervals import Sample, sample_intervals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,7 +155,7 @@ class AnswerResult(TellsAttributes):
 
     @property
     def per_answer(self) -> list[AnswerRow]:
-        """One row an answer, in the order of the references."""
+        """One row per answer, in the order of the references."""
         sheet = self.sheet
         return [
             AnswerRow(
@@ -194,10 +192,18 @@ class AnswerResult(TellsAttributes):
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return all means, what they leave out, the counts and the signature, as JSON."""
-        return as_json(self, indent)
+        record = {
+            "signature": self.signature,
+            "metrics": self.to_dict(),
+            "undefined": self.undefined,
+            **{name: getattr(self, name) for name in _COUNTS},
+            "errors": {str(row): message for row, message in self.errors.items()},
+            **({} if self.intervals is None else {"intervals": dict(self.intervals)}),
+        }
+        return json_text(record, indent=indent)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return one row an answer, one column a metric; NaN where a value is undefined. Needs pandas."""
+        """Return one row per answer, one column per metric; NaN where a value is undefined. Needs pandas."""
         with needing("result.to_pandas()", "pandas", "pandas"):
             import pandas as pd
         names = [name for name in AnswerRow.__slots__ if name != "values"] + list(self.values)
@@ -205,7 +211,7 @@ class AnswerResult(TellsAttributes):
         return frame.astype(dict.fromkeys(self.values, "float64"))
 
     def __repr__(self) -> str:
-        return as_table(self)
+        return _as_table(self)
 
 
 def _or_none(value: float) -> float | None:
@@ -215,9 +221,9 @@ def _or_none(value: float) -> float | None:
 _COUNTS = ("n_answers", "n_negative", "n_without_reference", "n_empty", "n_missing", "n_refusals")
 
 
-def as_table(result: AnswerResult) -> str:
+def _as_table(result: AnswerResult) -> str:
     """Return the means, what they leave out, the counts that deserve a look, and the signature."""
-    lines = [f"AnswerResult of {_some(result.n_answers, 'answer')}", *_rows(result), *_remarks(result)]
+    lines = [f"AnswerResult of {number_of(result.n_answers, 'answer')}", *_rows(result), *_remarks(result)]
     return "\n".join([*lines, f"  {result.signature}"])
 
 
@@ -235,37 +241,14 @@ def _rows(result: AnswerResult) -> Iterator[str]:
 
 def _remarks(result: AnswerResult) -> Iterator[str]:
     if result.n_negative:
-        yield f"  {_some(result.n_negative, 'question')} without an answer: only negative_rejection scores them"
+        yield f"  {number_of(result.n_negative, 'question')} without an answer: only negative_rejection scores them"
     if result.n_without_reference:
-        yield f"  {_some(result.n_without_reference, 'question')} without a reference: only refusals are counted"
+        yield f"  {number_of(result.n_without_reference, 'question')} without a reference: only refusals are counted"
     if result.n_empty:
         missing = f", {result.n_missing} of them missing" if result.n_missing else ""
-        yield f"  {_some(result.n_empty, 'answer')} empty{missing}: 0 where there is a reference"
+        yield f"  {number_of(result.n_empty, 'answer')} empty{missing}: 0 where there is a reference"
     if result.errors:
-        yield f"  {_some(len(result.errors), 'exception')} in place of an answer: counted as empty, not as refusals"
-
-
-def _some(count: int, thing: str) -> str:
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
-
-
-def as_json(result: AnswerResult, indent: int | None) -> str:
-    """Return all means, what they leave out, the counts and the signature."""
-    errors = {str(row): message for row, message in result.errors.items()}
-    text = json.dumps(
-        {
-            "signature": result.signature,
-            "metrics": result.to_dict(),
-            "undefined": result.undefined,
-            **{name: getattr(result, name) for name in _COUNTS},
-            "errors": errors,
-            **({} if result.intervals is None else {"intervals": dict(result.intervals)}),
-        },
-        indent=indent,
-        ensure_ascii=False,
-    )
-    # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+        yield f"  {number_of(len(result.errors), 'exception')} in place of an answer: counted as empty, not as refusals"
 
 
 Interval = tuple[float, float]
