@@ -6,17 +6,20 @@ PEERS_VENV ?= .venv-peers
 SUPPORTED := 3.11 3.12 3.13
 # Each is a lock, requirements/matrix-NAME.txt, and an environment, .venv-matrix-NAME.
 MATRIX := langfuse4 oldest
-# The same, requirements/NAME.txt and .venv-NAME: engines with tests of their own, tests/NAME.
+# The same, requirements/NAME.txt and .venv-NAME: engines with tests of their own, tests/adapters/NAME.
 ENGINES := spark ray
 # All that the frameworks have a part in: not what is said where they are absent, nor what becomes of processes.
 ADAPTER_TESTS = $(filter-out %/test_import.py %/test_imports.py %/test_outbox_forked.py %/test_outbox_pauses.py, \
-	$(wildcard $(ADAPTERS:%=tests/%/test_*.py)))
+	$(wildcard $(ADAPTERS:%=tests/adapters/%/test_*.py)))
 ADAPTERS := langchain langfuse llama_index
 PYTEST_ARGS ?=
 RUN_ARGS ?=
 # How many tests run at a time: one for each core, eight at most. WORKERS=0 runs them in one process, one by one.
 WORKERS ?= logical
+# Byte code is kept in the environment, even where PYTHONDONTWRITEBYTECODE is set: half of the time goes to imports.
 PYTEST := -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
+WITH_BYTE_CODE := env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX="$(if $(filter /%,$(VENV)),,$(CURDIR)/)$(VENV)/pycache"
+QUICK_TESTS = HYPOTHESIS_PROFILE="$${HYPOTHESIS_PROFILE:-quick}" KRAG_EVAL_QUERIES_AT_ONCE=20 $(WITH_BYTE_CODE) $(RUN)/python $(PYTEST) -m 'not full'
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -32,7 +35,7 @@ export MLFLOW_DISABLE_TELEMETRY := true
 
 # Only relative paths below, so that the checkout may lie in a path with spaces.
 RUN := $(VENV)/bin
-READY := $(VENV)/.ready
+READY := $(VENV)/.dev
 PEERS_READY := $(PEERS_VENV)/.ready
 MATRIX_READY := $(MATRIX:%=.venv-matrix-%/.ready)
 ENGINES_READY := $(ENGINES:%=.venv-%/.ready)
@@ -71,12 +74,14 @@ endef
 help: ## List the targets.
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '  make %-14s %s\n' "$$target" "$$text"; done
 
-$(VENV)/.locked: requirements/dev.txt
+# One environment, three locks with the same versions: the smallest comes first, and a larger one is installed on top.
+LOCKS := demo test dev
+$(VENV)/.made: $(LOCKS:%=requirements/%.txt) requirements/pip.txt
 	@$(call new-venv,$(VENV))
-	@$(RUN)/python $(PIP_INSTALL) --require-hashes -r requirements/dev.txt
 	@touch $@
 
-$(READY): $(VENV)/.locked pyproject.toml
+$(LOCKS:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.made pyproject.toml
+	@$(RUN)/python $(PIP_INSTALL) --require-hashes -r requirements/$*.txt
 	@$(RUN)/python $(EDITABLE)
 	@touch $@
 
@@ -100,7 +105,7 @@ $(MATRIX_READY) $(ENGINES_READY) $(FUZZ_READY): .venv-%/.ready: .venv-%/.locked 
 	@touch $@
 
 .PHONY: setup
-setup: $(READY) ## Set up .venv from the lock, with the package itself editable.
+setup: $(READY) ## Set up .venv with everything, the package itself editable.
 
 .PHONY: setup-peers
 setup-peers: $(PEERS_READY) ## Set up .venv-peers: other people's tools, to compare with.
@@ -110,15 +115,6 @@ setup-matrix: $(MATRIX_READY) ## Set up .venv-matrix-*: other versions of the fr
 
 .PHONY: setup-engines
 setup-engines: $(ENGINES_READY) ## Set up .venv-spark and .venv-ray: engines for more than one machine.
-
-# The demonstration alone needs a fifth of the packages; an environment that has them all serves too.
-$(VENV)/.demo: requirements/demo.txt pyproject.toml
-	@if [ ! -f $(READY) ]; then \
-		$(call new-venv,$(VENV)); \
-		$(RUN)/python $(PIP_INSTALL) --require-hashes -r requirements/demo.txt; \
-		$(RUN)/python $(EDITABLE); \
-	fi
-	@touch $@
 
 .PHONY: demo
 demo: $(VENV)/.demo ## Set up what the demonstration needs, and run it.
@@ -137,8 +133,12 @@ demo-e2e: $(READY) ## The whole way on the bundled collection, with a stand-in f
 	@echo 'With a real model: write   model = ChatOpenAI(model="gpt-5-mini")   into models.py, and give --llm models:model'
 
 .PHONY: test
-test: $(READY) ## Run the tests (PYTEST_ARGS="-k name" for some, WORKERS=0 for one by one).
-	@$(RUN)/python $(PYTEST) $(PYTEST_ARGS)
+test: $(VENV)/.test ## Run the tests but the long ones (PYTEST_ARGS="-k name" for some, WORKERS=0 for one by one).
+	@$(QUICK_TESTS) $(PYTEST_ARGS)
+
+.PHONY: test-full
+test-full: $(READY) ## Run every test, also those that take long or need a browser.
+	@$(WITH_BYTE_CODE) $(RUN)/python $(PYTEST) $(PYTEST_ARGS)
 
 .PHONY: format
 format: $(READY) ## Format the code and fix what ruff can fix.
@@ -156,15 +156,15 @@ types: $(READY) ## Check the types (mypy, strict).
 	@$(RUN)/mypy $(TYPED)
 
 .PHONY: check
-check: $(READY) ## What CI runs: formatting, lint, imports, types, tests.
+check: $(READY) ## Formatting, lint, imports, types, and the tests of `make test`.
 	@$(RUN)/ruff format --check .
 	@$(RUN)/ruff check .
 	@$(RUN)/lint-imports
 	@$(RUN)/mypy $(TYPED)
-	@$(RUN)/python $(PYTEST) $(PYTEST_ARGS)
+	@$(QUICK_TESTS) $(PYTEST_ARGS)
 
 .PHONY: test-all
-test-all: ## Run the tests on every supported Python found (on PATH or under pyenv).
+test-all: ## Run the tests of `make test` on every supported Python found (on PATH or under pyenv).
 	@failed=; absent=; passed=; \
 	for version in $(SUPPORTED); do \
 		found=; \
@@ -194,11 +194,11 @@ test-matrix: $(MATRIX_READY) ## Run the adapters' tests with the other versions 
 # One process each: an engine takes seconds to start, and has workers of its own.
 .PHONY: test-spark
 test-spark: .venv-spark/.ready ## Run the Spark adapter's tests with the real engine (needs Java 17).
-	@.venv-spark/bin/python -m pytest tests/spark -p no:cacheprovider $(PYTEST_ARGS)
+	@.venv-spark/bin/python -m pytest tests/adapters/spark -p no:cacheprovider $(PYTEST_ARGS)
 
 .PHONY: test-ray
 test-ray: .venv-ray/.ready ## Run the Ray adapter's tests with the real engine.
-	@.venv-ray/bin/python -m pytest tests/ray -p no:cacheprovider $(PYTEST_ARGS)
+	@.venv-ray/bin/python -m pytest tests/adapters/ray -p no:cacheprovider $(PYTEST_ARGS)
 
 .PHONY: setup-fuzz
 setup-fuzz: $(FUZZ_READY) ## Set up .venv-fuzz: a fuzzer.
@@ -246,6 +246,7 @@ LOCK := $(RUN)/uv pip compile -q --universal --python-version 3.11 --generate-ha
 .PHONY: lock
 lock: $(READY) ## Write the locks anew from pyproject.toml and requirements/*.in (LOCK_ARGS=--upgrade for newer versions).
 	@$(LOCK) --extra all pyproject.toml requirements/dev.in -o requirements/dev.txt
+	@$(LOCK) -c requirements/dev.txt --extra all pyproject.toml requirements/test.in -o requirements/test.txt
 	@$(LOCK) -c requirements/dev.txt --extra demo pyproject.toml requirements/demo.in -o requirements/demo.txt
 	@$(LOCK) -c requirements/dev.txt --extra ko --extra report pyproject.toml requirements/peers.in -o requirements/peers.txt
 	@$(LOCK) --no-deps requirements/peers-nodeps.in -o requirements/peers-nodeps.txt

@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from krag_eval import evaluate
 from krag_eval_langfuse import LangfuseScoreHandler
-from tests.langfuse.faulty_server import BUSY, Fault, FaultyLangfuse, unlucky
+from tests.adapters.langfuse.faulty_server import BUSY, Fault, FaultyLangfuse, unlucky
 
 N_TRACES = 150  # two scores each
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
 from typing import TypeVar
@@ -20,10 +21,13 @@ os.environ.update(
     MLFLOW_DISABLE_TELEMETRY="true",
 )
 
-pytest_plugins = ["tests.browser", "tests.command_line"]
+pytest_plugins = ["tests.support.browser", "tests.support.command_line"]
 
 DATA = Path(os.environ.get("KRAG_EVAL_DATA") or Path(__file__).parents[2] / "shared" / "data")
 REQUIRE_ALL = os.environ.get("KRAG_EVAL_REQUIRE_ALL", "") not in {"", "0"}
+
+# These take long, or need what a machine may not have: real data, a browser.
+FIXTURES_OF_THE_FULL_SUITE = {"shared_data", "browser"}
 
 # On CI the same examples each time, so that a red build belongs to the change that it stands beside.
 settings.register_profile(
@@ -33,6 +37,7 @@ settings.register_profile(
     derandomize=bool(os.environ.get("CI")),
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("quick", settings.get_profile("moderate"), max_examples=20)
 settings.register_profile("thorough", settings.get_profile("moderate"), max_examples=3000, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "moderate")
 
@@ -46,7 +51,15 @@ def shared_data() -> Path:
         return DATA
     if os.environ.get("KRAG_EVAL_DATA"):
         pytest.fail(f"KRAG_EVAL_DATA names {DATA}, which is no folder.")
-    pytest.skip(f"NOT TESTED ON REAL DATA: there is no folder {DATA}. Name one with KRAG_EVAL_DATA=/path/to/data.")
+    pytest.skip(f"need real data (there is no folder {DATA}; name one with KRAG_EVAL_DATA=/path/to/data)")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to `make test-full` what needs real data or a browser."""
+    for item in items:
+        if FIXTURES_OF_THE_FULL_SUITE.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.full)
 
 
 def pytest_report_header() -> list[str]:
@@ -55,6 +68,16 @@ def pytest_report_header() -> list[str]:
         f"shared data: {DATA if DATA.is_dir() else f'ABSENT ({DATA}), tests on real data cannot run'}",
         f"skips: {'count as failures' if REQUIRE_ALL else 'allowed'} (KRAG_EVAL_REQUIRE_ALL)",
     ]
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # the last to write, below the list of what was skipped where
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None]:
+    """Count in one line the tests that this machine cannot run, by what they need."""
+    yield
+    reasons = Counter(_reason(report).removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", []))
+    if reasons:
+        counts = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+        terminalreporter.write_line(f"{reasons.total()} tests skipped on this machine: {counts}")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -72,7 +95,10 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 def _without_skip(report: Report) -> Report:
     # An expected failure is also reported as skipped, and is none.
     if REQUIRE_ALL and report.skipped and not hasattr(report, "wasxfail"):
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
         report.outcome = "failed"
-        report.longrepr = f"KRAG_EVAL_REQUIRE_ALL is set, so nothing may be skipped. {reason}"
+        report.longrepr = f"KRAG_EVAL_REQUIRE_ALL is set, so nothing may be skipped. {_reason(report)}"
     return report
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    return str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)

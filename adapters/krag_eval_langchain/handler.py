@@ -13,7 +13,7 @@ from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 
-from krag_eval import Departure, EvaluationResult, InvalidInputError, LiveCounters, LiveScorer, tell_names
+from krag_eval import Alert, EvaluationResult, InvalidInputError, LiveCounters, LiveScorer
 
 Event = TypeVar("Event", bound=Callable[..., None])
 
@@ -57,7 +57,7 @@ class RetrievalScoringHandler(BaseCallbackHandler):
             top is dropped and counted.
         window: Over how many of the last retrievals `window_means` goes.
         bands: For keys to watch, such as `recall@5` or `empty`, the `(lowest, highest)` mean over the window.
-        on_departure: Called, on the scoring thread, with a `Departure` when a mean leaves its band.
+        on_alert: Called, on the scoring thread, with an `Alert` when a mean leaves its band.
         keep_documents: Keep every retrieval, so that `result()` has `per_query` and `explain`; memory grows with it.
         level: `"chunk"` or `"document"`: at document level ids are read from the metadata under `doc_key`.
         doc_key: The metadata key of document ids.
@@ -79,7 +79,6 @@ class RetrievalScoringHandler(BaseCallbackHandler):
     ignore_retry = True
     ignore_custom_event = True
 
-    @tell_names
     def __init__(
         self,
         gold: object = None,
@@ -94,7 +93,7 @@ class RetrievalScoringHandler(BaseCallbackHandler):
         max_pending: int = 10_000,
         window: int = 100,
         bands: Mapping[str, tuple[float | None, float | None]] | None = None,
-        on_departure: Callable[[Departure], object] | None = None,
+        on_alert: Callable[[Alert], object] | None = None,
         keep_documents: bool = False,
         level: str = "chunk",
         doc_key: str = "doc_id",
@@ -111,7 +110,7 @@ class RetrievalScoringHandler(BaseCallbackHandler):
             max_pending=max_pending,
             window=window,
             bands=bands,
-            on_departure=on_departure,
+            on_alert=on_alert,
             level=level,
             doc_key=doc_key,
             keep_documents=keep_documents,

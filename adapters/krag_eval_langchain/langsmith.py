@@ -14,7 +14,7 @@ from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableLambda
 
-from krag_eval import EvaluationResult, InvalidInputError, KragEvalWarning, QueryResult, Scorer, evaluate, tell_names
+from krag_eval import EvaluationResult, InvalidInputError, KragEvalWarning, QueryResult, Scorer, evaluate
 from krag_eval_langchain.fields import GOLD, RETRIEVED, Field, Place
 
 Feedback = dict[str, list[dict[str, Any]]]
@@ -24,7 +24,6 @@ Row = dict[str, Any]
 USUAL_GOLD = (*GOLD, "documents")
 
 
-@tell_names
 def as_langsmith_evaluator(
     *,
     k: int | str | Sequence[int | str | None] | None = (5, 10),
@@ -68,7 +67,6 @@ def as_langsmith_evaluator(
     return retrieval
 
 
-@tell_names
 def as_langsmith_summary_evaluator(
     *,
     k: int | str | Sequence[int | str | None] | None = (5, 10),
@@ -149,7 +147,6 @@ def _feedback(values: Mapping[str, float | None], prefix: str, comment: str) -> 
     }
 
 
-@tell_names
 def retrieval_evaluator_runnable(
     *,
     k: int | str | Sequence[int | str | None] | None = (5, 10),

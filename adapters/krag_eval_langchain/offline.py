@@ -8,11 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import krag_eval
-from krag_eval import EvalSet, EvaluationResult, InvalidInputError, as_evalset, tell_names
+from krag_eval import EvalSet, EvaluationResult, InvalidInputError, as_evalset
 from krag_eval_langchain.fields import RETRIEVED, Field, Place
 
 
-@tell_names
 def evaluate_retriever(
     retriever: Any,
     evalset: object,
@@ -65,7 +64,6 @@ def evaluate_retriever(
     return krag_eval.evaluate_retriever(ask, questions, k, name=name or asked.name, **settings)
 
 
-@tell_names
 async def aevaluate_retriever(
     retriever: Any,
     evalset: object,

@@ -3,26 +3,7 @@
 Importing this package does not import langfuse.
 """
 
-from krag_eval_langfuse.backfill import ScoredTraces, score_traces
-from krag_eval_langfuse.client import LangfuseDeliveryError
-from krag_eval_langfuse.datasets import evalset_from_langfuse_dataset, push_evalset
-from krag_eval_langfuse.experiments import as_langfuse_evaluators, as_langfuse_run_evaluators
-from krag_eval_langfuse.handler import LangfuseScoreHandler
-from krag_eval_langfuse.outbox import Resent, resend_outbox
-from krag_eval_langfuse.scores import Target
-from krag_eval_langfuse.sender import ScoreCounters
+import lazy_loader as _lazy_loader
 
-__all__ = [
-    "LangfuseDeliveryError",
-    "LangfuseScoreHandler",
-    "Resent",
-    "ScoreCounters",
-    "ScoredTraces",
-    "Target",
-    "as_langfuse_evaluators",
-    "as_langfuse_run_evaluators",
-    "evalset_from_langfuse_dataset",
-    "push_evalset",
-    "resend_outbox",
-    "score_traces",
-]
+# The public names stand in `__init__.pyi`. Each is loaded when it is first used.
+__getattr__, __dir__, __all__ = _lazy_loader.attach_stub(__name__, __file__)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from krag_eval import EvaluationResult, InvalidInputError, LiveScorer, RetrievalSink, ScoredRetrieval, tell_names
+from krag_eval import EvaluationResult, InvalidInputError, LiveScorer, RetrievalSink, ScoredRetrieval
 from krag_eval_langfuse.client import check_count, check_run_id, warn
 from krag_eval_langfuse.fields import BareStrings, Where, as_row, find_retrieved
 from krag_eval_langfuse.scores import ScoreNames, Target, scores_of_retrieval
@@ -45,7 +45,6 @@ class ScoredTraces:
     problems: list[str] = field(default_factory=list)
 
 
-@tell_names
 def score_traces(
     gold: object,
     client: Any = None,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from krag_eval import EvalSet, InvalidInputError, Question, tell_names
+from krag_eval import EvalSet, InvalidInputError, Question
 from krag_eval_langfuse.fields import BareStrings, Fields, NothingFoundError, Where, find_gold
 
 # The fields of a question that have no place of their own in an item stand under this key of its metadata.
@@ -18,7 +18,6 @@ _QUESTION = ("question", "query", "input", "user_input", "prompt", "text")
 _ANSWER = ("answer", "expected_answer", "reference", "reference_answer")
 
 
-@tell_names
 def push_evalset(
     client: Any,
     evalset: EvalSet,
@@ -65,7 +64,6 @@ def push_evalset(
     return len(items)
 
 
-@tell_names
 def evalset_from_langfuse_dataset(
     dataset: Any,
     *,

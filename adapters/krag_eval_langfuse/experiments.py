@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from krag_eval import InvalidInputError, Scorer, tell_names
+from krag_eval import InvalidInputError, Scorer
 from krag_eval_langfuse.client import check_installed, load_langfuse
 from krag_eval_langfuse.fields import BareStrings, Where, find_gold, find_retrieved, gold_at
 from krag_eval_langfuse.scores import ScoreNames
@@ -60,7 +60,6 @@ class _Scoring:
         ]
 
 
-@tell_names
 def as_langfuse_evaluators(
     k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
     *,
@@ -114,7 +113,6 @@ def as_langfuse_evaluators(
     return [krag_eval_retrieval]
 
 
-@tell_names
 def as_langfuse_run_evaluators(
     k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
     *,

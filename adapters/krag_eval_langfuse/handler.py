@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import krag_eval
 from krag_eval import EvaluationResult, EvaluationStart, InvalidInputError, QueryResult, RetrievalSink, ScoredRetrieval
 from krag_eval_langfuse.client import check_run_id, check_timestamp, warn
 from krag_eval_langfuse.locating import Locator
@@ -77,7 +76,6 @@ class LangfuseScoreHandler(RetrievalSink):
         LangfuseDeliveryError: The client is disabled, and `on_error` is `"raise"`.
     """
 
-    @krag_eval.tell_names
     def __init__(
         self,
         client: Any = None,

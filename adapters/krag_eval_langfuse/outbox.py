@@ -29,7 +29,7 @@ from typing import Any
 
 from tenacity import RetryCallState, Retrying, wait_random_exponential
 
-from krag_eval import InvalidInputError, KragEvalError, Outbox, OutboxEntry, tell_names
+from krag_eval import InvalidInputError, KragEvalError, Outbox, OutboxEntry
 from krag_eval_langfuse.client import LangfuseDeliveryError, environment_of, load_langfuse, why_disabled
 from krag_eval_langfuse.delivery import AT_ONCE, Outcome, Refusal, describe, post
 from krag_eval_langfuse.scores import Score, score_from_row
@@ -514,7 +514,6 @@ class Resent:
         }
 
 
-@tell_names
 def resend_outbox(path: str | os.PathLike[str], client: Any = None, *, timeout: float = 60.0) -> Resent:
     """Send what is still in an outbox, and once more what Langfuse rejected: the key may be another one now.
 

@@ -7,12 +7,11 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from krag_eval import EvalSet, InvalidInputError, KragEvalWarning, read_evalset, tell_names
+from krag_eval import EvalSet, InvalidInputError, KragEvalWarning, read_evalset
 
 PARTS = ("queries", "corpus", "relevant_docs")
 
 
-@tell_names
 def read_llama_index_qa(source: str | os.PathLike[str] | Mapping[str, Any] | object) -> EvalSet:
     """Read a data set of queries, the texts of the chunks, and the ids of those that answer each query.
 

@@ -19,7 +19,7 @@ from llama_index.core.instrumentation.events.base import BaseEvent  # type: igno
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.instrumentation.events.span import SpanDropEvent  # type: ignore[attr-defined]
 
-from krag_eval import EvaluationResult, InvalidInputError, LiveCounters, LiveScorer, tell_names
+from krag_eval import EvaluationResult, InvalidInputError, LiveCounters, LiveScorer
 from krag_eval_llama_index.retrievers import as_documents
 
 if TYPE_CHECKING:
@@ -145,7 +145,6 @@ def detach(handler: BaseEventHandler) -> None:
 EXIT_TIMEOUT = 5.0
 
 
-@tell_names
 def retrieval_scoring(
     gold: object = None,
     *,
@@ -174,7 +173,7 @@ def retrieval_scoring(
         names: The class names of the retrievers to score, such as `["QueryFusionRetriever"]`; None scores all.
         query_id_tag: The instrumentation tag that names the query.
         **options: What `krag_eval.LiveScorer` takes further: the scoring settings such as `match_method`, and
-            `max_pending`, `window`, `bands`, `on_departure`, `level`, `doc_key`, `keep_documents`.
+            `max_pending`, `window`, `bands`, `on_alert`, `level`, `doc_key`, `keep_documents`.
 
     Raises:
         InvalidInputError: There is neither gold nor a sink, or something given cannot be used.

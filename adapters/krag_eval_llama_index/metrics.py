@@ -9,7 +9,7 @@ from typing import Any
 from llama_index.core.bridge.pydantic import ConfigDict
 from llama_index.core.evaluation.retrieval.metrics_base import BaseRetrievalMetric, RetrievalMetricResult
 
-from krag_eval import METRICS, Document, InvalidInputError, Scorer, tell_names
+from krag_eval import METRICS, Document, InvalidInputError, Scorer
 
 
 class KragRetrievalMetric(BaseRetrievalMetric):
@@ -43,7 +43,6 @@ class KragRetrievalMetric(BaseRetrievalMetric):
     k: Any = None
     prefix: str = "krag_"
 
-    @tell_names
     def __init__(self, metric: Any, k: int | None = None, *, prefix: str = "krag_", **settings: Any) -> None:
         fields: dict[str, Any] = {"metric": metric, "k": k, "prefix": prefix, **settings}
         super().__init__(**fields)
@@ -122,7 +121,6 @@ class KragRetrievalMetric(BaseRetrievalMetric):
         return [Document(id=id_, text=text) for id_, text in zip(all_ids, all_texts, strict=True)]
 
 
-@tell_names
 def krag_metrics(
     metrics: str | Sequence[Any] | None = None,
     *,

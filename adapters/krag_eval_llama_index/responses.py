@@ -14,12 +14,10 @@ from krag_eval import (
     RunRow,
     evaluate,
     evaluate_run,
-    tell_names,
 )
 from krag_eval_llama_index.retrievers import as_documents
 
 
-@tell_names
 def score_response(
     response: object, gold: object, k: int | Sequence[int | None] | None = (1, 3, 5, 10), **settings: Any
 ) -> EvaluationResult:
@@ -37,7 +35,6 @@ def score_response(
     return score_responses([response], [gold], k, **settings)
 
 
-@tell_names
 def score_responses(
     responses: Sequence[object] | Mapping[str, object],
     gold: object,

@@ -20,10 +20,9 @@ from llama_index.core.instrumentation.dispatcher import (  # type: ignore[attr-d
 from llama_index.core.schema import QueryBundle
 
 import krag_eval
-from krag_eval import Document, EvalSet, EvaluationResult, InvalidInputError, KragEvalWarning, as_evalset, tell_names
+from krag_eval import Document, EvalSet, EvaluationResult, InvalidInputError, KragEvalWarning, as_evalset
 
 
-@tell_names
 def evaluate_retriever(
     retriever: BaseRetriever | BaseQueryEngine,
     evalset: object,
@@ -74,7 +73,6 @@ def evaluate_retriever(
     return krag_eval.evaluate_retriever(asked.plain(), questions, k, name=name or asked.name, **settings)
 
 
-@tell_names
 async def aevaluate_retriever(
     retriever: BaseRetriever | BaseQueryEngine,
     evalset: object,

@@ -11,33 +11,19 @@ servers that speak it, such as Sail. The workers need krag-eval installed.
 Importing this package does not import pyspark.
 """
 
-import typing as _typing
+import lazy_loader as _lazy_loader
 
-if _typing.TYPE_CHECKING:
-    from krag_eval_spark.long_logs import from_long
-    from krag_eval_spark.scoring import aggregate, plain_errors, score
-
-__all__ = ["aggregate", "from_long", "plain_errors", "score"]
-
-_PLACES = {"aggregate": "scoring", "from_long": "long_logs", "plain_errors": "scoring", "score": "scoring"}
+# The public names stand in `__init__.pyi`. Each is loaded when it is first used.
+_load, __dir__, __all__ = _lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> object:
-    if name not in _PLACES:
-        raise AttributeError(f"module 'krag_eval_spark' has no attribute {name!r}")
-    from importlib import import_module
-
-    from krag_eval import MissingDependencyError
-
     try:
-        value: object = getattr(import_module(f"krag_eval_spark.{_PLACES[name]}"), name)
+        value: object = _load(name)
     except ImportError as error:
         if error.name != "pyarrow":
             raise
+        from krag_eval import MissingDependencyError
+
         raise MissingDependencyError(f"krag_eval_spark.{name}", "pyarrow", "spark") from error
-    globals()[name] = value
     return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

@@ -20,7 +20,6 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import check_threshold, one_of
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.suggestions import TellsAttributes, tell_names
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import as_id, shape_of, split_pair
 from krag_eval.evaluation.explanation import show_document
@@ -32,7 +31,6 @@ from krag_eval.metrics.cut_offs import TokenBudget, check_cut_offs
 from krag_eval.metrics.judgments import Judgments, earlier_equal, identity_keys
 
 
-@tell_names
 def diagnose(
     result: EvaluationResult, k: int | None = None, *, doc_key: str = "doc_id", near: float = NEAR
 ) -> Diagnosis:
@@ -360,7 +358,7 @@ class Ceilings:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagnosis(TellsAttributes):
+class Diagnosis:
     """The causes of all misses of a result.
 
     Attributes:

@@ -23,7 +23,6 @@ from krag_eval._utils.checks import as_number, check_kind, check_path, check_thr
 from krag_eval._utils.errors import InvalidInputError, did_you_mean
 from krag_eval._utils.files import read_whole
 from krag_eval._utils.formatting import format_value
-from krag_eval._utils.suggestions import TellsAttributes, tell_names
 from krag_eval.analysis.comparison import ComparisonRow, compare
 from krag_eval.datasets import EvalSet, Run
 from krag_eval.datasets.run import check_run
@@ -34,7 +33,7 @@ from krag_eval.matching.settings import ScoringSettings, make_settings
 
 
 @dataclass(frozen=True, slots=True)
-class GateReport(TellsAttributes):
+class GateReport:
     """What a gate found.
 
     Attributes:
@@ -104,7 +103,6 @@ class GateReport(TellsAttributes):
         return "\n".join([*lines, "", f"<sub>`{_cell(self.signature)}`</sub>", ""])
 
 
-@tell_names
 def check_gate(evalset: EvalSet, run: Run, policy: Policy, *, baseline: Run | None = None) -> GateReport:
     """Check a run against a policy.
 
@@ -251,7 +249,6 @@ class Demands:
     no_drop: Mapping[str, float] = field(default_factory=dict)
 
 
-@tell_names
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """A gate's policy.
@@ -311,7 +308,6 @@ class Policy:
         return policy
 
 
-@tell_names
 def read_policy(path: str | os.PathLike[str]) -> Policy:
     """Read a policy from a TOML file.
 
@@ -505,7 +501,6 @@ def check_result(
     return Check(requirement.text, where, Status.INCONCLUSIVE if requirement.holds(other) else Status.FAIL, found)
 
 
-@tell_names
 def assert_retrieval(result: EvaluationResult, *requirements: str, confidence: float = 0.95) -> None:
     """Fail a test, readably, where a result does not meet what is required.
 

@@ -20,7 +20,6 @@ import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.errors import InvalidInputError, needing
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.documents.columns import Side
 from krag_eval.evaluation.results import EvaluationResult
@@ -30,7 +29,6 @@ from krag_eval.metrics.cut_offs import check_ranks
 from krag_eval.metrics.judgments import CutOff, Judgments
 
 
-@tell_names
 def verify(
     evalset: object,
     run: Run,

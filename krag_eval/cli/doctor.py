@@ -9,7 +9,7 @@ import typer
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.files import json_text
-from krag_eval.analysis.label_audit import DoctorReport, apply_labels, examine, write_queue
+from krag_eval.analysis.label_audit import DoctorReport, apply_labels, audit_labels, write_queue
 from krag_eval.cli.convert import noted
 from krag_eval.cli.evaluate import run_name
 from krag_eval.cli.options import DocKey, EvalSetFile, GradeKey, IdKey, parse_names, parse_threshold
@@ -79,7 +79,7 @@ def doctor(
         read[name] = read_run(path, questions, name=name, id_key=id_key)
     settings: dict[str, Any] = {} if match is None else {"match_method": parse_names(match)}
     report = noted(
-        lambda: examine(
+        lambda: audit_labels(
             questions,
             read,
             k=k,

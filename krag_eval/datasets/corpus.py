@@ -10,14 +10,12 @@ from pathlib import Path
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files import is_file, unreadable
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.formats import llama_index, squad
 from krag_eval.datasets.formats.native import read_at
 from krag_eval.datasets.formats.source import Source, read_passage
 from krag_eval.documents.document import Document
 
 
-@tell_names
 def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False, max_bad_rows: int = 0) -> list[Document]:
     """The documents of a corpus, in the order of the file.
 
@@ -46,18 +44,6 @@ def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False, ma
     return documents
 
 
-def iterate_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False) -> Iterator[tuple[str, Document]]:
-    """Each document with its place, as `path:line` where there are lines; ids may repeat, and memory holds one row.
-
-    The arguments are those of `read_corpus`.
-
-    Raises:
-        InvalidInputError: The file cannot be read.
-        MissingDependencyError: The format needs a package that is not installed.
-    """
-    yield from _documents(_source(path), prepend_title)
-
-
 def _check_new(seen: set[str], place: str, document: Document) -> Document:
     if document.id in seen:
         raise InvalidInputError(f"{place}: the document id {document.id!r:.60} stands twice. Ids must be unique.")
@@ -78,7 +64,7 @@ def _documents(source: Source, prepend_title: bool) -> Iterator[tuple[str, Docum
     yield from source.rejects.each(source.rows(), lambda place, row: read_at(place, read, row))
 
 
-def _source(path: str | os.PathLike[str], max_bad_rows: int = 0) -> Source:
+def _source(path: str | os.PathLike[str], max_bad_rows: int) -> Source:
     source = Source(path, max_bad_rows=max_bad_rows)
     if not source.is_folder:
         return source

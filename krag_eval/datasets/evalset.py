@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, overload
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, did_you_mean, needing
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.question import DOC_KEY, Question
 from krag_eval.documents.document import Document
 
@@ -36,7 +35,6 @@ class EvalSet(Sequence[Question]):
     (('c7',), [[Document(id='c7', text=None, grade=None, score=None, metadata={})]])
     """
 
-    @tell_names
     def __init__(self, questions: Iterable[Question | Mapping[str, Any]], *, name: str | None = None) -> None:
         self.name = name
         self.n_rejected = 0
@@ -140,7 +138,6 @@ class EvalSet(Sequence[Question]):
         return pd.DataFrame([question.to_dict() for question in self])
 
 
-@tell_names
 def as_evalset(given: object) -> EvalSet:
     """An `EvalSet`, a sequence of questions or rows, or a pandas frame, as an `EvalSet`.
 

@@ -13,7 +13,6 @@ from typing import Any, Literal, get_args
 
 from krag_eval._utils.checks import describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, show
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.documents.document import Document, as_document, read_leniently, telling
 from krag_eval.documents.readers import as_id, read_grade, read_own_grade
 from krag_eval.matching.settings import ScoringSettings
@@ -30,7 +29,6 @@ _GOLD = ("gold", "gold_doc_ids", "gold_chunk_ids")
 _FIELDS = {"id", *_TEXTS, *_GOLD, "metadata"}
 
 
-@tell_names
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """One question with what answers it.

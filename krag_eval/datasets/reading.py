@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from krag_eval._utils.checks import check_kind, check_path
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import beir, native
 from krag_eval.datasets.formats.registry import (
@@ -28,7 +27,6 @@ from krag_eval.datasets.question import Question
 from krag_eval.datasets.run import Run, RunRow
 
 
-@tell_names
 def read_evalset(
     path: StrPath,
     *,
@@ -77,27 +75,6 @@ def read_evalset(
     return evalset
 
 
-def iterate_questions(
-    path: StrPath,
-    *,
-    format: str | None = None,  # noqa: A002 - as above
-    id_key: str | None = None,
-    grade_key: str = "relevance",
-    columns: Mapping[str, str] | None = None,
-) -> Iterator[tuple[str, Question]]:
-    """Each question of a file with its place, as `path:line` where there are lines; ids may repeat.
-
-    The arguments are those of `read_evalset`.
-
-    Raises:
-        InvalidInputError: The file cannot be read.
-        MissingDependencyError: The format needs a package that is not installed.
-    """
-    check_path(path)
-    yield from checked_questions(*open_source(path, format, has_columns=bool(columns)), columns, id_key, grade_key)
-
-
-@tell_names
 def write_evalset(
     evalset: EvalSet,
     path: StrPath,
@@ -130,7 +107,6 @@ def write_evalset(
     writing.warn()
 
 
-@tell_names
 def read_run(
     path: StrPath,
     evalset: EvalSet | None = None,
@@ -184,24 +160,6 @@ def read_run(
     )
 
 
-def iterate_rankings(
-    path: StrPath,
-    *,
-    format: str | None = None,  # noqa: A002 - as above
-    id_key: str | None = None,
-) -> Iterator[tuple[str, RunRow]]:
-    """Each ranking of a file with its place, as `path:line` where there are lines; queries may repeat.
-
-    The arguments are those of `read_run`.
-
-    Raises:
-        InvalidInputError: The file cannot be read.
-        MissingDependencyError: The format needs a package that is not installed.
-    """
-    yield from checked_rankings(*open_source(path, format), id_key)
-
-
-@tell_names
 def write_run(
     run: Run,
     path: StrPath,

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 from krag_eval._utils.errors import InvalidInputError, show
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.evalset import EvalSet, as_evalset
 from krag_eval.datasets.passages import FOUND, Chunks, Link, Passage, find_links
 from krag_eval.datasets.question import DOC_KEY, Question
@@ -24,7 +23,6 @@ from krag_eval.documents.text import normalize
 _LARGER = 1.25
 
 
-@tell_names
 def reanchor(
     evalset: object,
     corpus: Iterable[object],

@@ -12,13 +12,11 @@ from typing import Any
 
 from krag_eval._utils.checks import as_number, check_kind, describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.documents.document import Document, read_leniently
 from krag_eval.documents.readers import as_id
 
 
-@tell_names
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
     """One question's ranking.
@@ -72,7 +70,6 @@ class RunRow:
 _FIELDS = {"query_id", "retrieved", "error", "seconds"}
 
 
-@tell_names
 @dataclass(frozen=True, kw_only=True)
 class Run:
     """What one retriever returned for the questions of an evaluation set.

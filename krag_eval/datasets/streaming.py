@@ -8,7 +8,6 @@ from typing import Any, TypeGuard
 
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, RetrieverError
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.formats import native
 from krag_eval.datasets.formats.registry import EVALSET, FORMATS, RUN, StrPath, check_documents, no_reader, open_source
 from krag_eval.datasets.formats.source import Source
@@ -24,7 +23,6 @@ _QUICK_GOLD = frozenset({"id", "text", "grade"})
 _QUICK_RETRIEVED = frozenset({"id", "text", "score"})
 
 
-@tell_names
 def stream_pairs(
     evalset: StrPath,
     run: StrPath,

@@ -17,7 +17,6 @@ from itertools import chain
 
 from krag_eval._utils.checks import check_threshold, one_of
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.findings import KINDS, Entry, Finding, ValidationReport, find, read_entries, shorten
 from krag_eval.datasets.passages import FOUND, Chunks, Link, Passage, common_letters, find_links, least_common, size_of
 from krag_eval.datasets.question import DOC_KEY, Question
@@ -28,7 +27,6 @@ from krag_eval.documents.tokenizers import WordTokenizer
 from krag_eval.matching.near_duplicates import NEAR, group_near_duplicates
 
 
-@tell_names
 def validate(
     evalset: object,
     corpus: Iterable[object] | None = None,

@@ -9,7 +9,6 @@ from typing import Any
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.documents.readers import read_grade, read_id, read_score, read_text, shape_of, split_pair
 
 # What a mapping says about itself; its other keys are metadata.
@@ -35,7 +34,6 @@ class Document:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-@tell_names
 class KragDocument:
     """A document with `page_content` and `metadata`, for notebooks written for the package krag.
 

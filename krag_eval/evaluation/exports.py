@@ -8,7 +8,6 @@ from typing import Any
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import Document, as_document
 from krag_eval.evaluation.results import Detail, EvaluationResult
@@ -16,7 +15,6 @@ from krag_eval.evaluation.results import Detail, EvaluationResult
 Texts = Sequence[str | None]
 
 
-@tell_names
 def to_ragas_rows(
     result: EvaluationResult, *, references: Texts | None = None, responses: Texts | None = None
 ) -> list[dict[str, Any]]:
@@ -51,7 +49,6 @@ def to_ragas_rows(
     return rows
 
 
-@tell_names
 def to_deepeval_rows(
     result: EvaluationResult, *, expected_outputs: Texts | None = None, actual_outputs: Texts | None = None
 ) -> list[dict[str, Any]]:

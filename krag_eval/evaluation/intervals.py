@@ -11,7 +11,6 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import check_kind
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.metrics.aggregation import COVERED, GOLD, OUT_OF, RELEVANT, Distributions
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
@@ -23,7 +22,6 @@ from krag_eval.statistics.intervals import Pooled, Sample, sample_intervals
 Interval = tuple[float, float]
 
 
-@tell_names
 def intervals_of(
     result: EvaluationResult, confidence: float = 0.95, n_bootstrap: int = 10_000, seed: int = 0
 ) -> dict[str, Interval | None]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from krag_eval._utils.checks import check_threshold, one_of
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.suggestions import TellsAttributes, tell_names
+from krag_eval._utils.suggestions import check_names
 from krag_eval.evaluation.pipeline import (
     EvaluationCallback,
     Judged,
@@ -44,7 +44,6 @@ Values = dict[str, float | None]
 KRAG_METRICS = ("hit_rate", "mrr", "recall", "precision", "f1", "map", "ndcg")
 
 
-@tell_names
 def evaluate_all(
     actual: object,
     predicted: object,
@@ -90,8 +89,7 @@ def evaluate_all(
     ).evaluate_all(k)
 
 
-@tell_names
-class OfflineRetrievalEvaluators(TellsAttributes):
+class OfflineRetrievalEvaluators:
     """Scores fixed lists of gold and retrieved documents; matching is done once, when the evaluator is made.
 
     Args:
@@ -215,7 +213,6 @@ class OfflineRetrievalEvaluators(TellsAttributes):
         return "hit_rate_all" if name == "hit_rate" and self._criteria == MatchingCriteria.ALL else name
 
 
-@tell_names
 class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
     """`OfflineRetrievalEvaluators` that match by ROUGE.
 
@@ -260,7 +257,6 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         )
 
 
-@tell_names
 class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
     """`OfflineRetrievalEvaluators` that match by embeddings and ROUGE: both conditions must hold.
 
@@ -300,11 +296,12 @@ class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
         similarity_threshold: float = DEFAULT_SIMILARITY_THRESHOLD,
         tokenizer: Any = "words",
         *,
-        embeddings: Any,
+        embeddings: Any = None,
         callbacks: Sequence[EvaluationCallback] = (),
         raise_errors: bool = False,
         **settings: Unpack[CommonSettings],
     ) -> None:
+        check_names(settings, CommonSettings.__annotations__)
         super().__init__(
             actual_docs,
             predicted_docs,
@@ -321,8 +318,7 @@ class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
         )
 
 
-@tell_names
-class RAGEvaluator(TellsAttributes):
+class RAGEvaluator:
     """Settings once, then the documents of each call.
 
     Args:
@@ -353,6 +349,7 @@ class RAGEvaluator(TellsAttributes):
         **settings: Unpack[FurtherSettings],
     ) -> None:
         # A mistake is reported here, not at the first call.
+        check_names(settings, FurtherSettings.__annotations__)
         make_settings(match_method=match_method, threshold=rouge_threshold, tokenizer=tokenizer, **settings)
         check_callbacks(callbacks)
         _check_options(averaging_method, matching_criteria)

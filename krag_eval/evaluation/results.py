@@ -16,7 +16,6 @@ from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
 from krag_eval._utils.formatting import format_value
 from krag_eval._utils.serialization import json_text
-from krag_eval._utils.suggestions import TellsAttributes, tell_names
 from krag_eval.evaluation.explanation import Explanation, explain
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.nearest import Nearest, nearest_of
@@ -33,9 +32,8 @@ if TYPE_CHECKING:
     from krag_eval.metrics.judgments import Judgments
 
 
-@tell_names
 @dataclass(frozen=True, eq=False, repr=False)
-class EvaluationResult(TellsAttributes):
+class EvaluationResult:
     """The outcome of an evaluation: `result["recall@5"]`, `result["micro_recall@5"]`; a bare name is the macro mean.
 
     Attributes:
@@ -48,8 +46,6 @@ class EvaluationResult(TellsAttributes):
         intervals: The interval of every value by key, None where that is undefined; None where none were asked for.
         distributions: What intervals need of the queries, where `detail` does not have it.
     """
-
-    _value_of = "result[{}]"
 
     signature: str
     tally: Tally
@@ -297,7 +293,7 @@ class Detail:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryResult(TellsAttributes):
+class QueryResult:
     """One query's values.
 
     Attributes:
@@ -309,8 +305,6 @@ class QueryResult(TellsAttributes):
         n_retrieved: Documents retrieved.
         error: What the retriever raised, if it did.
     """
-
-    _value_of = "row.values[{}]"
 
     index: int
     id: str | None

@@ -9,7 +9,6 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.datasets.question import settings_at
 from krag_eval.datasets.run import check_run
@@ -33,7 +32,6 @@ from krag_eval.metrics.judgments import CutOff, Judgments
 DOC_HIT = "doc_hit"
 
 
-@tell_names
 def evaluate_run(
     evalset: object,
     run: Run,

@@ -11,7 +11,6 @@ from typing import Unpack
 
 from krag_eval._utils.checks import check_count, describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.evaluation.pipeline import (
     CallbackRunner,
     EvaluationCallback,
@@ -74,7 +73,6 @@ class _FirstMessages(Mapping[int, str]):
         return f"<what {len(self):,} retrievers raised>"
 
 
-@tell_names
 class Scorer:
     """Scores queries one by one or in batches, and keeps the aggregates of all; memory does not grow.
 
@@ -187,7 +185,6 @@ class Scorer:
         """Do nothing; a subclass that must not keep other threads waiting yields here."""
 
 
-@tell_names
 def evaluate_stream(
     pairs: Iterable[tuple[object, object]],
     k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),

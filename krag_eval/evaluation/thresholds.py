@@ -14,7 +14,7 @@ from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.checks import as_number, check_threshold, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, needing
 from krag_eval._utils.formatting import format_value
-from krag_eval._utils.suggestions import TellsAttributes, tell_names
+from krag_eval._utils.suggestions import check_names
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import read_leniently
 from krag_eval.evaluation.evaluate import evaluate
@@ -55,7 +55,7 @@ _FRAGILE_MOVE, FRAGILE_DISTANCE = 0.05, 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sweep(TellsAttributes):
+class Sweep:
     """Every metric at every threshold.
 
     Attributes:
@@ -65,8 +65,6 @@ class Sweep(TellsAttributes):
         fragile: The keys that move by more than 0.05 within 0.05 of the threshold in use, with how far they move.
         signature: The settings, with the threshold in use.
     """
-
-    _value_of = "sweep.values[{}]"
 
     thresholds: tuple[float, ...]
     values: Mapping[str, tuple[float | None, ...]]
@@ -119,7 +117,6 @@ class Sweep(TellsAttributes):
         return "\n".join([*lines, f"  {self.signature}"])
 
 
-@tell_names
 def sweep(
     actual: object,
     predicted: object,
@@ -259,7 +256,6 @@ class Calibration:
         return f"{self.method} >= {self.threshold:.4f}: {found}, recall {self.recall or 0:.3f}"
 
 
-@tell_names
 def calibrate(
     labelled_pairs: Iterable[tuple[object, object, object]],
     precision: float = 0.95,
@@ -289,6 +285,7 @@ def calibrate(
     >>> calibrate(pairs, precision=1.0).threshold
     0.75
     """
+    check_names(settings, FurtherSettings.__annotations__)
     need_scipy("calibrate")
     one_of("method", method, THRESHOLD_METHODS)
     target = check_threshold(precision, "precision")
@@ -299,8 +296,8 @@ def calibrate(
             f"`confidence` must lie between 0 and 1, got {confidence!r}. Give a share such as 0.95."
         )
     gold, retrieved, labels = _columns(labelled_pairs)
-    given: Any = settings
-    batch = read_batch(gold, retrieved, make_settings(match_method=method, threshold=0.0, tokenizer=tokenizer, **given))
+    scoring = make_settings(match_method=method, threshold=0.0, tokenizer=tokenizer, **settings)
+    batch = read_batch(gold, retrieved, scoring)
     found = similar_pairs(batch, method, 0.0)
     similarity = np.zeros(len(labels))
     similarity[found.actual] = found.similarity
@@ -410,7 +407,6 @@ class NoAnswerCurve:
         return "\n".join([f"{self.n_without_answer} questions without an answer", head, *rows])
 
 
-@tell_names
 def no_answer_curve(
     actual: object,
     predicted: Sequence[object],
@@ -435,6 +431,7 @@ def no_answer_curve(
     >>> [(point.empty_share, point.recall) for point in curve.points]
     [(0.0, 1.0), (1.0, 1.0), (1.0, 0.0)]
     """
+    check_names(settings, ScoringSettings.__annotations__)
     side = Side("predicted", predicted, settings.get("id_key"), settings.get("grade_key", "relevance"))
     offsets = side.offsets.tolist()
     scores = [_score(document, side, position) for position, document in enumerate(side.documents)]

@@ -11,7 +11,6 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 from krag_eval._utils.checks import as_number, check_count, describe_type
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
 from krag_eval._utils.redaction import Redactor
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.llm.calling import (
     Caller,
     Counting,
@@ -188,7 +187,6 @@ class LanguageModel:
         return self._backoff(state)
 
 
-@tell_names
 def as_language_model(
     llm: object,
     *,

@@ -8,13 +8,14 @@ How the signature names what a user brings: tokenizers, normalizers, functions, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
 from krag_eval._utils.checks import check_threshold, one_of
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.formatting import qualified_name
+from krag_eval._utils.suggestions import check_names
 from krag_eval.documents.embeddings import EmbeddedTexts, describe_embeddings, embedded_texts
 from krag_eval.documents.text import Normalizer, normalize
 from krag_eval.documents.tokenizers import TOKENIZERS, StemmingTokenizer, Tokenizer, as_tokenizer
@@ -54,25 +55,9 @@ class TokenizerType(StrEnum):
 class Settings:
     """The scoring settings, checked when they are made.
 
+    What they mean is said in `ScoringSettings`.
+
     Attributes:
-        match_method: One method or several; of several, the first that holds wins.
-        threshold: The similarity from which ROUGE and embeddings match: one number, or one a method. A method that
-            is not named has 0.5 if it is of ROUGE, and 0.7 if it is of embeddings.
-        rouge_measure: Which of ROUGE's numbers is compared with the threshold.
-        containment: Which text has to be contained in the other.
-        tokenizer: A name of `TOKENIZERS`, an object with `tokenize(text)`, or a function.
-        use_stemmer: Porter's stemmer on ASCII tokens, as in rouge_score.
-        normalize: What is done to texts before they are compared as wholes; None compares them raw.
-        id_key: Read ids from the metadata under this key alone.
-        grade_key: Read grades of gold documents from the metadata under this key.
-        precision_denominator: Divide by the number retrieved (at most k) or by k.
-        gain: The gain of a grade in nDCG: 2^grade - 1, or the grade.
-        count_tokens: What counts the tokens of a text for cut-offs such as `"2000tok"`: a function, or an object with
-            `encode(text)`; None counts words.
-        embeddings: The embedding model: a LangChain `Embeddings`, a LlamaIndex embedding model, an object with
-            `encode(texts)`, or a function from a list of texts to vectors.
-        embedding_prefix: What is put before each text that is embedded, such as `"passage: "`.
-        similarity_threshold: Pairs that ROUGE matches must have this cosine besides; None asks for ROUGE alone.
         methods: The methods by name, without repeats.
         thresholds: The threshold of each method.
         embedded: What the model said of texts; None where no method asks it.
@@ -205,8 +190,15 @@ class Settings:
         return f"{text}&embedding>={_shortest(self.similarity_threshold)}"
 
 
-class CommonSettings(TypedDict, total=False):
-    """The scoring settings that every evaluator takes as keywords; what they mean stands at `Settings`."""
+class IdSettings(TypedDict, total=False):
+    """The scoring settings that matter where documents are nothing but ids; `ScoringSettings` says what they mean."""
+
+    precision_denominator: str
+    gain: str
+
+
+class CommonSettings(IdSettings, total=False):
+    """Those that every evaluator takes as keywords."""
 
     rouge_measure: str
     containment: str
@@ -214,8 +206,6 @@ class CommonSettings(TypedDict, total=False):
     normalize: Normalizer | None
     id_key: str | None
     grade_key: str
-    precision_denominator: str
-    gain: str
     count_tokens: Any
     embedding_prefix: str
 
@@ -228,7 +218,34 @@ class FurtherSettings(CommonSettings, total=False):
 
 
 class ScoringSettings(FurtherSettings, total=False):
-    """All scoring settings as keyword arguments."""
+    """All scoring settings, which `evaluate` and most other functions take as keyword arguments.
+
+    Attributes:
+        match_method: `"id"`, `"text"` (the default), `"containment"`, `"rouge1"`, `"rouge2"`, `"rougeL"`,
+            `"embedding"`, or a list of these: the first method that matches two documents counts.
+        threshold: The similarity from which two texts match, 0 to 1. A mapping gives one for each method. By default
+            0.5 for ROUGE and 0.7 for embeddings.
+        rouge_measure: `"fmeasure"` (the default), `"recall"` (of the gold text) or `"precision"`.
+        containment: `"either"` (the default), `"gold_in_retrieved"` or `"retrieved_in_gold"`.
+        tokenizer: `"words"` (the default), `"rouge_score"`, `"characters"`, `"whitespace"`, `"kiwi"`, an object with
+            `tokenize(text)`, or a function.
+        use_stemmer: Whether to apply Porter's stemmer to ASCII tokens, as rouge_score does.
+        normalize: A function that is applied to texts before they are compared as wholes. None compares raw texts.
+            By default `krag_eval.normalize`.
+        id_key: Read ids only from the metadata under this key, for example `"doc_id"` to score chunks by document.
+        grade_key: Read the grades of gold documents from the metadata under this key, by default `"relevance"`.
+        precision_denominator: `"retrieved"` (the default) divides by min(k, number retrieved), `"k"` by k as TREC
+            does.
+        gain: `"exponential"` (2^grade - 1, the default) or `"linear"` (the grade).
+        count_tokens: Counts the tokens of a text for cut-offs such as `"2000tok"`: a function, or an object with
+            `encode(text)` such as tiktoken's encodings. By default words are counted.
+        embeddings: The model of `"embedding"`: a LangChain `Embeddings`, a LlamaIndex embedding model, an object with
+            `encode(texts)`, or a function from a list of texts to vectors. Each different text is embedded once, and
+            cosines are rounded to six decimals before they are compared with the threshold.
+        embedding_prefix: Text to put before each text that is embedded, such as `"passage: "`.
+        similarity_threshold: The cosine under the model that texts matched by ROUGE must reach as well. By default
+            ROUGE alone decides.
+    """
 
     match_method: str | Sequence[str]
     threshold: float | Mapping[str, float]
@@ -241,13 +258,8 @@ def make_settings(**settings: Unpack[ScoringSettings]) -> Settings:
     Raises:
         InvalidInputError: A name is no setting, or a value cannot be used.
     """
-    for name in settings:
-        if name not in (known := [f.name for f in fields(Settings) if f.init]):
-            from krag_eval._utils.suggestions import hint_for
-
-            raise InvalidInputError(
-                f"There is no setting {name!r}.{hint_for(name, [*known, 'k'])} Known settings: {', '.join(known)}."
-            )
+    if not settings.keys() <= ScoringSettings.__annotations__.keys():
+        check_names(settings, ScoringSettings.__annotations__)
     return Settings(**settings)
 
 

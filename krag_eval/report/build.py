@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Unpack
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalWarning, MissingDependencyError, warn
-from krag_eval._utils.suggestions import tell_names
+from krag_eval._utils.suggestions import check_names
 from krag_eval.analysis.comparison import DECISIVE_METRICS, Comparison, compare
 from krag_eval.analysis.comparison.systems import System, check_comparable, check_systems, score, slices_of
 from krag_eval.analysis.diagnosis import diagnose
@@ -27,7 +27,6 @@ _TURNING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 CUT_OFFS = (1, 3, 5, 10)
 
 
-@tell_names
 def build_report(
     systems: Mapping[str, Run | EvaluationResult],
     evalset: object = None,
@@ -72,6 +71,7 @@ def build_report(
         InvalidInputError: Something given cannot be used, or the systems were not measured by the same rule on the
             same questions.
     """
+    check_names(settings, ScoringSettings.__annotations__)
     given, first = check_systems(systems, baseline, fewest=1)
     questions = None if evalset is None else as_evalset(evalset)
     scoring = {"k": k, "metrics": metrics, "level": level, "doc_key": doc_key, "proxy": proxy, "n_jobs": n_jobs}

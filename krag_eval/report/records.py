@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.formatting import format_interval, format_percent, format_seconds, format_value
-from krag_eval._utils.suggestions import TellsAttributes
 from krag_eval.analysis.diagnosis import FOUND
 from krag_eval.matching.id_batch import with_documents
 
@@ -125,7 +124,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report(TellsAttributes):
+class Report:
     """Everything that a report shows.
 
     Attributes:

@@ -24,7 +24,6 @@ from krag_eval._utils.errors import InvalidInputError, did_you_mean
 from krag_eval._utils.files import write_atomically
 from krag_eval._utils.formatting import one_line
 from krag_eval._utils.serialization import json_text
-from krag_eval._utils.suggestions import tell_names
 from krag_eval._utils.version import __version__
 from krag_eval.report.records import (
     Report,
@@ -322,7 +321,6 @@ FORMATS: dict[str, Callable[[Report], Iterable[str]]] = {
 _ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", ".json": "json", ".csv": "csv"}
 
 
-@tell_names
 def write_report(
     report: Report,
     path: str | os.PathLike[str],

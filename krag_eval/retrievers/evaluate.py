@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, needing, warn
 from krag_eval._utils.progress import ProgressHook
-from krag_eval._utils.suggestions import TellsAttributes, tell_names
+from krag_eval._utils.suggestions import check_names
 from krag_eval.datasets import DOC_KEY, EvalSet, Question, Run, as_evalset
 from krag_eval.documents.document import Document
 from krag_eval.evaluation.pipeline import EvaluationCallback, MetricFunction, check_callbacks
@@ -52,7 +52,6 @@ class RetrieverOptions(RunManner, ScoringSettings, total=False):
     intervals: bool | float
 
 
-@tell_names
 def evaluate_retriever(
     retriever: object,
     evalset: object,
@@ -83,12 +82,12 @@ def evaluate_retriever(
     >>> evaluate_retriever(lambda question: [{"id": "c2"}, {"id": "c1"}], evalset, k=[1, 2], metrics="mrr").to_dict()
     {'mrr@1': 0.0, 'mrr@2': 0.5}
     """
+    check_names(options, RetrieverOptions.__annotations__)
     questions, manner, scoring = _prepared(retriever, evalset, k, options)
     run: Any = run_retriever(retriever, questions, **manner)
     return evaluate_run(questions, run, k, **scoring)
 
 
-@tell_names
 async def aevaluate_retriever(
     retriever: object,
     evalset: object,
@@ -99,6 +98,7 @@ async def aevaluate_retriever(
 
     Arguments, result and errors are those of `evaluate_retriever`.
     """
+    check_names(options, RetrieverOptions.__annotations__)
     questions, manner, scoring = _prepared(retriever, evalset, k, options)
     run: Any = await arun_retriever(retriever, questions, **manner)
     return evaluate_run(questions, run, k, **scoring)
@@ -149,7 +149,7 @@ def _depth(k: Any) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class RetrieverScores(TellsAttributes):
+class RetrieverScores:
     """Several retrievers, scored; `means, per_query = scores` takes the two tables.
 
     Attributes:
@@ -168,7 +168,6 @@ class RetrieverScores(TellsAttributes):
         return iter((self.means, self.per_query))
 
 
-@tell_names
 def evaluate_retrievers(
     evalset: object,
     retrievers: Mapping[str, object],

@@ -18,7 +18,7 @@ from typing import Any, Required, TypedDict, Unpack, overload
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, did_you_mean
 from krag_eval._utils.progress import ProgressHook, hook_for
-from krag_eval._utils.suggestions import tell_names
+from krag_eval._utils.suggestions import check_names
 from krag_eval._utils.threads import run_in_own_loop
 from krag_eval.datasets import EvalSet, Run, as_evalset
 from krag_eval.datasets.question import of_other_names
@@ -56,7 +56,6 @@ def run_retriever(  # type: ignore[overload-overlap]  # a mapping is several ret
 ) -> dict[str, Run]: ...
 @overload
 def run_retriever(retriever: object, evalset: object, **options: Unpack[RunOptions]) -> Run: ...
-@tell_names
 def run_retriever(
     retriever: object,
     evalset: object,
@@ -142,7 +141,6 @@ async def arun_retriever(  # type: ignore[overload-overlap]  # as above
 ) -> dict[str, Run]: ...
 @overload
 async def arun_retriever(retriever: object, evalset: object, **options: Unpack[RunOptions]) -> Run: ...
-@tell_names
 async def arun_retriever(retriever: object, evalset: object, **options: Unpack[RunOptions]) -> Run | dict[str, Run]:
     """Ask a retriever every question of an evaluation set, on the event loop that is running.
 
@@ -157,6 +155,7 @@ async def arun_retriever(retriever: object, evalset: object, **options: Unpack[R
 
 def plan_run(retriever: object, evalset: object, *, prefer_async: bool = False, **options: Unpack[RunOptions]) -> Plan:
     """Check the arguments of `run_retriever`."""
+    check_names(options, RunOptions.__annotations__)
     if "k" not in options:
         raise InvalidInputError("`k` is missing. It says how many documents of each answer are kept: give k=10.")
     manner = Manner(

@@ -23,7 +23,6 @@ from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.journal import JournalKind, KeyedJournal
 from krag_eval._utils.progress import ProgressHook, RunProgress, hook_for
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings
@@ -41,7 +40,6 @@ LOGS_JOURNAL = JournalKind("krag_eval_logs", "scoring of logs")
 _JOINED = "joined"
 
 
-@tell_names
 def score_logs(
     logs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     out: str | os.PathLike[str],

@@ -19,7 +19,6 @@ from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
 from krag_eval._utils.redaction import describe_error
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.evaluation.pipeline import (
     Judged,
     MetricFunction,
@@ -41,7 +40,6 @@ from krag_eval.scale.batch import Fields, check_columns, check_repeats, read_bat
 _QUERIES_AT_ONCE = 8192
 
 
-@tell_names
 class ColumnarScorer:
     """Scores Arrow record batches, one row a query; the numbers are those of `evaluate`, to the last bit.
 

@@ -9,8 +9,12 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
 from krag_eval import evaluate_run, read_run
 from krag_eval.datasets import EvalSet
+
+pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).parents[2]
 ROWS = [{"id": f"q{n}", "question": f"question {n}", "gold_chunk_ids": [f"c{n}"]} for n in range(30)]

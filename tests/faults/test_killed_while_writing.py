@@ -17,9 +17,9 @@ import pytest
 from krag_eval import evaluate
 from krag_eval.llm.bench import run_bench
 from krag_eval.report import build_report, write_report
-from tests.bench_cases import EVALSET, answer, retrieve, writer
+from tests.support.bench_cases import EVALSET, answer, retrieve, writer
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
+pytestmark = [pytest.mark.full, pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")]
 N_KILLS = 12
 
 

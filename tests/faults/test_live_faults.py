@@ -18,7 +18,9 @@ from krag_eval import KragEvalWarning, LiveScorer
 from krag_eval.documents.document import Document
 from krag_eval.retrievers.live.scorer import RetrievalJudge
 from krag_eval.retrievers.live.sinks import Retrieval
-from tests.live import GOLD, Gate, retrieve
+from tests.support.live_cases import GOLD, Gate, retrieve
+
+pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).parents[2]
 

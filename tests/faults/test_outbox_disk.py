@@ -12,7 +12,7 @@ import pytest
 from krag_eval import InvalidInputError, Outbox
 from krag_eval._utils.journal import outbox as outbox_module
 from tests.faults.test_outbox_process import settle
-from tests.outbox_cases import filled, texts, waiting
+from tests.support.outbox_cases import filled, texts, waiting
 
 
 @pytest.fixture

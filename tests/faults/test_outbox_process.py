@@ -18,7 +18,9 @@ import pytest
 
 from krag_eval import InvalidInputError, Outbox
 from krag_eval._utils.journal import outbox as outbox_module
-from tests.outbox_cases import filled, set_aside, texts, waiting
+from tests.support.outbox_cases import filled, set_aside, texts, waiting
+
+pytestmark = pytest.mark.full
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
 

@@ -17,6 +17,8 @@ import pytest
 from krag_eval import run_retriever
 from krag_eval.datasets import EvalSet
 
+pytestmark = pytest.mark.full
+
 EVALSET = EvalSet([{"id": f"q{n}", "question": f"question {n}", "gold": []} for n in range(40)])
 
 
@@ -163,7 +165,7 @@ def test_nothing_of_what_failed_is_kept() -> None:
     assert len(alive) == 0
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are counted where Linux shows them")
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="need /proc/self/fd, as on Linux")
 def test_threads_and_open_files_are_those_of_before_once_what_hung_has_returned(tmp_path: Path) -> None:
     release = threading.Event()
 

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from krag_eval import read_run
-from tests.cli_run_cases import QUESTIONS, prepare
+from tests.support.cli_run_cases import QUESTIONS, prepare
+
+pytestmark = pytest.mark.full
 
 SCRIPT = Path(sys.executable).with_name("krag-eval")
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests.fuzz import readers, texts
 
+pytestmark = pytest.mark.full
+
 INPUTS = {folder: sorted((Path(__file__).parent / "corpus" / folder).iterdir()) for folder in ("readers", "texts")}
 
 

@@ -12,8 +12,8 @@ from krag_eval.documents.columns import Side
 from krag_eval.documents.text import nfkc, normalize_all
 from krag_eval.matching import Batch, find_matches
 from krag_eval.matching.settings import make_settings
-from tests import reference
-from tests.reference import RougeKind, RougeMeasure
+from tests.support import reference
+from tests.support.reference import RougeKind, RougeMeasure
 
 NAMES = ("words", "characters", "whitespace", "rouge_score")
 KINDS: tuple[RougeKind, ...] = ("rouge1", "rouge2", "rougeL")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.differences import PAGE, Row, is_shown_as, outcome, parse_call, read_rows
+from tests.support.differences import PAGE, Row, is_shown_as, outcome, parse_call, read_rows
 
 pytestmark = [pytest.mark.peer, pytest.mark.filterwarnings("ignore")]
 
@@ -68,7 +68,7 @@ def test_krag_gives_the_number_on_the_page(krag: Any, row: Row) -> None:
     assert is_shown_as(theirs, row.their_number), f"krag gives {theirs}"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("row", rows_of("ranx"), ids=anchor)
 def test_ranx_gives_the_number_on_the_page(row: Row) -> None:
     theirs = outcome(lambda: by_ranx(row))

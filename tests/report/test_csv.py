@@ -17,7 +17,7 @@ from krag_eval import Judgments, evaluate
 from krag_eval._utils.arrays import FloatArray
 from krag_eval.report import Report, build_report, write_report
 from krag_eval.report.writers import csv_lines, neutralise
-from tests.report import table_cases as cases
+from tests.support import table_cases as cases
 
 
 def rows(report: Report) -> list[dict[str, str]]:

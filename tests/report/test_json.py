@@ -9,8 +9,8 @@ import pytest
 from krag_eval import __version__, evaluate
 from krag_eval.report import build_report
 from krag_eval.report.writers import json_lines
-from tests.report import table_cases as cases
-from tests.report.reading import json_document
+from tests.support import table_cases as cases
+from tests.support.report_reading import json_document
 
 
 @pytest.mark.parametrize("name", cases.REPORTS)

@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from krag_eval.report.writers import escape, escape_line, markdown
-from tests.report import table_cases as cases
-from tests.report.reading import _PARSER, inline_text, parse_markdown, shown, tables_of
+from tests.support import table_cases as cases
+from tests.support.report_reading import _PARSER, inline_text, parse_markdown, shown, tables_of
 
 # What a document without any markup consists of.
 PLAIN = {"heading_open", "paragraph_open", "blockquote_open", "table_open", "inline"}

@@ -15,8 +15,8 @@ import pytest
 
 from krag_eval import Scorer, compare, evaluate, evaluate_ids, evaluate_stream
 from krag_eval.report import comparison_html, result_html
-from tests.report import table_cases as cases
-from tests.report.reading import html_tables
+from tests.support import table_cases as cases
+from tests.support.report_reading import html_tables
 
 GOLD = [["a"], ["b"], []]
 

@@ -13,7 +13,7 @@ from krag_eval import EvalSet, MissingDependencyError
 from krag_eval.report import build_report
 from krag_eval.report.html import html_page, html_parts
 from krag_eval.report.html.page import SCRIPTS, Texts
-from tests.report.cases import RUSSIAN, TEXTS, from_lists, page_of, run_of, shop
+from tests.support.page_cases import RUSSIAN, TEXTS, from_lists, page_of, run_of, shop
 
 
 def data_of(page: str) -> dict[str, Any]:

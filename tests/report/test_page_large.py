@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from krag_eval import EvalSet, Run, RunRow
 from krag_eval.report import build_report
-from tests.report.cases import LONG, from_lists, many, write_page
+from tests.support.page_cases import LONG, from_lists, many, write_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

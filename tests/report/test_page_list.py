@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.report.cases import ARABIC, CHINESE, KOREAN, RUSSIAN, shop, write_page
+from tests.support.page_cases import ARABIC, CHINESE, KOREAN, RUSSIAN, shop, write_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -9,7 +9,7 @@ import pytest
 
 from krag_eval import EvalSet, Run, RunRow
 from krag_eval.report import build_report
-from tests.report.cases import (
+from tests.support.page_cases import (
     ARABIC,
     CHINESE,
     KOREAN,

@@ -11,8 +11,8 @@ import html5lib
 import pytest
 
 from krag_eval.report.html.page import json_in_script, policy, printable
-from tests.browser import watched_page
-from tests.report.cases import hostile, page_of, shop, write_page
+from tests.support.browser import watched_page
+from tests.support.page_cases import hostile, page_of, shop, write_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

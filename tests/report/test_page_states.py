@@ -13,7 +13,7 @@ import pytest
 
 from krag_eval import evaluate_ids
 from krag_eval.report import build_report
-from tests.report.cases import from_lists, shop, write_page
+from tests.support.page_cases import from_lists, shop, write_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -23,8 +23,8 @@ from krag_eval.report.plots import (
     plot_sweep,
 )
 from krag_eval.report.plots.distributions import COLOURS as COLOURS_OF_CAUSES
-from tests.report.plot_artists import axes_of, bars, lines, plots_of, ticks, whiskers
-from tests.report.plot_cases import (
+from tests.support.plot_artists import axes_of, bars, lines, plots_of, ticks, whiskers
+from tests.support.plot_cases import (
     gold,
     hostile,
     nothing_defined,

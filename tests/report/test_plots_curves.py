@@ -14,8 +14,8 @@ from krag_eval.documents.columns import Side
 from krag_eval.report.plots import curves, plot_sweep
 from krag_eval.report.plots.distributions import COLOURS as COLOURS_OF_CAUSES
 from krag_eval.report.plots.drawing import COLOURS
-from tests.report.plot_artists import axes_of, lines, plots_of
-from tests.report.plot_cases import (
+from tests.support.plot_artists import axes_of, lines, plots_of
+from tests.support.plot_cases import (
     rouge,
     two_systems,
 )

@@ -7,19 +7,20 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib import font_manager, ft2font
+from matplotlib import font_manager
 from PIL import Image
 
 from krag_eval import InvalidInputError, KragEvalWarning, MissingDependencyError
 from krag_eval.report.plots import DPI, as_png, drawing, drawings_of, figures_of, plot_hits, write_plots
-from krag_eval.report.plots.drawing import choose_fonts, texts_of
-from tests.report.plot_cases import named, nothing_defined, rouge
+from krag_eval.report.plots.drawing import PACKAGES, choose_fonts, texts_of
+from tests.support.plot_cases import named, nothing_defined, rouge
 
 NAMES = [f"{key}.{ending}" for key in ("hits", "over_k", "spread", "sweep", "causes") for ending in ("svg", "png")]
 SCRIPTS = {
@@ -38,15 +39,24 @@ def no_fonts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     own = [font for font in font_manager.fontManager.ttflist if font.name.startswith("DejaVu")]
     monkeypatch.setattr(font_manager.fontManager, "ttflist", own)
     monkeypatch.setattr(font_manager, "findSystemFonts", lambda *_, **__: [])
+    monkeypatch.setattr(drawing, "PACKAGES", ())
     forget()
     yield
     monkeypatch.undo()
     forget()
 
 
+@pytest.fixture
+def packaged_fonts(monkeypatch: pytest.MonkeyPatch, no_fonts: None) -> None:
+    """A machine that has those of the extra `fonts` besides, and none of its system."""
+    for package in PACKAGES:
+        pytest.importorskip(package, reason="need the extra `fonts` (make setup)")
+    monkeypatch.setattr(drawing, "PACKAGES", PACKAGES)
+
+
 def forget() -> None:
     drawing._choose.cache_clear()
-    drawing._look_again.cache_clear()
+    drawing._add_fonts.cache_clear()
     font_manager.fontManager._findfont_cached.cache_clear()  # type: ignore[attr-defined]
 
 
@@ -104,20 +114,37 @@ def test_a_report_without_a_defined_value_writes_nothing(tmp_path: Path) -> None
     assert write_plots(nothing_defined(), tmp_path) == []
 
 
+@pytest.mark.usefixtures("packaged_fonts")
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_every_character_has_a_glyph_in_a_font_that_was_chosen(script: str) -> None:
-    chosen = choose_fonts([SCRIPTS[script], "bm25 @10 …"])
-    assert chosen.missing == ""
-    faces = [ft2font.FT2Font(font_manager.findfont(family, fallback_to_default=False)) for family in chosen.families]
+    families, missing = choose_fonts([SCRIPTS[script], "bm25 @10 …"])
+    assert missing == ""
+    faces = [font_manager.get_font(font_manager.findfont(family, fallback_to_default=False)) for family in families]
     for character in SCRIPTS[script].replace(" ", ""):
         assert any(face.get_char_index(ord(character)) for face in faces), character
 
 
+@pytest.mark.usefixtures("packaged_fonts")
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_name_is_drawn_and_not_a_row_of_boxes(script: str) -> None:
     """As many boxes as letters would all look the same; letters do not."""
     shapes = {_drawn(letter) for letter in set(SCRIPTS[script]) if letter.isalpha()}
     assert len(shapes) == len({letter for letter in SCRIPTS[script] if letter.isalpha()})
+
+
+@pytest.mark.usefixtures("packaged_fonts")
+@pytest.mark.parametrize(
+    ("names", "family"),
+    [
+        (["漢字", "한국어"], "Noto Sans CJK KR"),
+        (["漢字", "한국어", "にほん"], "Noto Sans CJK KR"),
+        (["漢字", "にほん"], "Noto Sans CJK JP"),
+        (["漢字"], "Noto Sans CJK SC"),
+        (["🦊"], "Noto Emoji"),
+    ],
+)
+def test_one_font_draws_a_picture_in_the_style_of_its_language(names: list[str], family: str) -> None:
+    assert choose_fonts(names) == (("DejaVu Sans", family), "")
 
 
 def _drawn(letter: str) -> bytes:
@@ -132,7 +159,7 @@ def test_all_texts_of_a_picture_have_the_fonts_and_none_is_a_formula() -> None:
     for _, _, drawn in drawings_of(named(*SCRIPTS.values(), r"$\frac{a}{b}$")):
         assert {text.get_parse_math() for text in texts_of(drawn.figure)} == {False}
         used = {text.get_text() for text in texts_of(drawn.figure)}
-        assert {tuple(text.get_fontfamily()) for text in texts_of(drawn.figure)} == {choose_fonts(used).families}
+        assert {tuple(text.get_fontfamily()) for text in texts_of(drawn.figure)} == {choose_fonts(used)[0]}
 
 
 @pytest.mark.usefixtures("no_fonts")
@@ -142,8 +169,9 @@ def test_without_a_font_one_warning_names_scripts_and_cure(tmp_path: Path) -> No
         write_plots(named(*SCRIPTS.values()), tmp_path)
     ((category, message),) = [(w.category, str(w.message)) for w in caught]
     assert category is KragEvalWarning
-    assert "(Chinese, Japanese, Korean, Thai): they are boxes in PNG files" in message
-    assert "Debian's fonts-noto-core fonts-noto-cjk, or use the SVG files" in message
+    assert "(Chinese, Japanese, Korean, Thai): PNG files show boxes in their place." in message
+    assert 'pip install "krag-eval[fonts]", or on Debian: apt-get install fonts-noto-cjk fonts-noto-core)' in message
+    assert "or use the SVG files" in message
     assert "한국어" in (tmp_path / "hits.svg").read_text(encoding="utf-8")
 
 
@@ -154,18 +182,14 @@ def test_without_a_font_a_page_needs_no_warning_and_a_figure_has_one() -> None:
         plot_hits(named(*SCRIPTS.values()))
 
 
+@pytest.mark.usefixtures("packaged_fonts")
 def test_a_font_installed_after_matplotlib_looked_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def is_cjk(font: font_manager.FontEntry) -> bool:
-        return "CJK" in font.name
-
-    before = [font for font in font_manager.fontManager.ttflist if not is_cjk(font)]
-    path = next(font.fname for font in font_manager.fontManager.ttflist if font.name == "Noto Sans CJK KR")
-    monkeypatch.setattr(font_manager.fontManager, "ttflist", before)
-    monkeypatch.setattr(font_manager, "findSystemFonts", lambda *_, **__: [path])
+    monkeypatch.setattr(drawing, "PACKAGES", ())
+    assert choose_fonts(["한국"]) == (("DejaVu Sans",), "국한")
+    path = Path(str(resources.files("noto_cjk_sans_otc"))) / "NotoSansCJK-Regular.ttc"
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda *_, **__: [str(path), "no/such/font.ttf"])
     forget()
-    assert choose_fonts(["한국어"]).missing == ""
-    monkeypatch.undo()
-    forget()
+    assert choose_fonts(["한국"]) == (("DejaVu Sans", "Noto Sans CJK KR"), "")
 
 
 def test_a_matplotlib_that_does_not_join_letters_is_named_for_arabic_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,6 +217,7 @@ print(type(plot_hits(report)).__module__, "matplotlib.pyplot" in sys.modules)
 """
 
 
+@pytest.mark.full
 def test_no_display_is_needed_and_no_window_system_is_loaded(tmp_path: Path) -> None:
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(Path.home()), "PYTHONUTF8": "1"}
     finished = subprocess.run(

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import functools
 import re
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import html5lib
 import pytest
-from playwright.sync_api import Page
 
 from krag_eval.report.plots import ReportFigure, drawings_of, figures_of
 from krag_eval.report.plots.drawing import INK, as_svg, clean, display_width, drawing, labels_of, shorten
-from tests.report.plot_cases import HOSTILE, hostile, rouge, two_systems
+from tests.support.plot_cases import HOSTILE, hostile, rouge, two_systems
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 SVG = "{http://www.w3.org/2000/svg}"
 MAKERS = (two_systems, rouge, hostile)

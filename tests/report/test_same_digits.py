@@ -9,9 +9,17 @@ import pytest
 from krag_eval._utils.formatting import format_difference, format_interval, format_mean, format_value
 from krag_eval.report import Table
 from krag_eval.report.notebook import comparison_html, result_html
-from tests.report import table_cases as cases
-from tests.report.cases import page_of
-from tests.report.reading import html_tables, json_document, json_tables, markdown_tables, printed, shown, tables_of
+from tests.support import table_cases as cases
+from tests.support.page_cases import page_of
+from tests.support.report_reading import (
+    html_tables,
+    json_document,
+    json_tables,
+    markdown_tables,
+    printed,
+    shown,
+    tables_of,
+)
 
 REPORTS = pytest.mark.parametrize("name", cases.REPORTS)
 

@@ -11,8 +11,8 @@ import pytest
 
 from krag_eval import InvalidInputError, evaluate, evaluate_ids, evaluate_stream
 from krag_eval.report import Cell, Column, Report, Section, Table, build_report, sections_of
-from tests.report import table_cases as cases
-from tests.report.reading import row, section, table, texts
+from tests.support import table_cases as cases
+from tests.support.report_reading import row, section, table, texts
 
 
 def cells(report: Report) -> Iterator[Cell]:

@@ -9,8 +9,8 @@ import pytest
 
 from krag_eval import Run
 from krag_eval.report import build_report
-from tests.report import table_cases as cases
-from tests.report.reading import row, section, table, texts
+from tests.support import table_cases as cases
+from tests.support.report_reading import row, section, table, texts
 
 
 def test_slices_show_how_many_queries_and_the_mean_of_each_system() -> None:

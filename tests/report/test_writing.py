@@ -13,7 +13,7 @@ import pytest
 
 from krag_eval import InvalidInputError, compare, evaluate, evaluate_stream
 from krag_eval.report import FORMATS, Report, check_target, write_report
-from tests.report import table_cases as cases
+from tests.support import table_cases as cases
 
 GOLD = [["a"], ["b"]]
 
@@ -132,6 +132,7 @@ write_report(build_report({"a": evaluate([["a"]], [["a"]], k=1)}), sys.argv[1], 
 """
 
 
+@pytest.mark.full
 def test_killed_in_the_middle_the_old_file_stays(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("old", encoding="utf-8")

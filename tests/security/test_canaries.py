@@ -14,8 +14,8 @@ from langchain_core.retrievers import BaseRetriever
 
 from krag_eval import LiveScorer, RetrievalSink, ScoredRetrieval, evaluate_run, read_evalset, read_run, run_retriever
 from krag_eval_langchain import RetrievalScoringHandler
-from tests.bench_cases import EVALSET
-from tests.command_line import Runner
+from tests.support.bench_cases import EVALSET
+from tests.support.command_line import Runner
 
 CANARIES = {
     "environment": "canary-env-0123456789",

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run_cases import QUESTIONS
-from tests.command_line import Runner
+from tests.support.cli_run_cases import QUESTIONS
+from tests.support.command_line import Runner
 
 SCRIPT = Path(sys.executable).with_name("krag-eval")
 # Names that the program, its packages or Python itself might import later on, from the folder if it came first.
@@ -53,6 +53,7 @@ def krag_eval(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([SCRIPT, *line.split()], cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "line",
     [
@@ -71,6 +72,7 @@ def test_help_and_scoring_import_nothing_of_the_folder(folder: Path, line: str) 
     assert (done.returncode, sprung(folder)) == (0, []), done.stderr
 
 
+@pytest.mark.full
 def test_a_retriever_that_is_named_is_imported_and_nothing_else(folder: Path) -> None:
     done = krag_eval(folder, "run set.jsonl --retriever named.searching:search --k 1 --out run.jsonl")
     assert (done.returncode, sprung(folder)) == (0, []), done.stderr
@@ -78,6 +80,7 @@ def test_a_retriever_that_is_named_is_imported_and_nothing_else(folder: Path) ->
     assert (done.returncode, sprung(folder)) == (0, []), done.stderr
 
 
+@pytest.mark.full
 def test_what_the_program_imports_later_is_what_is_installed(folder: Path) -> None:
     line = (
         "bench --retriever named.wanted:search --evalset set.jsonl --skip-e2e --k 1 --output report.html "

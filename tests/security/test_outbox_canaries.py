@@ -20,8 +20,8 @@ from krag_eval import Outbox, evaluate
 from krag_eval_langchain import RetrievalScoringHandler
 from krag_eval_langfuse import LangfuseDeliveryError, LangfuseScoreHandler, Target, resend_outbox
 from krag_eval_langfuse.outbox import OF, Waits
-from tests.command_line import Runner
-from tests.langfuse.faulty_server import Fault, FaultyLangfuse
+from tests.adapters.langfuse.faulty_server import Fault, FaultyLangfuse
+from tests.support.command_line import Runner
 
 CANARIES = {
     "secret key": "canary-secret-0123456789",

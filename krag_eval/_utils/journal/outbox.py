@@ -17,7 +17,6 @@ from typing import Any
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.journal.journal import Journal, JournalKind, read_lines, read_row, seal
 from krag_eval._utils.redaction import Redactor
-from krag_eval._utils.suggestions import tell_names
 from krag_eval._utils.version import __version__
 
 COMPACT_BYTES = 4_000_000
@@ -54,7 +53,6 @@ class Outbox:
     to Ada 0
     """
 
-    @tell_names
     def __init__(self, path: str | os.PathLike[str], of: str) -> None:
         self.path = Path(path)
         self._of = of

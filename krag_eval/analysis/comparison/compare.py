@@ -17,7 +17,7 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.checks import as_number, one_of
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.suggestions import tell_names
+from krag_eval._utils.suggestions import check_names
 from krag_eval.analysis.comparison.result import Comparison, ComparisonRow, Transition
 from krag_eval.analysis.comparison.systems import Slice, System, check_comparable, check_systems, score, slices_of
 from krag_eval.analysis.diagnosis import Diagnosis, diagnose
@@ -33,7 +33,6 @@ from krag_eval.statistics.significance import holm, randomisation_test, resolvab
 DECISIVE_METRICS = ("recall", "mrr", "ndcg")
 
 
-@tell_names
 def compare(
     systems: Mapping[str, Run | EvaluationResult],
     evalset: object = None,
@@ -97,6 +96,7 @@ def compare(
     >>> compare({"never": never, "always": always})["always", "recall@1"].verdict
     'better'
     """
+    check_names(settings, ScoringSettings.__annotations__)
     need_scipy("compare")
     given, first = check_systems(systems, baseline)
     options = Options(

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from krag_eval._utils.errors import UnknownMetricError, did_you_mean, needing
 from krag_eval._utils.formatting import format_difference, format_mean, format_p, number_of
 from krag_eval._utils.serialization import json_text
-from krag_eval._utils.suggestions import TellsAttributes, tell_names
 
 if TYPE_CHECKING:
     import os
@@ -35,9 +34,8 @@ if TYPE_CHECKING:
 _KEPT = ("results", "diagnoses", "evalset")
 
 
-@tell_names
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Comparison(TellsAttributes):
+class Comparison:
     """Systems against a baseline: `comparison["hybrid", "recall@5"]` is a row, its `verdict` the answer in words.
 
     Attributes:
@@ -59,8 +57,6 @@ class Comparison(TellsAttributes):
         diagnoses: The causes of the misses of each system by name.
         evalset: The questions, where they were given.
     """
-
-    _value_of = "comparison[system, {}]"
 
     signature: str
     baseline: str
@@ -194,7 +190,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonRow(TellsAttributes):
+class ComparisonRow:
     """One metric of one system against the baseline, over all queries or those of a slice.
 
     Attributes:

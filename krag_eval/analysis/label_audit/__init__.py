@@ -1,6 +1,6 @@
 """What is wrong with a set of questions, as far as several runs can tell, and the labels that put it right."""
 
-from krag_eval.analysis.label_audit.audit import examine
+from krag_eval.analysis.label_audit.audit import audit_labels
 from krag_eval.analysis.label_audit.report import (
     REASONS,
     Candidate,
@@ -20,6 +20,6 @@ __all__ = [
     "LostGold",
     "NearQuestions",
     "apply_labels",
-    "examine",
+    "audit_labels",
     "write_queue",
 ]

@@ -1,4 +1,4 @@
-"""`examine`: from a set of questions and some runs to what is wrong with the set.
+"""`audit_labels`: from a set of questions and some runs to what is wrong with the set.
 
 Documents that are perhaps gold, in the order in which they are worth a look.
 
@@ -19,7 +19,6 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, IntArray
 from krag_eval._utils.checks import check_count, check_threshold, describe_type
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.analysis.label_audit.evidence import Evidence, Pool, fill_texts, pool_documents, read_sides, weigh
 from krag_eval.analysis.label_audit.report import Candidate, ContainedGold, DoctorReport, LostGold, NearQuestions
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
@@ -38,8 +37,7 @@ from krag_eval.metrics.judgments import identity_keys, merge_equal
 NEAR = 0.6
 
 
-@tell_names
-def examine(
+def audit_labels(
     evalset: object,
     runs: Run | Sequence[Run] | Mapping[str, Run],
     *,
@@ -81,7 +79,7 @@ def examine(
     >>> copy = {"id": "b", "text": "Refunds take  three working days."}
     >>> evalset = EvalSet([{"id": 1, "question": "How long do refunds take?", "gold": [gold]}])
     >>> run = Run.of("bm25", [RunRow.from_dict({"query_id": 1, "retrieved": [copy, gold]})])
-    >>> print(examine(evalset, run).candidates[0])
+    >>> print(audit_labels(evalset, run).candidates[0])
     1: b 'Refunds take three working days.': the same text as a gold document, under another id (bm25 1)
     """
     questions, systems = as_evalset(evalset), _name(runs)

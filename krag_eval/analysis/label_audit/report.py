@@ -18,7 +18,6 @@ from krag_eval._utils.checks import check_kind, describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files import json_text, read_jsonl, write_atomically
 from krag_eval._utils.formatting import number_of
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets import EvalSet, Question, as_evalset
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import as_grade, as_id
@@ -306,14 +305,13 @@ def cut(text: str, most: int = 60) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-@tell_names
 def write_queue(
     report: DoctorReport, path: str | os.PathLike[str], *, limit: int | None = None, force: bool = False
 ) -> int:
     """Write the labelling queue: JSONL, one pair of a question and a document a line, the most useful first.
 
     Args:
-        report: What `examine` returned.
+        report: What `audit_labels` returned.
         path: The file.
         limit: How many pairs at most; all by default.
         force: Replace a file that is there, with any labels in it.
@@ -324,7 +322,7 @@ def write_queue(
     Raises:
         InvalidInputError: The file is there, or cannot be written.
     """
-    check_kind("report", report, DoctorReport, "Give what `examine` returned.")
+    check_kind("report", report, DoctorReport, "Give what `audit_labels` returned.")
     if Path(path).is_file() and not force:
         raise InvalidInputError(
             f"{path}: is there already, perhaps with labels in it. Choose another name, or replace it with force=True."
@@ -334,12 +332,11 @@ def write_queue(
     return len(rows)
 
 
-@tell_names
 def apply_labels(evalset: object, path: str | os.PathLike[str], *, id_key: str | None = None) -> EvalSet:
     """A new set with the labels of a queue: `true` or a grade above 0 makes a document gold, `false` or 0 grade 0.
 
-    Grade 0 means judged and not relevant: no metric counts it, and `examine` does not ask again. A row whose label is
-    null is passed over. A document that is gold already takes the grade of its label; for `true` it keeps its own.
+    Grade 0 means judged and not relevant: no metric counts it, and `audit_labels` does not ask again. A row whose label
+    is null is passed over. A document that is gold already takes the grade of its label; for `true` it keeps its own.
     Rows at document level add to `gold_doc_ids`, which have no grades: `false` and 0 change nothing there.
 
     Args:

@@ -13,7 +13,6 @@ from typing import Any
 from krag_eval._utils.checks import check_kind, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files import Rejects, parse_json
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats.native import read_at
 from krag_eval.datasets.formats.source import Source
@@ -28,7 +27,6 @@ SETTABLE = ("id", "question", *GOLD, *FIELDS[1:])
 SQUAD_COLUMNS = frozenset({"question", "context"})
 
 
-@tell_names
 def evalset_from_rows(
     rows: Iterable[Mapping[str, Any]], *, columns: Mapping[str, str] | None = None, name: str | None = None
 ) -> EvalSet:
@@ -54,7 +52,6 @@ def evalset_from_rows(
     return EvalSet(_once(questions_in(placed, columns)), name=name)
 
 
-@tell_names
 def evalset_to_rows(evalset: EvalSet) -> list[dict[str, Any]]:
     """The questions as mappings that all have the same keys, which `Dataset.from_list` needs to keep every column."""
     check_kind("evalset", evalset, EvalSet, "Make one with `as_evalset(rows)`, or read one with `read_evalset(path)`.")

@@ -90,11 +90,6 @@ class Source:
         return head.removeprefix(b"\xef\xbb\xbf")
 
     @functools.cached_property
-    def first_line(self) -> bytes:
-        """The first line that is not empty, as far as it stands in the head."""
-        return next((line for line in self.head.split(b"\n") if line.strip()), b"").strip()
-
-    @functools.cached_property
     def container(self) -> str | None:
         """How its rows are stored; None where neither the name nor the content tells."""
         head, name = self.head, self.path.lower()

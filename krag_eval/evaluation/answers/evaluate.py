@@ -8,7 +8,6 @@ import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.suggestions import tell_names
 from krag_eval._utils.version import __version__
 from krag_eval.documents.text import Normalizer, normalize
 from krag_eval.evaluation.answers.metrics import AnswerMetric, choose_answer_metrics
@@ -20,7 +19,6 @@ from krag_eval.evaluation.answers.result import AnswerResult, answer_intervals
 _PAIRS_AT_ONCE = 4096
 
 
-@tell_names
 def evaluate_answers(
     references: object,
     answers: object,

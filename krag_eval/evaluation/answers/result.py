@@ -12,7 +12,7 @@ from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.serialization import json_text
-from krag_eval._utils.suggestions import TellsAttributes, key_hint
+from krag_eval._utils.suggestions import key_hint
 from krag_eval.evaluation.answers.references import AnswerSheet
 from krag_eval.evaluation.answers.refusals import is_empty
 from krag_eval.metrics.aggregation import MeanState
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerRow(TellsAttributes):
+class AnswerRow:
     """One answer and its values.
 
     Attributes:
@@ -40,8 +40,6 @@ class AnswerRow(TellsAttributes):
         is_missing: Whether no answer was handed over.
         error: What the system raised, if it did.
     """
-
-    _value_of = "row.values[{}]"
 
     index: int
     id: str | None
@@ -62,7 +60,7 @@ class AnswerRow(TellsAttributes):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AnswerResult(TellsAttributes):
+class AnswerResult:
     """The outcome of scoring answers: `result["token_f1"]` is the mean over the answers where it is defined.
 
     Attributes:
@@ -73,8 +71,6 @@ class AnswerResult(TellsAttributes):
         confidence: Of the intervals; None where none were asked for.
         intervals: The interval of every mean, None where that is undefined; None where none were asked for.
     """
-
-    _value_of = "result[{}]"
 
     signature: str
     values: Mapping[str, FloatArray]

@@ -24,7 +24,6 @@ from krag_eval._utils.errors import InvalidInputError, MissingDependencyError, R
 from krag_eval._utils.formatting import qualified_name
 from krag_eval._utils.journal import JournalKind, KeyedJournal
 from krag_eval._utils.progress import ProgressHook, hook_for
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets import LEVELS, EvalSet, Question, Run, as_evalset, write_evalset
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.embeddings import check_embeddings
@@ -51,7 +50,6 @@ from krag_eval.statistics.checks import need_scipy
 CUT_OFFS = (1, 3, 5, 10, 20)
 
 
-@tell_names
 def run_bench(
     corpus: object,
     retriever: object,

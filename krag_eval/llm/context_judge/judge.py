@@ -25,7 +25,6 @@ from krag_eval._utils.checks import check_count, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, did_you_mean
 from krag_eval._utils.progress import ProgressHook, RunProgress
 from krag_eval._utils.redaction import describe_error
-from krag_eval._utils.suggestions import tell_names
 from krag_eval._utils.threads import DaemonThreads
 from krag_eval._utils.version import __version__
 from krag_eval.datasets import Run
@@ -54,7 +53,6 @@ _LAST_CALLS = 5.0
 _Verdict = tuple[str, dict[str, Any]]  # with its key before it
 
 
-@tell_names
 def judge_contexts(
     references: object,
     retrieved: object,

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import UnknownMetricError, did_you_mean, needing
 from krag_eval._utils.serialization import json_text
-from krag_eval._utils.suggestions import TellsAttributes
 from krag_eval.llm.calling import ModelCounters
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ContextResult(TellsAttributes):
+class ContextResult:
     """The outcome of judging contexts: `result["context_recall"]` is the mean over the questions where it is defined.
 
     Attributes:
@@ -34,8 +33,6 @@ class ContextResult(TellsAttributes):
         counters: What happened to the prompts.
         intervals: The interval of every mean, None where that is undefined; None where none were asked for.
     """
-
-    _value_of = "result[{}]"
 
     signature: str
     means: Mapping[str, float | None]
@@ -154,7 +151,7 @@ class StatementVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextRow(TellsAttributes):
+class ContextRow:
     """One question with the verdicts on what was retrieved for it.
 
     Attributes:
@@ -170,8 +167,6 @@ class ContextRow(TellsAttributes):
         failures: What went wrong with the judge, in its words.
         error: What the retriever raised, if it did.
     """
-
-    _value_of = "row.values[{}]"
 
     index: int
     id: str | None

@@ -72,7 +72,6 @@ class Maker:
     Attributes:
         asked: Prompts by type.
         dropped: Answers that were not used, by type and reason.
-        is_used_up: Whether chunks ran out.
         is_over_budget: Whether `most_prompts` was reached.
     """
 
@@ -94,7 +93,7 @@ class Maker:
         self._tried: dict[str, set[int]] = defaultdict(set)
         self.asked: Counter[str] = Counter()
         self.dropped: dict[str, Counter[str]] = defaultdict(Counter)
-        self.is_used_up = self.is_over_budget = False
+        self.is_over_budget = False
 
     def make(self, asker: Asker, keeper: Keeper) -> list[Candidate]:
         """The questions, in the order of their places; fewer than wanted where there is no way to make more."""
@@ -123,7 +122,6 @@ class Maker:
             if place.chunk is None or place.attempt >= self._attempts or place.reason in FINAL:
                 place.chunk, place.attempt, place.reason = self._next_chunk(place.kind), 0, ""
                 if place.chunk is None:
-                    self.is_used_up = True
                     continue
             place.attempt += 1
             requests.append(self._request(slot, place, place.chunk))

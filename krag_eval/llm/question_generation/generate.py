@@ -16,7 +16,6 @@ from krag_eval._utils.checks import check_count, check_threshold, describe_type
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.journal import JournalKind, KeyedJournal
 from krag_eval._utils.progress import ProgressHook, RunProgress, hook_for
-from krag_eval._utils.suggestions import tell_names
 from krag_eval.datasets import EvalSet, Question
 from krag_eval.datasets.question import DOC_KEY
 from krag_eval.documents.document import Document
@@ -44,7 +43,6 @@ GENERATION_JOURNAL = JournalKind("krag_eval_generation", "generation")
 _PROMPTS_A_QUESTION, _PROMPTS_MORE = 10, 20
 
 
-@tell_names
 def generate_evalset(
     chunks: object,
     llm: object,

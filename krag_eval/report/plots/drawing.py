@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -146,7 +147,7 @@ def texts_of(figure: Figure) -> list[Any]:
 def set_fonts(figure: Figure) -> None:
     """Give every text the fonts that have its characters."""
     texts = texts_of(figure)
-    families = list(choose_fonts(text.get_text() for text in texts).families)
+    families, _ = choose_fonts(text.get_text() for text in texts)
     for text in texts:
         text.set_fontfamily(families)
 
@@ -154,13 +155,12 @@ def set_fonts(figure: Figure) -> None:
 def warn_of_boxes(figures: Sequence[Figure]) -> None:
     """Warn once of all characters that turn into boxes in a PNG file, or are not joined there as they should be."""
     texts = [text.get_text() for figure in figures for text in texts_of(figure)]
-    missing = scripts_of(choose_fonts(texts).missing)
+    _, missing = choose_fonts(texts)
     if missing:
-        scripts = ", ".join(sorted(name for name, _ in missing))
-        packages = " ".join(dict.fromkeys(package for _, package in missing))
         warn(
-            f"No installed font has some characters of the labels ({scripts}): they are boxes in PNG files. "
-            f"Install a font, such as Debian's {packages}, or use the SVG files, whose text the viewer draws."
+            f"No installed font has some characters of the labels ({', '.join(scripts_of(missing))}): PNG files show "
+            'boxes in their place. Install fonts (pip install "krag-eval[fonts]", or on Debian: apt-get install '
+            "fonts-noto-cjk fonts-noto-core), or use the SVG files, whose text is drawn with the viewer's own fonts."
         )
     if not _shapes_text() and any(0x0590 <= ord(c) <= 0x08FF for text in texts for c in text):
         warn(
@@ -512,184 +512,101 @@ class without_glyph_warnings(warnings.catch_warnings):  # noqa: N801 - read in a
 
 
 BASE = "DejaVu Sans"  # part of matplotlib: Latin, Cyrillic, Greek, Arabic, Hebrew, Georgian, many symbols
+PACKAGES = ("noto_cjk_sans_otc", "manimgx_fonts")
+"""What the extra `fonts` installs. They are searched for font files and never imported."""
 
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    """A script, and who draws it.
-
-    Attributes:
-        name: Its name for people.
-        words: The first words of the Unicode names of its characters.
-        families: Fonts that draw it, the ones that look best first.
-        package: The Debian package to install where there is none.
-    """
-
-    name: str
-    words: tuple[str, ...]
-    families: tuple[str, ...]
-    package: str
-
-
-_CJK = "fonts-noto-cjk"
-# A text with Hangul or kana is Korean or Japanese, and its Han characters are drawn as there: the order decides.
-SCRIPTS = (
-    Script(
-        "Korean",
-        ("HANGUL", "HALFWIDTH HANGUL", "PARENTHESIZED HANGUL", "CIRCLED HANGUL"),
-        ("Noto Sans CJK KR", "Noto Sans KR", "Malgun Gothic", "Apple SD Gothic Neo", "NanumGothic", "NanumBarunGothic"),
-        _CJK,
+# Han characters look as in the language of the text beside them: its letters, and fonts in its style.
+_STYLES = (
+    (
+        "[\u1100-\u11ff\u3131-\u318e\uac00-\ud7af]",
+        "Noto Sans.* KR$|Malgun Gothic|Apple SD Gothic Neo|Nanum(Barun)?Gothic$",
     ),
-    Script(
-        "Japanese",
-        ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HALFWIDTH KATAKANA", "HALFWIDTH KATAKANA-HIRAGANA"),
-        ("Noto Sans CJK JP", "Noto Sans JP", "Yu Gothic", "Meiryo", "Hiragino Sans", "IPAexGothic", "MS Gothic"),
-        _CJK,
-    ),
-    Script(
-        "Chinese",
-        ("CJK", "IDEOGRAPHIC", "FULLWIDTH", "BOPOMOFO", "KANGXI"),
-        (
-            *("Noto Sans CJK SC", "Noto Sans SC", "Microsoft YaHei", "PingFang SC", "Hiragino Sans GB"),
-            *("WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "SimHei", "Noto Sans CJK TC", "Microsoft JhengHei"),
-            *("PingFang TC", "Heiti TC", "Arial Unicode MS"),
-        ),
-        _CJK,
-    ),
-    Script(
-        "Thai",
-        ("THAI",),
-        ("Noto Sans Thai", "Noto Looped Thai", "Leelawadee UI", "Thonburi", "Tahoma", "Garuda", "Loma"),
-        "fonts-noto-core",
-    ),
-    Script(
-        "Arabic",
-        ("ARABIC", "EXTENDED ARABIC-INDIC"),
-        ("Noto Sans Arabic", "Segoe UI", "Geeza Pro", "Tahoma", "Noto Naskh Arabic", "Arial"),
-        "fonts-noto-core",
-    ),
-    Script("Cyrillic", ("CYRILLIC",), ("Noto Sans", "Segoe UI", "Arial"), "fonts-noto-core"),
+    ("[\u3041-\u30ff\uff66-\uff9f]", "Noto Sans.* JP$|Yu Gothic|Meiryo|Hiragino Sans$|IPAexGothic|MS Gothic"),
+    ("", "Noto Sans.* SC$|Microsoft YaHei|PingFang SC|Hiragino Sans GB|WenQuanYi|SimHei"),
 )
-_OTHER_PACKAGE = "fonts-noto-core"
+_PLAIN = "Noto Sans|Arial|Leelawadee UI$|Microsoft JhengHei|PingFang|Segoe UI$|Tahoma|Thonburi"
 # They have boxes in the place of characters, or pictures that matplotlib cannot draw.
 _DRAW_BOXES = ("Last Resort", ".Last", "LastResort", "Adobe Blank", "Noto Color")
 _BROKEN = (OSError, RuntimeError, ValueError)  # the file is gone or cannot be read, or there is no such face
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The fonts of a text.
+def choose_fonts(texts: Iterable[str]) -> tuple[tuple[str, ...], str]:
+    """Return names of fonts in the order in which matplotlib is to look for a character, and what none of them has.
 
-    Attributes:
-        families: Names for matplotlib, in the order in which it looks for a character.
-        missing: The characters that no installed font has.
-    """
-
-    families: tuple[str, ...]
-    missing: str
-
-
-def choose_fonts(texts: Iterable[str]) -> Chosen:
-    """The fonts that draw all of these texts. What is installed is looked at once, and again where one is missing.
+    Fonts that were installed after matplotlib made its list are added to it once, when a character is missing.
 
     Args:
-        texts: What is to be drawn.
+        texts: What is to be drawn in one picture.
     """
     wanted = {c for text in texts for c in text if not c.isspace() and unicodedata.category(c) not in {"Cf", "Cc"}}
     return _choose("".join(sorted(wanted)))
 
 
-def scripts_of(characters: str) -> list[tuple[str, str]]:
-    """The scripts of some characters, each with the Debian package that draws it."""
-    found = {script.name: script.package for c in characters if (script := _script_of(c)) is not None}
-    rest = {_word(c).capitalize(): _OTHER_PACKAGE for c in characters if _script_of(c) is None}
-    return list((found | rest).items())
+def scripts_of(characters: str) -> list[str]:
+    """Return the names of the scripts of some characters, sorted."""
+    return sorted({_script_of(c) for c in characters})
 
 
 @functools.lru_cache(maxsize=256)
-def _choose(wanted: str) -> Chosen:
-    chosen = _find(wanted)
-    if not chosen.missing:
-        return chosen
-    _look_again()
-    return _find(wanted)
+def _choose(wanted: str) -> tuple[tuple[str, ...], str]:
+    chosen, missing = _find(wanted)
+    if missing:
+        _add_fonts()
+        chosen, missing = _find(wanted)
+    return chosen, missing
 
 
-def _find(wanted: str) -> Chosen:
-    families = [BASE]
-    missing = set(wanted) - _drawn_by(BASE, wanted)
-    known = _installed()
-    for script in SCRIPTS:
-        its = {c for c in missing if _script_of(c) is script}
-        # A font of a script before it may have them too: one style in a line.
-        missing -= _take([*families, *(family for family in script.families if family in known)], its, families)
-    missing -= _take(_that_have_some(missing), missing, families)
-    return Chosen(tuple(families), "".join(sorted(missing)))
-
-
-def _take(candidates: Iterable[str], wanted: set[str], families: list[str]) -> set[str]:
-    """Add candidates to the families until the characters are drawn; those that are."""
-    drawn: set[str] = set()
-    for family in candidates:
-        if drawn >= wanted:
-            break
-        more = _drawn_by(family, "".join(wanted - drawn))
-        drawn |= more
-        if more and family not in families:
-            families.append(family)
-    return drawn
-
-
-def _drawn_by(family: str, characters: str) -> set[str]:
-    """Which of the characters a font has, in the face that matplotlib takes for a normal text."""
+def _find(wanted: str) -> tuple[tuple[str, ...], str]:
     from matplotlib import font_manager
 
-    properties = font_manager.FontProperties(family=[family])
-    try:
-        face = font_manager.get_font(font_manager.findfont(properties, fallback_to_default=False))
-    except _BROKEN:
-        return set()
-    return {c for c in characters if face.get_char_index(ord(c))}
+    # A name's last entry counts: the face for normal text.
+    entries = sorted(font_manager.fontManager.ttflist, key=lambda font: (font.style == "normal", font.weight == 400))
+    files = {font.name: font.fname for font in entries}
+    style = next(families for letters, families in _STYLES if re.search(letters, wanted))
+    order = sorted(files, key=lambda name: (name != BASE, not re.match(style, name), not re.match(_PLAIN, name), name))
+    chosen, missing = [BASE], set(wanted)
+    for family in order:
+        drawn = _drawn_by(files[family], missing) if missing else set()
+        if drawn and family != BASE:
+            chosen.append(family)
+        missing -= drawn
+    return tuple(chosen), "".join(sorted(missing))
 
 
-def _installed() -> set[str]:
+def _drawn_by(path: str, characters: set[str]) -> set[str]:
     from matplotlib import font_manager
 
-    return {font.name for font in font_manager.fontManager.ttflist}
-
-
-def _that_have_some(characters: set[str]) -> Iterator[str]:
-    """The installed fonts that have any of the characters, by name."""
-    from matplotlib import font_manager
-
-    seen: set[str] = set()
-    for font in sorted(font_manager.fontManager.ttflist, key=lambda font: font.name) if characters else []:
-        if font.name in seen or font.name.startswith(_DRAW_BOXES):
-            continue
-        seen.add(font.name)
-        with contextlib.suppress(*_BROKEN):
-            face = font_manager.get_font(font.fname)
-            if any(face.get_char_index(ord(c)) for c in characters):
-                yield font.name
+    with contextlib.suppress(*_BROKEN):
+        face = font_manager.get_font(path)
+        if not face.family_name.startswith(_DRAW_BOXES):
+            return {c for c in characters if face.get_char_index(ord(c))}
+    return set()
 
 
 @functools.lru_cache(maxsize=1)
-def _look_again() -> None:
-    """Take in the fonts that were installed after matplotlib wrote down what there is."""
+def _add_fonts() -> None:
+    """Add to matplotlib's list the fonts of the extra `fonts`, and those that were installed since it was made."""
     from matplotlib import font_manager
 
     known = {str(Path(font.fname)) for font in font_manager.fontManager.ttflist}
-    for path in sorted(set(font_manager.findSystemFonts()) - known):
+    for path in sorted({*_packaged(), *font_manager.findSystemFonts()} - known):
         with contextlib.suppress(*_BROKEN):
             font_manager.fontManager.addfont(path)
 
 
-def _script_of(character: str) -> Script | None:
-    name = unicodedata.name(character, "")
-    return next((script for script in SCRIPTS if name.startswith(tuple(f"{word} " for word in script.words))), None)
+def _packaged() -> list[str]:
+    folders = [
+        Path(folder)
+        for name in PACKAGES
+        if (spec := find_spec(name))
+        for folder in spec.submodule_search_locations or ()
+    ]
+    return [str(path) for folder in folders for path in folder.glob("*.tt[cf]")]
 
 
-def _word(character: str) -> str:
-    """The first word of a character's name, which is that of its script; what is no letter is a symbol."""
-    is_letter = unicodedata.category(character)[0] in "LM"
-    return unicodedata.name(character, "symbol").split()[0] if is_letter else "symbols"
+def _script_of(character: str) -> str:
+    name = unicodedata.name(character, "symbol")
+    if unicodedata.category(character)[0] not in "LM":
+        return "symbols"
+    languages = {"HANGUL": "Korean", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "CJK": "Chinese"}
+    return next((language for word, language in languages.items() if word in name), name.split()[0].capitalize())

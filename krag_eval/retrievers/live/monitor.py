@@ -14,7 +14,7 @@ Band = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
+class Alert:
     """A mean that left its band.
 
     Attributes:
@@ -39,7 +39,7 @@ class Departure:
 class Monitor:
     """Keeps the values of the last `window` retrievals.
 
-    A departure is reported once, and again only after the mean has come back into its band. No mean is judged before
+    An alert is given once, and again only after the mean has come back into its band. No mean is judged before
     the window is full.
 
     Args:
@@ -61,12 +61,12 @@ class Monitor:
         rows = list(self._last)
         return {key: _mean(rows, key)[0] for key in dict.fromkeys(key for row in rows for key in row)}
 
-    def add(self, scores: Mapping[str, float | None]) -> list[Departure]:
+    def add(self, scores: Mapping[str, float | None]) -> list[Alert]:
         """Take in a retrieval; the means that leave their band with it."""
         self._last.append(scores)
-        departures: list[Departure] = []
+        alerts: list[Alert] = []
         if len(self._last) < (self._last.maxlen or 0):
-            return departures
+            return alerts
         for key, (low, high) in self._bands.items():
             mean, n = _mean(self._last, key)
             if mean is None:
@@ -74,24 +74,24 @@ class Monitor:
             outside = (low is not None and mean < low) or (high is not None and mean > high)
             if outside and key not in self._outside:
                 self._outside.add(key)
-                departures.append(Departure(key, mean, low, high, n))
+                alerts.append(Alert(key, mean, low, high, n))
             elif not outside:
                 self._outside.discard(key)
-        return departures
+        return alerts
 
 
-def check_departures(bands: Mapping[str, Band] | None, on_departure: object) -> None:
-    """Bands and a function to tell of departures come together.
+def check_alerts(bands: Mapping[str, Band] | None, on_alert: object) -> None:
+    """Bands and a function to tell of alerts come together.
 
     Raises:
         InvalidInputError: One of them is missing, or the second is no function.
     """
-    if on_departure is not None and not callable(on_departure):
-        raise InvalidInputError(f"`on_departure` must be a function that takes a Departure, got {on_departure!r:.60}.")
-    if bool(bands) != (on_departure is not None):
+    if on_alert is not None and not callable(on_alert):
+        raise InvalidInputError(f"`on_alert` must be a function that takes an Alert, got {on_alert!r:.60}.")
+    if bool(bands) != (on_alert is not None):
         raise InvalidInputError(
-            "`bands` and `on_departure` need each other. "
-            "Give bands such as {'recall@5': (0.7, None)} and a function that takes a Departure, or none of the two."
+            "`bands` and `on_alert` need each other. "
+            "Give bands such as {'recall@5': (0.7, None)} and a function that takes an Alert, or none of the two."
         )
 
 

@@ -18,7 +18,7 @@ from typing import Any, Unpack
 from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.redaction import describe_error
-from krag_eval._utils.suggestions import tell_names
+from krag_eval._utils.suggestions import check_names
 from krag_eval._utils.threads import WorkQueue, look_after
 from krag_eval.datasets import DOC_KEY, LEVELS
 from krag_eval.datasets.question import settings_at
@@ -29,7 +29,7 @@ from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_
 from krag_eval.metrics.cut_offs import check_cut_offs
 from krag_eval.metrics.judgments import count_repeats
 from krag_eval.retrievers.live.gold import Gold, GoldLookup, is_evalset
-from krag_eval.retrievers.live.monitor import Band, Departure, Monitor, check_departures
+from krag_eval.retrievers.live.monitor import Alert, Band, Monitor, check_alerts
 from krag_eval.retrievers.live.sinks import LiveCounters, RankingReader, Retrieval, ScoredRetrieval, Sinks
 
 _LOG = logging.getLogger("krag_eval.retrievers.live")
@@ -56,7 +56,7 @@ class LiveScorer:
         max_pending: How many retrievals may wait to be scored; what comes on top is dropped and counted.
         window: Over how many of the last retrievals `window_means` goes.
         bands: For keys to watch, `(lowest, highest)` mean over the window; None leaves an end open.
-        on_departure: Called with a `Departure` when a mean leaves its band.
+        on_alert: Called with an `Alert` when a mean leaves its band.
         level: `"chunk"` or `"document"`; at document level ids are read from the metadata under `doc_key`.
         doc_key: The metadata key of document ids.
         keep_documents: Keep every retrieval, so that `result()` has `per_query` and `explain`; memory grows with it.
@@ -71,7 +71,6 @@ class LiveScorer:
         InvalidInputError: There is neither gold nor anybody to tell, or something given cannot be used.
     """
 
-    @tell_names
     def __init__(
         self,
         gold: object = None,
@@ -82,14 +81,15 @@ class LiveScorer:
         max_pending: int = 10_000,
         window: int = 100,
         bands: Mapping[str, Band] | None = None,
-        on_departure: Callable[[Departure], object] | None = None,
+        on_alert: Callable[[Alert], object] | None = None,
         level: str = "chunk",
         doc_key: str = DOC_KEY,
         keep_documents: bool = False,
         **settings: Unpack[ScoringSettings],
     ) -> None:
+        check_names(settings, ScoringSettings.__annotations__)
         self._sinks = Sinks(sinks, self.report)
-        if gold is None and not self._sinks and on_departure is None:
+        if gold is None and not self._sinks and on_alert is None:
             raise InvalidInputError(
                 "There is neither `gold` to score against nor a sink that would be told anything. "
                 "Give gold documents, `sinks`, or both."
@@ -99,8 +99,8 @@ class LiveScorer:
         )
         self._reader = RankingReader()
         self._max_pending = check_count("max_pending", max_pending)
-        check_departures(bands, on_departure)
-        self._on_departure = on_departure
+        check_alerts(bands, on_alert)
+        self._on_alert = on_alert
         self._watch = functools.partial(Monitor, window, bands, (*COUNT_KEYS, *self._judge.keys))
         self.start_anew()
         look_after(self)
@@ -193,7 +193,7 @@ class LiveScorer:
         if left:
             warn(
                 f"{left:,} retrievals are left out: after {RESULT_TIMEOUT:g} s they still wait to be scored. A sink or "
-                "`on_departure` that does not return keeps them waiting; give it a time limit of its own."
+                "`on_alert` that does not return keeps them waiting; give it a time limit of its own."
             )
 
     def _close(self, run_id: object) -> Retrieval | None:
@@ -245,13 +245,13 @@ class LiveScorer:
             self.counters.no_gold += scored.result is None
             self.counters.no_target += self._sinks.lacks_target(retrieval.targets)
         with self._scoring:
-            departures = self._monitor.add(scored.scores)
-        for departure in departures:
+            alerts = self._monitor.add(scored.scores)
+        for alert in alerts:
             try:
-                if self._on_departure is not None:
-                    self._on_departure(departure)
+                if self._on_alert is not None:
+                    self._on_alert(alert)
             except Exception as error:  # noqa: BLE001 - what the user's function raises stops nothing
-                self.report("on_departure", error)
+                self.report("on_alert", error)
         self._sinks.tell(scored, retrieval.targets)
 
 

@@ -1,0 +1,51 @@
+"""A process that sends scores by way of an outbox, to be killed by the test that starts it.
+
+python -m tests.adapters.langfuse.outbox_child URL OUTBOX evaluate|go-on|leave [die-before-settling]
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import sys
+import threading
+from datetime import UTC, datetime
+from typing import Any
+
+from langfuse import Langfuse
+
+from krag_eval import Outbox
+from krag_eval_langfuse import LangfuseScoreHandler
+from krag_eval_langfuse import outbox as post_office
+from krag_eval_langfuse import outbox as postman
+from krag_eval_langfuse.outbox import Waits
+from tests.adapters.langfuse.runs import TRACES, run
+
+DAY = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)
+evaluated = threading.Event()
+
+
+def die(self: Outbox, entries: Any) -> None:
+    """The server has said yes, and nobody has noted it down."""
+    evaluated.wait(60)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main(url: str, path: str, what: str, death: str = "") -> None:
+    setattr(postman, "Waits", functools.partial(Waits, 0.01, 0.05))  # noqa: B010 - it is a class for the type checker
+    if death:
+        Outbox.settle = die  # type: ignore[method-assign]
+    client = Langfuse(public_key="pk-lf-child", secret_key="sk-lf-canary-of-the-child", base_url=url)
+    handler = LangfuseScoreHandler(client, trace_ids=TRACES, timestamp=DAY, delivery="outbox", outbox=path)
+    if what != "go-on":
+        run(handler)
+    evaluated.set()
+    if what == "leave":  # without a word of farewell
+        post_office.AT_EXIT_SECONDS = 0.2
+        return
+    handler.close(60)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,129 @@
+"""`krag-eval langfuse-resend`: what it sends, what it says, and what it refuses."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from langfuse import Langfuse
+from langfuse._client.resource_manager import LangfuseResourceManager
+from opentelemetry.sdk.trace import TracerProvider
+
+from krag_eval import Outbox
+from krag_eval_langfuse.outbox import OF, Waits
+from krag_eval_langfuse.scores import Score, Target
+from tests.adapters.langfuse.faulty_server import BUSY, Fault, FaultyLangfuse
+from tests.support.command_line import Runner
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyLangfuse]:
+    """A server that the environment names, and no client of another test."""
+    monkeypatch.setattr(LangfuseResourceManager, "_instances", {})
+    monkeypatch.setattr("krag_eval_langfuse.outbox.Waits", functools.partial(Waits, 0.001, 0.002))
+    with FaultyLangfuse() as running:
+        for name, value in {"BASE_URL": running.url, "PUBLIC_KEY": "pk-lf-env", "SECRET_KEY": "sk-lf-env"}.items():
+            monkeypatch.setenv(f"LANGFUSE_{name}", value)
+        yield running
+        for made in LangfuseResourceManager._instances.values():
+            made.shutdown()
+
+
+@pytest.fixture
+def resend(command: Runner, server: FaultyLangfuse) -> Runner:
+    """Calls the command in a folder with an outbox of three scores."""
+    outbox = Outbox("langfuse.outbox", OF)
+    for number in range(3):
+        day = datetime(2026, 5, 4, tzinfo=UTC)
+        score = Score(f"id-{number}", "krag.mrr", number / 4, Target(trace_id=f"t{number}"), day, {"n_gold": 1})
+        outbox.put(score.id, score.to_row())
+    outbox.close()
+    return command
+
+
+def test_it_sends_what_waits_and_then_there_is_nothing_to_send(resend: Runner, server: FaultyLangfuse) -> None:
+    assert resend("langfuse-resend langfuse.outbox") == (0, "langfuse.outbox: 3 sent, 0 waiting, 0 rejected\n", "")
+    assert {(score["id"], score["traceId"], score["value"]) for score in server.scores} == {
+        ("id-0", "t0", 0.0),
+        ("id-1", "t1", 0.25),
+        ("id-2", "t2", 0.5),
+    }
+    assert resend("langfuse-resend langfuse.outbox") == (0, "langfuse.outbox: 0 sent, 0 waiting, 0 rejected\n", "")
+    assert server.n_requests == 1
+
+
+def test_the_environment_names_the_client_however_many_others_there_are(resend: Runner, server: FaultyLangfuse) -> None:
+    for other in ("pk-lf-one", "pk-lf-two"):
+        Langfuse(public_key=other, secret_key="sk", base_url="http://127.0.0.1:9", tracer_provider=TracerProvider())
+    assert resend("langfuse-resend langfuse.outbox")[0] == 0
+    assert len(server.scores) == 3
+
+
+def test_it_names_what_was_rejected_and_why(resend: Runner, server: FaultyLangfuse) -> None:
+    server.choose = lambda number: Fault(403, {"message": "wrong project"})
+    code, out, err = resend("langfuse-resend langfuse.outbox --show 2")
+    assert (code, err) == (1, "")
+    assert out.splitlines() == [
+        "langfuse.outbox: 0 sent, 0 waiting, 3 rejected",
+        "  rejected: krag.mrr = 0.0 of trace_id t0 (id-0)",
+        "    HTTP 403: {'message': 'wrong project'}",
+        "  rejected: krag.mrr = 0.25 of trace_id t1 (id-1)",
+        "    HTTP 403: {'message': 'wrong project'}",
+        "  and 1 more; --show 0 shows all",
+    ]
+    code, out, _ = resend("langfuse-resend langfuse.outbox --json -")
+    told = json.loads(out)
+    assert (code, told["sent"], told["waiting"], told["problem"]) == (1, 0, 0, None)
+    assert [(row["id"], row["target"], row["reason"][:8]) for row in told["rejected"]] == [
+        (f"id-{number}", {"trace_id": f"t{number}"}, "HTTP 403") for number in range(3)
+    ]
+
+
+def test_it_gives_up_after_a_time_without_an_answer_and_says_what_waits(resend: Runner, server: FaultyLangfuse) -> None:
+    server.choose = lambda number: BUSY
+    code, out, err = resend("langfuse-resend langfuse.outbox --timeout 0.05")
+    assert (code, err) == (1, "")
+    assert out.startswith(
+        "langfuse.outbox: 0 sent, 3 waiting, 0 rejected\n3 scores have not reached Langfuse yet (HTTP"
+    )
+    assert " ".join(out.split()).endswith("this command: krag-eval langfuse-resend langfuse.outbox")
+    assert resend("langfuse-resend langfuse.outbox --timeout 0 --json told.json")[0] == 1
+    assert json.loads(Path("told.json").read_text(encoding="utf-8"))["waiting"] == 3
+
+
+def test_what_is_no_outbox_is_a_mistake_in_one_line_and_stays_as_it_is(resend: Runner) -> None:
+    assert resend("langfuse-resend none.outbox") == (
+        2,
+        "",
+        "InvalidInputError: none.outbox: there is no such file. Give the outbox that a run was given as `outbox`.\n",
+    )
+    assert not Path("none.outbox").exists()
+    Path("questions.csv").write_text("question,gold\n", encoding="utf-8")
+    code, out, err = resend("langfuse-resend questions.csv")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("InvalidInputError: questions.csv:1: is no journal of a delivery.")
+    assert Path("questions.csv").read_text(encoding="utf-8") == "question,gold\n"
+    Outbox("letters.outbox", "letters").close()
+    code, _, err = resend("langfuse-resend letters.outbox")
+    assert (code, "is the outbox of 'letters', and not of 'scores for Langfuse'" in err) == (2, True)
+
+
+def test_an_outbox_that_a_run_is_writing_to_is_not_touched(resend: Runner, server: FaultyLangfuse) -> None:
+    outbox = Outbox("langfuse.outbox", OF)
+    code, _, err = resend("langfuse-resend langfuse.outbox")
+    outbox.close()
+    assert (code, "another delivery is writing to it" in err, server.n_requests) == (2, True, 0)
+
+
+def test_without_keys_it_says_so_and_keeps_everything(resend: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LANGFUSE_PUBLIC_KEY")
+    before = Path("langfuse.outbox").read_bytes()
+    code, out, err = resend("langfuse-resend langfuse.outbox")
+    assert (code, out) == (2, "")
+    assert "LangfuseDeliveryError: The Langfuse client sends nothing" in err
+    assert "3 scores stay in langfuse.outbox" in err
+    assert Path("langfuse.outbox").read_bytes() == before

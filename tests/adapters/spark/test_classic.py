@@ -1,0 +1,178 @@
+"""What only classic Spark shows here: a worker that is killed, a plan that cuts early, refusals before any job."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from examples.spark_score_logs import main as example
+from krag_eval import METRICS, ColumnarScorer, InvalidInputError, UnknownMetricError
+from krag_eval_spark import aggregate, from_long, score
+from tests.support.engine_logs import bits, logs
+
+N_QUERIES, N_ROWS, KMAX = 20_000, 1_000_000, 10
+recall = METRICS["recall"].function
+
+
+def killed_once(folder: Path) -> Callable[..., Any]:
+    """A metric that, in the second batch of one worker, waits to be killed."""
+    seen: list[int] = []
+
+    def recall_of_survivors(judgments: Any, k: Any = None) -> Any:
+        seen.append(len(judgments.n_gold))
+        if len(seen) == 2:
+            try:
+                (folder / "claimed").mkdir()
+            except FileExistsError:
+                pass
+            else:
+                (folder / "writing").write_text(str(os.getpid()))
+                (folder / "writing").rename(folder / "pid")
+                time.sleep(100)
+        return recall(judgments, k)
+
+    return recall_of_survivors
+
+
+def is_ours(pid: int) -> bool:
+    """Whether a process descends from this one."""
+    while pid > 1:
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        if pid == os.getpid():
+            return True
+    return False
+
+
+def test_a_worker_that_is_killed_in_the_middle_changes_no_bit(spark: Any, folder: Path, tmp_path: Path) -> None:
+    killed: list[int] = []
+
+    def kill() -> None:
+        for _ in range(2000):
+            if (tmp_path / "pid").exists():
+                pid = int((tmp_path / "pid").read_text())
+                if is_ours(pid):
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
+                return
+            time.sleep(0.05)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    queries = spark.read.parquet(str(folder / "ids")).coalesce(1)
+    result = aggregate(queries, 5, metrics=killed_once(tmp_path), match_method="id", intervals=True)
+    killer.join()
+    assert len(killed) == 1
+    assert not Path(f"/proc/{killed[0]}").exists()
+
+    def recall_of_survivors(judgments: Any, k: Any = None) -> Any:
+        return recall(judgments, k)
+
+    scorer = ColumnarScorer(5, metrics=[recall_of_survivors], match_method="id")
+    states = map(scorer.partial_state, logs(N_QUERIES).combine_chunks().to_batches())
+    assert bits(result) == bits(scorer.finalize(scorer.merge(states), intervals=True))
+
+
+def test_a_query_with_a_million_rows_is_cut_before_its_rows_are_gathered(
+    spark: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids = f"cast(id % {N_QUERIES} as string) as query_id"
+    long = spark.range(3 * N_QUERIES).selectExpr(ids, "concat('d', id) as id", f"id div {N_QUERIES} as rank")
+    runaway = spark.range(N_ROWS).selectExpr("'7' as query_id", "concat('x', id) as id", "id + 3 as rank")
+    gold = spark.range(N_QUERIES).selectExpr(
+        "cast(id as string) as query_id", f"if(id = 7, 'x5', concat('d', id + {N_QUERIES})) as id"
+    )
+    queries = from_long(long.union(runaway), gold, KMAX)
+    queries.explain()
+    plan = capsys.readouterr().out
+    limits = [line.split() for line in plan.splitlines() if "WindowGroupLimit" in line]
+    assert [line[-1] for line in limits] == ["Final", "Partial"]
+    assert all(f"{KMAX}," in line for line in limits)
+
+    rows = score(queries, KMAX, metrics="mrr", match_method="id", allow_repeated_ids=True)
+    counted = rows.groupBy("n_retrieved", "`mrr@10`").count().orderBy("n_retrieved").collect()
+    # The second of three documents everywhere, and in the long one the ninth: three, and x0 to x6 of a million.
+    assert [tuple(row) for row in counted] == [(3, 0.5, N_QUERIES - 1), (KMAX, 1 / 9, 1)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "call", "says"),
+    [
+        pytest.param("query_id, actual", {}, "The input has no column `predicted`.", id="no column"),
+        pytest.param(
+            "true as query_id, actual, predicted", {}, "`query_id` has the type bool, and it needs string", id="type"
+        ),
+        pytest.param(
+            "query_id, 'd1' as actual, predicted", {}, "`actual` has the type string, and it needs list<", id="no list"
+        ),
+        pytest.param(
+            "query_id, actual, array(interval 1 day) as predicted",
+            {},
+            "`predicted` holds Spark's type 'interval day', which cannot be scored",
+            id="a type that Arrow lacks",
+        ),
+        pytest.param("*", {"match_method": "text"}, "have no field 'text'", id="nothing to match by"),
+        pytest.param("*", {"k": 0}, "k", id="k"),
+        pytest.param("*", {"threshhold": 0.5}, "threshhold", id="a setting"),
+    ],
+)
+def test_columns_and_settings_are_refused_before_any_job(
+    spark: Any, folder: Path, columns: str, call: dict[str, Any], says: str
+) -> None:
+    queries = spark.read.parquet(str(folder / "ids")).selectExpr(*columns.split(", "))
+    jobs = spark.sparkContext.statusTracker()
+    spark.sparkContext.setJobGroup(says, says)
+    for function in (score, aggregate):
+        with pytest.raises((InvalidInputError, TypeError)) as refused:
+            function(queries, **{"match_method": "id", **call})
+        assert says in str(refused.value)
+    assert list(jobs.getJobIdsForGroup(says)) == []
+
+
+def test_a_metric_that_is_unknown_and_a_frame_that_is_none_of_sparks_are_refused(spark: Any) -> None:
+    with pytest.raises(UnknownMetricError, match="Did you mean 'ndcg'"):
+        score(spark.range(1), metrics="ndgc", match_method="id")
+    with pytest.raises(InvalidInputError, match=r"A DataFrame of Spark is needed, got builtins.list."):
+        aggregate(cast(Any, []), match_method="id")
+
+
+@pytest.mark.parametrize(
+    ("logs_columns", "kmax", "says"),
+    [
+        ("query_id, id, rank", 0, "`kmax` must be a whole number of at least 1, got 0."),
+        ("query_id, id, rank", 2.0, "`kmax` must be a whole number of at least 1, got 2.0."),
+        ("id, rank", 2, "`logs` has no column `query_id`. Its columns are: id, rank."),
+        ("query_id, rank", 2, "`logs` has no column `id` or `text`."),
+        ("query_id, id", 2, "`logs` has no column `rank` or `score`."),
+        ("query_id, 0.5D as id, rank", 2, "`id` of `logs` has the type double, and it needs a string or an integer."),
+        ("query_id, id, 'first' as rank", 2, "`rank` of `logs` has the type string, and it needs a number."),
+    ],
+)
+def test_logs_that_cannot_be_joined_are_refused(spark: Any, logs_columns: str, kmax: Any, says: str) -> None:
+    rows = spark.createDataFrame([("q", "d", 1)], "query_id string, id string, rank int")
+    with pytest.raises(InvalidInputError) as refused:
+        from_long(rows.selectExpr(*logs_columns.split(", ")), rows.drop("rank"), kmax)
+    assert says in str(refused.value)
+
+
+def test_columns_of_other_names_and_whole_numbers_as_ids_are_read(spark: Any) -> None:
+    rows = spark.createDataFrame([(7, 1, 0.5), (7, 2, 0.9)], "asked long, `doc.id` int, similarity double")
+    gold = spark.createDataFrame([(7, 1)], "asked long, `doc.id` int")
+    queries = from_long(rows, gold, 2, query_id="asked", id_column="doc.id", score_column="similarity")
+    assert score(queries, 2, metrics="mrr", match_method="id").collect() == [("7", 1, 2, 0.5)]
+
+
+def test_the_example_runs_in_the_session_that_there_is(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert example(["--k", "1", "30", "--output", str(tmp_path / "scores")]) == 0
+    printed = capsys.readouterr().out
+    assert "2000 rows with the columns query_id, n_gold, n_retrieved, hit_rate@1" in printed
+    assert "EvaluationResult of 2000 queries" in printed
+    assert len(list((tmp_path / "scores").glob("*.parquet"))) > 0

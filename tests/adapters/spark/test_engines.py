@@ -1,0 +1,109 @@
+"""Classic Spark, Spark Connect and Sail give the rows and the results of one process, to the last bit."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.adapters.spark.engines import MOST_RETRIEVED, TEXTS, ask, asked_in_another_process, plain
+from tests.support.engine_logs import bits, scored_here
+
+
+@pytest.fixture(scope="module", params=["classic", "connect", "sail"])
+def answers(
+    request: pytest.FixtureRequest, folder: Path, connect_port: int, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[dict[str, Any], Path]:
+    """What an engine says, and the folder with its rows."""
+    found = tmp_path_factory.mktemp(request.param) / "answers"
+    if request.param == "sail":
+        return asked_in_another_process("sail", folder, found), found
+    spark = request.getfixturevalue("spark")
+    if request.param == "classic":
+        return ask(spark, folder, found), found
+    return asked_in_another_process(f"sc://127.0.0.1:{connect_port}", folder, found), found
+
+
+def test_rows_and_results_are_those_of_one_process_to_the_last_bit(
+    answers: tuple[dict[str, Any], Path], folder: Path
+) -> None:
+    told, found = answers
+    rows, result = scored_here(str(folder / "ids"))
+    assert len(rows) == 20_000
+    assert pq.read_table(found / "rows.parquet").equals(rows)
+    assert told["ids that differ"]["result"] == plain(bits(result))
+    assert told["cut otherwise"] == plain(bits(result))
+    _, by_text = scored_here(str(folder / "texts"), **TEXTS)
+    assert 0 < (by_text["recall@2"] or 0) < 1
+    assert told["texts"] == plain(bits(by_text))
+
+
+def test_logs_are_joined_to_their_gold_documents_in_an_order_that_never_changes(
+    answers: tuple[dict[str, Any], Path],
+) -> None:
+    told, _ = answers
+    queries = {row["query_id"]: row for row in told["joined"]}
+    assert sorted(queries) == ["q1", "q2", "q3", "q4", "q5", "q6"]
+    retrieved = {
+        id_: [(document["id"], document["score"]) for document in row["predicted"]] for id_, row in queries.items()
+    }
+    assert {id_: ids for id_, ids in retrieved.items() if id_ != "q2"} == {
+        "q1": [("b", 0.4), ("a", 0.5)],
+        "q3": [("a", 0.5), ("b", 0.5)],
+        "q4": [],
+        "q5": [],
+        "q6": [],
+    }
+    # Among equal ranks a score comes before NaN, and NaN is ordered like none.
+    (first, _), (second, score) = retrieved["q2"]
+    assert (first, second) == ("c", "b")
+    assert math.isnan(score)
+    assert queries["q1"]["actual"] == [{"id": "a", "grade": 1.0}, {"id": "b", "grade": 2.0}]
+    assert queries["q3"]["actual"] == [{"id": "a", "grade": None}]
+    assert queries["q6"]["actual"] == []
+
+
+def test_what_cannot_be_scored_is_refused_in_our_own_words_with_the_query_named(
+    answers: tuple[dict[str, Any], Path], folder: Path
+) -> None:
+    told, _ = answers
+    said = told["refused"]
+    for where in ("null in aggregate", "null in score"):
+        assert said[where].startswith("refused: `predicted` is null for query 'query-"), where
+        assert said[where].endswith("Write an empty list where nothing was retrieved."), where
+    first = next(row for row in scored_here(str(folder / "ids"))[0].to_pylist() if row["n_retrieved"] > MOST_RETRIEVED)
+    assert f"Query {first['query_id']!r} could not be scored: " in said["a metric that fails"]
+
+
+def test_a_long_row_that_belongs_to_no_query_is_refused_and_not_passed_over(
+    answers: tuple[dict[str, Any], Path],
+) -> None:
+    said = answers[0]["refused"]
+    cure = "Every row must say to which query it belongs: fill it in, or leave the row out."
+    logs = f"refused: `query_id` is null or empty in a row of `logs` (document 'b'). {cure}"
+    assert (said["null in logs"], said["empty in logs"]) == (logs, logs)
+    assert said["null in gold"] == logs.replace("`logs`", "`gold`")
+
+
+def test_ids_that_come_more_than_once_are_named_wherever_their_rows_are(answers: tuple[dict[str, Any], Path]) -> None:
+    said = answers[0]["refused"]
+    assert said["repeated"] == (
+        "refused: Query ids come more than once, for example 'query-0', 'query-1', 'query-10'. Each query must be one "
+        "row: group the rows of a query, give each asking an id of its own, or allow repeats with "
+        "`allow_repeated_ids=True`."
+    )
+    assert said["repeated in score"] == said["repeated"]
+    assert said["repeated in one partition"] == said["repeated"]
+    assert said["repeated numbers"].startswith("refused: Query ids come more than once, for example '0', '1', '2'. ")
+    assert said["numbers"] == "accepted"
+
+
+def test_fingerprints_that_are_equal_by_accident_have_the_ids_looked_at_and_refuse_nobody(
+    answers: tuple[dict[str, Any], Path],
+) -> None:
+    told, _ = answers
+    assert told["ids that differ"]["looks"] == 0
+    assert told["fingerprints that are equal"] == {**told["ids that differ"], "looks": 1}

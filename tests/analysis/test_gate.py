@@ -1,0 +1,235 @@
+"""The gate: a run against a policy, and requirements as assertions in tests."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from krag_eval import (
+    EvalSet,
+    InvalidInputError,
+    Run,
+    RunRow,
+    UnknownMetricError,
+    assert_retrieval,
+    check_gate,
+    evaluate_ids,
+)
+from krag_eval.analysis.gate import Policy, Requirement, Status
+from tests.support.gate_cases import SET, make_run
+
+
+def status(policy: dict[str, Any], run: Run, baseline: Run | None = None) -> list[str]:
+    report = check_gate(SET, run, Policy.from_dict(policy), baseline=baseline)
+    return [str(report.status), *(str(check.status) for check in report.checks)]
+
+
+@pytest.mark.parametrize(
+    ("requirement", "n_misses", "expected"),
+    [
+        ("recall@1 >= 0.8", 20, "pass"),
+        ("recall@1 >= 0.8", 21, "fail"),
+        ("recall@1 > 0.8", 20, "fail"),
+        ("recall@1>=.8", 20, "pass"),
+        ("micro_recall@1 >= 0.8", 21, "fail"),
+        ("hit_rate@1 <= 0.8", 20, "pass"),
+        ("hit_rate@1 < 0.8", 20, "fail"),
+        # Of 100 the exact 95 % interval of 80 is 0.708 to 0.873.
+        ("lower(recall@1) >= 0.7", 20, "pass"),
+        ("lower(recall@1) >= 0.8", 20, "inconclusive"),
+        ("lower(recall@1) >= 0.88", 20, "fail"),
+        ("upper(recall@1) <= 0.88", 20, "pass"),
+        ("upper(recall@1) <= 0.7", 20, "fail"),
+    ],
+)
+def test_a_requirement_is_on_the_mean_or_on_an_end_of_its_interval(
+    requirement: str, n_misses: int, expected: str
+) -> None:
+    run = make_run("r", SET, range(n_misses))
+    assert status({"gate": {"require": [requirement]}}, run) == [expected, expected]
+
+
+@pytest.mark.parametrize(
+    ("n_more", "allowed", "expected"),
+    [(0, 0.0, "pass"), (2, 0.02, "pass"), (3, 0.02, "inconclusive"), (12, 0.02, "fail"), (12, 0.12, "pass")],
+)
+def test_a_drop_fails_if_it_is_significant_and_larger_than_allowed(n_more: int, allowed: float, expected: str) -> None:
+    before, after = make_run("old", SET, range(20)), make_run("new", SET, range(20 + n_more))
+    assert status({"gate": {"no_drop": {"recall@1": allowed}}}, after, before) == [expected, expected]
+
+
+def test_a_drop_of_just_what_is_allowed_passes_whatever_its_last_bit() -> None:
+    names = ["a", "b", "c"]
+    evalset = EvalSet([{"id": f"q{i}", "gold_chunk_ids": names} for i in range(100)])
+    found = [{"id": name} for name in names]
+    before, after = (
+        Run.of("r", [RunRow.from_dict({"query_id": f"q{i}", "retrieved": found[: 3 - (i < n)]}) for i in range(100)])
+        for n in (0, 3)
+    )
+    assert 1 - 2 / 3 > 1 / 3  # as doubles; three of 100 such drops are a little more than 0.01 too
+    policy = Policy.from_dict({"gate": {"no_drop": {"recall@3": 0.01}}})
+    assert check_gate(evalset, after, policy, baseline=before).status == Status.PASS
+
+
+def test_a_gain_passes_and_of_redundancy_less_is_a_gain() -> None:
+    before, after = make_run("old", SET, range(20)), make_run("new", SET, range(5))
+    assert status({"gate": {"no_drop": {"recall@1": 0.0, "mrr@1": 0.02}}}, after, before) == ["pass"] * 3
+    once = Run.of("once", [RunRow.from_dict({"query_id": i, "retrieved": [{"id": "a"}, {"id": "b"}]}) for i in SET.ids])
+    twice = Run.of("twice", [RunRow.from_dict({"query_id": i, "retrieved": [{"id": "a"}] * 2}) for i in SET.ids])
+    policy = {"gate": {"no_drop": {"redundancy@2": 0.1}}, "scoring": {"match_method": "id"}}
+    with pytest.warns(UserWarning, match="Not one id matches"):
+        assert status(policy, once, twice) == ["pass"] * 2
+    with pytest.warns(UserWarning, match="Not one id matches"):
+        assert status(policy, twice, once) == ["fail"] * 2
+
+
+def test_what_the_queries_cannot_decide_becomes_what_the_policy_says() -> None:
+    before, after = make_run("old", SET), make_run("new", SET, range(2))
+    for inconclusive, code in (("report", 3), ("fail", 1), ("pass", 0)):
+        policy = Policy.from_dict({"gate": {"no_drop": {"recall@1": 0.01}, "inconclusive": inconclusive}})
+        report = check_gate(SET, after, policy, baseline=before)
+        assert (report.exit_code, report.checks[0].status) == (code, Status.INCONCLUSIVE)
+
+
+def test_a_failure_outweighs_what_cannot_be_decided() -> None:
+    policy = {"gate": {"require": ["lower(recall@1) >= 0.8", "recall@1 >= 0.9"]}}
+    assert status(policy, make_run("r", SET, range(20))) == ["fail", "inconclusive", "fail"]
+
+
+def test_a_slice_has_demands_of_its_own() -> None:
+    policy = {
+        "gate": {"require": ["recall@1 >= 0.8"]},
+        "slices": {
+            "type": {"literal": {"require": ["recall@1 >= 0.9"]}, "paraphrase": {"require": ["recall@1 >= 0.9"]}}
+        },
+    }
+    odd = set(range(1, 40, 2))  # the paraphrases among the first 40
+    report = check_gate(SET, make_run("r", SET, odd), Policy.from_dict(policy))
+    assert [(check.where, str(check.status)) for check in report.checks] == [
+        (None, "pass"),
+        ("type=literal", "pass"),
+        ("type=paraphrase", "fail"),
+    ]
+    assert report.checks[2].found == "recall@1 = 0.6000"
+
+
+def test_errors_gaps_and_latency_can_be_bounded() -> None:
+    rows = [RunRow(query_id=f"q{i}", error="TimeoutError: late") for i in range(2)]
+    rows += [
+        RunRow.from_dict({"query_id": f"q{i}", "retrieved": [{"id": f"c{i}"}], "seconds": i}) for i in range(2, 99)
+    ]
+    require = ["error_rate <= 0.02", "error_rate < 0.02", "missing_rate <= 0.01", "latency_p50 <= 50"]
+    require += ["latency_p95 <= 50", "recall@1 >= 0.9"]
+    found = status({"gate": {"require": require}}, Run.of("r", rows))
+    assert found[1:] == ["pass", "fail", "pass", "pass", "fail", "pass"]
+    unmeasured = status({"gate": {"require": ["latency_p95 <= 1"]}}, make_run("r", SET))
+    assert unmeasured == ["inconclusive", "inconclusive"]
+
+
+def test_the_scoring_of_the_policy_is_that_of_evaluate_run() -> None:
+    evalset = EvalSet([{"id": "1", "gold_doc_ids": ["d"]}])
+    run = Run.of("r", [RunRow.from_dict({"query_id": "1", "retrieved": [{"id": "c", "metadata": {"src": "d"}}]})])
+    policy = Policy.from_dict(
+        {"gate": {"require": ["recall@1 >= 1"]}, "scoring": {"level": "document", "doc_key": "src"}}
+    )
+    report = check_gate(evalset, run, policy)
+    assert report.status == Status.PASS
+    assert "|level:document|" in report.signature
+
+
+def test_the_summary_for_a_pull_request_puts_failures_first_and_is_inert() -> None:
+    policy = Policy.from_dict({"gate": {"require": ["recall@1 >= 0.5", "recall@1 >= 0.9"]}})
+    report = check_gate(SET, make_run("new|`<b>\n", SET, range(20)), policy)
+    lines = report.to_markdown().splitlines()
+    assert lines[0] == "### Retrieval gate: FAIL"
+    assert lines[2] == "`new\\|'&lt;b>` on 100 questions."
+    assert [line.split(" | ")[0] for line in lines[6:8]] == ["| ❌ fail", "| ✅ pass"]
+    assert json.loads(json.dumps(report.to_dict()))["exit_code"] == 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ({}, "The policy demands nothing"),
+        ({"gates": {}}, "the policy has no 'gates'. Did you mean 'gate'?"),
+        ({"gate": {"requires": []}}, "[gate] has no 'requires'. Did you mean 'require'?"),
+        ({"gate": {"require": "recall@1 >= 1"}}, "`require` is a str. It must be a list"),
+        ({"gate": {"require": ["recall@1 = 1"]}}, "'recall@1 = 1' is no requirement"),
+        ({"gate": {"require": [1]}}, "1 is no requirement"),
+        ({"gate": {"require": ["recall@1 >= 1.2.3"]}}, "'1.2.3' is no number"),
+        ({"gate": {"no_drop": {"recall@1": -0.1}}}, "`no_drop` of 'recall@1' must be a number from 0 to 1, got -0.1"),
+        ({"gate": {"no_drop": ["recall@1"]}}, "`[gate] no_drop` is a list. It must be a table."),
+        ({"gate": {"require": ["mrr > 0"], "inconclusive": "ignore"}}, "`inconclusive` must be one of"),
+        ({"gate": {"require": ["mrr > 0"], "confidence": 95}}, "`confidence` must be a number between 0 and 1"),
+        ({"gate": {"require": ["mrr > 0"], "seed": "x"}}, "`seed` must be an integer"),
+        ({"slices": {"type": ["literal"]}}, "`slices.type` is a list"),
+        ({"slices": {"type": {"x": {"floor": 1}}}}, "[slices.type.x] has no 'floor'"),
+        ({"gate": {"require": ["mrr > 0"]}, "scoring": {"match": "id"}}, "[scoring] has no 'match'"),
+        ({"gate": {"require": ["mrr > 0"]}, "scoring": {"match_method": "ids"}}, "Did you mean 'id'?"),
+    ],
+)
+def test_a_policy_that_cannot_be_used_is_explained(policy: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        Policy.from_dict(policy)
+    assert message in str(caught.value)
+
+
+def test_what_a_run_does_not_have_is_an_error_and_not_a_pass() -> None:
+    run = make_run("r", SET)
+    with pytest.raises(InvalidInputError, match="there is no baseline"):
+        status({"gate": {"no_drop": {"recall@1": 0}}}, run)
+    with pytest.raises(InvalidInputError, match="slice type=none, and no question of the set has that"):
+        status({"slices": {"type": {"none": {"require": ["recall@1 >= 0"]}}}}, run)
+    with pytest.raises(UnknownMetricError, match="Did you mean 'recall'"):
+        status({"gate": {"require": ["recal@1 >= 0"]}}, run)
+    with pytest.raises(InvalidInputError, match="`no_drop` names 'micro_recall@1', which no query has"):
+        status({"gate": {"no_drop": {"micro_recall@1": 0}}}, run, run)
+    with pytest.raises(InvalidInputError, match="'error_rate' has no interval"):
+        status({"gate": {"require": ["lower(error_rate) >= 0"]}}, run)
+
+
+def test_a_requirement_is_parsed_whatever_its_key_looks_like() -> None:
+    assert Requirement.parse("lower( rbp(p=0.5)@3 ) >= 1e-2") == Requirement(
+        "lower( rbp(p=0.5)@3 ) >= 1e-2", "rbp(p=0.5)@3", "lower", ">=", 0.01
+    )
+    assert Requirement.parse("rbp(p=0.5)@3<-1").key == "rbp(p=0.5)@3"
+
+
+RESULT = evaluate_ids([["a"], ["b"], ["c"], []], [["a"], ["x", "b"], ["y"], []], k=(1, 2))
+
+
+def test_an_assertion_that_holds_says_nothing() -> None:
+    assert_retrieval(RESULT, "recall@2 >= 0.66", "macro_recall@1 > 0.3", "upper(recall@2) <= 1")
+
+
+def test_an_assertion_that_fails_is_readable() -> None:
+    with pytest.raises(AssertionError) as caught:
+        assert_retrieval(RESULT, "recall@2 >= 0.8", "mrr@2 >= 0.5", "lower(recall@2) >= 0.9")
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "2 of 3 requirements not met on 4 queries:"
+    assert lines[1] == "  fail: recall@2 >= 0.8 (recall@2 = 0.6667)"
+    assert lines[2].startswith("  inconclusive: lower(recall@2) >= 0.9 (recall@2 = 0.6667, interval 0.0943 to 0.99")
+    assert lines[3] == "EvaluationResult of 4 queries"
+
+
+def test_an_undefined_value_meets_nothing() -> None:
+    with pytest.raises(AssertionError, match=r"inconclusive: recall@1 >= 0 \(recall@1 is undefined"):
+        assert_retrieval(evaluate_ids([[]], [["a"]], k=1), "recall@1 >= 0")
+    with pytest.raises(AssertionError, match=r"inconclusive: lower\(recall@1\) >= 0 \(recall@1 is undefined"):
+        assert_retrieval(evaluate_ids([[]], [["a"]], k=1), "lower(recall@1) >= 0")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((RESULT,), "There is no requirement"),
+        ((RESULT, "recall >"), "is no requirement"),
+        (({"recall@1": 1}, "recall@1 >= 1"), "must be what `evaluate` returned"),
+        ((RESULT, "recall@7 >= 1"), "The result has no value 'recall@7'"),
+    ],
+)
+def test_an_assertion_that_cannot_be_checked_is_an_error(arguments: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        assert_retrieval(*arguments)

@@ -1,0 +1,148 @@
+"""`krag-eval evaluate`: results on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from krag_eval import evaluate, read_evalset, run_retriever, write_evalset
+from tests.support.cli_evaluate_cases import GOLDEN, QUESTIONS, ROWS, jsonl, prepare, scores, unpadded
+from tests.support.command_line import Outcome, Runner
+
+SCRIPT = Path(sys.executable).with_name("krag-eval")
+
+
+@pytest.fixture
+def run(command: Runner) -> Runner:
+    prepare(Path())
+    return command
+
+
+def in_a_process(*command: str | Path, **environment: str) -> Outcome:
+    done = subprocess.run(command, capture_output=True, env={**os.environ, **environment}, check=False)
+    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.mark.parametrize("columns", ["30", "300"])
+def test_in_a_pipe_the_table_has_80_columns_and_the_signature_is_one_line(run: Runner, columns: str) -> None:
+    outcome = in_a_process(SCRIPT, "evaluate", "set.jsonl", "run.jsonl", "--k", "1,3", COLUMNS=columns)
+    assert outcome._replace(out=unpadded(outcome.out)) == (0, GOLDEN, "")
+
+
+def test_a_signature_of_more_than_80_characters_is_not_broken(run: Runner) -> None:
+    line = "set.jsonl run.jsonl --match id,text,containment,rougeL"
+    signature = scores(run, line)["run"]["signature"]
+    assert len(signature) > 80
+    assert run(f"evaluate {line}").out.rstrip().splitlines()[-1] == signature
+
+
+def test_intervals_stand_below_the_values(run: Runner) -> None:
+    lines = run("evaluate set.jsonl run.jsonl --k 1,3 --metrics mrr,recall --intervals").out.splitlines()
+    assert lines[2].split() == ["mrr", "0.5000", "0.7500", "2"]
+    intervals = (
+        evaluate(
+            [q["gold"] for q in QUESTIONS], [r["retrieved"] for r in ROWS], k=(1, 3), match_method="id", intervals=True
+        ).intervals
+        or {}
+    )
+    ends = [intervals[key] or (0, 0) for key in ("mrr@1", "mrr@3")]
+    assert lines[3].split() == [f"{low:.2f}-{high:.2f}" for low, high in ends]
+
+
+def test_questions_without_gold_chunks_are_named_below_the_table(run: Runner) -> None:
+    Path("levels.jsonl").write_bytes(jsonl([{"id": "q1", "gold": [{"id": "b"}]}, {"id": "q2", "gold_doc_ids": ["B"]}]))
+    Path("rows.jsonl").write_bytes(jsonl(ROWS[:2]))
+    outcome = run("evaluate levels.jsonl rows.jsonl")
+    assert "1 question with gold at the other level only (chunk or document)" in outcome.out
+    assert "without gold documents" not in outcome.out
+
+
+def test_several_runs_get_a_table_each_and_json_and_rows_go_to_files(run: Runner) -> None:
+    Path("best.jsonl").write_bytes(jsonl([{"query_id": "q1", "retrieved": QUESTIONS[0]["gold"]}, *ROWS[1:]]))
+    outcome = run("evaluate set.jsonl run.jsonl best.jsonl -k 1,3 --json out.json --per-query rows.jsonl")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert unpadded(outcome.out).startswith(GOLDEN + "\nbest: 4 queries\n")
+    written = json.loads(Path("out.json").read_text(encoding="utf-8"))
+    assert written["evalset"] == "set.jsonl"
+    assert {name: part["metrics"]["recall@3"] for name, part in written["runs"].items()} == {"run": 0.75, "best": 1}
+    assert written["runs"]["run"]["undefined"]["recall@3"] == 2
+    rows = [json.loads(line) for line in Path("rows.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(row["run"], row["id"]) for row in rows] == [(r, q["id"]) for r in ("run", "best") for q in QUESTIONS]
+    assert (rows[1]["query"], rows[1]["mrr@1"], rows[0]["mrr@1"], rows[0]["mrr@3"]) == ("왜?", 1, 0, 1 / 2)
+    assert (rows[2]["n_gold"], rows[2]["n_retrieved"], rows[2]["recall@1"]) == (0, 1, None)
+
+
+def test_json_to_a_dash_prints_json_and_no_table(run: Runner) -> None:
+    outcome = run("evaluate set.jsonl run.jsonl --json -")
+    assert json.loads(outcome.out)["runs"]["run"]["signature"].startswith("match:id|")
+    assert sorted(path.name for path in Path().iterdir()) == ["run.jsonl", "set.jsonl"]
+
+
+def test_rows_to_a_dash_are_printed_or_refused_but_no_file_is_called_dash(run: Runner) -> None:
+    run("evaluate set.jsonl run.jsonl --per-query -")
+    assert not Path("-").exists()
+
+
+@pytest.mark.parametrize("paths", ["a/run.jsonl b/run.jsonl", "run.jsonl run", "a/run.jsonl b/run.jsonl c/run.jsonl"])
+def test_of_files_with_the_same_name_none_is_lost(run: Runner, paths: str) -> None:
+    for number, path in enumerate(paths.split()):
+        Path(path).parent.mkdir(exist_ok=True)
+        Path(path).write_bytes(jsonl([row for row in ROWS if row is not ROWS[number]]))
+    missing = [part["missing"] for part in scores(run, f"set.jsonl {paths}").values()]
+    assert missing == [[f"q{number}"] for number in range(1, len(paths.split()) + 1)]
+
+
+def test_questions_without_a_row_count_as_nothing_retrieved_and_are_listed_on_stderr(run: Runner) -> None:
+    Path("part.jsonl").write_bytes(jsonl(ROWS[1:2]))
+    outcome = run("evaluate set.jsonl part.jsonl -k 1 --metrics recall")
+    assert outcome.err == "part: 3 questions without a row, scored as nothing retrieved: q1, q3, q4\n"
+    assert "recall        0.5000          2\n" in unpadded(outcome.out)
+    assert "100% came back empty" in outcome.out
+
+
+def test_failed_retrievals_and_documents_without_what_is_read_are_counted_on_stderr(run: Runner) -> None:
+    Path("run.jsonl").write_bytes(jsonl([{"query_id": "q2", "error": "timed out"}, ROWS[0], ROWS[2], ROWS[3]]))
+    err = run("evaluate set.jsonl run.jsonl --match text").err
+    assert "run: 1 retrieval failed, scored as nothing retrieved. First: timed out\n" in err
+    assert "run: 2 documents of " in err
+
+
+def test_a_table_that_is_wider_than_80_columns_loses_no_name_and_no_digit(run: Runner) -> None:
+    line = "evaluate set.jsonl run.jsonl -k 1,2,3,4,5,6,7,8,9,10,20,50,100"
+    values = scores(run, line.removeprefix("evaluate "))["run"]["metrics"]
+    printed = run(line).out.split()
+    assert [name for name in ("micro_precision", "undefined", "@100", "ndcg") if name not in printed] == []
+    assert sum(printed.count(text) for text in {f"{value:.4f}" for value in values.values()}) == len(values)
+
+
+def test_a_long_name_of_a_run_stands_unbroken_over_its_table(run: Runner) -> None:
+    name = "multilingual-e5-large-with-chunks-of-400-tokens"
+    Path(f"{name}.jsonl").write_bytes(jsonl(ROWS))
+    assert run(f"evaluate set.jsonl {name}.jsonl -k 1 --metrics mrr").out.startswith(f"{name}: 4 queries")
+
+
+def test_a_warning_is_one_line_on_stderr_for_each_run_that_it_is_about(run: Runner) -> None:
+    for name in ("one.jsonl", "two.jsonl"):
+        Path(name).write_bytes(jsonl([{"query_id": q["id"], "retrieved": [{"id": "z"}]} for q in QUESTIONS]))
+    lines = in_a_process(SCRIPT, "evaluate", "set.jsonl", "one.jsonl", "two.jsonl").err.splitlines()
+    assert [line.partition(". ")[0] for line in lines] == ["one: Not one id matches", "two: Not one id matches"]
+
+
+def test_what_the_runner_wrote_down_stands_beside_the_scores(run: Runner) -> None:
+    evalset = read_evalset("set.jsonl")
+    answers = {q["question"]: row["retrieved"] for q, row in zip(QUESTIONS, ROWS, strict=True) if "question" in q}
+    asked = evalset.where(lambda question: bool(question.question))
+    write_evalset(asked, "asked.jsonl")
+    run_retriever(answers.__getitem__, asked, k=3, name="r", parameters={"chunk": 9}, journal="r.jsonl", progress=False)
+    outcome = run("evaluate asked.jsonl r.jsonl --json out.json")
+    assert outcome.code == 0
+    assert outcome.err.startswith("r: chunk=9, p50 ")
+    written = json.loads(Path("out.json").read_text(encoding="utf-8"))["runs"]["r"]
+    assert written["parameters"] == {"chunk": 9}
+    assert written["recorded"]["k"] == 3
+    assert written["latency"]["n"] == 2

@@ -1,0 +1,97 @@
+"""Every option of `krag-eval evaluate` is a setting of `evaluate` or of `evaluate_run`, and gives its numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from krag_eval import evaluate, evaluate_run, read_evalset, read_run
+from tests.support.cli_evaluate_cases import QUESTIONS, ROWS, jsonl, prepare, scores
+from tests.support.command_line import Runner
+
+
+@pytest.fixture
+def run(command: Runner) -> Runner:
+    prepare(Path())
+    return command
+
+
+# What is there without the option, the option, and the settings of both together.
+OPTIONS: list[tuple[str, str, dict[str, Any]]] = [
+    ("", "--match text", {"match_method": "text"}),
+    ("", "--match 'id, containment'", {"match_method": ["id", "containment"]}),
+    ("", "--k 2,all", {"k": (2, None)}),
+    ("", "-k 1", {"k": 1}),
+    ("", "--metrics mrr,ndcg", {"metrics": ["mrr", "ndcg"]}),
+    ("", "--id-key doc", {"id_key": "doc"}),
+    ("", "--grade-key worth", {"grade_key": "worth"}),
+    ("", "--precision-denominator k", {"precision_denominator": "k"}),
+    ("", "--gain linear", {"gain": "linear"}),
+    ("--match text", "--raw-text", {"match_method": "text", "normalize": None}),
+    ("--match containment", "--containment gold_in_retrieved", {"containment": "gold_in_retrieved"}),
+    ("--match rouge1", "--threshold 0.7", {"threshold": 0.7}),
+    ("--match id,rougeL", "--threshold rougeL=1", {"match_method": ["id", "rougeL"], "threshold": {"rougeL": 1.0}}),
+    ("--match rouge1 --threshold 0.7", "--rouge-measure recall", {"threshold": 0.7, "rouge_measure": "recall"}),
+    ("--match rouge1 --threshold 0.7", "--tokenizer characters", {"threshold": 0.7, "tokenizer": "characters"}),
+    ("--match rouge1 --threshold 0.7", "--use-stemmer", {"threshold": 0.7, "use_stemmer": True}),
+]
+
+
+@pytest.mark.parametrize(("base", "option", "settings"), OPTIONS, ids=[option for _, option, _ in OPTIONS])
+def test_an_option_is_the_setting_of_evaluate(run: Runner, base: str, option: str, settings: dict[str, Any]) -> None:
+    method = {"match_method": base.split()[1] if base else "id"}
+    gold, retrieved = [q["gold"] for q in QUESTIONS], [row["retrieved"] for row in ROWS]
+    expected = evaluate(gold, retrieved, **{"k": (1, 3, 5, 10)} | method | settings)
+    actual = scores(run, f"set.jsonl run.jsonl {base} {option}")
+    assert actual == {"run": {**json.loads(expected.to_json()), "missing": []}}
+    assert actual["run"]["metrics"] != scores(run, f"set.jsonl run.jsonl {base}")["run"]["metrics"]
+
+
+# The option, and the settings of `evaluate_run` with it.
+LEVELS: list[tuple[str, dict[str, Any]]] = [
+    ("--level document", {"level": "document"}),
+    ("--doc-key source", {"doc_key": "source"}),
+    ("--proxy", {"proxy": True}),
+]
+
+
+@pytest.mark.parametrize(("option", "settings"), LEVELS, ids=[option for option, _ in LEVELS])
+def test_a_level_is_that_of_evaluate_run(run: Runner, option: str, settings: dict[str, Any]) -> None:
+    questions = [
+        {"id": 1, "gold": [{"id": "a", "metadata": {"doc_id": "A", "source": "S"}}]},
+        {"id": 2, "gold_doc_ids": ["B"]},
+    ]
+    rows = [
+        {
+            "query_id": 1,
+            "retrieved": [
+                {"id": "a", "metadata": {"doc_id": "C", "source": "S"}},
+                {"id": "z", "metadata": {"doc_id": "A"}},
+            ],
+        },
+        {"query_id": 2, "retrieved": [{"id": "a", "metadata": {"doc_id": "C"}}]},
+    ]
+    Path("levels.jsonl").write_bytes(jsonl(questions))
+    Path("rows.jsonl").write_bytes(jsonl(rows))
+    evalset = read_evalset("levels.jsonl")
+    expected = evaluate_run(evalset, read_run("rows.jsonl", evalset), **settings)
+    actual = scores(run, f"levels.jsonl rows.jsonl {option}")["rows"]
+    assert actual == {**json.loads(expected.to_json()), "missing": []}
+    assert actual["metrics"] != scores(run, "levels.jsonl rows.jsonl")["rows"]["metrics"]
+
+
+def test_every_option_of_the_command_is_compared_above() -> None:
+    from typer.main import get_command
+
+    from krag_eval.cli.app import app
+
+    command: Any = get_command(app)
+    named = {option.split()[0] for _, option, _ in OPTIONS}
+    known = {name for parameter in command.commands["evaluate"].params for name in parameter.opts if name[0] == "-"}
+    of_levels = {option.split()[0] for option, _ in LEVELS}
+    # What names an embedding model is compared in test_embedding_options.py.
+    of_models = {"--embeddings", "--embedding-prefix", "--similarity-threshold"}
+    assert known - {"--json", "--per-query", "--intervals", "--max-bad-rows"} - of_models == named | of_levels

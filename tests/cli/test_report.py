@@ -1,0 +1,175 @@
+"""`krag-eval report`: files in, a report out, and what was written is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from krag_eval.cli.output import print_report
+from krag_eval.datasets import read_evalset, read_run, write_evalset, write_run
+from krag_eval.report import build_report
+from tests.support import table_cases as cases
+from tests.support.cli_evaluate_cases import prepare
+from tests.support.command_line import Outcome, Runner
+
+SET, ONE, TWO = "faq.jsonl", "bm25.jsonl", "dense.jsonl"
+
+
+@pytest.fixture
+def run(command: Runner) -> Runner:
+    prepare(Path())
+    write_evalset(cases.evalset(), SET)
+    write_run(cases.run("bm25", [1, 3, None, 2], parameters={"chunk_size": 500}), ONE)
+    write_run(cases.run("dense", [1, 1, 2, "TimeoutError: late"]), TWO)
+    return command
+
+
+def done(outcome: Outcome) -> str:
+    assert outcome.code == 0, outcome.err
+    return outcome.out
+
+
+def refused(outcome: Outcome) -> str:
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.count("\n") == 1
+    return outcome.err
+
+
+@pytest.mark.parametrize(
+    ("ending", "begins"), [("html", "<!DOCTYPE"), ("md", "# bm25"), ("json", "{"), ("csv", "\ufeffsystem")]
+)
+def test_each_format_is_written_and_said(run: Runner, ending: str, begins: str) -> None:
+    out = done(run(f"report {SET} {ONE} {TWO} --out report.{ending} --metrics recall,mrr -k 3"))
+    written = Path(f"report.{ending}").read_bytes()
+    assert written.startswith(begins.encode())
+    assert out == f"Wrote report.{ending} ({len(written):,} bytes)\n"
+
+
+def test_the_format_may_be_named(run: Runner) -> None:
+    done(run(f"report {SET} {ONE} --out report.txt --format md"))
+    assert Path("report.txt").read_text(encoding="utf-8").startswith("# bm25")
+
+
+@pytest.mark.parametrize("target", [SET, ONE, f"../{{folder}}/{TWO}", "link.html"])
+def test_what_is_read_is_never_replaced(run: Runner, target: str) -> None:
+    Path("link.html").symlink_to(TWO)
+    before = [Path(path).read_bytes() for path in (SET, ONE, TWO)]
+    said = refused(run(f"report {SET} {ONE} {TWO} --force --format json --out {target.format(folder=Path.cwd().name)}"))
+    assert "is read here, and is never replaced by its report" in said
+    assert [Path(path).read_bytes() for path in (SET, ONE, TWO)] == before
+
+
+def test_a_format_without_a_file_is_refused_rather_than_ignored(run: Runner) -> None:
+    said = refused(run(f"report {SET} {ONE} --format md"))
+    assert said == (
+        "InvalidInputError: `--format` 'md' needs a file to write. The tables that are printed have no other format; "
+        "give `--out` too.\n"
+    )
+
+
+def test_without_a_file_the_tables_are_printed_at_80_columns(run: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+    out = done(run(f"report {SET} {ONE} {TWO} --by type,language -k 1,3"))
+    assert max(map(cell_len, out.split("\n"))) <= 80
+    questions = read_evalset(SET)
+    runs = {name: read_run(path, questions, name=name) for name, path in (("bm25", ONE), ("dense", TWO))}
+    print_report(build_report(runs, questions, by=["type", "language"], k=(1, 3)))
+    assert out == capsys.readouterr().out
+
+
+def test_the_options_of_scoring_reach_the_numbers(run: Runner) -> None:
+    line = "--match text,rouge1 --threshold rouge1=0.9 --precision-denominator k --gain linear --tokenizer characters"
+    done(run(f"report {SET} {ONE} --out a.json {line} --raw-text -k 2,all --metrics recall,precision"))
+    (system,) = json.loads(Path("a.json").read_text(encoding="utf-8"))["systems"]
+    for part in ("match:text+rouge1>=0.9", "tok:characters", "norm:none", "pden:k", "gain:lin", "k:2,all"):
+        assert part in system["signature"]
+    assert set(system["metrics"]) == {
+        f"{micro}{name}{at}" for micro in ("", "micro_") for name in ("recall", "precision") for at in ("@2", "")
+    }
+
+
+def test_documents_are_scored_by_the_chunks_of_them(run: Runner) -> None:
+    done(run(f"report {SET} {ONE} --out a.json --level document -k 3"))
+    (system,) = json.loads(Path("a.json").read_text(encoding="utf-8"))["systems"]
+    assert "level:document" in system["signature"]
+
+
+def test_the_baseline_the_title_and_the_seed_are_those_given(run: Runner) -> None:
+    done(run(f"report {SET} {ONE} {TWO} --out a.json --baseline dense.jsonl --title '비교' --seed 7 -k 3"))
+    document = json.loads(Path("a.json").read_text(encoding="utf-8"))
+    assert document["title"] == "비교"
+    assert [system["name"] for system in document["systems"]] == ["dense", "bm25"]
+    assert (document["comparison"]["baseline"], document["comparison"]["seed"]) == ("dense", 7)
+
+
+def test_warnings_stand_on_stderr_in_one_line_each_and_in_the_report(run: Runner) -> None:
+    rows = Path(ONE).read_text(encoding="utf-8").split("\n")
+    Path("short.jsonl").write_text("\n".join(rows[:6]), encoding="utf-8")
+    outcome = run(f"report {SET} short.jsonl --out a.md")
+    done(outcome)
+    assert outcome.err.count("\n") == 1
+    assert "have no row in any run" in outcome.err
+    assert "\n> 7 of 12 questions" in Path("a.md").read_text(encoding="utf-8")
+
+
+def test_pictures_are_written_into_a_folder(run: Runner) -> None:
+    out = done(run(f"report {SET} {ONE} --out a.md --plots pictures -k 1,3 --metrics hit_rate"))
+    written = [line.split(" (")[0].removeprefix("Wrote ") for line in out.splitlines()]
+    assert written[-1] == "a.md"
+    assert "pictures/hits.svg" in written
+    assert all(Path(path).stat().st_size for path in written)
+    assert "pictures: has hits.svg" in refused(run(f"report {SET} {ONE} --out b.md --plots pictures -k 1,3"))
+    assert not Path("b.md").exists()
+
+
+def test_a_file_that_is_there_stays_unless_force_is_given(run: Runner) -> None:
+    Path("a.md").write_text("old", encoding="utf-8")
+    line = f"report {SET} {ONE} --out a.md"
+    assert refused(run(line)) == (
+        "InvalidInputError: a.md: is there already. Give another path, or replace it with --force.\n"
+    )
+    assert Path("a.md").read_text(encoding="utf-8") == "old"
+    done(run(f"{line} --force"))
+    assert Path("a.md").read_text(encoding="utf-8").startswith("# bm25")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (f"{SET} {ONE} --out a.pdf", "End it with .html, .md, .json or .csv, or give a `--format` of html, md"),
+        (f"{SET} {ONE} --out a.md --format docx", "`format` 'docx' is no format of a report."),
+        (f"{SET} {ONE} --out missing/a.md", "its folder is not there"),
+        (f"{SET} {ONE} --out -", "A report needs the name of a file, got '-'"),
+        (f"{SET} {ONE} --match rougeX", "`match_method` must be one of 'id'"),
+        (f"{SET} {ONE} --by colour", "No question has 'colour'"),
+        (f"{SET} {ONE} {TWO} --baseline bm", "`--baseline` 'bm' is none of the runs. Did you mean 'bm25'?"),
+        (f"{SET} missing.jsonl", "missing.jsonl: cannot be read"),
+        (f"missing.jsonl {ONE}", "missing.jsonl: cannot be read"),
+        (f"{SET} {ONE} -k 0", "`k` must be"),
+        (f"{SET} {ONE} --threshold x", "`--threshold` must be a number"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(run: Runner, line: str, message: str) -> None:
+    assert message in refused(run(f"report {line}"))
+
+
+def test_what_cannot_be_written_is_told_before_the_runs_are_read(run: Runner) -> None:
+    assert "its folder is not there" in refused(run("report no-set.jsonl no-run.jsonl --out missing/a.md"))
+
+
+def test_runs_that_lack_rows_are_refused_or_taken_as_empty(run: Runner) -> None:
+    rows = Path(TWO).read_text(encoding="utf-8").split("\n")
+    Path("short.jsonl").write_text("\n".join(rows[:6]), encoding="utf-8")
+    line = f"report {SET} {ONE} short.jsonl -k 3 --metrics recall"
+    assert "--missing empty" in refused(run(line))
+    done(run(f"{line} --missing empty"))
+
+
+def test_two_files_of_one_name_are_told_apart(run: Runner) -> None:
+    Path("other").mkdir()
+    Path("other/bm25.jsonl").write_bytes(Path(TWO).read_bytes())
+    done(run(f"report {SET} {ONE} other/bm25.jsonl --out a.json -k 3"))
+    document = json.loads(Path("a.json").read_text(encoding="utf-8"))
+    assert [system["name"] for system in document["systems"]] == ["bm25", "other/bm25.jsonl"]

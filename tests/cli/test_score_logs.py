@@ -1,0 +1,180 @@
+"""`krag-eval score-logs`: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from krag_eval import score_logs
+from tests.support.arrow_cases import SCHEMA
+from tests.support.command_line import Runner
+from tests.support.log_cases import write_logs, write_rows
+
+LINE = "score-logs 'logs/*.parquet' --match id --k 5,10 --workers 2 --out per_query.parquet"
+
+
+PROGRAM = [sys.executable, "-c", "from krag_eval.cli import main; main()"]
+
+
+@pytest.fixture
+def run(command: Runner) -> Runner:
+    write_logs(Path("logs"))
+    return command
+
+
+def row(query_id: str) -> dict[str, Any]:
+    return {"query_id": query_id, "actual": [{"id": "a"}], "predicted": [{"id": "a"}]}
+
+
+def test_logs_are_scored_into_a_file_and_a_table(run: Runner) -> None:
+    outcome = run(LINE)
+    expected = score_logs("logs", "expected.parquet", k=(5, 10), match_method="id")
+    assert (outcome.code, outcome.err.splitlines()) == (
+        0,
+        [f"{count} documents of `{side}` lack what the method reads." for side, count in expected.unmatchable.items()],
+    )
+    lines = outcome.out.splitlines()
+    assert lines[0].strip() == "per_query.parquet: 1,200 queries"
+    assert lines[-1] == expected.signature
+    cells = next(line.split() for line in lines if line.strip().startswith("recall "))
+    assert cells[1:3] == [f"{expected['recall@5']:.4f}", f"{expected['recall@10']:.4f}"]
+    assert pq.read_table("expected.parquet") == pq.read_table("per_query.parquet")
+
+
+def test_the_result_is_printed_or_written_as_json(run: Runner) -> None:
+    line = "score-logs logs -k 3 --metrics mrr,ndcg --workers 1 --out 1.parquet"
+    printed = json.loads(run(f"{line} --json -").out)
+    expected = score_logs("logs", "expected.parquet", k=3, metrics=["mrr", "ndcg"], match_method="id")
+    assert printed == {"out": "1.parquet", **json.loads(expected.to_json())}
+    outcome = run(f"{line} --force --json result.json")
+    assert json.loads(Path("result.json").read_text()) == printed
+    assert expected.signature in outcome.out
+
+
+def test_intervals_are_shown_where_they_are_asked_for(run: Runner) -> None:
+    plain = run("score-logs logs -k 3 --metrics recall --workers 1 --out 1.parquet")
+    outcome = run("score-logs logs -k 3 --metrics recall --workers 1 --intervals --out 2.parquet")
+    assert outcome.code == 0
+    expected = score_logs("logs", "3.parquet", k=3, metrics="recall", intervals=True, match_method="id")
+    low, high = (expected.intervals or {})["recall@3"] or (0, 0)
+    assert [f"{low:.2f}-{high:.2f}"] in [line.split() for line in outcome.out.splitlines()]
+    assert f"{low:.2f}-{high:.2f}" not in plain.out
+
+
+def test_long_logs_are_joined_to_their_gold_and_cut(command: Runner) -> None:
+    write_rows(Path("long.parquet"), [{"query_id": "q", "id": id_, "rank": n} for n, id_ in enumerate("abc")])
+    write_rows(Path("gold.parquet"), [{"query_id": "q", "id": "c"}])
+    line = "score-logs long.parquet --gold gold.parquet --workers 1 -k 3 --metrics recall --json -"
+    assert json.loads(command(f"{line} --out 1.parquet").out)["metrics"]["recall@3"] == 1
+    assert json.loads(command(f"{line} --kmax 2 --out 2.parquet").out)["metrics"]["recall@3"] == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("score-logs none.parquet --out 1.parquet", "none.parquet: no such file."),
+        ("score-logs logs --out logs/0.parquet", "logs/0.parquet: is there already. Give another path, or replace it "),
+        ("score-logs logs --out 1.parquet --workers 0", "`workers` must be"),
+        ("score-logs logs --out 1.parquet --kmax 3", "`kmax` cuts logs in long form."),
+        ("score-logs logs --out 1.parquet --metrics recal", "Unknown metric 'recal'."),
+        ("score-logs logs --out 1.parquet --match sound", "`match_method` must be"),
+        (
+            "score-logs logs --out logs/0.parquet/1.parquet",
+            "logs/0.parquet/1.parquet: cannot be written",
+        ),
+    ],
+)
+def test_a_mistake_ends_with_2_and_is_told_in_one_line(run: Runner, line: str, said: str) -> None:
+    outcome = run(line)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert re.match(r"\w+Error: " + re.escape(said), outcome.err), outcome.err
+    assert len(outcome.err.splitlines()) == 1
+
+
+def test_what_is_there_is_replaced_by_force_alone(run: Runner) -> None:
+    Path("1.parquet").write_text("mine")
+    outcome = run("score-logs logs --out 1.parquet")
+    assert (outcome.code, Path("1.parquet").read_text()) == (2, "mine")
+    assert outcome.err.endswith("Give another path, or replace it with --force.\n")
+    assert run("score-logs logs --out 1.parquet --workers 1 --force").code == 0
+    assert pq.read_table("1.parquet").num_rows == 1200
+
+
+def test_queries_that_come_twice_are_refused_or_allowed_with_an_option(command: Runner) -> None:
+    write_rows(Path("logs.parquet"), [row("q"), row("q")], SCHEMA)
+    outcome = command("score-logs logs.parquet --out 1.parquet")
+    assert outcome.code == 2
+    assert outcome.err.endswith("or allow repeats with --allow-repeated-ids.\n")
+    assert command("score-logs logs.parquet --out 1.parquet --allow-repeated-ids").code == 0
+
+
+@pytest.mark.full
+def test_progress_is_shown_on_a_terminal_alone(run: Runner) -> None:
+    assert "1,200/1,200" not in run("score-logs logs --out 1.parquet --workers 1").err
+    read_end, write_end = pty.openpty()
+    process = subprocess.Popen(
+        [*PROGRAM, "score-logs", "logs", "--out", "2.parquet", "--workers", "1"],
+        stdout=subprocess.DEVNULL,
+        stderr=write_end,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "120"},
+    )
+    os.close(write_end)
+    shown = b""
+    while True:
+        try:
+            part = os.read(read_end, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    os.close(read_end)
+    assert process.wait() == 0
+    text = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", shown).decode()
+    assert re.search(r"2\.parquet .* 1200/1200 +[\d,]+\.\d/s +0 errors", text), text
+
+
+def test_without_pyarrow_the_cure_is_told_and_other_commands_start(
+    command: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pyarrow" or "log_scoring" in name]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in [name for name in sys.modules if name.startswith("krag_eval.scale")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    outcome = command("score-logs logs --out 1.parquet")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == (
+        "MissingDependencyError: `score_logs` needs the package 'pyarrow', which is not installed. "
+        'Install it with: pip install "krag-eval[arrow]"\n'
+    )
+    start = "import sys; sys.modules['pyarrow'] = None; sys.argv = ['krag-eval', '--help']"
+    line = [sys.executable, "-c", f"{start}; {PROGRAM[-1]}"]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "score-logs" in done.stdout
+
+
+@pytest.mark.parametrize("has_parts", [True, False])
+def test_an_interruption_says_what_stands_and_nothing_of_what_does_not(
+    run: Runner, monkeypatch: pytest.MonkeyPatch, has_parts: bool
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        if has_parts:
+            Path("out.parquet.parts").mkdir()
+            Path("out.parquet.parts/000000.parquet").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("krag_eval.scale.score_logs", interrupted)
+    outcome = run("score-logs logs --out out.parquet")
+    stands = " What was scored stands in out.parquet.parts: run the same again to go on." if has_parts else ""
+    assert (outcome.code, outcome.out, outcome.err) == (130, "", f"Stopped.{stands}\n")

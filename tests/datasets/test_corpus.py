@@ -1,0 +1,88 @@
+"""Corpora in the formats of question sets, and in those that other programs index."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from krag_eval import Document, InvalidInputError
+from krag_eval.datasets.corpus import read_corpus
+
+ROWS: list[dict[str, Any]] = [
+    {"_id": "d1", "title": "차", "text": "사월", "metadata": {"url": "u"}},
+    {"id": 2, "contents": "Kaffee", "doc_id": "D", "lang": "de"},
+    {"docid": "d3", "page_content": "", "title": ""},
+    {"doc_id": "d4", "passage": "x"},
+    {"text": "no id"},
+    {"page_content": "langchain", "metadata": {"id": "d6", "source": "s"}},
+]
+DOCUMENTS = [
+    Document(id="d1", text="사월", metadata={"title": "차", "url": "u"}),
+    Document(id="2", text="Kaffee", metadata={"doc_id": "D", "lang": "de"}),
+    Document(id="d3", text=""),
+    Document(id="d4", text="x", metadata={"doc_id": "d4"}),
+    Document(text="no id"),
+    Document(id="d6", text="langchain", metadata={"id": "d6", "source": "s"}),
+]
+
+
+def write(path: Path, rows: list[Any]) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_ids_and_texts_are_found_under_their_usual_names(tmp_path: Path) -> None:
+    assert read_corpus(write(tmp_path / "corpus.jsonl", ROWS)) == DOCUMENTS
+    (tmp_path / "corpus.json").write_text(json.dumps(ROWS))
+    assert read_corpus(tmp_path / "corpus.json") == DOCUMENTS
+    assert read_corpus(tmp_path) == DOCUMENTS  # the folder of a BEIR corpus
+
+
+def test_tables_and_parquet_hold_corpora(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text('id,text,metadata\n1,"a, b","{""page"": 3}"\n2,c,\n', encoding="utf-8")
+    expected = [Document(id="1", text="a, b", metadata={"page": 3}), Document(id="2", text="c")]
+    assert read_corpus(tmp_path / "c.csv") == expected
+    rows = [{"id": 1, "text": "a, b", "metadata": {"page": 3}}, {"id": 2, "text": "c", "metadata": None}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "c.parquet")
+    assert read_corpus(tmp_path / "c.parquet") == expected
+
+
+def test_a_title_goes_to_the_metadata_or_before_the_text(tmp_path: Path) -> None:
+    path = write(tmp_path / "corpus.jsonl", ROWS[:2])
+    assert [document.text for document in read_corpus(path, prepend_title=True)] == ["차 사월", "Kaffee"]
+    assert read_corpus(path, prepend_title=True)[0].metadata["title"] == "차"
+
+
+def test_question_sets_are_the_corpora_of_their_paragraphs(shared_data: Path, tmp_path: Path) -> None:
+    korquad = read_corpus(shared_data / "korquad1" / "KorQuAD_v1.0_dev.json")
+    assert (len(korquad), len({document.text for document in korquad})) == (961, 961)
+    assert korquad[0].id == "0-0"
+    data = {"queries": {}, "corpus": {"n1": "사월", "n2": "x"}, "relevant_docs": {}}
+    (tmp_path / "qa.json").write_text(json.dumps(data))
+    assert read_corpus(tmp_path / "qa.json") == [Document(id="n1", text="사월"), Document(id="n2", text="x")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("c.jsonl", '{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}\n', ":2: the document id 'a' stands twice"),
+        ("c.jsonl", '{"title": "x"}\n', ":1: has neither an id (id, _id, chunk_id, docid, docno, doc_id) nor a text"),
+        ("c.jsonl", "", ": holds no document"),
+        ("c.jsonl", "{", ":1: not valid JSON"),
+        ("c.json", '{"queries": {}, "corpus": {"a": 5}, "relevant_docs": {}}', ": corpus['a'] is an int"),
+        ("absent.jsonl", None, ": cannot be read (No such file or directory)"),
+        (".", None, ": cannot be read (Is a directory)"),
+    ],
+)
+def test_a_corpus_that_cannot_be_read_is_named(tmp_path: Path, name: str, content: str | None, message: str) -> None:
+    path = tmp_path if name == "." else tmp_path / name
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(InvalidInputError) as error:
+        read_corpus(path)
+    assert str(error.value).startswith(f"{path}{message}")

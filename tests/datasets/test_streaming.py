@@ -1,0 +1,161 @@
+"""A set and a run read side by side: the same scores as at once, in the same order or not at all, in little memory."""
+
+from __future__ import annotations
+
+import json
+import re
+import tracemalloc
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from krag_eval import (
+    EvalSet,
+    InvalidInputError,
+    evaluate,
+    evaluate_stream,
+    read_evalset,
+    read_run,
+    write_evalset,
+    write_run,
+)
+from krag_eval.datasets.streaming import stream_pairs
+
+QUESTIONS: list[dict[str, Any]] = [
+    {"id": "q1", "question": "?", "gold": [{"id": "a", "text": "x", "grade": 2}, {"id": "b"}]},
+    {"id": 2, "gold": [{"id": 5, "metadata": {"relevance": 3, "doc_id": "D"}}, "a text"], "type": "fact"},
+    {"id": "q3", "gold_chunk_ids": ["c"], "gold_doc_ids": ["D"], "further": 1},
+    {"id": "q4", "gold": []},
+    {"id": "q5", "gold": [{"id": "d", "grade": 0}, {"id": "e", "grade": 1.5}], "metadata": {"x": 1}},
+]
+ROWS: list[dict[str, Any]] = [
+    {"query_id": "q1", "retrieved": [{"id": "z", "score": 1}, {"id": "a", "text": "x"}]},
+    {"query_id": 2, "retrieved": [{"id": "x", "metadata": {"doc_id": "D"}}, {"id": "5"}], "seconds": 0.5},
+    {"query_id": "q3", "error": "Timeout: 30 s"},
+    {"query_id": "q4", "retrieved": ["text", {"id": "c"}]},
+    {"query_id": "q5", "retrieved": [{"page_content": "p", "metadata": {"id": "e"}}, {"id": "e"}], "trace": "t"},
+]
+
+
+def jsonl(path: Path, rows: Iterable[object]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    return jsonl(tmp_path / "set.jsonl", QUESTIONS), jsonl(tmp_path / "run.jsonl", ROWS)
+
+
+@pytest.mark.parametrize("settings", [{}, {"level": "document", "id_key": "doc_id"}], ids=["chunks", "documents"])
+def test_the_scores_are_those_of_reading_everything_first(files: tuple[Path, Path], settings: dict[str, Any]) -> None:
+    evalset, level = read_evalset(files[0]), settings.get("level", "chunk")
+    keys: Any = {"id_key": settings["id_key"]} if settings else {}
+    expected = evaluate(
+        evalset.gold(level), read_run(files[1]).rankings(evalset), (1, 2, None), match_method="id", **keys
+    )
+    result = evaluate_stream(stream_pairs(*files, **settings), (1, 2, None), match_method="id", **keys)
+    assert result.to_dict() == expected.to_dict()
+    assert result.errors == expected.errors == {2: "Timeout: 30 s"}
+
+
+@pytest.mark.parametrize("id_key", [None, "doc_id"])
+def test_bare_ids_give_the_same_numbers(tmp_path: Path, id_key: str | None) -> None:
+    questions: list[dict[str, Any]] = [
+        {"id": "q1", "gold": [{"id": "a", "grade": 2}, {"id": "b"}, {"id": "a", "grade": 3}]},
+        {"id": "q2", "gold": [{"id": "c"}, {"id": "d"}]},
+        {"id": "q3", "gold": [{"id": "e", "metadata": {"relevance": 2}}, {"id": "f", "grade": 0}]},
+        {"id": "q4", "gold": []},
+    ]
+    retrieved = [["b", "x", "a"], ["d", "d", "c"], ["f", "e"], ["x"]]
+    rows: list[dict[str, Any]] = [
+        {"query_id": f"q{number}", "retrieved": [{"id": one} for one in ids]} for number, ids in enumerate(retrieved, 1)
+    ]
+    rows[1] = {"query_id": "q2", "error": "Timeout: 30 s"}
+    for document in (d for row in questions + rows for d in row.get("gold", row.get("retrieved", ()))):
+        if id_key is not None:
+            document["metadata"] = {id_key: document.pop("id"), **document.get("metadata", {})}
+    files = jsonl(tmp_path / "set.jsonl", questions), jsonl(tmp_path / "run.jsonl", rows)
+    keys: Any = {} if id_key is None else {"id_key": id_key}
+    expected = evaluate_stream(stream_pairs(*files, **keys), (1, 2, None), match_method="id", **keys)
+    result = evaluate_stream(stream_pairs(*files, bare_ids=True, **keys), (1, 2, None), bare_ids=True)
+    assert (result.to_dict(), result.errors) == (expected.to_dict(), expected.errors)
+    jsonl(files[1], [{"query_id": "q1", "retrieved": [{"id": "b"}, "a text"]}])
+    document = {"text": "t", "metadata": {"doc_id": "a"}}
+    jsonl(files[0], [{"id": "q1", "gold": [document]}])
+    jsonl(files[1], [{"query_id": "q1", "retrieved": [document, "a text"]}])
+    place = "set.jsonl:1: `gold[0]`" if id_key is None else "run.jsonl:1: `retrieved[1]`"
+    with pytest.raises(InvalidInputError, match=f"{re.escape(place)} has no id, and bare ids are asked for"):
+        list(stream_pairs(*files, bare_ids=True, **keys))
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "json", "ragas.jsonl"])
+@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
+def test_every_format_can_be_streamed(files: tuple[Path, Path], tmp_path: Path, ending: str) -> None:
+    write_evalset(read_evalset(files[0]), tmp_path / f"set.{ending}")
+    write_run(read_run(files[1]), tmp_path / f"run.{ending}")
+    pairs = stream_pairs(tmp_path / f"set.{ending}", tmp_path / f"run.{ending}")
+    evalset, run = read_evalset(tmp_path / f"set.{ending}"), read_run(tmp_path / f"run.{ending}")
+    expected = evaluate(evalset.gold(), run.rankings(evalset), 2, match_method="id")
+    assert evaluate_stream(pairs, 2, match_method="id").to_dict() == expected.to_dict()
+
+
+def test_trec_files_are_streamed_query_by_query(shared_data: Path) -> None:
+    folder = shared_data / "trec_eval"
+    evalset = read_evalset(folder / "qrels.test")
+    expected = evaluate(evalset.gold(), read_run(folder / "results.test").rankings(evalset), match_method="id")
+    pairs = stream_pairs(folder / "qrels.test", folder / "results.test")
+    assert evaluate_stream(pairs, match_method="id").to_dict() == expected.to_dict()
+    with pytest.raises(
+        InvalidInputError, match=r"results\.trunc:2: has the question '303' where .*qrels\.test:1709 has '302'"
+    ):
+        list(stream_pairs(folder / "qrels.test", folder / "results.trunc"))
+
+
+@pytest.mark.parametrize(
+    ("questions", "rows", "message"),
+    [
+        (QUESTIONS, [ROWS[1], ROWS[0]], "run.jsonl:1: has the question '2' where set.jsonl:1 has 'q1'. In a stream"),
+        (QUESTIONS, ROWS[:2], "set.jsonl:3: has the question 'q3', and run.jsonl ends before it. In a stream"),
+        (QUESTIONS[:1], ROWS, "run.jsonl:2: has the question '2', and set.jsonl ends before it. In a stream"),
+        ([{"id": "q1"}], ROWS, "set.jsonl:1: `gold` is missing"),
+        ([{"id": "q1", "gold": [{"id": "a", "grade": -1}]}], ROWS, "set.jsonl:1: `gold[0]`: a grade must be"),
+        ([{"id": "q1", "question": 5, "gold": [{"id": "a"}]}], ROWS, "set.jsonl:1: `question` is an int"),
+        (QUESTIONS, [{"query_id": "q1", "retrieved": [{"id": ""}]}], "run.jsonl:1: `retrieved[0]`: a dict has neither"),
+    ],
+)
+def test_rows_that_do_not_go_together_or_cannot_be_read_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, questions: list[Any], rows: list[Any], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    jsonl(Path("set.jsonl"), questions)
+    jsonl(Path("run.jsonl"), rows)
+    with pytest.raises(InvalidInputError) as error:
+        list(stream_pairs("set.jsonl", "run.jsonl"))
+    assert str(error.value).startswith(message)
+
+
+def test_a_format_that_cannot_hold_it_is_refused(tmp_path: Path) -> None:
+    write_evalset(EvalSet([{"id": "q", "gold": [{"id": "a", "text": "b"}]}]), tmp_path / "x.squad.json")
+    with pytest.raises(InvalidInputError, match="is in the format 'squad', which cannot hold a run"):
+        list(stream_pairs(tmp_path / "x.squad.json", tmp_path / "x.squad.json"))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_memory_does_not_grow_with_the_number_of_rows(tmp_path: Path, ending: str) -> None:
+    def peak(n_rows: int) -> int:
+        evalset, run = tmp_path / f"set.{n_rows}.{ending}", tmp_path / f"run.{n_rows}.{ending}"
+        gold = [{"id": "d", "text": "x" * 1_000}]
+        write_evalset(EvalSet([{"id": str(number), "gold": gold} for number in range(n_rows)]), evalset)
+        rows = jsonl(tmp_path / "rows.jsonl", [{"query_id": str(n), "retrieved": gold} for n in range(n_rows)])
+        write_run(read_run(rows), run)
+        tracemalloc.start()
+        assert sum(1 for _ in stream_pairs(evalset, run)) == n_rows
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    assert peak(6_000) < 1.5 * peak(2_100)

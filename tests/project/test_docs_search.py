@@ -1,0 +1,90 @@
+"""The search of the site finds words in every language that the pages are written in: tried in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytestmark = pytest.mark.full
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+SITE = Path(__file__).parents[2] / "docs" / "site"
+PAGES = {
+    "ko.md": '# 한국어\n\n먼저 "검색기를" 고르고, 문서가 맞는지 봅니다.\n',
+    "zh.md": "# 语言\n\n这样评估检索系统的结果，再看文档。\n",
+    "ru.md": "# Язык\n\nСистема нашла восемь документов (запросами).\n",
+    "en.md": "# English\n\nThe evaluate_ids function reads ids; retrieval-augmented answers differ.\n",
+}
+# What is looked for, and the pages that have it in another form or inside of a sentence.
+LOOKED_FOR = {
+    "검색": ["ko"],
+    "검색기는": ["ko"],
+    "문서를": ["ko"],
+    "검증": [],
+    "检索": ["zh"],
+    "检索系统": ["zh"],
+    "文档": ["zh"],
+    "检文": [],
+    "документами": ["ru"],
+    "запросов": ["ru"],
+    "системы": ["ru"],
+    "докладами": [],
+    "evaluate_ids": ["en"],
+    "augmented": ["en"],
+    "evaluates": [],
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small site with the settings of the real one, which takes longer to build."""
+    mkdocs_config = pytest.importorskip("mkdocs.config", reason="need mkdocs (make setup)")
+    from mkdocs.commands.build import build
+
+    folder = tmp_path_factory.mktemp("pages")
+    for name, text in PAGES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    built = tmp_path_factory.mktemp("site")
+    hooks = [str(SITE / "search.py")]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("NO_MKDOCS_2_WARNING", "1")
+        config = mkdocs_config.load_config(
+            str(SITE / "mkdocs.yml"), docs_dir=str(folder), site_dir=str(built), nav=None, hooks=hooks, strict=False
+        )
+        config.plugins.on_startup(command="build", dirty=False)
+        build(config)
+    (built / "assets" / "iframe-worker.js").write_bytes((SITE / "assets" / "iframe-worker.js").read_bytes())
+    (built / "assets" / "site.css").touch()
+    return built
+
+
+def look_for(page: Page, words: str) -> list[str]:
+    """The names of the pages that the search lists for these words."""
+    page.fill(".md-search__input", "")
+    page.press(".md-search__input", "End")
+    page.wait_for_function("!document.querySelector('.md-search-result__meta').textContent.includes('matching')")
+    page.fill(".md-search__input", words)
+    page.press(".md-search__input", "End")
+    page.wait_for_function("document.querySelector('.md-search-result__meta').textContent.includes('matching')")
+    links = page.locator(".md-search-result__item > a:first-child").all()
+    return [(link.get_attribute("href") or "").partition(".html")[0].rpartition("/")[2] for link in links]
+
+
+def test_a_word_is_found_in_another_form_and_inside_of_a_sentence_and_marked_there(page: Page, site: Path) -> None:
+    page.goto((site / "en.html").as_uri())
+    page.click(".md-search__input")
+    assert {words: look_for(page, words) for words in LOOKED_FOR} == LOOKED_FOR
+    look_for(page, "системами")
+    page.click(".md-search-result__item a:has-text('Систем')")
+    page.wait_for_selector("mark[data-md-highlight]")
+    assert page.locator("mark[data-md-highlight]").all_text_contents() == ["Сист"]
+
+
+def test_a_run_of_chinese_is_read_from_each_of_its_characters() -> None:
+    from docs.site.search import endings_of
+
+    assert endings_of("RAG检索系统,检索系统 好") == ["索系统", "系统"]

@@ -1,0 +1,184 @@
+"""Receivers of live scores, means over a window, and alerts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from krag_eval import (
+    Alert,
+    InvalidInputError,
+    LiveScorer,
+    RetrievalSink,
+    ScoredRetrieval,
+)
+from tests.support.live_cases import GOLD, Recorder, retrieve, scored
+
+
+def test_a_target_is_asked_for_at_the_start_and_again_at_the_end_while_there_is_none() -> None:
+    asked: list[str] = []
+
+    class Locating(Recorder):
+        def __init__(self, *answers: object) -> None:
+            super().__init__()
+            self._answers = iter(answers)
+
+        def locate(self, framework: str, run_id: object) -> object | None:
+            asked.append(f"{framework} {run_id}")
+            return next(self._answers)
+
+    early, late, never = Locating("early"), Locating(None, "late"), Locating(None, None)
+    scorer = LiveScorer(GOLD, match_method="id", sinks=[early, late, never, Recorder()])
+    scorer.begin("a framework", 7, "q1")
+    assert asked == ["a framework 7"] * 3
+    scorer.end(7, [])
+    assert asked == ["a framework 7"] * 5
+    scorer.flush(10)
+    assert [sink.targets for sink in (early, late, never)] == [["early"], ["late"], [None]]
+    assert scorer.counters.no_target == 1
+
+
+def test_a_sink_that_looks_for_no_place_lacks_none() -> None:
+    assert scored(sinks=[Recorder()]).counters.no_target == 0
+
+
+def test_a_sink_may_ask_the_scorer_for_its_means_and_its_result() -> None:
+    seen: list[Any] = []
+
+    class Asking(RetrievalSink):
+        def on_retrieval_scored(self, retrieval: ScoredRetrieval, target: object | None) -> None:
+            seen.append((scorer.window_means()["retrieved"], scorer.result().n_queries, scorer.flush()))
+
+    scorer = LiveScorer(GOLD, match_method="id", sinks=[Asking()])
+    retrieve(scorer, "q1", [{"id": "a"}])
+    assert scorer.flush(10)
+    assert seen == [(1.0, 1, True)]
+    assert scorer.counters.errors == 0
+
+
+def test_sinks_are_flushed_with_what_is_left_of_the_time() -> None:
+    given: list[float | None] = []
+
+    class Flushing(RetrievalSink):
+        def flush(self, timeout: float | None = None) -> None:
+            given.append(timeout)
+
+    scorer = LiveScorer(sinks=[Flushing(), Flushing()])
+    scorer.flush()
+    scorer.flush(0)
+    scorer.flush(100)
+    assert given[:4] == [None, None, 0.0, 0.0]
+    first, second = given[4:]
+    assert first is not None
+    assert second is not None
+    assert 99 < second <= first <= 100
+
+
+def test_a_flush_is_done_when_no_sink_says_that_it_was_not() -> None:
+    class Answering(RetrievalSink):
+        def __init__(self, answer: object) -> None:
+            self.answer = answer
+            self.calls = 0
+
+        def flush(self, timeout: float | None = None) -> object:
+            self.calls += 1
+            return self.answer
+
+    sinks = [Answering(answer) for answer in (None, False, True)]
+    assert LiveScorer(sinks=sinks).flush() is False
+    assert [sink.calls for sink in sinks] == [1, 1, 1]
+    assert LiveScorer(sinks=[Answering(None), Answering(True), Answering(0)]).flush() is True
+
+
+@pytest.mark.parametrize("wrong", [7, "log", print, Recorder, object(), [None]], ids=lambda wrong: f"{wrong!r:.12}")
+def test_what_is_no_sink_is_refused(wrong: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"`sinks` holds .* on_retrieval_scored, on_query_scored"):
+        LiveScorer(GOLD, match_method="id", sinks=wrong)
+
+
+def test_a_sink_that_is_never_told_anything_live_is_refused() -> None:
+    class AtTheEnd:
+        def on_evaluation_end(self, result: Any) -> None: ...
+
+    with pytest.raises(InvalidInputError, match="`sinks` holds"):
+        LiveScorer(GOLD, match_method="id", sinks=[AtTheEnd()])
+
+
+def test_the_window_forgets_and_leaves_out_what_has_no_value() -> None:
+    scorer = LiveScorer(GOLD, match_method="id", k=1, metrics="recall", window=2)
+    assert scorer.window_means() == {}
+    retrieve(scorer, "q1", [{"id": "a"}])
+    assert scorer.window_means() == {"retrieved": 1.0, "repeats": 0.0, "empty": 0.0, "recall@1": 0.5}
+    retrieve(scorer, "q3", [])
+    assert scorer.window_means() == {"retrieved": 0.5, "repeats": 0.0, "empty": 0.5, "recall@1": 0.5}
+    retrieve(scorer, "unknown", [])
+    assert scorer.window_means() == {"retrieved": 0.0, "repeats": 0.0, "empty": 1.0, "recall@1": None}
+
+
+def test_a_departure_is_told_when_the_window_is_full_and_again_after_a_return() -> None:
+    told: list[Alert] = []
+    scorer = LiveScorer(
+        GOLD,
+        match_method="id",
+        k=1,
+        metrics="recall",
+        window=2,
+        bands={"recall@1": (0.5, None)},
+        on_alert=told.append,
+    )
+    for documents in ("x", "x", "x", "c", "c", "x", "c", "x", "x"):
+        retrieve(scorer, "q2", [{"id": documents}])
+    scorer.flush(10)
+    assert told == [Alert("recall@1", 0.0, 0.5, None, 2), Alert("recall@1", 0.0, 0.5, None, 2)]
+    assert str(told[0]) == "recall@1 is 0.0000 over the last 2 retrievals, outside of [0.5, inf]"
+
+
+def test_a_mean_on_the_edge_of_its_band_is_inside() -> None:
+    told: list[Alert] = []
+    scorer = LiveScorer(
+        GOLD, match_method="id", k=1, window=1, bands={"retrieved": (1, 1), "empty": (0, 0)}, on_alert=told.append
+    )
+    retrieve(scorer, "q2", [{"id": "c"}])
+    retrieve(scorer, "q2", [{"id": "c"}, {"id": "d"}])
+    scorer.flush(10)
+    assert [alert.key for alert in told] == ["retrieved"]
+
+
+def test_departures_can_be_watched_without_gold_and_without_sinks() -> None:
+    told: list[Alert] = []
+    scorer = LiveScorer(window=2, bands={"empty": (None, 0.4)}, on_alert=told.append)
+    for _ in range(3):
+        retrieve(scorer, "anything", [])
+    scorer.flush(10)
+    assert [alert.mean for alert in told] == [1.0]
+
+
+def test_a_function_that_fails_at_a_departure_is_a_problem() -> None:
+    def fail(alert: Alert) -> None:
+        raise ConnectionError("no pager")
+
+    scorer = LiveScorer(GOLD, match_method="id", window=1, bands={"empty": (None, 0.5)}, on_alert=fail)
+    retrieve(scorer, "q1", [])
+    scorer.flush(10)
+    assert list(scorer.problems) == ["on_alert: ConnectionError: no pager"]
+    assert scorer.counters.scored == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"bands": {"recall@1": (0, 1)}}, "`bands` and `on_alert` need each other"),
+        ({"on_alert": print}, "`bands` and `on_alert` need each other"),
+        ({"bands": {"empty": (0, 1)}, "on_alert": 7}, "`on_alert` must be a function"),
+        ({"bands": {"emty": (0, 1)}, "on_alert": print}, "Did you mean 'empty'"),
+        ({"bands": {"empty": 0.5}, "on_alert": print}, r"must be a pair such as \(0.7, None\)"),
+        ({"bands": {"empty": (0, "1")}, "on_alert": print}, "must hold numbers or None"),
+        ({"bands": {"empty": (1, 0)}, "on_alert": print}, "ends below its start"),
+        ({"window": 0}, "`window` must be an integer of at least 1"),
+        ({"max_pending": True}, "`max_pending` must be an integer of at least 1"),
+    ],
+)
+def test_what_cannot_be_watched_is_refused(arguments: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidInputError, match=says):
+        LiveScorer(GOLD, match_method="id", **arguments)
