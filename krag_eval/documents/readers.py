@@ -84,7 +84,7 @@ class Reader:
 
 def reader_of(document: object) -> Reader | None:
     """Return how a document is read; None if it is not a document at all."""
-    type_ = type(document)
+    type_: Any = type(document)
     reader = reader_of_type(type_)
     if reader is not None:
         return reader
@@ -143,7 +143,7 @@ def _all_fields(type_: type) -> Mapping[str, object] | None:
 
 
 @functools.lru_cache(maxsize=1024)
-def _has_only_its_names(type_: type) -> bool:
+def _has_only_its_names(type_: Any) -> bool:
     """Return whether the names in the `__dict__` of an object and of its type are all the attributes that it has."""
     owners = type_.__mro__[:-1]
     found = [vars(owner)[name] for name in _TELLING for owner in owners if name in vars(owner)]
