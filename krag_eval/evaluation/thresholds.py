@@ -34,7 +34,7 @@ from krag_eval.evaluation.pipeline import (
     values_of,
 )
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.matching import MATCHERS
+from krag_eval.matching import MATCHERS, similar_pairs
 from krag_eval.matching.batch import Found, merge
 from krag_eval.matching.matchability import Supply
 from krag_eval.matching.settings import (
@@ -45,7 +45,6 @@ from krag_eval.matching.settings import (
     ScoringSettings,
     make_settings,
 )
-from krag_eval.matching.similarity import similar_pairs
 from krag_eval.metrics.aggregation import Tally
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
 from krag_eval.metrics.judgments import judge

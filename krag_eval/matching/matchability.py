@@ -19,7 +19,7 @@ from krag_eval._utils.serialization import read_list, read_record, read_whole, r
 from krag_eval.documents.columns import MISSING, Side, SideName
 from krag_eval.matching.batch import Batch, Codes, Matches
 from krag_eval.matching.id_batch import IdSide
-from krag_eval.matching.prefilters import UNIT_OF
+from krag_eval.matching.overlap import UNIT_OF
 from krag_eval.matching.settings import ROUGE_METHODS, Settings
 
 

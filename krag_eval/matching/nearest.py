@@ -8,11 +8,11 @@ import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval.documents.columns import Side
+from krag_eval.matching import similar_pairs
 from krag_eval.matching.batch import Batch, Found
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.rouge import pairs_above
 from krag_eval.matching.settings import THRESHOLD_METHODS, Settings
-from krag_eval.matching.similarity import similar_pairs
 
 NEAR = 0.6
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval.matching.batch import Batch, Found
-from krag_eval.matching.overlap import overlap
-from krag_eval.matching.prefilters import UNIT_OF
+from krag_eval.matching.overlap import UNIT_OF, overlap
 
 # The bound is compared with a little slack: it must hold whatever the last bit of a quotient does.
 _SLACK = 1e-9

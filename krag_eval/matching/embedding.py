@@ -1,11 +1,9 @@
-"""Matching by embeddings: the cosine of two texts under the model of the settings.
+"""Match texts by embeddings: by their cosine under the model of the settings.
 
 Each unique text is embedded once. A similarity is the cosine, rounded to six decimals and 0 where it is negative;
-equal normalised texts have 1. Of a pair's two vectors it follows without rounding on the way (see
-`cosines`), so it does not depend on the other pairs. Six decimals are more than a model's last
-bits are worth, which may change with the texts that it was given together.
-
-All pairs that a method with a threshold finds similar, from any threshold on.
+equal normalized texts have 1. It follows from the two vectors of a pair without rounding on the way (see `cosines`), so
+it does not depend on the other pairs. Six decimals are more than the last bits of a model are worth, which may change
+with the texts that it was given together.
 """
 
 from __future__ import annotations
@@ -17,15 +15,9 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval.documents.columns import MISSING
 from krag_eval.documents.embeddings import EmbeddedTexts
 from krag_eval.matching.batch import Batch, Found
-from krag_eval.matching.rouge import pairs_above
 
 _DECIMALS = 6
 _NO_SIMILARITY = -1.0
-
-
-def match_embedding(batch: Batch) -> Found:
-    """Pairs whose cosine is at least the threshold of the settings."""
-    return alike_pairs(batch, batch.settings.thresholds["embedding"])
 
 
 def alike_pairs(batch: Batch, threshold: float) -> Found:
@@ -79,27 +71,3 @@ def _similarity(
     similarity = np.full(len(actual), _NO_SIMILARITY)
     similarity[known] = cosine
     return similarity
-
-
-def match_rouge(batch: Batch, kind: str) -> Found:
-    """Pairs whose ROUGE is at least its threshold, and whose cosine is at least `similarity_threshold` if there is one.
-
-    Two texts that ROUGE tells apart are not embedded.
-    """
-    return similar_pairs(batch, kind, batch.settings.thresholds[kind])
-
-
-def similar_pairs(batch: Batch, method: str, threshold: float, share: float = 1.0) -> Found:
-    """Pairs whose similarity is at least `threshold`.
-
-    Args:
-        batch: The input.
-        method: One of `THRESHOLD_METHODS`.
-        threshold: The similarity, 0 to 1.
-        share: What `similarity_threshold` is multiplied by, where ROUGE has that condition beside it.
-    """
-    if method == "embedding":
-        return alike_pairs(batch, threshold)
-    found = pairs_above(batch, method, threshold)
-    besides = batch.settings.similarity_threshold
-    return found if besides is None else only_alike(batch, found, share * besides)
