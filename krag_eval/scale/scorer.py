@@ -31,7 +31,7 @@ from krag_eval.evaluation.pipeline import (
 )
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching import find_matches
-from krag_eval.matching.matchability import Supply
+from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.metrics import BoundMetric
 from krag_eval.metrics.aggregation import Spread, Tally
@@ -185,7 +185,7 @@ class ColumnarScorer:
             denominator = self._settings.precision_denominator
             state.tally.add(judged.judgments, values, ranks, denominator)
             state.spread.add(judged.judgments, values, ranks, denominator)
-            state.supply.merge(judged.supply)
+            state.document_counts.merge(judged.document_counts)
             judgments = judged.judgments
             counts = {"n_gold": judgments.n_gold, "n_retrieved": judgments.n_retrieved}
             scored.append({**counts, **values})
@@ -238,8 +238,8 @@ class ColumnarScorer:
         merged = self.merge([state])
         if not merged.n_queries:
             raise InvalidInputError("The state has no query. Score at least one before `finalize`.")
-        merged.supply.check(self._settings)
-        tally, unmatchable = merged.tally, merged.supply.unmatchable
+        merged.document_counts.check(self._settings)
+        tally, unmatchable = merged.tally, merged.document_counts.unmatchable
         result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=merged.spread)
         if intervals is False:
             return result
@@ -249,7 +249,7 @@ class ColumnarScorer:
 
     def _empty_state(self) -> PartialState:
         tally, spread = Tally.of(self.keys, self._cut_offs), Spread.of(self.keys, self._cut_offs)
-        return PartialState(self.signature, tally, spread, Supply.empty())
+        return PartialState(self.signature, tally, spread, DocumentCounts.empty())
 
 
 def _remade(k: Any, metrics: Any, allow_repeated_ids: bool, settings: Any) -> ColumnarScorer:
@@ -267,13 +267,13 @@ class PartialState:
         signature: Every setting that can change a number; only states of one signature merge.
         tally: The sums behind the means and the micro values.
         spread: What intervals need.
-        supply: What the documents have of what the methods read.
+        document_counts: What the documents have of what the methods read.
     """
 
     signature: str
     tally: Tally
     spread: Spread
-    supply: Supply
+    document_counts: DocumentCounts
 
     @property
     def n_queries(self) -> int:
@@ -293,11 +293,15 @@ class PartialState:
             )
         self.tally.merge(other.tally)
         self.spread.merge(other.spread)
-        self.supply.merge(other.supply)
+        self.document_counts.merge(other.document_counts)
 
     def to_json(self) -> str:
         """The state as a line of JSON."""
-        parts = {"tally": self.tally.to_dict(), "spread": self.spread.to_dict(), "supply": self.supply.to_dict()}
+        parts = {
+            "tally": self.tally.to_dict(),
+            "spread": self.spread.to_dict(),
+            "supply": self.document_counts.to_dict(),
+        }
         return json.dumps({"krag_eval_state": _FORMAT, "signature": self.signature, **parts}, separators=(",", ":"))
 
     @classmethod
@@ -321,7 +325,7 @@ class PartialState:
     @classmethod
     def _of(cls, stored: Mapping[str, Any]) -> PartialState:
         tally, spread = Tally.from_dict(stored["tally"]), Spread.from_dict(stored["spread"])
-        return cls(str(stored["signature"]), tally, spread, Supply.from_dict(stored["supply"]))
+        return cls(str(stored["signature"]), tally, spread, DocumentCounts.from_dict(stored["supply"]))
 
 
 def blame(

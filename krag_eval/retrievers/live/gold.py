@@ -47,7 +47,9 @@ class GoldLookup:
         if not entries:
             raise InvalidInputError("`gold` holds no query. Give at least one, or None to report without gold.")
         try:
-            judge_batch([documents for _, documents in entries], [[] for _ in entries], settings).supply.check(settings)
+            judge_batch([documents for _, documents in entries], [[] for _ in entries], settings).document_counts.check(
+                settings
+            )
         except InvalidInputError as error:
             raise InvalidInputError(f"`gold`: {error}") from None
 
