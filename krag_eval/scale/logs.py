@@ -118,7 +118,7 @@ def score_logs(
             if not allow_repeated_ids:
                 _check_repeats(paths)
             state = scorer.merge(map(read_state, paths))
-            if long_form is not None and not state.document_counts.sides["predicted"].documents:
+            if long_form is not None and not state.supply.sides["predicted"].documents:
                 long_form.warn_of_nothing_found()
             result = scorer.finalize(state, intervals=intervals)
             joined.finish()

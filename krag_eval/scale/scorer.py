@@ -185,7 +185,7 @@ class ColumnarScorer:
             denominator = self._settings.precision_denominator
             state.tally.add(judged.judgments, values, ranks, denominator)
             state.spread.add(judged.judgments, values, ranks, denominator)
-            state.document_counts.merge(judged.document_counts)
+            state.supply.merge(judged.document_counts)
             judgments = judged.judgments
             counts = {"n_gold": judgments.n_gold, "n_retrieved": judgments.n_retrieved}
             scored.append({**counts, **values})
@@ -238,8 +238,8 @@ class ColumnarScorer:
         merged = self.merge([state])
         if not merged.n_queries:
             raise InvalidInputError("The state has no query. Score at least one before `finalize`.")
-        merged.document_counts.check(self._settings)
-        tally, unmatchable = merged.tally, merged.document_counts.unmatchable
+        merged.supply.check(self._settings)
+        tally, unmatchable = merged.tally, merged.supply.unmatchable
         result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=merged.spread)
         if intervals is False:
             return result
@@ -267,13 +267,13 @@ class PartialState:
         signature: Every setting that can change a number; only states of one signature merge.
         tally: The sums behind the means and the micro values.
         spread: What intervals need.
-        document_counts: What the documents have of what the methods read.
+        supply: What the documents have of what the methods read.
     """
 
     signature: str
     tally: Tally
     spread: Spread
-    document_counts: DocumentCounts
+    supply: DocumentCounts
 
     @property
     def n_queries(self) -> int:
@@ -293,15 +293,11 @@ class PartialState:
             )
         self.tally.merge(other.tally)
         self.spread.merge(other.spread)
-        self.document_counts.merge(other.document_counts)
+        self.supply.merge(other.supply)
 
     def to_json(self) -> str:
         """The state as a line of JSON."""
-        parts = {
-            "tally": self.tally.to_dict(),
-            "spread": self.spread.to_dict(),
-            "supply": self.document_counts.to_dict(),
-        }
+        parts = {"tally": self.tally.to_dict(), "spread": self.spread.to_dict(), "supply": self.supply.to_dict()}
         return json.dumps({"krag_eval_state": _FORMAT, "signature": self.signature, **parts}, separators=(",", ":"))
 
     @classmethod
