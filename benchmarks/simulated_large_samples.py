@@ -48,7 +48,7 @@ def large_table(populations: Sequence[Population], n: int, samples: int) -> Iter
             counts = CountDistribution()
             counts.add(rows[chosen])
             values = {key: ValueDistribution.of(column[chosen]) for key, column in result.detail.values.items()}
-            intervals = intervals_of(replace(result, distributions=Distributions(values, {f"@{DEPTH}": counts})))
+            intervals = intervals_of(replace(result, spread=Distributions(values, {f"@{DEPTH}": counts})))
             for key in SHOWN:
                 low, high = intervals[key] or (0.0, 0.0)
                 below[key] += (truth[key] or 0) < low

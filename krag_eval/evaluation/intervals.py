@@ -57,7 +57,7 @@ def intervals_of(
     """
     need_scipy("intervals")
     check_kind("result", result, EvaluationResult, "Give what `evaluate` returned.")
-    distributions = result.distributions or _distributions_of(result)
+    distributions = result.spread or _distributions_of(result)
     if distributions is None:
         raise InvalidInputError(
             "This result was streamed and kept no queries, so it has no intervals. Use `evaluate` for it."

@@ -19,7 +19,7 @@ from krag_eval.documents.columns import Side
 from krag_eval.evaluation.results import Detail, EvaluationResult
 from krag_eval.matching import Batch, Matches, find_matches
 from krag_eval.matching.id_batch import IdBatch, IdSide, with_documents
-from krag_eval.matching.matchability import Supply
+from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.settings import MatchingCriteria, Settings
 from krag_eval.metrics import ALL_METRICS, METRICS, Metric
 from krag_eval.metrics.aggregation import Tally, key_of
@@ -38,13 +38,13 @@ class Judged:
         batch: The input, as columns.
         matches: Who matches whom.
         judgments: Who earned what.
-        supply: What the documents have of what the methods read.
+        document_counts: What the documents have of what the methods read.
     """
 
     batch: Batch
     matches: Matches
     judgments: Judgments
-    supply: Supply
+    document_counts: DocumentCounts
 
 
 def match_and_judge(
@@ -64,7 +64,7 @@ def match_and_judge(
             do not have what the methods read.
     """
     judged = judge_batch(actual, predicted, settings, bare_ids=bare_ids, n_jobs=check_count("n_jobs", n_jobs))
-    judged.supply.check(settings)
+    judged.document_counts.check(settings)
     if settings.uses_ids:
         from krag_eval.matching.matchability import warn_of_spelling  # streams and live scoring need none of it
 
@@ -94,7 +94,7 @@ def judge_batch(
 
 def judged_of(batch: Batch, matches: Matches) -> Judged:
     """Judge what was matched."""
-    return Judged(batch, matches, judge(batch, matches), Supply.of(batch, matches))
+    return Judged(batch, matches, judge(batch, matches), DocumentCounts.of(batch, matches))
 
 
 def read_batch(
@@ -260,7 +260,7 @@ def measure(
     result = EvaluationResult(
         signature=signature,
         tally=tally,
-        unmatchable=judged.supply.unmatchable,
+        unmatchable=judged.document_counts.unmatchable,
         errors=judged.batch.predicted.errors,
         detail=Detail(judged.batch, judged.matches, judged.judgments, values, names, ids),
         callback_errors=runner.errors,

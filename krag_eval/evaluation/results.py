@@ -44,7 +44,7 @@ class EvaluationResult:
         detail: What was kept of every query; None after a streamed evaluation.
         callback_errors: What callbacks raised.
         intervals: The interval of every value by key, None where that is undefined; None where none were asked for.
-        distributions: What intervals need of the queries, where `detail` does not have it.
+        spread: What intervals need of the queries, where `detail` does not have it.
     """
 
     signature: str
@@ -54,7 +54,7 @@ class EvaluationResult:
     detail: Detail | None
     callback_errors: list[str] = field(default_factory=list)
     intervals: Mapping[str, tuple[float, float] | None] | None = None
-    distributions: Distributions | None = None
+    spread: Distributions | None = None
 
     @property
     def n_queries(self) -> int:

@@ -23,7 +23,7 @@ from krag_eval.evaluation.pipeline import (
     values_of,
 )
 from krag_eval.evaluation.results import Detail, EvaluationResult, QueryResult
-from krag_eval.matching.matchability import Supply
+from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.metrics.aggregation import Tally
 from krag_eval.metrics.cut_offs import check_cut_offs, ranks_within
@@ -119,7 +119,7 @@ class Scorer:
         self.keys = tuple(self._columns)
         self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
         self._tally = Tally.of(self.keys, self._cut_offs)
-        self._supply = Supply.empty()
+        self._document_counts = DocumentCounts.empty()
         self._errors = _FirstMessages()
 
     @property
@@ -162,10 +162,10 @@ class Scorer:
         tally.add(judged.judgments, values, ranks, settings.precision_denominator)
         errors = judged.batch.predicted.errors
         self._tally.merge(tally)
-        self._supply.merge(judged.supply)
+        self._document_counts.merge(judged.document_counts)
         self._errors.add({query + first: error for query, error in errors.items()})
         detail = Detail(judged.batch, judged.matches, judged.judgments, values, None, None)
-        return EvaluationResult(self.signature, tally, judged.supply.unmatchable, errors, detail)
+        return EvaluationResult(self.signature, tally, judged.document_counts.unmatchable, errors, detail)
 
     def check(self) -> None:
         """Look at what the documents of all queries so far have of what the methods read; warns once per call.
@@ -173,13 +173,13 @@ class Scorer:
         Raises:
             InvalidInputError: Not one document of a side has it, so that nothing can match.
         """
-        self._supply.check(self._settings)
+        self._document_counts.check(self._settings)
 
     def result(self) -> EvaluationResult:
         """Return the aggregates of all queries so far, without `per_query` and `explain`."""
         tally = Tally.of(self.keys, self._cut_offs)
         tally.merge(self._tally)
-        return EvaluationResult(self.signature, tally, self._supply.unmatchable, self._errors.copy(), None)
+        return EvaluationResult(self.signature, tally, self._document_counts.unmatchable, self._errors.copy(), None)
 
     def _between_steps(self) -> None:
         """Do nothing; a subclass that must not keep other threads waiting yields here."""

@@ -30,7 +30,7 @@ from krag_eval.evaluation.pipeline import (
 )
 from krag_eval.matching import MATCHERS, similar_pairs
 from krag_eval.matching.batch import Found, merge
-from krag_eval.matching.matchability import Supply
+from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.settings import (
     THRESHOLD_METHODS,
     USUAL_THRESHOLDS,
@@ -167,9 +167,9 @@ def sweep(
     for threshold in chosen:
         kept = [_at_least(f, threshold) if method in THRESHOLD_METHODS else f for method, f in found.items()]
         matches = merge(kept, lowest.methods, int(batch.actual.offsets[-1]))
-        judged = Judged(batch, matches, judge(batch, matches), Supply.empty())
+        judged = Judged(batch, matches, judge(batch, matches), DocumentCounts.empty())
         if threshold == chosen[0]:
-            Supply.of(batch, matches).check(lowest)
+            DocumentCounts.of(batch, matches).check(lowest)
         for key, value in _means(judged, cut_offs, columns).items():
             swept_values.setdefault(key, []).append(value)
     values = {key: tuple(column) for key, column in swept_values.items()}

@@ -12,7 +12,7 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval.documents.columns import Side
 from krag_eval.matching import find_matches
 from krag_eval.matching.batch import Batch, Codes
-from krag_eval.matching.prefilters import Sketches
+from krag_eval.matching.overlap import Sketches
 from krag_eval.matching.settings import Settings
 from krag_eval.matching.tokens import TokenTable
 

@@ -11,29 +11,12 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval.matching.batch import Batch, Found
-from krag_eval.matching.overlap import overlap
-from krag_eval.matching.prefilters import UNIT_OF
-from krag_eval.matching.similarity import only_alike
+from krag_eval.matching.overlap import UNIT_OF, overlap
 
 # The bound is compared with a little slack: it must hold whatever the last bit of a quotient does.
 _SLACK = 1e-9
 # Pairs are verified when so many wait: few, to stay in the processor's cache, unless their texts come up again.
 _CANDIDATES_AT_ONCE, _MOST_CANDIDATES = 1 << 11, 1 << 20
-
-
-def match_rouge(batch: Batch, kind: str) -> Found:
-    """Return the pairs that match by ROUGE, under the threshold of the settings."""
-    return rouge_pairs(batch, kind, batch.settings.thresholds[kind])
-
-
-def rouge_pairs(batch: Batch, kind: str, threshold: float, share: float = 1.0) -> Found:
-    """Return the pairs whose ROUGE reaches `threshold`, and whose cosine reaches `similarity_threshold` if that is set.
-
-    Texts that ROUGE does not match are not embedded. `similarity_threshold` is multiplied by `share`.
-    """
-    found = pairs_above(batch, kind, threshold)
-    cosine = batch.settings.similarity_threshold
-    return found if cosine is None else only_alike(batch, found, share * cosine)
 
 
 def score(shared: IntArray, n_gold: IntArray, n_retrieved: IntArray, measure: str) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import as_number
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval.documents.readers import shape_of, split_pair
+from krag_eval.documents.readers import reader_of, split_pair
 from krag_eval.matching import Batch
 from krag_eval.metrics.judgments import CutOff, Judgments, within
 
@@ -90,9 +90,9 @@ def _ages(batch: Batch, now: datetime, date_key: str) -> FloatArray:
 
 def _age(document: object, now: datetime, date_key: str) -> float:
     inner, _ = split_pair(document)
-    shape = shape_of(inner)
-    given = None if shape is None else shape.metadata(inner).get(date_key)
-    if given is None and shape is not None and shape.own_keys and isinstance(inner, dict):
+    reader = reader_of(inner)
+    given = None if reader is None else reader.metadata(inner).get(date_key)
+    if given is None and reader is not None and reader.own_keys and isinstance(inner, dict):
         given = inner.get(date_key)
     moment = _moment(given)
     return math.nan if moment is None else (now - moment).total_seconds() / _SECONDS_PER_DAY

@@ -30,7 +30,7 @@ from krag_eval.evaluation.pipeline import (
 )
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching import find_matches
-from krag_eval.matching.matchability import Supply
+from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.metrics.aggregation import Distributions, Tally
 from krag_eval.metrics.cut_offs import Ranks, TokenBudget, check_cut_offs, ranks_within
@@ -181,8 +181,8 @@ class ColumnarScorer:
                 raise blame(self._measure, part, ids, error) or error from error
             denominator = self._settings.precision_denominator
             state.tally.add(judged.judgments, values, ranks, denominator)
-            state.distributions.add(judged.judgments, values, ranks, denominator)
-            state.supply.merge(judged.supply)
+            state.spread.add(judged.judgments, values, ranks, denominator)
+            state.supply.merge(judged.document_counts)
             judgments = judged.judgments
             counts = {"n_gold": judgments.n_gold, "n_retrieved": judgments.n_retrieved}
             scored.append({**counts, **values})
@@ -237,7 +237,7 @@ class ColumnarScorer:
             raise InvalidInputError("The state has no query. Score at least one before `finalize`.")
         merged.supply.check(self._settings)
         tally, unmatchable = merged.tally, merged.supply.unmatchable
-        result = EvaluationResult(self.signature, tally, unmatchable, {}, None, distributions=merged.distributions)
+        result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=merged.spread)
         if intervals is False:
             return result
         from krag_eval.evaluation.intervals import with_intervals  # statistics are slow to import
@@ -245,8 +245,8 @@ class ColumnarScorer:
         return with_intervals(result, intervals)
 
     def _empty_state(self) -> PartialState:
-        tally, distributions = Tally.of(self.keys, self._cut_offs), Distributions.of(self.keys, self._cut_offs)
-        return PartialState(self.signature, tally, distributions, Supply.empty())
+        tally, spread = Tally.of(self.keys, self._cut_offs), Distributions.of(self.keys, self._cut_offs)
+        return PartialState(self.signature, tally, spread, DocumentCounts.empty())
 
 
 def _remade(k: Any, metrics: Any, allow_repeated_ids: bool, settings: Any) -> ColumnarScorer:
@@ -263,14 +263,14 @@ class PartialState:
     Attributes:
         signature: Every setting that can change a number; only states of one signature merge.
         tally: The sums behind the means and the micro values.
-        distributions: What intervals need.
+        spread: What intervals need.
         supply: What the documents have of what the methods read.
     """
 
     signature: str
     tally: Tally
-    distributions: Distributions
-    supply: Supply
+    spread: Distributions
+    supply: DocumentCounts
 
     @property
     def n_queries(self) -> int:
@@ -289,12 +289,12 @@ class PartialState:
                 "Score both parts with the same settings and the same version."
             )
         self.tally.merge(other.tally)
-        self.distributions.merge(other.distributions)
+        self.spread.merge(other.spread)
         self.supply.merge(other.supply)
 
     def to_json(self) -> str:
         """The state as a line of JSON."""
-        parts = {"tally": self.tally.to_dict(), "spread": self.distributions.to_dict(), "supply": self.supply.to_dict()}
+        parts = {"tally": self.tally.to_dict(), "spread": self.spread.to_dict(), "supply": self.supply.to_dict()}
         return json.dumps({"krag_eval_state": _FORMAT, "signature": self.signature, **parts}, separators=(",", ":"))
 
     @classmethod
@@ -317,8 +317,8 @@ class PartialState:
 
     @classmethod
     def _of(cls, stored: Mapping[str, Any]) -> PartialState:
-        tally, distributions = Tally.from_dict(stored["tally"]), Distributions.from_dict(stored["spread"])
-        return cls(str(stored["signature"]), tally, distributions, Supply.from_dict(stored["supply"]))
+        tally, spread = Tally.from_dict(stored["tally"]), Distributions.from_dict(stored["spread"])
+        return cls(str(stored["signature"]), tally, spread, DocumentCounts.from_dict(stored["supply"]))
 
 
 def blame(

@@ -138,7 +138,7 @@ def test_intervals_from_merged_parts_are_those_of_the_whole(rels: list[Any], dat
                 Distributions.from_dict(json.loads(json.dumps(spread_of(evaluated(part), cut_offs).to_dict())))
             )
     assert merged == spread_of(whole, cut_offs)
-    streamed = EvaluationResult(whole.signature, whole.tally, {}, {}, None, distributions=merged)
+    streamed = EvaluationResult(whole.signature, whole.tally, {}, {}, None, spread=merged)
     assert intervals_of(streamed, n_bootstrap=100) == intervals_of(whole, n_bootstrap=100)
 
 

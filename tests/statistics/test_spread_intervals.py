@@ -85,7 +85,7 @@ def test_a_result_with_a_spread_needs_no_queries() -> None:
     for key, column in values.items():
         spread.values[key].add(column)
     spread.counts["@2"].add(np.array([[1, 2, 1, 1]] * 12 + [[1, 2, 1, 2]] * 8))
-    assert intervals_of(replace(result, detail=None, distributions=spread)) == intervals_of(result)
+    assert intervals_of(replace(result, detail=None, spread=spread)) == intervals_of(result)
 
 
 def skewed(n: int) -> FloatArray:
@@ -136,7 +136,7 @@ def pooled_intervals(rows: IntArray) -> dict[str, tuple[float, float] | None]:
     f1 = np.divide(2 * recall * precision, total, out=np.zeros(len(rows)), where=total > 0)
     columns = {"recall@1": recall, "precision@1": precision, "f1@1": f1}
     spread = Distributions({key: ValueDistribution.of(column) for key, column in columns.items()}, {"@1": counts})
-    return intervals_of(replace(one, distributions=spread), n_bootstrap=ROUNDS)
+    return intervals_of(replace(one, spread=spread), n_bootstrap=ROUNDS)
 
 
 def counts_of_queries(n: int, rng: np.random.Generator) -> IntArray:

@@ -1,9 +1,9 @@
-"""Matching by embeddings: the cosine of two texts under the model of the settings.
+"""Match texts by embeddings: by their cosine under the model of the settings.
 
 Each unique text is embedded once. A similarity is the cosine, rounded to six decimals and 0 where it is negative;
-equal normalised texts have 1. Of a pair's two vectors it follows without rounding on the way (see
-`cosines`), so it does not depend on the other pairs. Six decimals are more than a model's last
-bits are worth, which may change with the texts that it was given together.
+equal normalized texts have 1. It follows from the two vectors of a pair without rounding on the way (see `cosines`), so
+it does not depend on the other pairs. Six decimals are more than the last bits of a model are worth, which may change
+with the texts that it was given together.
 """
 
 from __future__ import annotations
@@ -18,11 +18,6 @@ from krag_eval.matching.batch import Batch, Found
 
 _DECIMALS = 6
 _NO_SIMILARITY = -1.0
-
-
-def match_embedding(batch: Batch) -> Found:
-    """Pairs whose cosine is at least the threshold of the settings."""
-    return alike_pairs(batch, batch.settings.thresholds["embedding"])
 
 
 def alike_pairs(batch: Batch, threshold: float) -> Found:
