@@ -76,7 +76,7 @@ def to_deepeval_rows(
     if kept.queries is None or contexts is None:
         missing = "texts of the queries" if kept.queries is None else "texts of the retrieved documents"
         raise InvalidInputError(
-            f"The result has no {missing}, which a test case of deepeval needs. "
+            f"The result has no {missing}, which a deepeval test case needs. "
             "Evaluate documents with texts, and pass `queries=[...]`."
         )
     rows: list[dict[str, Any]] = [{} for _ in range(result.n_queries)]
@@ -91,7 +91,7 @@ def to_deepeval_rows(
 
 def _detail(result: object, what: str) -> Detail:
     if not isinstance(result, EvaluationResult):
-        raise InvalidInputError(f"`{what}` takes what `evaluate` returned, got {describe_type(result)}.")
+        raise InvalidInputError(f"`{what}` takes a result of `evaluate`, got {describe_type(result)}.")
     if result.detail is None:
         raise InvalidInputError(f"This result was streamed and kept no documents for `{what}`. Use `evaluate` for it.")
     return result.detail

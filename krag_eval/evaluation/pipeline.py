@@ -14,6 +14,7 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.checks import check_count, describe_type
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, did_you_mean, warn
+from krag_eval._utils.formatting import number_of
 from krag_eval._utils.version import __version__
 from krag_eval.documents.columns import Side
 from krag_eval.evaluation.results import Detail, EvaluationResult
@@ -412,8 +413,8 @@ class CallbackRunner:
         self._call("on_evaluation_end", result)
         if self.errors:
             warn(
-                f"{len(self.errors)} calls of callbacks failed; the result is complete. First: {self.errors[0]}. "
-                "Use raise_errors=True to stop at the first one."
+                f"{number_of(len(self.errors), 'callback call')} failed; the result is complete. The first error: "
+                f"{self.errors[0]}. Pass raise_errors=True to stop at the first one."
             )
 
     def _call(self, name: str, argument: object) -> None:

@@ -128,7 +128,7 @@ class EvaluationResult:
         self._kept("explain")
         if not hasattr(index, "__index__") or not -self.n_queries <= operator.index(index) < self.n_queries:
             raise InvalidInputError(
-                f"There is no query {index!r}: this result has queries 0 to {self.n_queries - 1}. Give such a number."
+                f"There is no query {index!r}: this result has queries 0 to {self.n_queries - 1}. Give one of these."
             )
         return self._explain(operator.index(index) % self.n_queries)
 

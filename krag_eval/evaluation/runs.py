@@ -94,8 +94,8 @@ def evaluate_run(
         if by_document is None and (proxy or wants_doc_hit):
             raise InvalidInputError(
                 f"`doc_hit` needs document ids on both sides: gold_doc_ids, or {doc_key!r} in the metadata of gold "
-                f"documents; and {doc_key!r} in the metadata of retrieved documents. Give them, or name their key "
-                "with `doc_key`."
+                f"documents; and {doc_key!r} in the metadata of retrieved documents. Add them, or pass their key "
+                "as `doc_key`."
             )
         if by_document is not None and wants_doc_hit is not False:
             table[DOC_HIT] = _doc_hit(by_document)
@@ -105,13 +105,13 @@ def evaluate_run(
                 table["recall"] = _recall_or_doc_hit(by_document, unjudged)
     elif proxy or wants_doc_hit:
         raise InvalidInputError(
-            "`proxy` and `doc_hit` are for level='chunk'; at level='document' the hit rate is what `doc_hit` is there."
+            "`proxy` and `doc_hit` need level='chunk'. At level='document', use `hit_rate` instead of `doc_hit`."
         )
     else:
         if checked.id_key != doc_key:
             raise InvalidInputError(
-                f"At level='document' ids are read under the metadata key of `doc_key`, here {doc_key!r:.60}, got "
-                f"id_key={checked.id_key!r:.60}. If that is the key of document ids, give it as `doc_key`."
+                f"At level='document', ids are read under the metadata key `doc_key`, here {doc_key!r:.60}; got "
+                f"id_key={checked.id_key!r:.60}. If that is the key of document ids, pass it as `doc_key`."
             )
         _check_document_ids(rankings, doc_key)
     if DOC_HIT not in table:
@@ -137,8 +137,8 @@ def _check_level(questions: EvalSet, gold: Sequence[Sequence[Document]], level: 
         other = "document" if level == "chunk" else "chunk"
         known, unknown = ("documents", "chunks") if level == "chunk" else ("chunks", "documents")
         warn(
-            f"Gold {known} are known, and no gold {unknown}: all {n_other} questions with gold are undefined at the "
-            f"level of {unknown}. Score at the other one, with level={other!r}."
+            f"The set has gold {known} but no gold {unknown}, so all {n_other} questions with gold are undefined at "
+            f"{level} level. Score with level={other!r}."
         )
 
 
@@ -152,9 +152,9 @@ def _check_document_ids(rankings: Sequence[Any], doc_key: str) -> None:
             keys |= dict.fromkeys(map(str, document.metadata))
     if keys:
         raise InvalidInputError(
-            f"Not one document of `predicted` has an id under the metadata key {doc_key!r}, by which level='document' "
-            f"compares. Their metadata has: {', '.join(keys)!s:.300}. If one of these holds the ids of the documents, "
-            "name it as `doc_key`."
+            f"No document of `predicted` has an id under the metadata key {doc_key!r}, which level='document' "
+            f"compares. Their metadata has the keys: {', '.join(keys)!s:.300}. If one of them holds the ids of the "
+            "documents, pass it as `doc_key`."
         )
 
 

@@ -220,7 +220,7 @@ def evaluate_stream(
     """
     if isinstance(k, (list, tuple)) and any(isinstance(one, (list, tuple)) for one in k):
         raise InvalidInputError(
-            "`k` holds lists, as if it were documents. Give both sides as one iterable of pairs: zip(gold, retrieved)."
+            "`k` holds lists, which look like documents. Pass both sides as pairs: zip(gold, retrieved)."
         )
     size = check_count("batch_size", batch_size)
     scorer = Scorer(k, metrics=metrics, bare_ids=bare_ids, **settings)

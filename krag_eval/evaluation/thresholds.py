@@ -149,7 +149,9 @@ def sweep(
     """
     cut_offs = check_cut_offs(k)
     if "threshold" in settings:
-        raise InvalidInputError("`sweep` sets the threshold itself. Give `thresholds`, and `in_use` for your own.")
+        raise InvalidInputError(
+            "`sweep` sets the threshold itself. Pass `thresholds`, and your own threshold as `in_use`."
+        )
     given: Any = {"match_method": "rougeL", **settings}
     swept = [method for method in make_settings(**given).methods if method in THRESHOLD_METHODS]
     if not swept:

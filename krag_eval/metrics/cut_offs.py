@@ -85,7 +85,7 @@ def check_ranks(k: object, needed_by: str) -> list[int]:
         if isinstance(one, bool) or not isinstance(one, Integral) or one < 1:
             raise InvalidInputError(
                 f"`k` must be ranks of at least 1 for {needed_by}, got {'all' if one is None else show(one)}. "
-                "Give some such as 1, 5 and 10."
+                "Give ranks such as 1, 5 and 10."
             )
     return [one for one in check_cut_offs(k) if isinstance(one, int)]
 

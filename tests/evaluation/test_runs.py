@@ -138,7 +138,7 @@ def test_a_grade_of_a_document_is_the_highest_of_its_chunks_and_zero_is_no_gold(
     [
         ({"level": "chunks"}, "`level` must be one of 'chunk', 'document', got 'chunks'. Did you mean 'chunk'?"),
         ({"level": "document", "match_method": "text"}, "At level='document' documents are matched by id"),
-        ({"level": "document", "proxy": True}, "`proxy` and `doc_hit` are for level='chunk'"),
+        ({"level": "document", "proxy": True}, "`proxy` and `doc_hit` need level='chunk'"),
         ({"metrics": "dochit"}, "Unknown metric 'dochit'"),
         ({"k": 0}, "`k` must be"),
     ],

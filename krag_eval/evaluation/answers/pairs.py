@@ -101,7 +101,7 @@ def _texts(name: str, texts: Sequence[object]) -> list[str]:
     if len(checked) < len(texts):
         odd = next(text for text in texts if not isinstance(text, str))
         raise InvalidInputError(
-            f"`{name}` gave {odd!r:.60} for a text. Pairs are of strings. Give a string for each, empty ones too."
+            f"`{name}` gave {odd!r:.60} where a text is expected. Texts must be strings. Give '' for an empty one."
         )
     return checked
 

@@ -141,7 +141,9 @@ def _ids(name: str, given: Mapping[object, object]) -> list[str]:
         if as_text is None:
             raise InvalidInputError(f"`{name}` has the key {key!r:.60}. Ids are strings or integers. Rename it.")
         if as_text in ids:
-            raise InvalidInputError(f"`{name}` has the keys {ids[as_text]!r} and {key!r}, which are one id. Keep one.")
+            raise InvalidInputError(
+                f"`{name}` has the keys {ids[as_text]!r} and {key!r}, which are the same id. Keep one of them."
+            )
         ids[as_text] = key
     return list(ids)
 
@@ -154,7 +156,7 @@ def _as_list(name: str, given: object) -> list[object]:
         )
     if isinstance(given, (str, bytes, Set)) or not isinstance(given, Iterable):
         raise InvalidInputError(
-            f"`{name}` must be a mapping by id or a list, got {describe_type(given)}. For a single one write [text]."
+            f"`{name}` must be a mapping by id or a list, got {describe_type(given)}. For a single value, write [text]."
         )
     return list(given)
 
