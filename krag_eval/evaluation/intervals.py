@@ -17,9 +17,7 @@ from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
 from krag_eval.metrics.f1 import harmonic_mean
 from krag_eval.statistics.checks import check_rounds, check_seed, check_share, need_scipy
 from krag_eval.statistics.distributions import CountDistribution
-from krag_eval.statistics.intervals import Pooled, Sample, sample_intervals
-
-Interval = tuple[float, float]
+from krag_eval.statistics.intervals import Interval, Pooled, Sample, sample_intervals
 
 
 def intervals_of(

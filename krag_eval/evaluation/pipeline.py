@@ -20,7 +20,7 @@ from krag_eval.documents.columns import Side
 from krag_eval.evaluation.results import Detail, EvaluationResult
 from krag_eval.matching import Batch, Matches, find_matches
 from krag_eval.matching.id_batch import IdBatch, IdSide, with_documents
-from krag_eval.matching.matchability import DocumentCounts
+from krag_eval.matching.matchability import DocumentCounts, warn_of_spelling
 from krag_eval.matching.settings import MatchingCriteria, Settings
 from krag_eval.metrics import ALL_METRICS, METRICS, Metric
 from krag_eval.metrics.aggregation import Tally, key_of
@@ -67,8 +67,6 @@ def match_and_judge(
     judged = judge_batch(actual, predicted, settings, bare_ids=bare_ids, n_jobs=check_count("n_jobs", n_jobs))
     judged.document_counts.check(settings)
     if settings.uses_ids:
-        from krag_eval.matching.matchability import warn_of_spelling  # streams and live scoring need none of it
-
         warn_of_spelling(judged.batch, judged.matches)
     return judged
 
@@ -124,6 +122,7 @@ def _check_lengths(gold: Side, retrieved: Side) -> None:
 
 MetricFunction = Callable[[Judgments, CutOff], FloatArray]
 MetricsByName = Mapping[str, Metric]
+Columns = Mapping[str, tuple[Metric, GivenCutOff]]
 
 _NAME = re.compile(r"(\w+)(?:\((.*)\))?")
 
@@ -254,10 +253,7 @@ def measure(
     signature = signature_of(settings, cut_offs, criteria, signature_parts)
     columns = columns_of(metrics, cut_offs)
     runner.start(EvaluationStart(n_queries, tuple(columns), signature))
-    ranks = ranks_within(cut_offs, judged.batch)
-    values = values_of(judged, columns, ranks)
-    tally = Tally.of(values, cut_offs)
-    tally.add(judged.judgments, values, ranks, settings.precision_denominator, unjudged)
+    values, tally = score(judged, columns, cut_offs, unjudged)
     result = EvaluationResult(
         signature=signature,
         tally=tally,
@@ -277,9 +273,6 @@ def measure(
     return result
 
 
-Columns = Mapping[str, tuple[Metric, GivenCutOff]]
-
-
 def columns_of(metrics: MetricsByName, cut_offs: Iterable[GivenCutOff]) -> Columns:
     """Return the metric and the cut-off of each key, such as `recall@5`; a metric without cut-offs has one key."""
     cut_offs = tuple(cut_offs)
@@ -288,6 +281,17 @@ def columns_of(metrics: MetricsByName, cut_offs: Iterable[GivenCutOff]) -> Colum
         for name, metric in metrics.items()
         for k in (cut_offs if metric.has_cut_off else (None,))
     }
+
+
+def score(
+    judged: Judged, columns: Columns, cut_offs: Sequence[GivenCutOff], unjudged: BoolArray | None = None
+) -> tuple[dict[str, FloatArray], Tally]:
+    """Compute the values of all queries, by key, and their aggregates."""
+    ranks = ranks_within(cut_offs, judged.batch)
+    values = values_of(judged, columns, ranks)
+    tally = Tally.of(values, cut_offs)
+    tally.add(judged.judgments, values, ranks, judged.batch.settings.precision_denominator, unjudged)
+    return values, tally
 
 
 def values_of(judged: Judged, columns: Columns, ranks: Ranks) -> dict[str, FloatArray]:

@@ -19,14 +19,14 @@ from krag_eval.evaluation.pipeline import (
     choose_metrics,
     columns_of,
     judge_batch,
+    score,
     signature_of,
-    values_of,
 )
 from krag_eval.evaluation.results import Detail, EvaluationResult, QueryResult
 from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.metrics.aggregation import Tally
-from krag_eval.metrics.cut_offs import check_cut_offs, ranks_within
+from krag_eval.metrics.cut_offs import check_cut_offs
 
 # Of so many retrievals that raised it is kept what they said; of the others it is kept which they were.
 _MOST_MESSAGES = 1000
@@ -152,14 +152,11 @@ class Scorer:
         Raises:
             InvalidInputError: A document cannot be read; queries in the message are counted from the first of all.
         """
-        first, settings = self.n_queries, self._settings
-        judged = judge_batch(actual, predicted, settings, bare_ids=self._bare_ids, first_query=first)
+        first = self.n_queries
+        judged = judge_batch(actual, predicted, self._settings, bare_ids=self._bare_ids, first_query=first)
         self._between_steps()
-        ranks = ranks_within(self._cut_offs, judged.batch)
-        values = values_of(judged, self._columns, ranks)
+        values, tally = score(judged, self._columns, self._cut_offs)
         self._between_steps()
-        tally = Tally.of(self.keys, self._cut_offs)
-        tally.add(judged.judgments, values, ranks, settings.precision_denominator)
         errors = judged.batch.predicted.errors
         self._tally.merge(tally)
         self._document_counts.merge(judged.document_counts)

@@ -19,14 +19,13 @@ from krag_eval.documents.columns import Side
 from krag_eval.documents.document import read_leniently
 from krag_eval.evaluation.evaluate import evaluate
 from krag_eval.evaluation.pipeline import (
-    Columns,
     Judged,
     MetricFunction,
     choose_metrics,
     columns_of,
     read_batch,
+    score,
     signature_of,
-    values_of,
 )
 from krag_eval.matching import MATCHERS, similar_pairs
 from krag_eval.matching.batch import Found, merge
@@ -39,8 +38,7 @@ from krag_eval.matching.settings import (
     ScoringSettings,
     make_settings,
 )
-from krag_eval.metrics.aggregation import Tally
-from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
+from krag_eval.metrics.cut_offs import check_cut_offs
 from krag_eval.metrics.judgments import judge
 from krag_eval.statistics.bootstrap import binomial_interval
 from krag_eval.statistics.checks import need_scipy
@@ -172,7 +170,7 @@ def sweep(
         judged = Judged(batch, matches, judge(batch, matches), DocumentCounts.empty())
         if threshold == chosen[0]:
             DocumentCounts.of(batch, matches).check(lowest)
-        for key, value in _means(judged, cut_offs, columns).items():
+        for key, value in score(judged, columns, cut_offs)[1].by_key().items():
             swept_values.setdefault(key, []).append(value)
     values = {key: tuple(column) for key, column in swept_values.items()}
     signature = signature_of(make_settings(threshold=in_use, **given), cut_offs, MatchingCriteria.PARTIAL)
@@ -189,14 +187,6 @@ def _check_thresholds(thresholds: object, in_use: float) -> tuple[float, ...]:
 def _at_least(found: Found, threshold: float) -> Found:
     keep = found.similarity >= threshold
     return Found(found.actual[keep], found.predicted[keep], found.similarity[keep])
-
-
-def _means(judged: Judged, cut_offs: Sequence[GivenCutOff], columns: Columns) -> dict[str, float | None]:
-    ranks = ranks_within(cut_offs, judged.batch)
-    values = values_of(judged, columns, ranks)
-    tally = Tally.of(values, cut_offs)
-    tally.add(judged.judgments, values, ranks, judged.batch.settings.precision_denominator)
-    return tally.by_key()
 
 
 def _fragile(

@@ -18,7 +18,7 @@ from krag_eval.evaluation.answers.refusals import is_empty
 from krag_eval.metrics.aggregation import MeanState
 from krag_eval.statistics.checks import check_share, need_scipy
 from krag_eval.statistics.distributions import ValueDistribution
-from krag_eval.statistics.intervals import Sample, sample_intervals
+from krag_eval.statistics.intervals import Interval, Sample, sample_intervals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -247,7 +247,6 @@ def _remarks(result: AnswerResult) -> Iterator[str]:
         yield f"  {number_of(len(result.errors), 'exception')} in place of an answer: counted as empty, not as refusals"
 
 
-Interval = tuple[float, float]
 _RESAMPLES = 10_000
 
 
