@@ -1,7 +1,4 @@
-"""One side of the input, gold or retrieved, as flat columns over all queries.
-
-What to do about input that is no list of lists of documents, by what it looks like.
-"""
+"""One side of the input, gold or retrieved, as flat columns over all queries."""
 
 from __future__ import annotations
 
@@ -33,14 +30,14 @@ def runs(start: IntArray, count: IntArray) -> IntArray:
 
 
 class Side:
-    """The documents of one side; document `j` of query `i` stands at `offsets[i] + j` of every column.
+    """The documents of one side; document `j` of query `i` is at `offsets[i] + j` in every column.
 
     Attributes:
         name: `"actual"` or `"predicted"`.
-        documents: The documents as they were given, `(document, number)` pairs included.
+        documents: The documents as given, `(document, number)` pairs included.
         offsets: Where each query's documents begin; shape (n_queries + 1,).
-        errors: For queries whose retriever raised, what it said.
-        first_query: The number of the first query in messages, where this is a part of a longer input.
+        errors: The messages of queries whose retriever raised.
+        first_query: The number of the first query in messages, if this is a part of a longer input.
     """
 
     def __init__(self, name: SideName, rows: object, id_key: str | None, grade_key: str, first_query: int = 0) -> None:
@@ -61,7 +58,7 @@ class Side:
     def of_columns(
         cls, name: SideName, ids: list[str | None] | None, texts: list[str | None] | None, offsets: IntArray
     ) -> Side:
-        """A side whose ids and texts were read before; it has no documents."""
+        """Make a side of ids and texts that were read before; it has no documents."""
         side = cls.__new__(cls)
         side.name, side.offsets, side.first_query, side.errors = name, offsets, 0, {}
         # In place of the cached properties of the same names.
@@ -101,7 +98,7 @@ class Side:
         return ids
 
     def ids_of(self, query: int) -> list[str]:
-        """The ids of one query, of those documents that have one."""
+        """Return the ids of one query, of those documents that have one."""
         return [one for one in self.ids[int(self.offsets[query]) : int(self.offsets[query + 1])] if one is not None]
 
     @property
@@ -128,7 +125,7 @@ class Side:
         return grades
 
     def query_of(self, positions: IntArray) -> IntArray:
-        """The query of each of these positions of a column."""
+        """Return the query of each of these positions of a column."""
         return np.searchsorted(self.offsets, positions, side="right") - 1
 
     def _check_rows(self, rows: object) -> list[Sequence[object]]:
@@ -237,7 +234,7 @@ class Side:
         )
 
     def _require(self, column: list[Any], has_other: Callable[[Reader, Any], object]) -> None:
-        """Refuse a document that lacks this if it has not the other of id and text either."""
+        """Refuse a document that lacks this value and the other one of id and text too."""
         for position, (value, (document, reader)) in enumerate(zip(column, self._with_readers(), strict=True)):
             if value is not None:
                 continue
@@ -267,7 +264,7 @@ def _describe(error: BaseException) -> str:
 
 
 def rows_hint(rows: object) -> str:
-    """A sentence on something that is no list of rows, beginning with a space; empty where nothing is known of it.
+    """Return a hint on something that is not a list of rows, beginning with a space; empty if there is none.
 
     >>> rows_hint("run.jsonl")
     ' Files are read by `read_evalset` and `read_run`, and scored by `evaluate_run`.'
@@ -288,12 +285,12 @@ def rows_hint(rows: object) -> str:
 
 
 def is_frame(rows: object) -> bool:
-    """Whether it is a table of pandas or polars, which Python would go through by the names of its columns."""
+    """Return whether it is a table of pandas or polars, whose iteration yields the names of its columns."""
     return hasattr(rows, "columns") and (hasattr(rows, "iloc") or hasattr(rows, "get_column"))
 
 
 def pair_hint(document: object) -> str:
-    """A sentence on a tuple that was meant as `(document, number)`, or nothing."""
+    """Return a hint on a tuple that was meant as `(document, number)`; empty if it was not."""
     if type(document) is tuple and len(document) == 2 and reader_of(document[0]) is not None:
         return f" In a (document, number) pair the second must be a number, got {show(document[1], 40)}."
     return ""

@@ -1,4 +1,4 @@
-"""The documents of krag_eval: what is read from a framework's, and two that users can make themselves."""
+"""The documents of krag_eval, and the reading of any other document into one of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval.documents.readers import read_grade, require_reader, split_pair
 
-# What a mapping says about itself; its other keys are metadata.
+# What a mapping says about itself. Its other keys are metadata.
 _KEYS = {"id", "text", "page_content", "content", "grade", "score", "metadata", "meta"}
 
 
@@ -79,13 +79,13 @@ def as_document(
         raise InvalidInputError(f"{describe_type(split_pair(document)[0])} has neither an id nor a text.")
     if not is_gold:
         return read
-    with telling(document):
+    with as_input_error(document):
         return replace(read, grade=read_grade(document, grade_key), score=None)
 
 
 @contextlib.contextmanager
-def telling(document: object) -> Iterator[None]:
-    """Goes around the reading of a document: whatever its own attributes raise is told as an InvalidInputError."""
+def as_input_error(document: object) -> Iterator[None]:
+    """Raise whatever the attributes of a document raise in this block as an InvalidInputError."""
     try:
         yield
     except InvalidInputError:
@@ -119,7 +119,7 @@ def read_leniently(
     Raises:
         InvalidInputError: It is not a document, or reading it raises.
     """
-    try:  # not `telling`, which costs a tenth of the time
+    try:  # not `as_input_error`, which costs a tenth of the time
         return _read(document, id_key, copy)
     except InvalidInputError:
         raise

@@ -28,7 +28,7 @@ _GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)
 
 
 def match_containment(batch: Batch) -> Found:
-    """Pairs of which one text contains the other, in the direction that the settings allow."""
+    """Return the pairs of which one text contains the other, in the direction that the settings allow."""
     direction = batch.settings.containment
     forms = batch.normal_forms
     codes = batch.texts
@@ -92,7 +92,7 @@ class _Shingles:
         self._table = np.concatenate([np.zeros(0, dtype=np.uint8), *tables])
 
     def may_contain(self, long: IntArray, short: IntArray) -> BoolArray:
-        """Whether the texts `long[i]` may contain the texts `short[i]`, for each i; a no is certain."""
+        """Return whether the texts `long[i]` may contain the texts `short[i]`, for each i; a no is certain."""
         possible = np.ones(len(long), dtype=bool)
         left = np.flatnonzero(self._has_any[short])
         for nth in range(_LOOKED_UP):
@@ -106,7 +106,7 @@ class _Shingles:
 
 
 def _chunks(texts: Sequence[str]) -> Iterator[tuple[int, int, list[bytes]]]:
-    """The texts in UTF-8, some megabytes at a time."""
+    """Yield the texts in UTF-8, some megabytes at a time."""
     encoded: list[bytes] = []
     start = size = 0
     for number, text in enumerate(texts, 1):
@@ -118,7 +118,7 @@ def _chunks(texts: Sequence[str]) -> Iterator[tuple[int, int, list[bytes]]]:
 
 
 def _chosen(encoded: list[bytes]) -> tuple[IntArray, Words]:
-    """The chosen shingles of some texts: the text of each, and its hash."""
+    """Return the chosen shingles of some texts: the text of each, and its hash."""
     buffer = b"".join([*encoded, b"\0" * _SIZE])
     everywhere = np.ndarray(len(buffer) - _SIZE + 1, dtype="<u8", buffer=buffer, strides=(1,))
     hashes = everywhere * _GOLDEN_RATIO

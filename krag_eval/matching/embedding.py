@@ -21,7 +21,7 @@ _NO_SIMILARITY = -1.0
 
 
 def alike_pairs(batch: Batch, threshold: float) -> Found:
-    """Pairs whose cosine is at least `threshold`; a text without a vector is similar to nothing."""
+    """Return the pairs whose cosine is at least `threshold`; a text without a vector is similar to nothing."""
     embedded = _model_of(batch)
     rows = _rows(batch, embedded, np.arange(len(batch.unique_texts)))
     found: list[Found] = []
@@ -33,7 +33,7 @@ def alike_pairs(batch: Batch, threshold: float) -> Found:
 
 
 def only_alike(batch: Batch, found: Found, threshold: float) -> Found:
-    """Those of the pairs that another method found whose cosine is at least `threshold`, with their own similarity.
+    """Return the pairs of another method whose cosine is at least `threshold`, with their own similarity.
 
     Only the texts of these pairs are embedded.
     """
@@ -52,7 +52,7 @@ def _model_of(batch: Batch) -> EmbeddedTexts:
 
 
 def _rows(batch: Batch, embedded: EmbeddedTexts, texts: IntArray) -> IntArray:
-    """The row of each unique text among the vectors; `MISSING` for those that were not asked for or are empty."""
+    """Return the row of each unique text among the vectors; `MISSING` if it was not asked for or is empty."""
     asked = [number for number in texts.tolist() if batch.normal_forms[number]]
     rows = np.full(len(batch.unique_texts) + 1, MISSING)  # a missing text has the code -1: the last place
     rows[asked] = embedded.rows_of([batch.unique_texts[number] for number in asked])
@@ -62,7 +62,7 @@ def _rows(batch: Batch, embedded: EmbeddedTexts, texts: IntArray) -> IntArray:
 def _similarity(
     batch: Batch, embedded: EmbeddedTexts, rows: IntArray, actual: IntArray, predicted: IntArray
 ) -> FloatArray:
-    """The similarity of each pair, from 0 to 1; below 0 where one of the two has no vector."""
+    """Return the similarity of each pair, from 0 to 1; below 0 where one of the two has no vector."""
     left, right = rows[batch.texts.actual[actual]], rows[batch.texts.predicted[predicted]]
     known = np.flatnonzero((left != MISSING) & (right != MISSING))
     cosine = np.clip(np.round(embedded.cosines(left[known], right[known]), _DECIMALS), 0, 1)

@@ -25,7 +25,7 @@ _LARGE = 64
 def group_near_duplicates(
     texts: Sequence[str], threshold: float = NEAR, *, tokenizer: object = "words"
 ) -> list[tuple[int, ...]]:
-    """Groups of texts in nearly the same words: each text is near to another one of its group.
+    """Group texts in nearly the same words: each text is near to another one of its group.
 
     Two texts are near to each other if the F-measure of their ROUGE-L is at least `threshold`.
 
@@ -103,7 +103,7 @@ class _Groups:
         self._group = np.arange(size)  # of each text, named by its first member
 
     def to_compare(self, rows: IntArray, others: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
-        """Which rows still have to be compared with which other texts, as queries of a batch."""
+        """Yield which rows still have to be compared with which other texts, as queries of a batch."""
         of_rows, of_others = self._group[rows], self._group[others]
         sizes = np.bincount(self._group, minlength=len(self._group))
         is_small = sizes[of_rows] < _LARGE
@@ -112,7 +112,7 @@ class _Groups:
             yield rows[of_rows == group], others[of_others != group]
 
     def join(self, first: IntArray, second: IntArray) -> None:
-        """Each `first[i]` belongs to `second[i]`."""
+        """Note that each `first[i]` belongs to `second[i]`."""
         size = len(self._group)
         links = np.unique(self._group[first] * size + self._group[second])
         above: dict[int, int] = {}
@@ -131,7 +131,7 @@ class _Groups:
         self._group = renamed[self._group]
 
     def of_several(self) -> list[tuple[int, ...]]:
-        """The members of each group of two and more."""
+        """Return the members of each group of two and more."""
         order = np.argsort(self._group, kind="stable")
         starts = np.flatnonzero(np.diff(self._group[order])) + 1
         return [tuple(members.tolist()) for members in np.split(order, starts) if len(members) > 1]

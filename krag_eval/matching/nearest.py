@@ -33,7 +33,7 @@ class Nearest:
 
 
 def one_query(batch: Batch, index: int) -> Batch:
-    """Query `index` of a batch by itself."""
+    """Return query `index` of a batch as a batch of its own."""
     full = with_documents(batch)
     sides = [
         Side(side.name, [side.documents[slice(*side.offsets[index : index + 2].tolist())]], *_keys(batch.settings))
@@ -47,7 +47,7 @@ def _keys(settings: Settings) -> tuple[str | None, str]:
 
 
 def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float = NEAR) -> Nearest:
-    """The nearest retrieved text of each gold document, at any rank.
+    """Return the nearest retrieved text of each gold document, at any rank.
 
     Similarity is that of the settings' own methods: ROUGE, or the cosine of embeddings. Methods that know only yes and
     no are measured by ROUGE-1 against a threshold of 1: its F-measure for equal texts and ids, the share of the
@@ -75,7 +75,7 @@ def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float = N
 
 
 def _near_pairs(batch: Batch, near: float) -> tuple[Found, IntArray]:
-    """The pairs that are near, and the place of the method that measured each."""
+    """Return the pairs that are near, and the place of the method that measured each."""
     settings = batch.settings
     places = [place for place, method in enumerate(settings.methods) if method in THRESHOLD_METHODS]
     measured = [settings.methods[place] for place in places]

@@ -21,7 +21,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -43,6 +42,13 @@ _MOST_UNITS = 0x110000 - _SURROGATES
 _LONG = 4_000_000
 # With as many pairs for each text of one side, looking its partners up together is quicker than one pair at a time.
 _PAIRS_A_TEXT = 4
+# A table with a place for each feature must not outgrow what it saves.
+_MOST_FEATURES = 1 << 24
+# A pair of equal units costs Hunt and Szymanski's algorithm about as much as this many cells the bit-parallel one.
+_CELLS_A_PAIR = 20_000
+# How much of the shorter text may be missing from the subsequence, tried in turn.
+_MISSING = (0.02, 0.08)
+_Sequence = str | list[int]
 
 # What each kind of ROUGE counts.
 UNIT_OF = {"rouge1": "token", "rouge2": "bigram", "rougeL": "token"}
@@ -63,7 +69,7 @@ class Sketches:
     bits: Words
 
     def most_shared(self, first: IntArray, second: IntArray) -> IntArray:
-        """An upper bound of the units that the texts `first[i]` and `second[i]` share, for each i."""
+        """Return an upper bound of the number of units that the texts `first[i]` and `second[i]` share, for each i."""
         differing = np.bitwise_count(self.bits[first] ^ self.bits[second]).view(np.uint64)
         counts = differing[:, 0] + differing[:, 1]  # in each byte of a word a count of at most 128
         counts = (counts & _BYTE_PAIRS) + ((counts >> np.uint64(8)) & _BYTE_PAIRS)
@@ -74,7 +80,7 @@ class Sketches:
 
 
 def sketch(tokens: TokenTable, units: Iterable[str]) -> dict[str, Sketches]:
-    """The sketches of all texts for each of these units (`token`, `bigram`), from one pass over the texts."""
+    """Return the sketches of all texts for each of these units (`token`, `bigram`), from one pass over the texts."""
     size = len(tokens) + 1
     sketches = {
         unit: Sketches(np.zeros(size, np.int64), np.zeros(size, np.bool_), np.zeros((size, _WORDS), np.uint64))
@@ -90,7 +96,7 @@ def sketch(tokens: TokenTable, units: Iterable[str]) -> dict[str, Sketches]:
 
 
 def _bigrams(tokens: HashedTokens) -> HashedTokens:
-    """Each two neighbouring tokens of a text as one unit."""
+    """Return each two neighboring tokens of a text as one unit."""
     lengths = np.maximum(np.diff(tokens.offsets) - 1, 0)
     offsets = np.append(0, np.cumsum(lengths))
     first = np.arange(offsets[-1]) + np.repeat(tokens.offsets[:-1] - offsets[:-1], lengths)
@@ -99,7 +105,7 @@ def _bigrams(tokens: HashedTokens) -> HashedTokens:
 
 
 def _bits(units: HashedTokens, texts_at_once: int = 512) -> Words:
-    """The bits of each text, from how many of its units fall into each of 1,024 slots.
+    """Return the bits of each text, from how many of its units fall into each of 1,024 slots.
 
     A slot with n units sets n bits: its own, and one for each further unit at a fixed distance.
     """
@@ -125,7 +131,7 @@ def _bits(units: HashedTokens, texts_at_once: int = 512) -> Words:
 def overlap(
     tokens: TokenTable, kind: str, first: IntArray, second: IntArray, lengths: IntArray, needed: IntArray
 ) -> IntArray:
-    """How many units the texts `first[i]` and `second[i]` share, for each i.
+    """Count how many units the texts `first[i]` and `second[i]` share, for each i.
 
     Args:
         tokens: The tokens of all texts.
@@ -141,70 +147,53 @@ def overlap(
     shared = np.zeros(len(first), dtype=np.int64)
     undecided = np.arange(len(first))
     if len(first) >= _PAIRS_A_TEXT * len(np.unique(left)):
-        counted = shared_units(*_in_any_order(units), left, right)
+        counted = _shared_units(*_in_any_order(units), left, right)
         if counted is not None and kind != "rougeL":
             return counted
         if counted is not None:  # what two texts share in order is no more than what they share
             undecided = np.flatnonzero(counted >= needed)
     if kind != "rougeL":
         units = _in_any_order(units)
+    from rapidfuzz.distance import LCSseq  # only now: where counting was enough, it is not needed
+    from rapidfuzz.process import cpdist
+
     sequences = _sequences(units)
     is_long = lengths[first[undecided]] * lengths[second[undecided]] > _LONG
     short = undecided[~is_long]
-    shared[short] = _subsequences(sequences, left[short], right[short])
+    one_side, other_side = ([sequences[text] for text in side[short].tolist()] for side in (left, right))
+    shared[short] = cpdist(one_side, other_side, scorer=LCSseq.similarity, dtype=np.int64)
     for pair in undecided[is_long].tolist():
         one, other, cut_off = sequences[int(left[pair])], sequences[int(right[pair])], int(needed[pair])
         most = (Counter(one) & Counter(other)).total()
         if kind == "rougeL" and most >= cut_off:
-            most = long_subsequence(one, other, cut_off)
+            most = _long_subsequence(one, other, cut_off)
         shared[pair] = most
     return shared
 
 
-def _subsequences(sequences: list[UnitSequence], left: IntArray, right: IntArray) -> IntArray:
-    from rapidfuzz.distance import LCSseq
-    from rapidfuzz.process import cpdist
-
-    lengths: IntArray = cpdist(
-        [sequences[text] for text in left.tolist()],
-        [sequences[text] for text in right.tolist()],
-        scorer=LCSseq.similarity,
-        dtype=np.int64,
-    )
-    return lengths
-
-
-class _Units(NamedTuple):
-    """The units of some texts as numbers below `size`; text i has `numbers[offsets[i]:offsets[i + 1]]`."""
-
-    numbers: IntArray
-    offsets: IntArray
-    size: int
-
-
-def _units(tokens: NumberedTokens, kind: str) -> _Units:
-    """The tokens, or for rouge2 each two neighbouring ones, in the order of the text."""
+def _units(tokens: NumberedTokens, kind: str) -> NumberedTokens:
+    """Return the tokens, or for rouge2 each two neighboring ones, in the order of the text."""
     numbers, offsets, size = tokens
     if kind != "rouge2":
-        return _Units(numbers, offsets, size)
+        return NumberedTokens(numbers, offsets, size)
     lengths = np.maximum(np.diff(offsets) - 1, 0)
     place = runs(offsets[:-1], lengths)
     used, bigrams = np.unique(numbers[place] * size + numbers[place + 1], return_inverse=True)
-    return _Units(bigrams, np.append(0, np.cumsum(lengths)), len(used))
+    return NumberedTokens(bigrams, np.append(0, np.cumsum(lengths)), len(used))
 
 
-def _in_any_order(units: _Units) -> _Units:
-    """The units, sorted within each text."""
+def _in_any_order(units: NumberedTokens) -> NumberedTokens:
+    """Return the units, sorted within each text."""
     numbers, offsets, size = units
     text = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     keys = text * size + numbers
     fits = len(offsets) * size < 1 << 31  # half the width sorts in half the time
     ordered = np.sort(keys.astype(np.int32) if fits else keys).astype(np.int64)
-    return _Units(ordered - text * size, offsets, size)
+    return NumberedTokens(ordered - text * size, offsets, size)
 
 
-def _sequences(units: _Units) -> list[UnitSequence]:
-    """The units of each text as a string in which a character is a unit; as lists of numbers if there are too many."""
+def _sequences(units: NumberedTokens) -> list[_Sequence]:
+    """Return each text as a string of one character per unit, or as a list of numbers if there are too many units."""
     numbers, offsets, size = units
     bounds = offsets.tolist()
     if size > _MOST_UNITS:
@@ -214,14 +203,12 @@ def _sequences(units: _Units) -> list[UnitSequence]:
     return [everything[start:stop] for start, stop in pairwise(bounds)]
 
 
-# A table with a place for each feature must not outgrow what it saves.
-_MOST_FEATURES = 1 << 24
+def _shared_units(
+    numbers: IntArray, offsets: IntArray, size: int, first: IntArray, second: IntArray
+) -> IntArray | None:
+    """Return the size of the multiset intersection of the texts `first[i]` and `second[i]`, for each i.
 
-
-def shared_units(numbers: IntArray, offsets: IntArray, size: int, first: IntArray, second: IntArray) -> IntArray | None:
-    """The size of the multiset intersection of the texts `first[i]` and `second[i]`, for each i.
-
-    A feature is a unit and how often it stood before in its text, so that a multiset becomes a set. The features of
+    A feature is a unit and how often it occurred before in its text, so that a multiset becomes a set. The features of
     one text are flagged in a table, and all texts that it is paired with are looked up there at once.
 
     Args:
@@ -232,7 +219,7 @@ def shared_units(numbers: IntArray, offsets: IntArray, size: int, first: IntArra
         second: Text numbers, of the same shape.
 
     Returns:
-        The sizes, or None where the table would be too large.
+        The sizes, or None if the table would be too large.
     """
     lengths = np.diff(offsets)
     text = np.repeat(np.arange(len(lengths)), lengths)
@@ -262,18 +249,10 @@ def shared_units(numbers: IntArray, offsets: IntArray, size: int, first: IntArra
     return shared
 
 
-UnitSequence = str | list[int]
+def _long_subsequence(one: _Sequence, other: _Sequence, needed: int) -> int:
+    """Return the length of the longest common subsequence, or 0 if it is below `needed`.
 
-# A pair of equal units costs Hunt and Szymanski's algorithm about as much as this many cells the bit-parallel one.
-_CELLS_A_PAIR = 20_000
-# How much of the shorter text may be missing from the subsequence, tried in turn.
-_MISSING = (0.02, 0.08)
-
-
-def long_subsequence(one: UnitSequence, other: UnitSequence, needed: int) -> int:
-    """The length of the longest common subsequence, or 0 where it is below `needed`.
-
-    Memory is proportional to the two texts. Where few units are equal, as in texts of rare words, each pair of equal
+    Memory is proportional to the two texts. If few units are equal, as in texts of rare words, each pair of equal
     units is visited (Hunt & Szymanski 1977, doi:10.1145/359581.359603); otherwise rapidfuzz's bit-parallel algorithm
     runs in a band (Hyyrö 2004), a narrow one first: most long texts that match are nearly the same.
     """
@@ -288,10 +267,11 @@ def long_subsequence(one: UnitSequence, other: UnitSequence, needed: int) -> int
         return length if length >= needed else 0
     # Frequent units get the small numbers, which rapidfuzz looks up directly.
     rank = {unit: place for place, (unit, _) in enumerate((counts + other_counts).most_common())}
-    first, second = [rank[unit] for unit in left], [rank[unit] for unit in right]
+    numbers = np.array([rank[unit] for unit in (*left, *right)], dtype=np.int64)
+    first, second = _sequences(NumberedTokens(numbers, np.array([0, len(left), len(numbers)]), len(rank)))
     most = min(len(first), len(second))
     for cut_off in (*(int(most * (1 - missing)) for missing in _MISSING), needed):
-        if length := int(LCSseq.similarity(_text(first), _text(second), score_cutoff=max(cut_off, needed))):
+        if length := int(LCSseq.similarity(first, second, score_cutoff=max(cut_off, needed))):
             return length
     return 0
 
@@ -306,10 +286,3 @@ def _by_pairs(one: Sequence[object], other: Sequence[object]) -> int:
             length = bisect_left(ends, place)
             ends[length : length + 1] = [place]
     return len(ends)
-
-
-def _text(numbers: list[int]) -> str | list[int]:
-    """Numbers as a string of code points that are no surrogates; a list where there are too many for that."""
-    if max(numbers, default=0) >= 0x110000 - 0x800:
-        return numbers
-    return "".join([chr(number if number < 0xD800 else number + 0x800) for number in numbers])

@@ -20,7 +20,7 @@ _CANDIDATES_AT_ONCE, _MOST_CANDIDATES = 1 << 11, 1 << 20
 
 
 def score(shared: IntArray, n_gold: IntArray, n_retrieved: IntArray, measure: str) -> FloatArray:
-    """ROUGE from the overlap and the two lengths, in rouge_score's own order of operations.
+    """Compute ROUGE from the overlap and the two lengths, in rouge_score's own order of operations.
 
     Args:
         shared: Units that the two texts share.
@@ -43,7 +43,7 @@ def score(shared: IntArray, n_gold: IntArray, n_retrieved: IntArray, measure: st
 
 
 def pairs_above(batch: Batch, kind: str, threshold: float) -> Found:
-    """Pairs whose ROUGE is at least `threshold`; a text without tokens has no similarity to anything."""
+    """Return the pairs whose ROUGE is at least `threshold`; a text without tokens has no similarity to anything."""
     sketches = batch.sketches[UNIT_OF[kind]]
     lengths, measure = sketches.lengths, batch.settings.rouge_measure
     found: list[Found] = []
@@ -71,13 +71,13 @@ def pairs_above(batch: Batch, kind: str, threshold: float) -> Found:
 
 
 def _texts_recur(waiting: list[tuple[IntArray, ...]]) -> bool:
-    """Whether the pairs that wait are of few texts, which are better numbered once for all of them."""
+    """Return whether the waiting pairs are of few texts, which are better numbered once for all of them."""
     gold, retrieved = (np.concatenate([pairs[side] for pairs in waiting]) for side in (2, 3))
     return len(np.unique(gold)) + len(np.unique(retrieved)) < len(gold)
 
 
 def _possible(n_gold: IntArray, n_retrieved: IntArray, threshold: float, measure: str) -> BoolArray:
-    """Whether the lengths of a pair alone allow the threshold."""
+    """Return whether the lengths of a pair alone allow the threshold."""
     best = score(np.minimum(n_gold, n_retrieved), n_gold, n_retrieved, measure)
     return best >= threshold - _SLACK
 

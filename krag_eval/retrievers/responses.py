@@ -15,9 +15,8 @@ from typing import Any
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.redaction import describe_error
 from krag_eval.datasets import DOC_KEY
-from krag_eval.documents.document import Document, read_leniently
+from krag_eval.documents.document import Document, as_input_error, read_leniently
 from krag_eval.documents.readers import as_id, require_reader, split_pair
 
 # Where a mapping holds the documents: Haystack, and the chains of LangChain.
@@ -110,11 +109,6 @@ def copy_documents(documents: Iterable[object]) -> tuple[Document, ...]:
             copies.append(_copy(document))
         except InvalidInputError as error:
             raise InvalidInputError(f"`retrieved[{place}]`: {error}") from None
-        except Exception as error:
-            raise InvalidInputError(
-                f"`retrieved[{place}]`: {describe_type(document)} cannot be read "
-                f"({describe_error(error, longest=200)})."
-            ) from error
     return tuple(copies)
 
 
@@ -122,7 +116,8 @@ def _copy(document: object) -> Document:
     inner, _ = split_pair(document)
     read = read_leniently(document, copy=as_json)
     if require_reader(inner).framework == "LlamaIndex":
-        _name_source(inner, read.metadata)
+        with as_input_error(document):
+            _name_source(inner, read.metadata)
     if read.id is None and read.text is None and not read.metadata:
         raise InvalidInputError(f"{describe_type(inner)} has neither an id nor a text.")
     return read if read.score is None or math.isfinite(read.score) else replace(read, score=None)
