@@ -7,7 +7,7 @@
     ├── MissingDependencyError (ImportError)    an optional package is not installed
     └── RunStoppedError (RuntimeError)          a run was given up before every question was answered
 
-    KragEvalWarning (UserWarning)               the result stands, but look at this
+    KragEvalWarning (UserWarning)               the result is valid, but look at this
 
 A message says what is wrong with the value given, what is expected, and what to do.
 """
@@ -67,11 +67,11 @@ class RunStoppedError(KragEvalError, RuntimeError):
 
 
 class RetrieverError(Exception):
-    """What a retriever raised, as a run recorded it: `Type: message`. It stands in the place of a ranking."""
+    """What a retriever raised, as a run recorded it: `Type: message`. It takes the place of a ranking."""
 
 
 class KragEvalWarning(UserWarning):
-    """The result stands, but something about the input deserves a look."""
+    """The result is valid, but something about the input deserves a look."""
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ class RunProgress:
         errors: How many of the rows are errors.
         asked: How many were asked since this session began.
         seconds: How long ago that was.
-        is_over: Whether the run has ended, be it early.
+        is_over: Whether the run has ended, even if early.
     """
 
     name: str

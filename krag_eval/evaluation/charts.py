@@ -68,7 +68,7 @@ def show(figure: Figure) -> None:
 
 
 def _places(names: list[str]) -> dict[str, float]:
-    """Return where each bar stands, from the top: the two means of a metric closer to each other than to the next."""
+    """Return the position of each bar, from the top: micro and macro of a metric stand closer together."""
     place, places = 0.0, {}
     for name, before in zip(names, ["", *names], strict=False):
         is_pair = before.removeprefix("micro_") == name.removeprefix("macro_") and before != name

@@ -30,13 +30,13 @@ def intervals_of(
     * Micro values: the same bootstrap, of whole queries with their counts.
     * More than 10,000 queries: for means Student's t with allowance for skewness, for micro values the delta method.
 
-    Where fewer than ten queries are off the commonest value, so always with fewer than ten queries, an interval that
-    is not exact is widened by what the sample may have missed altogether: ten queries that all have 0.5 give 0.35 to
-    0.65, not a point. Queries without a value take no part. In which order the queries came changes no bit.
+    If fewer than ten queries differ from the most common value, an interval that is not exact is widened by what the
+    sample may have missed: ten queries that all have 0.5 give 0.35 to 0.65, not a point. With fewer than ten queries
+    this is always so. Queries without a value are left out. The order of the queries changes no bit.
 
     Args:
         result: What `evaluate` or `evaluate_run` returned.
-        confidence: How often such intervals are to hold the mean over all queries that might be asked.
+        confidence: How often such intervals should contain the mean over all queries that might be asked.
         n_bootstrap: How many resamples.
         seed: The same seed gives the same intervals, to the last bit.
 

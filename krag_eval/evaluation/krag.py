@@ -267,7 +267,7 @@ class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
         averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
         matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
         rouge_threshold: The ROUGE from which two texts match, 0 to 1.
-        similarity_threshold: The cosine that their embeddings must have besides, 0 to 1.
+        similarity_threshold: The cosine that their embeddings must also have, 0 to 1.
         tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
         embeddings: The model: a LangChain `Embeddings`, a LlamaIndex embedding model, an object with `encode(texts)`,
             or a function from a list of texts to vectors. Texts that ROUGE tells apart are not embedded.

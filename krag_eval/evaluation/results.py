@@ -44,7 +44,7 @@ class EvaluationResult:
         detail: What was kept of every query; None after a streamed evaluation.
         callback_errors: What callbacks raised.
         intervals: The interval of every value by key, None where that is undefined; None where none were asked for.
-        spread: What intervals need of the queries, where `detail` does not have it.
+        spread: The distributions that intervals need, if there is no `detail`.
     """
 
     signature: str

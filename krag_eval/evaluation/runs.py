@@ -60,7 +60,7 @@ def evaluate_run(
         level: `"chunk"` scores by gold chunks, `"document"` by the documents that they come from: ids are then read
             from the metadata under `doc_key`, and several chunks of one document repeat each other.
         doc_key: The metadata key of document ids.
-        proxy: At chunk level let `doc_hit` stand in for recall where the gold chunks are not known; the signature
+        proxy: At chunk level use `doc_hit` as recall where the gold chunks are not known; the signature
             says so. Micro recall pools the questions with gold chunks alone.
         metrics: Names of `METRICS`, `"doc_hit"`, or functions; all by default.
         callbacks: Receivers of scores.

@@ -50,7 +50,7 @@ class Metric:
         function: From `Judgments` and a cut-off to one value per query, NaN where it is undefined.
         settings: Keyword arguments of the function, each with the name of the setting that it takes.
         has_micro: Whether it also has a micro value, from summed counts.
-        parameters: Keyword arguments that may stand in its name, such as `rbp(p=0.5)`, each with its check.
+        parameters: Keyword arguments that may be part of its name, such as `rbp(p=0.5)`, each with its check.
         has_cut_off: Whether it depends on the cut-off; one that does not has one key, its name.
         reads_documents: Whether it is also given the documents, as `batch`.
         has_ideal: Whether it compares with an ideal ranking that `cut_ideal` cuts.

@@ -19,7 +19,7 @@ from krag_eval.statistics.distributions import CountDistribution, ValueDistribut
 
 @dataclass(slots=True)
 class CountState(SumState):
-    """The summed counts behind the micro values at one cut-off; queries without gold documents take no part.
+    """The summed counts behind the micro values at one cut-off; queries without gold documents are left out.
 
     Attributes:
         covered: Gold documents covered.

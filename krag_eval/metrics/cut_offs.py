@@ -96,7 +96,7 @@ Ranks = Mapping[GivenCutOff, CutOff]
 def ranks_within(cut_offs: Sequence[GivenCutOff], batch: Batch) -> Ranks:
     """Return each cut-off as ranks: one number, or for a token budget the number that fits in each query.
 
-    A document that does not fit whole ends the context: it and what stands below it are out.
+    The first document that does not fit whole ends the context: it and all below it are left out.
     """
     # What is beyond any ranking is cut to what summed counts can hold.
     return {

@@ -19,7 +19,7 @@ def hit_rate(judged: Judgments, k: CutOff = None) -> FloatArray:
         * Nothing retrieved: 0.
 
     Source: known as success@k in trec_eval and as hit rate in recommendation. The evaluators of the package krag mean
-    `hit_rate_all` by the name unless told otherwise.
+    `hit_rate_all` by that name by default.
     """
     return np.where(judged.is_defined, (judged.covered_within(k) > 0).astype(np.float64), np.nan)
 

@@ -162,7 +162,7 @@ def within(query: IntArray, rank: IntArray, k: CutOff) -> BoolArray:
 
 
 def sum_by_query(query: IntArray, values: IntArray, n_queries: int) -> IntArray:
-    """Return the sum of the values of each query, whose entries stand together."""
+    """Sum the values of each query, whose entries are adjacent."""
     # A running sum may overflow, but its differences are right all the same.
     running = np.append(0, np.cumsum(values))
     bounds = np.searchsorted(query, np.arange(n_queries + 1))

@@ -19,7 +19,7 @@ def redundancy(judged: Judgments, k: CutOff = None, *, batch: Batch, overlap: fl
         redundancy@k = redundant ranks within k / min(k, number retrieved)
 
     A rank is redundant if it repeats an earlier one (the same id under `"id"`, the same normalised text otherwise), or
-    if at least `overlap` of its runs of four tokens stand in texts above it.
+    if at least `overlap` of its runs of four tokens occur in texts above it.
 
     Shape: (n_queries,), float64. Range: 0 to 1, lower is better. NaN where nothing was retrieved; gold documents play
     no part.

@@ -10,7 +10,7 @@ from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval.statistics.resampling import Units, resampled_sums
 
 SPARSE = 10
-"""With fewer queries than this off the commonest value, resampling cannot know what else may come."""
+"""With fewer queries than this off the most common value, resampling cannot know which other values exist."""
 
 
 def mean_intervals(
@@ -18,9 +18,9 @@ def mean_intervals(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the interval of the mean of each column; all columns share the resamples.
 
-    Percentiles of the means of resamples, read further out by what a sample of n is known to understate, and widened
-    for what it may have missed where fewer than `SPARSE` rows are off the commonest value (see `widen`). With one row,
-    or rows that are all equal, the interval is therefore wide, not a point.
+    These are percentiles of the means of resamples, read further out by what a sample of n is known to understate. If
+    fewer than `SPARSE` rows differ from the most common value, they are widened for what the sample may have missed
+    (see `widen`). With one row, or rows that are all equal, the interval is therefore wide, not a point.
 
     Args:
         values: Finite numbers, shape (n, n_columns), n at least 1.
@@ -45,8 +45,8 @@ def mean_intervals(
 def percentile_interval(means: FloatArray, n: int, confidence: float) -> tuple[FloatArray, FloatArray]:
     """Return the ends of the interval among the statistics of resamples.
 
-    The means of resamples scatter by sqrt((n - 1) / n) too little, and their percentiles are those of a normal where
-    those of Student's t are due; both is made good by reading further out, at Phi(sqrt(n / (n - 1)) t).
+    The means of resamples vary by sqrt((n - 1) / n) too little, and their percentiles are those of a normal where
+    those of Student's t are due. Both are corrected by reading further out, at Phi(sqrt(n / (n - 1)) t).
 
     Args:
         means: One row per resample, shape (rounds, n_columns).
@@ -86,7 +86,7 @@ def widen(
 
 
 def few_differ(values: FloatArray) -> BoolArray:
-    """Return whether fewer than `SPARSE` rows are off the commonest value of their column; shape (n_columns,)."""
+    """Return whether fewer than `SPARSE` rows differ from the most common value of their column; shape (n_columns,)."""
     most = [int(np.unique(column, return_counts=True)[1].max()) for column in values.T]
     return len(values) - np.array(most, dtype=np.int64) < SPARSE
 

@@ -25,9 +25,9 @@ def _no_values() -> FrequencyTable:
 
 @dataclass(slots=True)
 class ValueDistribution:
-    """How some values scatter. What it holds depends on the values alone, not on their order or how they were split.
+    """The distribution of some values. It depends on the values alone, not on their order or how they were split.
 
-    The table is kept while there are at most `MOST_DRAWN` values, or fewer than `SPARSE` off the commonest. Neither
+    The table is kept while there are at most `MOST_DRAWN` values, or fewer than `SPARSE` off the most common. Neither
     number falls where values are added or states merged, so that what was dropped is never missed.
 
     Attributes:
@@ -92,7 +92,7 @@ class ValueDistribution:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether fewer than `SPARSE` values are off the commonest."""
+        """Whether fewer than `SPARSE` values differ from the most common one."""
         return self.table is not None and self.n - self.table.n_commonest < SPARSE
 
     @property
@@ -163,9 +163,9 @@ def _no_counts() -> FrequencyTable:
 
 @dataclass(slots=True)
 class CountDistribution:
-    """How rows of four counts scatter, such as those behind the micro values: covered, gold, relevant, out_of.
+    """The distribution of rows of four counts, such as those behind the micro values: covered, gold, relevant, out_of.
 
-    What it holds depends on the rows alone, not on their order or how they were split. The table is kept while there
+    It depends on the rows alone, not on their order or how they were split. The table is kept while there
     are at most `MOST_DRAWN` rows.
 
     Attributes:

@@ -60,7 +60,7 @@ def sample_intervals(
     A mean of values that are all 0 or 1 has the exact binomial interval. With at most `MOST_DRAWN` values, others have
     the expanded percentile bootstrap over what their tables hold in ascending order; samples of the same size share the
     draws, so that none depends on which others there are. Larger ones have an interval from sums. Where fewer than
-    `SPARSE` values are off the commonest, it is widened by what may have been missed.
+    `SPARSE` values differ from the most common one, it is widened by what may have been missed.
 
     Args:
         samples: Key to sample.
@@ -150,7 +150,7 @@ def _large_mean_interval(distribution: ValueDistribution, confidence: float) -> 
 
         z = sqrt(n / (n - 1)) t,   s = skewness / sqrt(n) (2 z^2 + 1) / 6
 
-    Values that are rarely off the commonest pull the mean and the scatter the same way, so that Student's interval
+    Values that rarely differ from the most common one pull mean and deviation the same way, so that Student's interval
     lies too far to one side. Moving both ends by s evens that out; the end that would move inwards stays, for few such
     values do not show their skewness well.
 

@@ -92,7 +92,7 @@ def resolvable_difference(differences: FloatArray, confidence: float, power: flo
 
     Returns:
         The difference, or None where there are fewer than two queries or no two of them differ: nothing then says how
-        much queries scatter.
+        much queries vary.
 
     Source: Cohen (1988), Statistical Power Analysis for the Behavioral Sciences, 2.2 and 12.2; for retrieval, Webber,
     Moffat & Zobel (2008), CIKM, doi:10.1145/1458082.1458158.

@@ -35,7 +35,7 @@ def evaluate_answers(
 ) -> AnswerResult:
     """Score answers against references, and count refusals.
 
-    Of several references of one question the best counts, for each metric by itself. An empty answer scores 0. Where
+    If a question has several references, each metric uses the best one. An empty answer scores 0. Where
     no answer is expected the metrics are undefined, and `negative_rejection` says how often the system refused; where
     one is expected, `false_refusal` does. A missing answer and one that raised count as empty, not as refusals.
 
@@ -53,7 +53,7 @@ def evaluate_answers(
         embeddings: For `semantic_similarity`: a LangChain `Embeddings`, a LlamaIndex embedding model, an object with
             `encode(texts)`, or a function from a list of texts to vectors.
         embedding_prefix: What is put before each text that is embedded, such as `"passage: "`.
-        questions: By id or in order, to stand beside the answers.
+        questions: By id or in order; they are shown with the answers.
         refusals: More phrases by which your system refuses, or a function of an answer that decides alone.
         intervals: Give every mean its 95 % interval, in `result.intervals`, or one of another confidence such as 0.9.
 

@@ -356,7 +356,7 @@ ANSWER_METRICS: dict[str, AnswerMetric] = {
     "semantic_similarity": AnswerMetric(semantic_similarity, counts_tokens=False, needs_embeddings=True),
 }
 REFUSAL_METRICS = ("negative_rejection", "false_refusal")
-"""What stands beside the metrics in every result: shares of refusals, computed from answers alone."""
+"""The shares of refusals that every result also has; they are computed from the answers alone."""
 
 
 def choose_answer_metrics(metrics: object, *, has_embeddings: bool) -> dict[str, AnswerMetric]:

@@ -231,7 +231,7 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 def squad_tokens(text: str) -> list[str]:
     """Split a text as SQuAD does: lower case, without ASCII punctuation and English articles, at white space.
 
-    In this order, so that a hyphen joins what it stands between. Two answers are the same to SQuAD if their tokens are.
+    In this order, so that removing a hyphen joins its two sides. Two answers are the same to SQuAD if their tokens are.
 
     Source: Rajpurkar et al. (2016), doi:10.18653/v1/D16-1264, and the evaluation script of SQuAD v1.1.
 

@@ -44,7 +44,7 @@ class References:
         Args:
             name: What the argument is called.
             given: The values.
-            missing: What stands in for an id that a mapping does not have.
+            missing: The value for an id that a mapping does not have.
 
         Raises:
             InvalidInputError: It has an id that is not known, or as a list not one value per row.
@@ -174,7 +174,7 @@ class AnswerSheet:
         references: The references of each row; none for a negative, and where no reference is known.
         answers: The answer of each row, empty where there is none.
         is_negative: Whether no answer is expected.
-        is_missing: Whether no answer was handed over.
+        is_missing: Whether no answer was given.
         errors: For rows whose system raised, what it said; their answers are empty.
     """
 
@@ -210,7 +210,7 @@ def read_sheet(references: object, answers: object, questions: object = None) ->
         references: By id or in order: a text, several texts of which any will do, or None where no answer is expected;
             or an `EvalSet`, whose answers are the references.
         answers: By id or in order: a text, None for an empty answer, or the exception that came instead of one.
-        questions: By id or in order, where they are to stand beside the answers; those of an `EvalSet` do anyway.
+        questions: By id or in order, to be shown with the answers; those of an `EvalSet` always are.
 
     Raises:
         InvalidInputError: The sides do not fit together, or hold something else.

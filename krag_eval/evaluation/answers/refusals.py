@@ -182,7 +182,7 @@ REFUSALS: dict[str, tuple[str, ...]] = {
         文書に記載がありません / 記載されていません
     """),
 }
-"""A whole answer that says one of these, with nothing around it but what stands in `FILLERS`, is a refusal."""
+"""An answer that consists of these phrases and of `FILLERS` is a refusal."""
 
 FILLERS: dict[str, tuple[str, ...]] = {
     "en": _listed("""
@@ -216,7 +216,7 @@ FILLERS: dict[str, tuple[str, ...]] = {
         提供された情報では / 提供された情報からは / 文脈からは
     """),
 }
-"""What may stand around a refusal without making it an answer; by itself none of it is a refusal."""
+"""Phrases that may surround a refusal without making it an answer; alone, none of them is a refusal."""
 
 
 def negative_rejection(is_negative: BoolArray, is_refusal: BoolArray) -> FloatArray:

@@ -37,7 +37,7 @@ class AnswerRow:
         values: Metric to value, of the reference that is best for it; None where it is undefined.
         is_negative: Whether no answer is expected.
         is_refusal: Whether the answer says that there is none.
-        is_missing: Whether no answer was handed over.
+        is_missing: Whether no answer was given.
         error: What the system raised, if it did.
     """
 
@@ -102,7 +102,7 @@ class AnswerResult:
 
     @property
     def n_missing(self) -> int:
-        """How many answers were not handed over; they count as empty."""
+        """How many answers are missing; they count as empty."""
         return int(self.sheet.is_missing.sum())
 
     @property
@@ -173,7 +173,7 @@ class AnswerResult:
         """Return the result of these rows alone, such as the questions of one type; nothing is scored anew.
 
         Raises:
-            InvalidInputError: There is no such row, or one stands twice.
+            InvalidInputError: There is no such row, or one is given twice.
         """
         chosen = [operator.index(row) for row in rows]
         if len(set(chosen)) < len(chosen) or not all(0 <= row < self.n_answers for row in chosen):
@@ -231,8 +231,8 @@ def _rows(result: AnswerResult) -> Iterator[str]:
     undefined = result.undefined
     for key, mean in result.to_dict().items():
         interval = result.intervals[key] if result.intervals is not None else None
-        told = "" if interval is None else f"  {interval[0]:.4f} to {interval[1]:.4f}"
-        yield f"  {key:<{width}} {'-' if mean is None else f'{mean:.4f}':>8} {undefined[key]:>9}{told}"
+        ends = "" if interval is None else f"  {interval[0]:.4f} to {interval[1]:.4f}"
+        yield f"  {key:<{width}} {'-' if mean is None else f'{mean:.4f}':>8} {undefined[key]:>9}{ends}"
 
 
 def _remarks(result: AnswerResult) -> Iterator[str]:
@@ -254,11 +254,11 @@ def answer_intervals(values: Mapping[str, FloatArray], confidence: float = 0.95)
     """Compute the interval of the mean of each metric, as `krag_eval.intervals_of` does. Needs scipy (extra `stats`).
 
     The exact binomial interval where all values are 0 or 1, else the expanded percentile bootstrap over answers, with
-    seed 0; answers without a value take no part.
+    seed 0; answers without a value are left out.
 
     Args:
         values: Metric to values, NaN where undefined; shape (n_answers,).
-        confidence: How often such intervals are to hold the mean over all answers that might be given.
+        confidence: How often such intervals should contain the mean over all answers that might be given.
 
     Returns:
         The lower and the upper end by metric; None where no value is defined.
