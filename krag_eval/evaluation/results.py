@@ -14,7 +14,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
-from krag_eval._utils.formatting import format_value
+from krag_eval._utils.formatting import format_value, number_of
 from krag_eval._utils.serialization import json_text
 from krag_eval.evaluation.explanation import Explanation, explain
 from krag_eval.matching.id_batch import with_documents
@@ -246,19 +246,18 @@ class EvaluationResult:
 
 def _describe(result: EvaluationResult) -> str:
     """Return the values, what they leave out, and the signature."""
-    lines = [f"EvaluationResult of {result.n_queries} queries", *_table(result)]
+    lines = [f"EvaluationResult of {number_of(result.n_queries, 'query')}", *_table(result)]
     if result.no_answer.n_queries:
-        lines.append(f"  {result.no_answer.n_queries} queries have no gold document: left out of every value above")
+        without_gold = number_of(result.no_answer.n_queries, "query")
+        lines.append(f"  {without_gold} without gold documents: left out of every value above")
     if result.n_unjudged:
-        lines.append(
-            f"  {result.n_unjudged} queries have gold at the other level only (chunk or document): "
-            "undefined, but for doc_hit"
-        )
+        unjudged = number_of(result.n_unjudged, "query")
+        lines.append(f"  {unjudged} with gold at the other level only (chunk or document): undefined, except doc_hit")
     if result.errors:
-        lines.append(f"  {len(result.errors)} retrievals raised: counted as nothing retrieved")
+        lines.append(f"  {number_of(len(result.errors), 'failed retrieval')}: counted as nothing retrieved")
     for side, count in result.unmatchable.items():
         if count:
-            lines.append(f"  {count} documents of `{side}` lack what the method reads: they never match")
+            lines.append(f"  {number_of(count, 'document')} of `{side}` without what the method reads: never matched")
     return "\n".join([*lines, f"  {result.signature}"])
 
 
