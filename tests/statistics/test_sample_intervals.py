@@ -1,4 +1,4 @@
-"""Intervals from spreads: against a slow one that follows the definition, and for samples too large to be resampled."""
+"""Intervals against a slow function that follows the definition, and for samples too large to be resampled."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ def test_neither_the_order_of_queries_nor_other_metrics_change_a_bit() -> None:
     assert intervals_of(backward, n_bootstrap=ROUNDS) == {key: forward[key] for key in backward}
 
 
-def test_a_result_with_a_spread_needs_no_queries() -> None:
+def test_a_result_with_distributions_needs_no_queries() -> None:
     result = evaluate_ids([["a", "b"]] * 20, [["a"]] * 12 + [["x", "b"]] * 8, k=2)
     values = result.detail.values if result.detail else {}
-    spread = Distributions.of(values, [2])
+    distributions = Distributions.of(values, [2])
     for key, column in values.items():
-        spread.values[key].add(column)
-    spread.counts["@2"].add(np.array([[1, 2, 1, 1]] * 12 + [[1, 2, 1, 2]] * 8))
-    assert intervals_of(replace(result, detail=None, spread=spread)) == intervals_of(result)
+        distributions.values[key].add(column)
+    distributions.counts["@2"].add(np.array([[1, 2, 1, 1]] * 12 + [[1, 2, 1, 2]] * 8))
+    assert intervals_of(replace(result, detail=None, spread=distributions)) == intervals_of(result)
 
 
 def skewed(n: int) -> FloatArray:
@@ -135,8 +135,10 @@ def pooled_intervals(rows: IntArray) -> dict[str, tuple[float, float] | None]:
     total = recall + precision
     f1 = np.divide(2 * recall * precision, total, out=np.zeros(len(rows)), where=total > 0)
     columns = {"recall@1": recall, "precision@1": precision, "f1@1": f1}
-    spread = Distributions({key: ValueDistribution.of(column) for key, column in columns.items()}, {"@1": counts})
-    return intervals_of(replace(one, spread=spread), n_bootstrap=ROUNDS)
+    distributions = Distributions(
+        {key: ValueDistribution.of(column) for key, column in columns.items()}, {"@1": counts}
+    )
+    return intervals_of(replace(one, spread=distributions), n_bootstrap=ROUNDS)
 
 
 def counts_of_queries(n: int, rng: np.random.Generator) -> IntArray:

@@ -1,4 +1,4 @@
-"""How values scatter: states that depend on the values alone, whatever their order and however they were split."""
+"""Distributions depend on the values alone, whatever their order and however they were split."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def _small_samples_are_large() -> Any:
 
 
 def counted(rows: Sequence[Sequence[int]]) -> CountDistribution:
-    spread = CountDistribution()
-    spread.add(np.array(rows, dtype=np.int64).reshape(-1, 4))
-    return spread
+    distribution = CountDistribution()
+    distribution.add(np.array(rows, dtype=np.int64).reshape(-1, 4))
+    return distribution
 
 
 def valued(values: Sequence[float]) -> ValueDistribution:
@@ -73,30 +73,34 @@ def test_any_order_any_split_and_any_grouping_give_the_same_state(
 
 @given(SAMPLES)
 def test_a_distribution_of_values_holds_what_it_says(values: list[float]) -> None:
-    spread, defined = valued(values), sorted(value for value in values if not math.isnan(value))
+    distribution, defined = valued(values), sorted(value for value in values if not math.isnan(value))
     whole = [round(Fraction(value) * (1 << POWER_BITS)) for value in defined]
     off = len(defined) - max(map(defined.count, defined), default=0)
-    assert (spread.n, spread.n_zero, spread.n_one) == (len(defined), defined.count(0), defined.count(1))
-    assert (spread.least, spread.most) == (min(defined, default=math.inf), max(defined, default=-math.inf))
-    assert spread.sums == tuple(sum(number**power for number in whole) for power in (1, 2, 3))
-    assert spread.is_binary == all(value in (0, 1) for value in defined)
-    assert (spread.table is None) == (len(defined) > FEW and off >= SPARSE)
-    if spread.table is not None:
-        assert spread.table.expanded().tolist() == defined
-        assert spread.is_sparse == (off < SPARSE)
+    assert (distribution.n, distribution.n_zero, distribution.n_one) == (
+        len(defined),
+        defined.count(0),
+        defined.count(1),
+    )
+    assert (distribution.least, distribution.most) == (min(defined, default=math.inf), max(defined, default=-math.inf))
+    assert distribution.sums == tuple(sum(number**power for number in whole) for power in (1, 2, 3))
+    assert distribution.is_binary == all(value in (0, 1) for value in defined)
+    assert (distribution.table is None) == (len(defined) > FEW and off >= SPARSE)
+    if distribution.table is not None:
+        assert distribution.table.expanded().tolist() == defined
+        assert distribution.is_sparse == (off < SPARSE)
 
 
 @given(ROWS)
 def test_a_distribution_of_counts_holds_what_it_says(rows: list[tuple[int, ...]]) -> None:
-    spread = counted(rows)
-    assert (spread.n, spread.sums) == (len(rows), tuple(sum(row[i] for row in rows) for i in range(4)))
+    distribution = counted(rows)
+    assert (distribution.n, distribution.sums) == (len(rows), tuple(sum(row[i] for row in rows) for i in range(4)))
     for i in range(4):
-        assert spread.is_constant(i) == (len({row[i] for row in rows}) <= 1)
+        assert distribution.is_constant(i) == (len({row[i] for row in rows}) <= 1)
         for j in range(4):
-            assert spread.product(i, j) == sum(row[i] * row[j] for row in rows)
-    assert (spread.table is None) == (len(rows) > FEW)
-    if spread.table is not None:
-        assert spread.table.expanded().tolist() == [list(row) for row in sorted(rows)]
+            assert distribution.product(i, j) == sum(row[i] * row[j] for row in rows)
+    assert (distribution.table is None) == (len(rows) > FEW)
+    if distribution.table is not None:
+        assert distribution.table.expanded().tolist() == [list(row) for row in sorted(rows)]
 
 
 @pytest.mark.parametrize(
@@ -111,12 +115,12 @@ def test_zeros_of_both_signs_are_one_value() -> None:
     assert json.dumps(valued([-0.0]).to_dict()) == json.dumps(valued([0.0]).to_dict())
 
 
-def spread_of(result: EvaluationResult, cut_offs: Sequence[int | None]) -> Distributions:
+def distributions_of(result: EvaluationResult, cut_offs: Sequence[int | None]) -> Distributions:
     assert result.detail is not None
-    spread = Distributions.of(result.detail.values, cut_offs)
+    distribution = Distributions.of(result.detail.values, cut_offs)
     ranks = ranks_within(cut_offs, result.detail.batch)
-    spread.add(result.detail.judged, result.detail.values, ranks, "retrieved")
-    return spread
+    distribution.add(result.detail.judged, result.detail.values, ranks, "retrieved")
+    return distribution
 
 
 @settings(max_examples=settings().max_examples // 2)
@@ -135,9 +139,9 @@ def test_intervals_from_merged_parts_are_those_of_the_whole(rels: list[Any], dat
     for part in (shuffled[cut:], shuffled[:cut]):
         if part:
             merged.merge(
-                Distributions.from_dict(json.loads(json.dumps(spread_of(evaluated(part), cut_offs).to_dict())))
+                Distributions.from_dict(json.loads(json.dumps(distributions_of(evaluated(part), cut_offs).to_dict())))
             )
-    assert merged == spread_of(whole, cut_offs)
+    assert merged == distributions_of(whole, cut_offs)
     streamed = EvaluationResult(whole.signature, whole.tally, {}, {}, None, spread=merged)
     assert intervals_of(streamed, n_bootstrap=100) == intervals_of(whole, n_bootstrap=100)
 
@@ -207,8 +211,8 @@ def test_a_stored_state_of_another_shape_is_refused(cls: Any, good: Any, wrong: 
 
 @pytest.mark.parametrize(("off", "is_sparse"), [(SPARSE - 1, True), (SPARSE, False)])
 def test_a_large_sample_keeps_its_table_while_nine_are_off_the_commonest(off: int, is_sparse: bool) -> None:
-    spread = valued([1.0] * FEW + [n / 99 for n in range(off)])
-    assert (spread.is_sparse, spread.table is not None) == (is_sparse, is_sparse)
+    distribution = valued([1.0] * FEW + [n / 99 for n in range(off)])
+    assert (distribution.is_sparse, distribution.table is not None) == (is_sparse, is_sparse)
 
 
 def test_a_table_that_one_part_dropped_stays_dropped() -> None:
@@ -232,4 +236,4 @@ def test_a_table_that_should_have_been_dropped_is_refused() -> None:
 def test_a_state_is_small_however_many_queries_it_holds() -> None:
     gold = [[f"g{i}", f"h{i}"][: 1 + i % 2] for i in range(3000)]
     result = evaluate_ids(gold, [row[i % 3 :] + ["x"] * (i % 4) for i, row in enumerate(gold)], k=(1, 5))
-    assert len(json.dumps(spread_of(result, (1, 5)).to_dict())) < 10_000
+    assert len(json.dumps(distributions_of(result, (1, 5)).to_dict())) < 10_000
