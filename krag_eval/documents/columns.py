@@ -79,7 +79,7 @@ class Side:
 
     @functools.cached_property
     def texts(self) -> list[str | None]:
-        """The text of each document, None where it has none."""
+        """The text of each document, None if it has none."""
         texts: list[Any] = self._column(operator.attrgetter("text"))
         if not set(map(type, texts)) <= {str}:
             texts = list(map(as_text, texts))
@@ -88,7 +88,7 @@ class Side:
 
     @functools.cached_property
     def ids(self) -> list[str | None]:
-        """The id of each document, None where it has none."""
+        """The id of each document, None if it has none."""
         if self._id_key is None:
             ids = self._column(operator.attrgetter("id"), as_id)
         else:
@@ -108,7 +108,7 @@ class Side:
 
     @functools.cached_property
     def grades(self) -> FloatArray:
-        """The grade of each gold document, 1 where none was given."""
+        """The grade of each gold document, 1 if none was given."""
         if self._unpaired is self.documents and self._reader is not None and self._reader.own_grade is None:
             metadata = self._column(operator.attrgetter("metadata"))
             with contextlib.suppress(Exception):  # the careful loop below says which document it was

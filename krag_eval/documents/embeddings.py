@@ -100,7 +100,7 @@ def embed(texts: Sequence[str], embeddings: object, *, prefix: str = "", batch_s
 
     Raises:
         InvalidInputError: `embeddings` is no model, a text is no string, or the model raised or returned anything but
-            one vector of finite numbers a text, all of one dimension.
+            one vector of finite numbers per text, all of one dimension.
     """
     ask = check_embeddings(embeddings)
     _check_arguments(texts, prefix, batch_size)
@@ -162,7 +162,7 @@ def _ask(ask: Callable[[list[str]], object], texts: list[str], name: str, where:
         message, cause = _without_credentials(error, ask)
         raise InvalidInputError(
             f"The embedding model {name} raised {type(error).__name__} for {where}: {message}. "
-            "It must return one vector a text. Call it with these texts to see more."
+            "It must return one vector per text. Call it with these texts to see more."
         ) from cause
     if inspect.iscoroutine(returned):
         returned.close()
@@ -176,7 +176,7 @@ def _ask(ask: Callable[[list[str]], object], texts: list[str], name: str, where:
         message, cause = _without_credentials(error, ask)
         raise InvalidInputError(
             f"What the embedding model {name} returned for {where} cannot be read as an array: {message}. "
-            "It must return one list of numbers a text, all equally long. Check what it returns for these texts."
+            "It must return one list of numbers per text, all equally long. Check what it returns for these texts."
         ) from cause
     if rows.dtype.kind not in "fiu" or rows.ndim != 2 or not rows.shape[1]:
         raise InvalidInputError(
@@ -186,7 +186,7 @@ def _ask(ask: Callable[[list[str]], object], texts: list[str], name: str, where:
     if len(rows) != len(texts):
         raise InvalidInputError(
             f"The embedding model {name} returned {len(rows)} vectors for {len(texts)} texts, {where}. "
-            "It must return one vector a text, in order. Check what it does with empty or very long texts."
+            "It must return one vector per text, in order. Check what it does with empty or very long texts."
         )
     rows = rows.astype(np.float64)
     finite = np.isfinite(rows).all(axis=1)

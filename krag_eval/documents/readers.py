@@ -53,8 +53,8 @@ class Reader:
         score: The score that it has itself.
         own_grade: The grade that it has outside its metadata, given `grade_key` too; None where it can have none.
         own_keys: Whether it is itself a mapping in which `id_key` and the grade may stand.
-        framework: Whose documents these are, where that matters.
-        is_flat: Whether text, id and metadata are the plain fields of LangChain's documents, and there is no score.
+        framework: Whose documents these are, if that matters.
+        is_flat: Whether all there is are the plain fields of LangChain's documents: text, id and metadata, no score.
     """
 
     text: Callable[[Any], object]
@@ -94,7 +94,7 @@ def reader_of(document: object) -> Reader | None:
 
 
 def common_reader(documents: Collection[object]) -> Reader | None:
-    """Return the one reader of these documents; None if there is none that is found in one sweep."""
+    """Return the one reader of all these documents; None if they have several, or each must be looked at."""
     types = set(map(type, documents))
     if len(types) != 1:
         return None
@@ -126,10 +126,7 @@ def reader_of_type(type_: type) -> Reader | None:
     if issubclass(type_, Mapping):
         return MAPPING
     fields = _all_fields(type_)
-    if fields is None:
-        return None
-
-    return _reader_with(lambda name: name in fields or _has(type_, name))
+    return None if fields is None else _reader_with(lambda name: name in fields or _has(type_, name))
 
 
 def _all_fields(type_: type) -> Mapping[str, object] | None:

@@ -247,7 +247,7 @@ def tokenize_all(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[list[st
     if n_rows != len(texts):
         raise InvalidInputError(
             f"The tokenizer {type(tokenizer).__name__} returned more or fewer lists than it was given texts. "
-            "`tokenize_all` must return one list a text, in order."
+            "`tokenize_all` must return one list per text, in order."
         )
 
 

@@ -1,4 +1,4 @@
-"""Both sides as bare ids, for evaluations that have nothing else: no document is read, no retrieved id is numbered."""
+"""Match bare ids, for evaluations that have nothing else: no document is read, and no retrieved id is numbered."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class IdSide(Side):
 class IdBatch(Batch):
     """A batch of bare ids: checked and matched in one sweep over the rows, while they are in the processor's cache.
 
-    Of a retrieved id that stands twice in a query only the first place is matched; the second would earn nothing.
+    If an id was retrieved twice for a query, only its first place is matched; the second would earn nothing.
     """
 
     actual: IdSide

@@ -1,4 +1,4 @@
-"""The retrieved text that comes nearest to each gold document, below the threshold that would have made it a match."""
+"""Find the retrieved text nearest to each gold document that was missed, below the threshold of a match."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Nearest:
     """The nearest retrieved text of each gold document.
 
     Attributes:
-        rank: Its rank, 0 where no text is near.
-        similarity: Its similarity, NaN where no text is near.
+        rank: Its rank, 0 if no text is near.
+        similarity: Its similarity, NaN if no text is near.
         method: The place of the method that measured it among those of the settings; the last where none does.
     """
 
@@ -55,7 +55,7 @@ def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float = N
 
     Args:
         batch: The input.
-        gold_number: For each gold document as it was given, its number; -1 where it is none.
+        gold_number: For each gold document as it was given, its number; -1 if it is none.
         n_gold: How many gold documents there are.
         near: The share of the threshold from which a similarity is near.
     """

@@ -1,4 +1,4 @@
-"""Matching in several processes, where that pays."""
+"""Match in several processes if that saves time."""
 
 from __future__ import annotations
 

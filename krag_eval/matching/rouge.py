@@ -1,8 +1,8 @@
-"""Matching by ROUGE-1, ROUGE-2 and ROUGE-L.
+"""Match texts by ROUGE-1, ROUGE-2 and ROUGE-L.
 
 Decisions and similarities equal those of `rouge_score` 0.1.2 for the same tokens, to the last bit (Lin 2004,
-https://aclanthology.org/W04-1013). Each unique text is tokenized once; `sketches` settles nearly all pairs
-by an upper bound, and `overlap` counts exactly in the pairs that are left.
+https://aclanthology.org/W04-1013). Each unique text is tokenized once. An upper bound of the overlap settles nearly all
+pairs, and only in the pairs that are left it is counted exactly.
 """
 
 from __future__ import annotations

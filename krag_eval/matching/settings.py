@@ -148,7 +148,7 @@ class Settings:
         return "id" in self.methods
 
     def load_tokenizer(self) -> Tokenizer:
-        """Return the tokenizer that the settings name, with the stemmer where it was asked for."""
+        """Return the tokenizer that the settings name, with the stemmer if it was asked for."""
         tokenizer = as_tokenizer(self.tokenizer)
         return StemmingTokenizer(tokenizer) if self.use_stemmer else tokenizer
 

@@ -236,7 +236,7 @@ def hash_spans(spans: Spans, first_words: Words | None = None) -> Words:
 def number_spans(spans: Spans) -> tuple[IntArray, int]:
     """Number the tokens: two have the same number if and only if their bytes are the same.
 
-    Each token is compared, byte by byte, with the one that stands in its place of a hash table; those that differ
+    Each token is compared, byte by byte, with the one in its place of a hash table; those that differ
     from it go on to the next round with other bits of the hash.
 
     Returns:

@@ -150,10 +150,17 @@ def test_what_is_no_document_is_refused_each_time() -> None:
             as_document(object())
 
 
-@pytest.mark.parametrize("make", [dict, Optional, SimpleNamespace])
-def test_a_result_can_be_pickled_with_its_documents(make: Any) -> None:
-    result = evaluate([[make(id="a", text="t")]], [[make(id="a", text="t")]], k=1)
-    assert pickle.loads(pickle.dumps(result)).signature == result.signature
+def langchain(**attributes: Any) -> Any:
+    documents = pytest.importorskip("langchain_core.documents")
+    return documents.Document(id=attributes["id"], page_content=attributes["text"])
+
+
+@pytest.mark.parametrize("make", [dict, Optional, SimpleNamespace, langchain])
+@pytest.mark.parametrize("method", ["id", "text", "rougeL"])
+def test_a_result_can_be_pickled_with_its_documents(make: Any, method: str) -> None:
+    result = evaluate([[make(id="a", text="t")]], [[make(id="a", text="t")]], k=1, match_method=method)
+    copied = pickle.loads(pickle.dumps(result))
+    assert (copied.signature, copied.explain(0)) == (result.signature, result.explain(0))
 
 
 def test_a_comparison_can_be_pickled() -> None:

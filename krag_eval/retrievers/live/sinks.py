@@ -248,7 +248,7 @@ class RankingReader:
         flat = {type_ for type_ in set(map(type, given)) if (reader := reader_of_type(type_)) and reader.is_flat}
         return [
             TakenDocument(document.page_content, getattr(document, "id", None), metadata.copy())
-            if type(document) in flat and type(metadata := document.metadata) is dict
+            if type(document) in flat and type(metadata := getattr(document, "metadata", None)) is dict
             else read_leniently(document)
             for document in given
         ]
