@@ -25,9 +25,11 @@ from krag_eval.evaluation.pipeline import (
 )
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings, make_settings
-from krag_eval.metrics import Metric, hit_rate, recall
+from krag_eval.metrics import Metric
 from krag_eval.metrics.cut_offs import check_cut_offs
+from krag_eval.metrics.hit_rate import hit_rate
 from krag_eval.metrics.judgments import CutOff, Judgments
+from krag_eval.metrics.recall import recall
 
 DOC_HIT = "doc_hit"
 

@@ -20,27 +20,6 @@ from krag_eval.metrics.recall import recall
 from krag_eval.metrics.reciprocal_rank import reciprocal_rank
 from krag_eval.metrics.redundancy import redundancy
 
-__all__ = [
-    "ALL_METRICS",
-    "FURTHER_METRICS",
-    "METRICS",
-    "Metric",
-    "alpha_ndcg",
-    "average_precision",
-    "f1",
-    "freshness",
-    "hit_rate",
-    "hit_rate_all",
-    "ndcg",
-    "precision",
-    "r_precision",
-    "rbp",
-    "recall",
-    "reciprocal_rank",
-    "redundancy",
-    "undated",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Metric:
