@@ -48,8 +48,8 @@ def evaluate(
             `(judgments, k) -> array of shape (n_queries,)`.
         queries: The texts of the queries, for `per_query` and `explain`.
         query_ids: The ids of the queries.
-        callbacks: Receivers of scores.
-        raise_errors: Let an error of a callback through.
+        callbacks: Callbacks that receive the scores.
+        raise_errors: Raise errors of callbacks instead of collecting them.
         n_jobs: How many processes may match texts. They are started only where some seconds of matching are ahead;
             no number depends on it. Where texts are embedded it is one.
         intervals: Give every value its 95 % interval, in `result.intervals`, or one of another confidence such as 0.9.
@@ -63,7 +63,7 @@ def evaluate(
         The result; `result["recall@5"]` is the mean over queries, `result["micro_recall@5"]` pools them.
 
     Raises:
-        InvalidInputError: Something given cannot be used; the message names the place.
+        InvalidInputError: An argument or a document cannot be used; the message says which.
         UnknownMetricError: A metric is not known.
         MissingDependencyError: The tokenizer needs a package that is not installed.
 
@@ -110,12 +110,12 @@ def evaluate_ids(
         metrics: Names of `METRICS`, or functions; all by default.
         queries: The texts of the queries.
         query_ids: The ids of the queries.
-        callbacks: Receivers of scores.
-        raise_errors: Let an error of a callback through.
+        callbacks: Callbacks that receive the scores.
+        raise_errors: Raise errors of callbacks instead of collecting them.
         **settings: `precision_denominator` and `gain`, as for `evaluate`.
 
     Raises:
-        InvalidInputError: Something given cannot be used; the message names the place.
+        InvalidInputError: An argument or a document cannot be used; the message says which.
 
     >>> evaluate_ids([[1, 2, 5], {"3": 2, "4": 1}], [[1, 2, 5], [6, 4, 5]], k=3)["recall@3"]
     0.75

@@ -63,8 +63,8 @@ def evaluate_all(
         k: The cut-off, at least 1; None scores all ranks.
         averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
         matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
-        callbacks: Receivers of scores.
-        raise_errors: Let an error of a callback through.
+        callbacks: Callbacks that receive the scores.
+        raise_errors: Raise errors of callbacks instead of collecting them.
         **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
 
     Returns:
@@ -72,7 +72,7 @@ def evaluate_all(
         `macro_f1`, `map`, `ndcg`. A key is never missing; a value is None where it is undefined for every query.
 
     Raises:
-        InvalidInputError: Something given cannot be used; the message names the place.
+        InvalidInputError: An argument or a document cannot be used; the message says which.
 
     >>> evaluate_all([["a", "b"]], [["b", "x"]], k=1)["macro_recall"]
     0.5
@@ -101,15 +101,15 @@ class OfflineRetrievalEvaluators:
         threshold: The similarity from which two texts match, 0 to 1; a mapping gives one per method. By default 0.5 for
             ROUGE and 0.7 for embeddings.
         tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
-        callbacks: Receivers of scores; each call below is an evaluation of its own to them.
-        raise_errors: Let an error of a callback through.
+        callbacks: Callbacks that receive the scores; each call below is an evaluation of its own.
+        raise_errors: Raise errors of callbacks instead of collecting them.
         **settings: Further scoring settings that `evaluate` takes.
 
     Attributes:
         judged: The input, matched and judged.
 
     Raises:
-        InvalidInputError: Something given cannot be used; the message names the place.
+        InvalidInputError: An argument or a document cannot be used; the message says which.
 
     >>> ev = OfflineRetrievalEvaluators([["a", "b"]], [["b", "x"]])
     >>> ev.calculate_recall(k=1)
@@ -224,8 +224,8 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
         threshold: The ROUGE from which two texts match, 0 to 1.
         tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
-        callbacks: Receivers of scores.
-        raise_errors: Let an error of a callback through.
+        callbacks: Callbacks that receive the scores.
+        raise_errors: Raise errors of callbacks instead of collecting them.
         **settings: Further scoring settings that `evaluate` takes, such as `use_stemmer`.
     """
 
@@ -271,8 +271,8 @@ class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
         tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
         embeddings: The model: a LangChain `Embeddings`, a LlamaIndex embedding model, an object with `encode(texts)`,
             or a function from a list of texts to vectors. Texts that ROUGE tells apart are not embedded.
-        callbacks: Receivers of scores.
-        raise_errors: Let an error of a callback through.
+        callbacks: Callbacks that receive the scores.
+        raise_errors: Raise errors of callbacks instead of collecting them.
         **settings: Further scoring settings that `evaluate` takes, such as `embedding_prefix` or `use_stemmer`.
 
     >>> def embed(texts):  # a model of your own
@@ -327,8 +327,8 @@ class RAGEvaluator:
         matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
         rouge_threshold: The similarity from which two texts match, 0 to 1; by default 0.5 of ROUGE, 0.7 of embeddings.
         tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
-        callbacks: Receivers of scores.
-        raise_errors: Let an error of a callback through.
+        callbacks: Callbacks that receive the scores.
+        raise_errors: Raise errors of callbacks instead of collecting them.
         **settings: Further scoring settings that `evaluate` takes.
 
     >>> rag = RAGEvaluator(match_method="rouge1", rouge_threshold=0.6)

@@ -241,8 +241,8 @@ def measure(
         criteria: What the hit rate of the signature means.
         queries: The texts of the queries.
         query_ids: The ids of the queries.
-        callbacks: Receivers of scores.
-        raise_errors: Let an error of a callback through.
+        callbacks: Callbacks that receive the scores.
+        raise_errors: Raise errors of callbacks instead of collecting them.
         unjudged: Which queries have gold that is not known; without gold they are no questions without an answer.
         signature_parts: What else can change a number.
         intervals: Whether every value gets an interval, or the confidence of these.

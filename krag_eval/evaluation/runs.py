@@ -65,14 +65,14 @@ def evaluate_run(
         proxy: At chunk level use `doc_hit` as recall where the gold chunks are not known; the signature
             says so. Micro recall pools the questions with gold chunks alone.
         metrics: Names of `METRICS`, `"doc_hit"`, or functions; all by default.
-        callbacks: Receivers of scores.
-        raise_errors: Let an error of a callback through.
+        callbacks: Callbacks that receive the scores.
+        raise_errors: Raise errors of callbacks instead of collecting them.
         n_jobs: How many processes may match texts.
         intervals: Give every value its 95 % interval, as `evaluate` does.
         **settings: The scoring settings that `evaluate` takes; `match_method` is `"id"` by default.
 
     Raises:
-        InvalidInputError: Something given cannot be used, or the run is of another set.
+        InvalidInputError: An argument or a document cannot be used, or the run is of another set.
         UnknownMetricError: A metric is not known.
 
     >>> from krag_eval import EvalSet, Run, RunRow

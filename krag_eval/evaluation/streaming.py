@@ -201,16 +201,16 @@ def evaluate_stream(
         metrics: Names of `METRICS`, or functions; all by default.
         bare_ids: The documents are nothing but ids, as for `evaluate_ids`.
         batch_size: How many queries are matched at once; it changes speed and memory, never a number.
-        callbacks: Receivers of scores, one query after the other; there is no other way to see single queries.
-        raise_errors: Let an error of a callback through.
-        **settings: The scoring settings that `evaluate` takes. An embedding model has to say the same of a text in
-            every batch; what it changes below the sixth decimal of a cosine is rounded away.
+        callbacks: Callbacks that receive the scores, query by query: the only way to see single queries.
+        raise_errors: Raise errors of callbacks instead of collecting them.
+        **settings: The scoring settings that `evaluate` takes. An embedding model must give a text the same vector in
+            every batch; differences below the sixth decimal of a cosine are rounded away.
 
     Returns:
         A result without `per_query` and `explain`.
 
     Raises:
-        InvalidInputError: Something given cannot be used; the message names the place.
+        InvalidInputError: An argument or a document cannot be used; the message says which.
 
     >>> evaluate_stream(((["a"], ["b", "a"]) for _ in range(5000)), k=2)["mrr@2"]
     0.5
