@@ -22,8 +22,8 @@ from functools import partial
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, runs
-from krag_eval.documents.columns import Side
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval.documents.columns import Side, runs
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import as_id
 from krag_eval.documents.text import normalize_all

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.formatting import number_of
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -99,7 +100,9 @@ class Rejects:
             if self._reasons:
                 with contextlib.suppress(InvalidInputError):
                     self._write(lines())
-                    error = InvalidInputError(f"{error} Left out before it: {_number(len(self))}, in {self.kept_in}.")
+                    error = InvalidInputError(
+                        f"{error} Left out before it: {number_of(len(self), 'bad line')}, in {self.kept_in}."
+                    )
             raise error from None
         if self._reasons:
             self._write(lines())
@@ -121,7 +124,8 @@ class Rejects:
         for line in sorted(self._reasons)[:_TOLD]:
             warn(f"{self.path}:{line}: {self._reasons[line]} The line is left out.")
         warn(
-            f"{self.path}: {_number(len(self))} left out, and kept in {self.kept_in}. Mend them there, or in the file."
+            f"{self.path}: {number_of(len(self), 'bad line')} left out, and kept in {self.kept_in}. "
+            "Mend them there, or in the file."
         )
 
 
@@ -130,7 +134,3 @@ def _raw(line: bytes) -> dict[str, str]:
         return {"text": line.decode("utf-8")}
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(line).decode("ascii")}
-
-
-def _number(count: int) -> str:
-    return "1 bad line" if count == 1 else f"{count} bad lines"
