@@ -60,7 +60,7 @@ class Filled:
 @functools.cache
 def open_type() -> Any:
     pydantic = pytest.importorskip("pydantic")
-    return pydantic.create_model("Open", __config__=pydantic.ConfigDict(extra="allow"))
+    return pydantic.create_model("Open", __config__=pydantic.ConfigDict(extra="allow"), id=(str | None, None))
 
 
 def open_model(**attributes: Any) -> Any:
