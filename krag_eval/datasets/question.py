@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from krag_eval._utils.checks import describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, show
-from krag_eval.documents.document import Document, as_document, read_leniently, telling
+from krag_eval.documents.document import Document, as_document, as_input_error, read_leniently
 from krag_eval.documents.readers import as_id, read_grade, read_own_grade
 from krag_eval.matching.settings import ScoringSettings
 
@@ -257,5 +257,5 @@ def _gold_document(given: object) -> Document:
     read = read_leniently(given)
     if read.id is None and read.text is None and not read.metadata:
         as_document(given)  # raises
-    with telling(given):
+    with as_input_error(given):
         return replace(read, grade=read_own_grade(given), score=None)

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, IntArray, runs
+from krag_eval._utils.arrays import BoolArray, IntArray
+from krag_eval.documents.columns import runs
 from krag_eval.matching.tokens import Words, mix
 
 SHINGLE = 24

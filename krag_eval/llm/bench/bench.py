@@ -46,7 +46,7 @@ from krag_eval.matching.settings import ScoringSettings, make_settings
 from krag_eval.metrics.cut_offs import check_ranks
 from krag_eval.report import build_report
 from krag_eval.retrievers.runner import run_retriever
-from krag_eval.statistics import need_scipy
+from krag_eval.statistics.checks import need_scipy
 
 CUT_OFFS = (1, 3, 5, 10, 20)
 
