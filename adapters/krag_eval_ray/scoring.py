@@ -188,9 +188,7 @@ def plain_errors() -> Iterator[None]:
 
 
 # The functions below run in Ray's workers. They have no side effects, since Ray may run them twice for a table.
-_SUMMARY = pa.schema(
-    [("state", pa.large_string()), ("fingerprints", pa.large_binary()), ("refused", pa.large_string())]
-)
+_SUMMARY = pa.schema({"state": pa.large_string(), "fingerprints": pa.large_binary(), "refused": pa.large_string()})
 
 
 def _score_table(table: pa.Table, scorer: ColumnarScorer) -> pa.Table:

@@ -107,8 +107,8 @@ def test_never_more_questions_are_asked_at_a_time_than_wanted(evaluate_it: Evalu
         ({"retrieved": 7}, "`retrieved` must be a key"),
         ({"evalset": 7}, "An evaluation set must be"),
         ({"retriever": ranking}, r"must have `invoke` and `ainvoke`.*RunnableLambda\(function\)"),
-        ({"retriever": Shop}, "has no `invoke` and `ainvoke`"),
-        ({"retriever": None}, "has no `invoke` and `ainvoke`"),
+        ({"retriever": Shop}, "must have `invoke` and `ainvoke`"),
+        ({"retriever": None}, "must have `invoke` and `ainvoke`"),
     ],
     ids=lambda value: str(value)[:30],
 )

@@ -73,7 +73,7 @@ ROWS = [{"id": "x", "text": "X"}, {"id": "a", "text": "A"}]
         pytest.param(observation(1, json.dumps(ROWS), traceId=None), None, id="no trace"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:Not one of 1 observations:krag_eval.KragEvalWarning")
+@pytest.mark.filterwarnings("ignore:None of 1 observations:krag_eval.KragEvalWarning")
 def test_outputs_of_many_forms_are_read_or_counted(
     row: dict[str, Any], recall: float | None, server: LoopbackLangfuse, client: Langfuse
 ) -> None:
@@ -109,7 +109,7 @@ def test_filters_reach_the_api(server: LoopbackLangfuse, client: Langfuse) -> No
     assert ids(trace_id=f"{1:032x}") == [f"{1:016x}"]
 
 
-@pytest.mark.filterwarnings("ignore:Not one of 1 observations:krag_eval.KragEvalWarning")
+@pytest.mark.filterwarnings("ignore:None of 1 observations:krag_eval.KragEvalWarning")
 def test_an_observation_without_gold_gets_no_scores(server: LoopbackLangfuse, client: Langfuse) -> None:
     server.observations.append(observation(1, json.dumps(ROWS), "another question"))
     found = score_traces({"q": ["A"]}, client, delivery="sync")

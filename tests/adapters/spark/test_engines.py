@@ -82,7 +82,7 @@ def test_a_long_row_that_belongs_to_no_query_is_refused_and_not_passed_over(
     answers: tuple[dict[str, Any], Path],
 ) -> None:
     said = answers[0]["refused"]
-    cure = "Every row must say to which query it belongs: fill it in, or leave the row out."
+    cure = "Every row needs the id of its query: fill it in, or remove the row."
     logs = f"refused: `query_id` is null or empty in a row of `logs` (document 'b'). {cure}"
     assert (said["null in logs"], said["empty in logs"]) == (logs, logs)
     assert said["null in gold"] == logs.replace("`logs`", "`gold`")
