@@ -173,20 +173,20 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
     @_guarded
     def on_retriever_end(self, documents: Sequence[Any], *, run_id: UUID, **_: Any) -> None:
         """End a retrieval with its documents."""
-        self._runs.end(run_id)
+        self._runs.pop(run_id, None)
         self.end(run_id, documents)
 
     @_guarded
     def on_retriever_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
         """End a retrieval that raised."""
-        self._runs.end(run_id)
+        self._runs.pop(run_id, None)
         self.fail(run_id, error)
 
     def _on_start(self, *_: Any, run_id: UUID, parent_run_id: UUID | None = None, **__: Any) -> None:
         self._runs.start(run_id, parent_run_id, is_retriever=False)
 
     def _on_end(self, *_: Any, run_id: UUID, **__: Any) -> None:
-        self._runs.end(run_id)
+        self._runs.pop(run_id, None)
 
     on_chain_start = on_tool_start = _on_start
     on_chain_end = on_chain_error = on_tool_end = on_tool_error = _on_end
@@ -207,7 +207,7 @@ def _as_query_id(value: object) -> str | None:
     return str(value) or None
 
 
-class _OpenRuns:
+class _OpenRuns(OrderedDict[UUID, None]):
     """The running retrievers and the runs nested in them.
 
     Other runs are not remembered. Many threads call this: each step is a single atomic operation of a container.
@@ -217,21 +217,14 @@ class _OpenRuns:
     """
 
     def __init__(self, most: int) -> None:
+        super().__init__()
         self._most = most
-        self._inside: OrderedDict[UUID, None] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._inside)
 
     def start(self, run_id: UUID, parent_run_id: UUID | None, *, is_retriever: bool) -> bool:
         """Start a run; return whether it is inside a retriever."""
-        is_inside = parent_run_id in self._inside
+        is_inside = parent_run_id in self
         if is_inside or is_retriever:
-            self._inside[run_id] = None
-            if len(self._inside) > self._most:
-                self._inside.popitem(last=False)
+            self[run_id] = None
+            if len(self) > self._most:
+                self.popitem(last=False)
         return is_inside
-
-    def end(self, run_id: UUID) -> None:
-        """End a run, whatever its outcome."""
-        self._inside.pop(run_id, None)

@@ -140,14 +140,14 @@ def find_retrieved(output: Any, where: Where, strings: BareStrings) -> Any:
     Raises:
         InvalidInputError: It contains no documents.
     """
+    ids = BareStrings(True, strings.id_key)
     if callable(where):
         output = where(output)
     elif where is not None and not isinstance(output, BaseException):
-        ids = BareStrings(True, strings.id_key) if where in RETRIEVED_IDS else strings
-        return _ranking(_under(output, where, "retrieved"), ids)
+        return _ranking(_under(output, where, "retrieved"), ids if where in RETRIEVED_IDS else strings)
     if isinstance(output, (BaseException, list, tuple)):
         return _ranking(output, strings)
-    for names, bare in ((RETRIEVED, strings), (RETRIEVED_IDS, BareStrings(True, strings.id_key))):
+    for names, bare in ((RETRIEVED, strings), (RETRIEVED_IDS, ids)):
         for name in names:
             found = output.get(name) if isinstance(output, Mapping) else getattr(output, name, None)
             if found is not None:

@@ -157,25 +157,25 @@ class RetrievalScoring(LiveScorer):
 
     def _on_end(self, event: RetrievalEndEvent) -> None:
         within, span_id = self._within.get(), event.span_id
-        if span_id in within:
-            self._within.set(within[: within.index(span_id)])
-        elif within and span_id not in self._running:
-            # A span whose function returns a future stays the current span after it has ended.
-            span_id = within[-1]
-            self._within.set(within[:-1])
-        if span_id in self._running:
-            self._running.discard(span_id)
+        if within and span_id not in within and span_id not in self._running:
+            span_id = within[-1]  # a span whose function returns a future stays the current span after it has ended
+        if self._leave(span_id):
             self.end(span_id, as_documents(event.nodes))
 
     def _on_error(self, event: SpanDropEvent) -> None:
-        within, span_id = self._within.get(), event.span_id
-        if span_id in within:
-            self._within.set(within[: within.index(span_id)])
-        if span_id in self._running:
-            self._running.discard(span_id)
+        if self._leave(event.span_id):
             error = sys.exc_info()[1]  # the dispatcher sends the event while it handles the error
             is_same = error is not None and str(error) == event.err_str
-            self.fail(span_id, error if error is not None and is_same else RuntimeError(event.err_str))
+            self.fail(event.span_id, error if error is not None and is_same else RuntimeError(event.err_str))
+
+    def _leave(self, span_id: Any) -> bool:
+        """Forget a span that has ended, and those within it; return whether it was a running retrieval."""
+        within = self._within.get()
+        if span_id in within:
+            self._within.set(within[: within.index(span_id)])
+        was_running = span_id in self._running
+        self._running.discard(span_id)
+        return was_running
 
 
 class _Handler(BaseEventHandler):

@@ -57,7 +57,7 @@ def score(
     if not allow_repeated_ids:
         _refuse_repeats(df)
     columns = ", ".join(f"{_quoted(field.name)} {_SPARK_TYPES[field.type]}" for field in scorer.schema)
-    return rows.mapInArrow(_score_batches(scorer), columns)
+    return rows.mapInArrow(lambda batches: (scorer.score_batch(batch) for batch in batches), columns)
 
 
 def aggregate(
@@ -159,16 +159,6 @@ _IDS_AT_ONCE = 1 << 14
 
 MERGED = "state string, has_repeats boolean"
 _MERGED = pa.schema([("state", pa.string()), ("has_repeats", pa.bool_())])
-
-
-def _score_batches(scorer: ColumnarScorer) -> OnBatches:
-    """Return a function that scores each query."""
-
-    def scored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield scorer.score_batch(batch)
-
-    return scored
 
 
 def summarize_batches(scorer: ColumnarScorer, fingerprints_of: Callable[[pa.Array], Fingerprints] | None) -> OnBatches:
