@@ -36,7 +36,8 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
 
     The gold documents of a query are looked up by its id, `config={"metadata": {"krag_query_id": "q1"}}`, which reaches
     every retriever of a chain or an agent; without an id, by the exact text that the retriever was asked. Scoring runs
-    on its own thread; the application gets the same results as without the handler.
+    on its own thread; the application gets the same results as without the handler. The handler is a
+    `krag_eval.LiveScorer`: it also has `counters`, `problems`, `flush`, `result` and `window_means`.
 
     Args:
         gold: An `EvalSet`, a list of questions or rows, a pandas frame, or a mapping from a query's id or text to its

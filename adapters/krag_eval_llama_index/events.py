@@ -75,7 +75,8 @@ class RetrievalScoring(LiveScorer):
     """The live scorer that `retrieval_scoring` returns: it listens while its `with` block runs, and keeps its scores.
 
     It sees the retrievals of the whole process, including other threads and tasks. Several may listen at the same
-    time, each with its own scores. Errors in it are counted and do not reach the application.
+    time, each with its own scores. Errors in it are counted and do not reach the application. See `LiveScorer` for
+    `counters`, `problems`, `flush`, `result` and `window_means`.
 
     Args:
         gold: The gold documents, as for `LiveScorer`.

@@ -91,7 +91,7 @@ def test_a_version_of_langfuse_without_the_private_map_is_counted(
     ours.on_retriever_end([Document("text 1")], run_id=run_id)
     assert ours.flush(60)
     assert (ours.scored, ours.no_target, ours.errors, server.scores) == (1, 1, 0, [])
-    assert len([r for r in caplog.records if "does not tell the observation" in r.getMessage()]) == 1
+    assert len([r for r in caplog.records if "does not provide the observation" in r.getMessage()]) == 1
 
 
 def test_wire_no_text_of_a_live_query_is_in_the_metadata_unless_asked(
