@@ -14,7 +14,7 @@ from krag_eval import Alert, InvalidInputError, LiveScorer
 
 Event = TypeVar("Event", bound=Callable[..., None])
 
-# At most so many nested runs per retrieval are open at the same time.
+# The maximum number of nested runs that are open at the same time, per retrieval.
 _RUNS_PER_RETRIEVAL = 10
 
 

@@ -102,12 +102,12 @@ def environment_of(client: Any) -> str | None:
 
 
 def project_of(client: Any) -> object:
-    """The public key of the client, which stands for its project."""
+    """Return the public key of the client, which identifies its project."""
     return getattr(getattr(client, "_resources", None), "public_key", None)
 
 
 def time_limit_of(client: Any) -> float:
-    """How many seconds the client waits for an answer; the default of langfuse where that cannot be told."""
+    """Return how many seconds the client waits for an answer; the default of langfuse if that is unknown."""
     ask = getattr(getattr(client.api, "_client_wrapper", None), "get_timeout", None)
     limit = ask() if callable(ask) else None
     return float(limit) if isinstance(limit, (int, float)) and limit > 0 else 5.0

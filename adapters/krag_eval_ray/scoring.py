@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _COLUMNS = ["query_id", "actual", "predicted"]
-# At most so many repeated ids are counted; the error message then says "At least".
+# The maximum number of repeated ids to count; beyond it, the error message says "At least".
 _MOST_REPEATS = 1000
 
 
