@@ -168,7 +168,7 @@ class Scorer:
         """Look at what the documents of all queries so far have of what the methods read; warns once per call.
 
         Raises:
-            InvalidInputError: Not one document of a side has it, so that nothing can match.
+            InvalidInputError: No document of a side has it, so that nothing can match.
         """
         self._document_counts.check(self._settings)
 

@@ -227,7 +227,7 @@ def _all_lack(name: str, settings: Settings) -> str:
         else 'Match by id instead, with match_method="id", or give the documents their texts.'
     )
     method = "+".join(settings.methods)
-    return f"Not one document of `{name}` has {reads}{where}, which match_method={method!r} reads. {cure}"
+    return f"No document of `{name}` has {reads}{where}, which match_method={method!r} reads. {cure}"
 
 
 # No more is looked at: ids that are spelled wrongly are so early and often.

@@ -198,8 +198,8 @@ def test_where_nothing_was_retrieved_no_document_is_perhaps_gold(fields: Any, ra
 @pytest.mark.parametrize(
     ("gold", "retrieved", "level", "said"),
     [
-        (doc(None, FEES), doc("a"), "chunk", "Not one document of `predicted` has a text"),
-        (doc("g"), doc(None, FEES), "chunk", "Not one document of `actual` has a text"),
+        (doc(None, FEES), doc("a"), "chunk", "No document of `predicted` has a text"),
+        (doc("g"), doc(None, FEES), "chunk", "No document of `actual` has a text"),
         (
             doc("g", doc_id="D"),
             doc("a"),
