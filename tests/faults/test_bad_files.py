@@ -157,5 +157,5 @@ def test_a_file_without_permission_is_refused(tmp_path: Path) -> None:
 
 def test_parquet_is_not_read_from_a_pipe_which_has_no_end_to_begin_at(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.parquet")
-    with pytest.raises(InvalidInputError, match=r"x\.parquet: is no regular file\. Parquet is read from its end"):
+    with pytest.raises(InvalidInputError, match=r"x\.parquet: is not a regular file\. Parquet is read from its end"):
         read_evalset(tmp_path / "x.parquet")
