@@ -6,7 +6,6 @@ import functools
 import os
 import platform
 import sys
-import time
 from array import array
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from typing import Any, Self
 from krag_eval._utils.checks import as_number
 from krag_eval._utils.errors import InvalidInputError, RunStoppedError
 from krag_eval._utils.journal import Journal, RowTooLongError
-from krag_eval._utils.progress import ProgressHook, RunProgress
+from krag_eval._utils.progress import ProgressHook, ProgressReporter
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.version import __version__
 from krag_eval.datasets import EvalSet, Run, RunRow
@@ -80,9 +79,8 @@ class Recorder:
         self._rows: dict[str, RunRow] | None = {} if keeps_rows else None
         self._done: set[str] = set()
         self._seconds = array("d")
-        self._max_error_rate, self._progress = max_error_rate, progress
+        self._max_error_rate, self._hook = max_error_rate, progress
         self._n_resumed = self._n_failed = 0
-        self._started = time.monotonic()
 
     def __enter__(self) -> Self:
         """Open the journal, and take the rows that it has."""
@@ -96,6 +94,7 @@ class Recorder:
                 take=functools.partial(self._take_recorded, set()),
             )
             self._n_resumed = len(self._done)
+        self._reporter = ProgressReporter(self._hook, self.name, len(self._evalset), self._n_resumed)
         return self
 
     def __exit__(
@@ -108,13 +107,9 @@ class Recorder:
         if kind is KeyboardInterrupt:
             raise KeyboardInterrupt(f"Stopped. {self._how_far()}") from None
 
-    def start(self) -> None:
-        """Start the clock of this session."""
-        self._started = time.monotonic()
+    def start(self) -> list[str]:
+        """Report the progress so far, and return the ids of the questions that have no row."""
         self._report_progress()
-
-    def left(self) -> list[str]:
-        """Return the ids of the questions that have no row."""
         return [question_id for question_id in self._evalset.ids if question_id not in self._done]
 
     def take(self, row: RunRow) -> None:
@@ -207,18 +202,7 @@ class Recorder:
         return f"{done}; their rows are in {self._journal.path}. Run the same again to resume."
 
     def _report_progress(self, *, is_over: bool = False) -> None:
-        if self._progress is not None:
-            self._progress(
-                RunProgress(
-                    name=self.name,
-                    done=self.n_done,
-                    total=len(self._evalset),
-                    errors=self.n_errors,
-                    asked=self.n_asked,
-                    seconds=time.monotonic() - self._started,
-                    is_over=is_over,
-                )
-            )
+        self._reporter.report(self.n_done, errors=self.n_errors, is_over=is_over)
 
 
 def _check_rate(value: object) -> None:

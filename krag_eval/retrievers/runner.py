@@ -142,19 +142,17 @@ class Plan:
     def carry_out(self) -> Recorder:
         """Ask the questions that have no row yet, on an event loop in a separate thread."""
         with self.recorder:
-            self.recorder.start()
             run_in_own_loop(self._ask, self.settings.concurrency)
         return self.recorder
 
     async def carry_out_here(self) -> Recorder:
         """Ask the questions that have no row yet, on the running event loop."""
         with self.recorder:
-            self.recorder.start()
             await self._ask()
         return self.recorder
 
     async def _ask(self) -> None:
-        questions = map(self.evalset.__getitem__, self.recorder.left())
+        questions = map(self.evalset.__getitem__, self.recorder.start())
         await ask_all(self.caller, questions, self.settings, self.recorder.take)
         self.recorder.finish()
 

@@ -82,7 +82,7 @@ def open_parquet(path: str) -> Iterator[pq.ParquetFile]:
             file = pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False, buffer_size=_BUFFER)
         except (pa.ArrowException, OSError):
             source.seek(0)
-            told = other_than_parquet(path, source.read(_HEAD))
+            told = _other_than_parquet(path, source.read(_HEAD))
             if told is not None:
                 raise InvalidInputError(f"{path}: {told}") from None
             raise
@@ -110,25 +110,13 @@ def errors_of(place: str) -> Iterator[None]:
     except InvalidInputError:
         raise
     except (pa.ArrowException, OSError, ValueError, LookupError) as error:
-        raise unreadable_parquet(place, error) from error
-
-
-def unreadable_parquet(place: str, error: Exception) -> InvalidInputError:
-    """Return the error for a file or row group that Arrow cannot read."""
-    said = " ".join(str(error).split())[:200].rstrip(".")
-    if "decrypt" in said:
-        return InvalidInputError(f"{place}: {_ENCRYPTED}")
-    return InvalidInputError(
-        f"{place}: cannot be read as Parquet ({said}). It may be damaged or incomplete: fetch or write it again. "
-        "Finished parts are kept."
-    )
-
-
-def row_groups(path: str, file: pq.ParquetFile) -> list[RowGroup]:
-    """Return the row groups of a file that have rows."""
-    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-    found = [RowGroup(path, number, one.num_rows, one.total_byte_size) for number, one in enumerate(groups)]
-    return [group for group in found if group.n_rows]
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        if "decrypt" in reason:
+            raise InvalidInputError(f"{place}: {_ENCRYPTED}") from error
+        raise InvalidInputError(
+            f"{place}: cannot be read as Parquet ({reason}). It may be damaged or incomplete: fetch or write it again. "
+            "Finished parts are kept."
+        ) from error
 
 
 def columns_to_read(file: pq.ParquetFile, fields: set[str] | None) -> list[str]:
@@ -262,7 +250,7 @@ _SIGNS = {
 _ENCRYPTED = "is encrypted Parquet, which cannot be read. Write it without encryption, or decrypt it first."
 
 
-def other_than_parquet(path: str, head: bytes) -> str | None:
+def _other_than_parquet(path: str, head: bytes) -> str | None:
     """Return what a file is instead of Parquet; None if it is damaged Parquet.
 
     Args:
@@ -325,10 +313,10 @@ def _kind(head: bytes) -> str | None:
     return "TSV" if "\t" in text else "CSV" if "," in text or ";" in text else None
 
 
-def hint_for_columns(names: Collection[str]) -> str:
+def _hint_for_columns(names: Collection[str]) -> str:
     """Return a sentence on a table that is not a log, beginning with a space; empty if nothing is known.
 
-    >>> hint_for_columns(["query_id", "retrieved"])
+    >>> _hint_for_columns(["query_id", "retrieved"])
     ' This seems to be a run: `krag-eval evaluate SET RUN` scores such files as they are.'
     """
     if "retrieved" in names:
@@ -340,50 +328,24 @@ def hint_for_columns(names: Collection[str]) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """What was found in the files before scoring.
-
-    Attributes:
-        groups: Their row groups that have rows; none for logs in long form.
-        n_rows: How many rows they have.
-        what: What distinguishes these files from others: their number, rows and fingerprint.
-    """
-
-    groups: list[RowGroup]
-    n_rows: int
-    what: str
-
-
-def survey(files: Sequence[str], target: Path, scorer: ColumnarScorer) -> Survey:
-    """Check files with one row per query, and return their row groups; each file is opened once.
+def survey(
+    files: Sequence[str], target: Path, scorer: ColumnarScorer | None = None, *, may_be_empty: bool = False
+) -> tuple[list[RowGroup], str]:
+    """Check files before anything is scored; each is opened once.
 
     Args:
         files: Their paths or addresses.
         target: The file that will be written, which none of them may be.
-        scorer: What will score them.
+        scorer: What will score them; None for files in long form.
+        may_be_empty: Whether the files need no rows.
+
+    Returns:
+        Their row groups that have rows, and what distinguishes these files from others: number, rows, fingerprint.
 
     Raises:
         InvalidInputError: A file cannot be read, is the target, or has columns that cannot be scored; or no file has
             rows.
     """
-    found = _inspect(files, target, scorer)
-    _check_rows(files, found)
-    return found
-
-
-def survey_long(logs: Sequence[str], gold: Sequence[str], target: Path) -> Survey:
-    """Check logs in long form and their gold before they are joined.
-
-    Raises:
-        InvalidInputError: A file cannot be read, or is the target; or the gold has no rows.
-    """
-    of_logs, of_gold = _inspect(logs, target), _inspect(gold, target)
-    _check_rows(gold, of_gold)
-    return Survey([], of_logs.n_rows + of_gold.n_rows, f"{of_logs.what}; {of_gold.what}")
-
-
-def _inspect(files: Sequence[str], target: Path, scorer: ColumnarScorer | None = None) -> Survey:
     groups: list[RowGroup] = []
     n_rows, seen = 0, hashlib.sha256()
     for path in files:
@@ -394,21 +356,20 @@ def _inspect(files: Sequence[str], target: Path, scorer: ColumnarScorer | None =
             seen.update(json.dumps(_fingerprint(path, file)).encode())
             if scorer is not None:
                 _check_schema(path, file, scorer)
-                groups += row_groups(path, file)
-    return Survey(groups, n_rows, f"{len(files)} of {n_rows} rows, {seen.hexdigest()[:16]}")
-
-
-def _check_rows(files: Sequence[str], found: Survey) -> None:
-    if not found.n_rows:
+            sizes = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+            found = [RowGroup(path, number, one.num_rows, one.total_byte_size) for number, one in enumerate(sizes)]
+            groups += [group for group in found if group.n_rows]
+    if not n_rows and not may_be_empty:
         others = f", nor has any other of {len(files)} files" if len(files) > 1 else ""
         raise InvalidInputError(f"{files[0]}: has no rows{others}. Give at least one query.")
+    return groups, f"{len(files)} of {n_rows} rows, {seen.hexdigest()[:16]}"
 
 
 def _check_schema(path: str, file: Any, scorer: ColumnarScorer) -> None:
     try:
         scorer.check_schema(file.schema_arrow)
     except InvalidInputError as error:
-        raise InvalidInputError(f"{path}: {error}{hint_for_columns(file.schema_arrow.names)}") from None
+        raise InvalidInputError(f"{path}: {error}{_hint_for_columns(file.schema_arrow.names)}") from None
 
 
 def _fingerprint(path: str, file: Any) -> list[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -13,13 +12,13 @@ from typing import Unpack
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.journal import JournalKind, KeyedJournal
-from krag_eval._utils.progress import ProgressHook, RunProgress, hook_for
+from krag_eval._utils.progress import ProgressHook, ProgressReporter, hook_for
 from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.cut_offs import check_cut_offs
 from krag_eval.scale.batch import repeated
-from krag_eval.scale.files import Survey, find_files, survey, survey_long
+from krag_eval.scale.files import find_files, survey
 from krag_eval.scale.long_form import LongForm
 from krag_eval.scale.output import Output
 from krag_eval.scale.pool import run_in_processes
@@ -87,22 +86,27 @@ def score_logs(
     folder = Path(f"{target}.parts")
     files = find_files(logs, may_be_remote=gold is None, besides=folder)
     long_form = _long_form(files, gold, kmax, k, scorer)
-    found = survey_long(files, long_form.gold, target) if long_form else survey(files, target, scorer)
-    with _journal(target, folder, scorer, found, long_form) as journal:
+    groups, what = survey(files, target, None if long_form else scorer, may_be_empty=long_form is not None)
+    if long_form is not None:
+        what += f"; {survey(long_form.gold, target)[1]}"
+    with _journal(target, folder, scorer, what, long_form) as journal:
         if long_form is not None:
-            found = survey([str(_joined(long_form, folder, journal))], target, scorer)
-        tasks = divide(found.groups)
+            groups, _ = survey([str(_joined(long_form, folder, journal))], target, scorer)
+        tasks = divide(groups)
         parts = [_part(folder, task) for task in tasks]
         done = [task for task, part in zip(tasks, parts, strict=True) if part.is_file()]  # complete or absent
         left = [task for task, part in zip(tasks, parts, strict=True) if not part.is_file()]
-        counter = _Progress(target.name, tasks, done, hook)
+        n_done = sum(task.n_rows for task in done)
+        reporter = ProgressReporter(hook, target.name, sum(task.n_rows for task in tasks), resumed=n_done)
+        reporter.report(n_done)
         work = partial(_score, scorer=scorer, folder=folder, allow_repeated_ids=allow_repeated_ids)
         sizes = [[group.n_rows for group in task.groups] for task in tasks]
         with Output(list(zip(parts, sizes, strict=True)), target, scorer.schema, scorer.signature) as output:
             for task in done:
                 output.add(task.number)
             for task in run_in_processes(work, left, n_workers, lambda task: place_of(task, str(_part(folder, task)))):
-                counter.add(task.n_rows)
+                n_done += task.n_rows
+                reporter.report(n_done)
                 output.add(task.number)
             if not allow_repeated_ids:
                 _check_repeats(parts)
@@ -111,7 +115,7 @@ def score_logs(
                 long_form.warn_of_nothing_found()
             result = scorer.finalize(state, intervals=intervals)
             output.finish()
-        counter.end()
+        reporter.report(n_done, is_over=True)
     shutil.rmtree(folder)
     return result
 
@@ -175,10 +179,10 @@ def _joined(long_form: LongForm, folder: Path, journal: KeyedJournal) -> Path:
 
 
 def _journal(
-    target: Path, folder: Path, scorer: ColumnarScorer, found: Survey, long_form: LongForm | None
+    target: Path, folder: Path, scorer: ColumnarScorer, files: str, long_form: LongForm | None
 ) -> KeyedJournal:
     """Open the journal that refuses to mix parts of different logs, settings or tasks."""
-    settings: dict[str, object] = {"signature": scorer.signature, "keys": list(scorer.keys), "files": found.what}
+    settings: dict[str, object] = {"signature": scorer.signature, "keys": list(scorer.keys), "files": files}
     settings["units"] = limits()
     settings |= {} if long_form is None else {"kmax": long_form.kmax}
     try:
@@ -192,35 +196,3 @@ def _check_repeats(parts: Sequence[Path]) -> None:
     found = find_repeated([Path(f"{part}.ids.npy") for part in parts], parts)
     if found:
         raise repeated(list(found)[:3], len(found))
-
-
-class _Progress:
-    """Report how many queries are scored."""
-
-    def __init__(self, name: str, tasks: Sequence[Task], done: Sequence[Task], hook: ProgressHook | None) -> None:
-        self._name, self._hook = name, hook
-        self._total = sum(task.n_rows for task in tasks)
-        self._resumed = self._done = sum(task.n_rows for task in done)
-        self._started = time.monotonic()
-        self._report()
-
-    def add(self, n_rows: int) -> None:
-        self._done += n_rows
-        self._report()
-
-    def end(self) -> None:
-        self._report(is_over=True)
-
-    def _report(self, is_over: bool = False) -> None:
-        if self._hook is not None:
-            self._hook(
-                RunProgress(
-                    name=self._name,
-                    done=self._done,
-                    total=self._total,
-                    errors=0,
-                    asked=self._done - self._resumed,
-                    seconds=time.monotonic() - self._started,
-                    is_over=is_over,
-                )
-            )
