@@ -17,7 +17,7 @@ from krag_eval._utils.threads import CallThread, with_time_limit
 from krag_eval.datasets import Question, RunRow
 from krag_eval.documents.document import Document
 from krag_eval.retrievers.calling import Caller
-from krag_eval.retrievers.responses import DocumentCopier, needs_a_loop, take, take_later
+from krag_eval.retrievers.responses import copy_documents, needs_a_loop, take, take_later
 
 RetryOn = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool]
 
@@ -92,8 +92,8 @@ async def ask_all(
         take_row: Called on the event loop with each row, in the order of completion. What it raises ends the run.
     """
     shared = iter(questions)
-    copier, hanging = DocumentCopier(), set[CallThread]()
-    slots = [_Slot(caller, settings, copier, hanging) for _ in range(settings.concurrency)]
+    hanging = set[CallThread]()
+    slots = [_Slot(caller, settings, hanging) for _ in range(settings.concurrency)]
     tasks = [asyncio.create_task(slot.work(shared, take_row)) for slot in slots]
     try:
         await asyncio.gather(*tasks)
@@ -106,10 +106,8 @@ async def ask_all(
 class _Slot:
     """One of `concurrency` slots, which asks one question at a time: in a thread of its own, or on the event loop."""
 
-    def __init__(
-        self, caller: Caller, settings: CallSettings, copier: DocumentCopier, hanging: set[CallThread]
-    ) -> None:
-        self._caller, self._settings, self._copier, self._hanging = caller, settings, copier, hanging
+    def __init__(self, caller: Caller, settings: CallSettings, hanging: set[CallThread]) -> None:
+        self._caller, self._settings, self._hanging = caller, settings, hanging
         self._thread: CallThread | None = None
         self._seconds = 0.0  # of the last attempt
         # One per slot: tenacity keeps the state of the attempt in it.
@@ -170,13 +168,13 @@ class _Slot:
             taken = await with_time_limit(answer, self._settings.timeout)
         finally:
             self._seconds = time.perf_counter() - start
-        return self._copier.copy(taken)
+        return copy_documents(taken)
 
     async def _attempt_in_the_thread(self, text: str) -> tuple[Document, ...]:
         if self._thread is None:
             self._check_hanging()
             self._thread = CallThread()
-        call, start = _ThreadCall(self._caller.function, text, self._settings.k, self._copier), time.perf_counter()
+        call, start = _ThreadCall(self._caller.function, text, self._settings.k), time.perf_counter()
         try:
             return await with_time_limit(self._finish(call, self._thread.call(call)), self._settings.timeout)
         finally:
@@ -196,7 +194,7 @@ class _Slot:
             taken = await take_later(documents, self._settings.k)
         finally:
             call.seconds = (call.seconds or 0.0) + time.perf_counter() - start
-        return self._copier.copy(taken)
+        return copy_documents(taken)
 
     def _check_hanging(self) -> None:
         self._hanging.difference_update([thread for thread in self._hanging if not thread.is_alive])
@@ -214,7 +212,6 @@ class _ThreadCall:
     function: Callable[[str], Any]
     text: str
     k: int
-    copier: DocumentCopier
     seconds: float | None = None
 
     def __call__(self) -> Any:
@@ -224,4 +221,4 @@ class _ThreadCall:
             taken = answer if needs_a_loop(answer) else take(answer, self.k)
         finally:
             self.seconds = time.perf_counter() - start
-        return taken if taken is answer else self.copier.copy(taken)
+        return taken if taken is answer else copy_documents(taken)

@@ -14,19 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.files.io import put_in_place
 
 _SIGNATURE = b"krag_eval.signature"
 _ROWS_AT_ONCE = 1 << 16
 _BYTES_AT_ONCE = 1 << 26
-
-
-def sync(path: str | os.PathLike[str]) -> None:
-    """Sync a file to the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def parquet_options(schema: pa.Schema, compression: str) -> dict[str, Any]:
@@ -82,8 +74,7 @@ class CompleteFile:
         if self._waiting:
             self._write_group()
         self._writer.close()
-        sync(self._temporary)
-        self._temporary.replace(self._target)
+        put_in_place(self._temporary, self._target)
 
     def _write_group(self) -> None:
         self._writer.write_table(pa.Table.from_batches(self._waiting))

@@ -21,11 +21,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
+from krag_eval._utils.files.io import put_in_place
 from krag_eval._utils.redaction import describe_error
 from krag_eval.matching.tokens import Words
 from krag_eval.scale.batch import check_repeats, read_query_ids
 from krag_eval.scale.files import RowGroup, columns_to_read, errors_of, open_parquet
-from krag_eval.scale.output import parquet_options, sync
+from krag_eval.scale.output import parquet_options
 from krag_eval.scale.repeats import hash_ids
 from krag_eval.scale.scorer import ColumnarScorer, PartialState
 
@@ -117,8 +118,7 @@ def score_task(task: Task, scorer: ColumnarScorer, part: str, *, allow_repeated_
             with open(f"{temporary}.ids", "wb") as ids:  # noqa: PTH123 - numpy adds an extension to paths
                 np.save(ids, hashes)
             for written, final in ((f"{temporary}.ids", f"{part}.ids.npy"), (temporary, part)):
-                sync(written)
-                Path(written).replace(final)
+                put_in_place(Path(written), Path(final))
     finally:
         Path(temporary).unlink(missing_ok=True)
         Path(f"{temporary}.ids").unlink(missing_ok=True)

@@ -143,7 +143,7 @@ def test_a_path_that_leads_to_no_retriever_is_told_in_one_line(run: Runner, retr
             ["--name", "other"],
             "runs/x.jsonl:1: the journal belongs to another run: retriever name 'search' in the journal, 'other'",
         ),
-        (["--no-resume"], "runs/x.jsonl: exists already, and is not to be resumed."),
+        (["--no-resume"], "runs/x.jsonl: already exists, and resuming is turned off."),
     ],
 )
 def test_what_cannot_be_done_is_told_in_one_line(run: Runner, arguments: list[str], message: str) -> None:

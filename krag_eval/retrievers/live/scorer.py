@@ -225,7 +225,7 @@ class LiveScorer:
                 self.report("a retrieval cannot be scored", outcome)
         with self._scoring:
             try:
-                self._judge.check_supply(ENOUGH_TO_JUDGE)
+                self._judge.check_documents(ENOUGH_TO_JUDGE)
             except UserWarning as warning:  # the application turns warnings into errors
                 self.report("documents that never match", str(warning))
 
@@ -307,7 +307,7 @@ class RetrievalJudge:
         self._scorer = _YieldingScorer(**self._given)
         self._scorer.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL, self._parts)
         self._kept: list[tuple[Retrieval, Gold]] = []
-        self._supply_checked = False
+        self._documents_checked = False
 
     def score(self, retrievals: Sequence[Retrieval]) -> list[Outcome]:
         """Return the scored form of each retrieval, or the error that prevented it."""
@@ -325,7 +325,7 @@ class RetrievalJudge:
 
     def result(self) -> EvaluationResult:
         """Return the result over all retrievals with gold; with rows, if they are kept."""
-        self.check_supply()
+        self.check_documents()
         if not self._kept:
             return self._scorer.result()
         retrievals, gold = zip(*self._kept, strict=True)
@@ -338,11 +338,11 @@ class RetrievalJudge:
             signature_parts=self._parts,
         )
 
-    def check_supply(self, least: int = 1) -> None:
+    def check_documents(self, least: int = 1) -> None:
         """Warn once of documents that can never match, after at least so many scored retrievals."""
-        if self._supply_checked or self._scorer.n_queries < least:
+        if self._documents_checked or self._scorer.n_queries < least:
             return
-        self._supply_checked = True
+        self._documents_checked = True
         try:
             self._scorer.check()
         except InvalidInputError as error:
