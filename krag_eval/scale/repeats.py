@@ -34,7 +34,6 @@ class RepeatFinder:
         n_held: The largest number of fingerprints in memory.
 
     >>> import pyarrow as pa
-    import pyarrow.parquet as pq
     >>> with RepeatFinder() as finder:
     ...     for ids in (pa.array(["q1", "q2"]), pa.array(["q2", "q3"])):
     ...         finder.add(RepeatFinder.fingerprints(ids))
