@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.memory_child import peak_megabytes
 from krag_eval import EvalSet
-from krag_eval.retrievers.runner import plan_run
+from krag_eval.retrievers.runner import RunOptions, plan_run
 
 _N_CORPUS = 1_000
 _DEPTH = 10
@@ -58,8 +58,8 @@ def main(retriever: str, n_questions: int, concurrency: int, *, has_journal: boo
         journal = Path(folder) / "run.jsonl" if has_journal else None
         before = peak_megabytes()
         start = time.perf_counter()
-        plan = plan_run(RETRIEVERS[retriever], evalset, k=_DEPTH, concurrency=concurrency, journal=journal)
-        recorder = plan.carry_out(keeps_rows=keeps_rows)
+        options: RunOptions = {"k": _DEPTH, "concurrency": concurrency, "journal": journal}
+        recorder = plan_run(RETRIEVERS[retriever], evalset, keeps_rows=keeps_rows, **options).carry_out()
         seconds = time.perf_counter() - start
     print(json.dumps({"seconds": seconds, "mb": peak_megabytes() - before, "rows": recorder.n_done}))
 

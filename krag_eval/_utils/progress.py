@@ -47,6 +47,28 @@ class RunProgress:
 ProgressHook = Callable[[RunProgress], object]
 
 
+class ProgressReporter:
+    """Calls a hook with how far a run has come since this session started.
+
+    Args:
+        hook: Called by `report`, or None.
+        name: The name of the run.
+        total: How many questions there are.
+        resumed: How many of them had a row before this session.
+    """
+
+    def __init__(self, hook: ProgressHook | None, name: str, total: int, resumed: int = 0) -> None:
+        self._hook, self._name, self._total, self._resumed = hook, name, total, resumed
+        self._started = time.monotonic()
+
+    def report(self, done: int, *, errors: int = 0, is_over: bool = False) -> None:
+        """Call the hook with these numbers."""
+        if self._hook is not None:
+            counts = {"done": done, "total": self._total, "errors": errors, "asked": done - self._resumed}
+            seconds = time.monotonic() - self._started
+            self._hook(RunProgress(name=self._name, seconds=seconds, is_over=is_over, **counts))
+
+
 class TerminalLine:
     """A line on stderr that is written over, ten times a second at most."""
 

@@ -28,6 +28,7 @@ from krag_eval.llm.bench import Bench, run_bench
 from krag_eval.llm.bench.bench import EVALSET_FILE
 from krag_eval.report import check_target
 from krag_eval.report.build import decisive_keys
+from krag_eval.retrievers.asking import CallSettings
 
 _OBJECT = "MODULE:OBJECT"
 # What is printed where the whole report goes to a file.
@@ -88,7 +89,9 @@ def bench(
         str, typer.Option(help="Of the questions: auto for that of each chunk, or such as ko.")
     ] = "auto",
     seed: Annotated[int, typer.Option(help="Of the choice of chunks, and of intervals.")] = 0,
-    concurrency: Annotated[int, typer.Option(help="How many questions are asked at a time.")] = 8,
+    concurrency: Annotated[
+        int, typer.Option(help="How many questions are asked at a time.")
+    ] = CallSettings.concurrency,
     timeout: Annotated[
         float | None, typer.Option(help="Seconds for one call of the retriever, the model or --answer.")
     ] = None,

@@ -14,6 +14,7 @@ from krag_eval import InvalidInputError, read_evalset
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.options import load_retriever
 from krag_eval.cli.output import Bars, console, notes, put_json
+from krag_eval.retrievers.asking import CallSettings
 from krag_eval.retrievers.recording import Recorder
 from krag_eval.retrievers.runner import plan_run
 
@@ -30,9 +31,13 @@ def run(
     ],
     out: Annotated[Path, typer.Option(help="The run, JSONL. One that is there already is gone on with.")],
     k: Annotated[int, typer.Option("--k", "-k", help="How many documents of each answer are kept.")],
-    concurrency: Annotated[int, typer.Option(help="How many questions are asked at a time.")] = 8,
+    concurrency: Annotated[
+        int, typer.Option(help="How many questions are asked at a time.")
+    ] = CallSettings.concurrency,
     timeout: Annotated[float | None, typer.Option(help="Seconds for one attempt.")] = None,
-    retries: Annotated[int, typer.Option(help="How often a question that fails is asked again.")] = 2,
+    retries: Annotated[
+        int, typer.Option(help="How often a question that fails is asked again.")
+    ] = CallSettings.retries,
     max_error_rate: Annotated[
         float | None, typer.Option(help="Give up when more than this share of the questions fails, 0 to 1.")
     ] = None,
@@ -67,9 +72,9 @@ def run(
                 max_error_rate=max_error_rate,
                 resume=resume,
                 retry_errors=retry_errors,
+                keeps_rows=False,  # they are in the file
             )
-            # The rows are in the file: they need not be in memory too.
-            recorder = plan.carry_out(keeps_rows=False)
+            recorder = plan.carry_out()
     except KeyboardInterrupt as interruption:
         notes().print(str(interruption) or "Stopped.", markup=False)
         raise typer.Exit(130) from None

@@ -1,56 +1,59 @@
-"""Takes the rows of a run as they come: counts them, keeps them, writes them down, and says when to give up.
-
-The first row of a journal: how a run was made, and whether another one was made alike.
-
-The journal of a run while it is written.
-"""
+"""Record a run while it is made: its rows, counts, latency and journal."""
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import sys
-import time
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from krag_eval._utils.checks import as_number
 from krag_eval._utils.errors import InvalidInputError, RunStoppedError
-from krag_eval._utils.journal.journal import Journal as AppendOnly
-from krag_eval._utils.journal.journal import RowTooLongError
-from krag_eval._utils.progress import ProgressHook, RunProgress
+from krag_eval._utils.journal.journal import Journal, RowTooLongError
+from krag_eval._utils.progress import ProgressHook, ProgressReporter
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.version import __version__
 from krag_eval.datasets import EvalSet, Run, RunRow
 from krag_eval.datasets.formats.native import JOURNAL_VERSION, RUN_JOURNAL, split_header
 from krag_eval.datasets.question import RUN_HEADER
 from krag_eval.datasets.run import Latency
-from krag_eval.retrievers.asking import Caller, Manner
+from krag_eval.retrievers.asking import CallSettings
+from krag_eval.retrievers.calling import Caller
 
-# A share of fewer answers says little.
-FEWEST_ANSWERS = 20
+# The error rate of fewer questions says little.
+FEWEST_ASKED = 20
 
 
 class Recorder:
-    """What is known of a run while it goes on.
+    """A run while it is made; a context manager that opens the journal and closes it.
 
     Args:
         evalset: The questions.
-        header: How the run is made.
+        header: How the run is made; see `make_header`.
+        journal: The file to which rows are appended, or None. One row per question.
+        resume: Whether to resume a journal that exists; otherwise it is refused.
+        retry_errors: Whether to remove rows with errors from the journal, so that their questions are asked again.
         keeps_rows: Whether the rows are kept in memory, for `run`.
-        max_error_rate: The share of failing questions from which the run is given up; None never does.
-        progress: Told of every row.
+        max_error_rate: The run stops if more than this share of the questions fails; None never stops it.
+        progress: Called after every row.
 
     Attributes:
-        name: Of the run.
+        name: The name of the run.
         n_errors: How many rows are errors.
         first_error: The first of them, with the id of its question.
-        most_retrieved: The most documents that a row has.
-        journal: Where the rows are written, if anywhere.
+        most_retrieved: The number of documents of the longest row.
+        latency: The latency of the successful calls, or None.
+
+    Raises:
+        InvalidInputError: The error rate is not a share. On entering: the journal cannot be written, is in use,
+            damaged, of another run, or must not be resumed.
     """
 
     def __init__(
@@ -58,6 +61,9 @@ class Recorder:
         evalset: EvalSet,
         header: Mapping[str, Any],
         *,
+        journal: str | os.PathLike[str] | None = None,
+        resume: bool = True,
+        retry_errors: bool = False,
         keeps_rows: bool = True,
         max_error_rate: float | None = None,
         progress: ProgressHook | None = None,
@@ -67,70 +73,72 @@ class Recorder:
         self.name = str(header["name"])
         self.n_errors = self.most_retrieved = 0
         self.first_error: str | None = None
-        self.journal: Journal | None = None
         self._evalset, self._header = evalset, header
+        self._path, self._resume, self._retry_errors = journal, resume, retry_errors
+        self._journal: Journal | None = None
         self._rows: dict[str, RunRow] | None = {} if keeps_rows else None
         self._done: set[str] = set()
         self._seconds = array("d")
-        self._max_error_rate, self._progress = max_error_rate, progress
-        self._n_found = self._n_failed = 0
-        self._started = time.monotonic()
+        self._max_error_rate, self._hook = max_error_rate, progress
+        self._n_resumed = self._n_failed = 0
 
-    def open_journal(self, path: Any, *, resume: bool, retry_errors: bool) -> None:
-        """Write rows to this file from now on, after taking those that it has.
+    def __enter__(self) -> Self:
+        """Open the journal, and take the rows that it has."""
+        if self._path is not None:
+            self._journal = Journal(
+                self._path,
+                self._header,
+                RUN_JOURNAL,
+                resume=self._resume,
+                check=lambda path, recorded: _check_same_run(path, recorded, self._header),
+                take=functools.partial(self._take_recorded, set()),
+            )
+            self._n_resumed = len(self._done)
+        self._reporter = ProgressReporter(self._hook, self.name, len(self._evalset), self._n_resumed)
+        return self
 
-        Raises:
-            InvalidInputError: The file cannot be used.
-        """
-        self.journal = Journal(path, self._header, resume=resume, retry_errors=retry_errors, found=self._count)
-        self._n_found = len(self._done)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Sync the journal to the disk; an interruption then says how far the run came."""
+        if self._journal is not None:
+            self._journal.close()
+        self._report_progress(is_over=True)
+        if kind is KeyboardInterrupt:
+            raise KeyboardInterrupt(f"Stopped. {self._how_far()}") from None
 
-    def left(self) -> list[str]:
-        """The ids of the questions that have no row."""
+    def start(self) -> list[str]:
+        """Report the progress so far, and return the ids of the questions that have no row."""
+        self._report_progress()
         return [question_id for question_id in self._evalset.ids if question_id not in self._done]
 
-    def start(self) -> None:
-        """The clock of this session starts."""
-        self._started = time.monotonic()
-        self._tell()
-
     def take(self, row: RunRow) -> None:
-        """One more row.
+        """Record a row.
 
         Raises:
-            InvalidInputError: It cannot be written down.
+            InvalidInputError: The row cannot be written.
             RunStoppedError: Too many questions failed.
         """
-        if self.journal is not None:
+        if self._journal is not None:
             try:
-                self.journal.append(row)
-            except RowTooLongError as error:  # of this question: the others have rows that fit
+                self._journal.append(row.to_dict())
+            except RowTooLongError as error:  # an error of this question only
                 row = RunRow(query_id=row.query_id, error=describe_error(error), seconds=row.seconds)
-                self.journal.append(row)
+                self._journal.append(row.to_dict())
         self._count(row)
         self._n_failed += row.error is not None
-        self._tell()
-        if row.error is not None and self.n_asked >= FEWEST_ANSWERS:
-            self._judge(row.error)
+        self._report_progress()
+        if row.error is not None and self.n_asked >= FEWEST_ASKED:
+            self._check_error_rate(f" The last error: {row.error}.")
 
     def finish(self) -> None:
-        """All questions have been asked.
+        """Check the error rate of a run with fewer questions than are checked on the way.
 
         Raises:
-            RunStoppedError: Too many of fewer questions than are judged earlier failed.
+            RunStoppedError: Too many questions failed.
         """
         if self.n_asked and self._n_failed:
-            self._judge(None)
-
-    def close(self) -> None:
-        """Put the journal on the disk.
-
-        Raises:
-            InvalidInputError: The disk does not take it.
-        """
-        if self.journal is not None:
-            self.journal.close()
-        self._tell(is_over=True)
+            self._check_error_rate("")
 
     @property
     def n_done(self) -> int:
@@ -139,28 +147,34 @@ class Recorder:
 
     @property
     def n_asked(self) -> int:
-        """How many of them this session asked."""
-        return self.n_done - self._n_found
+        """How many of them were asked in this session."""
+        return self.n_done - self._n_resumed
 
     @property
     def latency(self) -> Latency | None:
-        """How long the calls took that gave an answer."""
+        """The latency of the successful calls."""
         return Latency.of(self._seconds)
 
     def run(self) -> Run:
-        """The run, in the order of the evaluation set."""
+        """Return the run, in the order of the evaluation set."""
         rows = self._rows or {}
-        header = self._header if self.journal is None else self.journal.header
-        name, parameters, recorded = split_header(header)
+        name, parameters, recorded = split_header(self._header if self._journal is None else self._journal.header)
         ordered = {question_id: rows[question_id] for question_id in self._evalset.ids if question_id in rows}
         return Run(name=name, rows=ordered, parameters=parameters, recorded=recorded)
 
-    def where(self) -> str:
-        """How far the run came, and how to go on, for a message."""
-        how_far = f"{self.n_done:,} of {len(self._evalset):,} questions have an answer"
-        if self.journal is None:
-            return f"{how_far}, which are lost: give `journal` a path to be able to go on."
-        return f"{how_far} in {self.journal.path}: run the same again to go on."
+    def _take_recorded(self, seen: set[str], place: str, given: Mapping[str, Any]) -> bool:
+        """Take a row of a resumed journal; return False for an error that is retried."""
+        try:
+            row = RunRow.from_dict(given)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{place}: {error}") from None
+        if row.query_id in seen:
+            raise InvalidInputError(f"{place}: the query {row.query_id!r} appears twice.")
+        seen.add(row.query_id)
+        if row.error is not None and self._retry_errors:
+            return False
+        self._count(row)
+        return True
 
     def _count(self, row: RunRow) -> None:
         self._done.add(row.query_id)
@@ -173,29 +187,22 @@ class Recorder:
         if self._rows is not None:
             self._rows[row.query_id] = row
 
-    def _judge(self, message: str | None) -> None:
+    def _check_error_rate(self, last_error: str) -> None:
         rate = self._max_error_rate
-        if rate is None or self._n_failed <= rate * self.n_asked:
-            return
-        last = "" if message is None else f" The last one: {message}."
-        raise RunStoppedError(
-            f"{self.name}: {self._n_failed} of {self.n_asked} questions failed, more than `max_error_rate` {rate:g} "
-            f"allows.{last} {self.where()} With `retry_errors` the failed ones are asked again."
-        )
-
-    def _tell(self, *, is_over: bool = False) -> None:
-        if self._progress is not None:
-            self._progress(
-                RunProgress(
-                    name=self.name,
-                    done=self.n_done,
-                    total=len(self._evalset),
-                    errors=self.n_errors,
-                    asked=self.n_asked,
-                    seconds=time.monotonic() - self._started,
-                    is_over=is_over,
-                )
+        if rate is not None and self._n_failed > rate * self.n_asked:
+            raise RunStoppedError(
+                f"{self.name}: {self._n_failed} of {self.n_asked} questions failed, more than `max_error_rate` "
+                f"{rate:g} allows.{last_error} {self._how_far()} With `retry_errors`, failed questions are asked again."
             )
+
+    def _how_far(self) -> str:
+        done = f"{self.n_done:,} of {len(self._evalset):,} questions were asked"
+        if self._journal is None:
+            return f"{done}, and their rows are lost. Pass `journal` to be able to resume."
+        return f"{done}; their rows are in {self._journal.path}. Run the same again to resume."
+
+    def _report_progress(self, *, is_over: bool = False) -> None:
+        self._reporter.report(self.n_done, errors=self.n_errors, is_over=is_over)
 
 
 def _check_rate(value: object) -> None:
@@ -203,38 +210,43 @@ def _check_rate(value: object) -> None:
     if number is None or not 0 <= number <= 1:
         raise InvalidInputError(
             f"`max_error_rate` must be a number from 0 to 1, got {value!r:.60}. It is the share of questions that may "
-            "fail; None never gives up."
+            "fail; with None the run never stops because of errors."
         )
 
 
-# Import packages whose distributions are not called like them.
+# Import packages whose distributions have another name.
 _DISTRIBUTIONS = {"llama_index": "llama-index-core", "haystack": "haystack-ai"}
 _ABSENT = object()
 
 
 def make_header(
-    name: str, parameters: Mapping[str, Any], evalset: EvalSet, caller: Caller, manner: Manner, retriever: object
+    name: str,
+    parameters: Mapping[str, Any],
+    evalset: EvalSet,
+    caller: Caller,
+    settings: CallSettings,
+    retriever: object,
 ) -> dict[str, Any]:
-    """What is recorded of a run that begins now."""
+    """Return the first row of a journal: how a run that starts now is made."""
     return {
         RUN_HEADER: JOURNAL_VERSION,
         "name": name,
         "parameters": dict(parameters),
-        "k": manner.k,
+        "k": settings.k,
         "evalset": evalset.name,
         "fingerprint": evalset.fingerprint,
         "n_questions": len(evalset),
         "retriever": caller.path,
-        "concurrency": manner.concurrency,
-        "timeout": manner.timeout,
-        "retries": manner.retries,
+        "concurrency": settings.concurrency,
+        "timeout": settings.timeout,
+        "retries": settings.retries,
         "versions": {"krag_eval": __version__, "python": platform.python_version(), **_frameworks(retriever)},
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 
 def _frameworks(retriever: object) -> dict[str, str]:
-    """The versions of the packages that the retriever's class and its bases come from."""
+    """Return the versions of the packages that define the retriever's class and its bases."""
     owner = getattr(retriever, "__self__", retriever)
     found = {}
     for module in {base.__module__.partition(".")[0] for base in type(owner).__mro__} - sys.stdlib_module_names:
@@ -246,109 +258,27 @@ def _frameworks(retriever: object) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def check_same(path: Path, there: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Refuse a journal that was made in another way.
-
-    Raises:
-        InvalidInputError: Name, k, parameters or evaluation set differ; the message says how.
-    """
-    differing = list(_differences(there, wanted))
+def _check_same_run(path: Path, recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    differing = list(_differences(recorded, wanted))
     if differing:
         raise InvalidInputError(
-            f"{path}:1: is the journal of another run: {'; '.join(differing)}. Give another path to start a new run, "
-            "or the same settings to go on with this one."
+            f"{path}:1: the journal belongs to another run: {'; '.join(differing)}. Give another path to start a new "
+            "run, or the same settings to resume this one."
         )
 
 
-def _differences(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
-    for key, words in (("name", "retriever name"), ("k", "k"), ("fingerprint", "evaluation set")):
-        if there.get(key) != wanted.get(key):
-            yield f"{words} {_value(there, key)} there, {_value(wanted, key)} now"
-    old, new = there.get("parameters") or {}, wanted.get("parameters") or {}
+def _differences(recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
+    for key, label in (("name", "retriever name"), ("k", "k"), ("fingerprint", "evaluation set")):
+        if recorded.get(key) != wanted.get(key):
+            yield f"{label} {_value(recorded, key)} in the journal, {_value(wanted, key)} now"
+    old, new = recorded.get("parameters") or {}, wanted.get("parameters") or {}
     for key in sorted({*old, *new}):
         if old.get(key, _ABSENT) != new.get(key, _ABSENT):
-            yield f"parameter {key} {old.get(key, 'absent')!r:.60} there, {new.get(key, 'absent')!r:.60} now"
+            was, is_now = (f"{parameters.get(key, 'absent')!r:.60}" for parameters in (old, new))
+            yield f"parameter {key} {was} in the journal, {is_now} now"
 
 
 def _value(header: Mapping[str, Any], key: str) -> str:
     if key != "fingerprint":
         return f"{header.get(key)!r:.60}"
     return f"{header.get('evalset')!r:.60} with fingerprint {header.get(key)}"
-
-
-class Journal:
-    """A journal with one row a question.
-
-    Args:
-        path: The file; its folder is created.
-        header: What the first row says, the name of the run under `"name"`.
-        resume: Go on with a file that is there; otherwise it is refused.
-        retry_errors: Take rows that are errors out of the file, so that their questions are asked again.
-        found: Called with each row that is already there.
-
-    Raises:
-        InvalidInputError: The file cannot be written, is in use, damaged, of another run, or not to be resumed.
-    """
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        header: Mapping[str, Any],
-        *,
-        resume: bool = True,
-        retry_errors: bool = False,
-        found: Callable[[RunRow], None],
-    ) -> None:
-        seen = set[str]()
-
-        def take(place: str, given: Mapping[str, Any]) -> bool:
-            row = _row_at(place, given)
-            if row.query_id in seen:
-                raise InvalidInputError(f"{place}: the query {row.query_id!r} stands twice.")
-            seen.add(row.query_id)
-            if row.error is not None and retry_errors:
-                return False
-            found(row)
-            return True
-
-        self._journal = AppendOnly(
-            path,
-            header,
-            RUN_JOURNAL,
-            resume=resume,
-            check=lambda where, there: check_same(where, there, header),
-            take=take,
-        )
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._journal.path
-
-    @property
-    def header(self) -> Mapping[str, Any]:
-        """The first row, which a resumed run keeps."""
-        return self._journal.header
-
-    def append(self, row: RunRow) -> None:
-        """Write a row.
-
-        Raises:
-            InvalidInputError: It cannot be written, for example because the disk is full; the rows before it stand.
-        """
-        self._journal.append(row.to_dict())
-
-    def close(self) -> None:
-        """Put everything on the disk, and unlock the file.
-
-        Raises:
-            InvalidInputError: The disk does not take it.
-        """
-        self._journal.close()
-
-
-def _row_at(place: str, row: Mapping[str, Any]) -> RunRow:
-    try:
-        return RunRow.from_dict(row)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{place}: {error}") from None

@@ -1,7 +1,4 @@
-"""What a retriever returned, as the documents of a run.
-
-Whatever stands in a document's metadata or in a run's parameters, as JSON can hold it.
-"""
+"""Read what a retriever returned as the documents of a run, with metadata that JSON can represent."""
 
 from __future__ import annotations
 
@@ -19,20 +16,20 @@ from krag_eval.datasets import DOC_KEY
 from krag_eval.documents.document import Document, as_input_error, read_leniently
 from krag_eval.documents.readers import as_id, require_reader, split_pair
 
-# Where a mapping holds the documents: Haystack, and the chains of LangChain.
-_PLACES = ("documents", "source_documents", "context")
+# The keys of the documents in a mapping: of Haystack, and of LangChain's chains.
+_DOCUMENT_KEYS = ("documents", "source_documents", "context")
 
 
 def needs_a_loop(answer: object) -> bool:
-    """Whether the answer has to be awaited before there are documents."""
+    """Whether the result has to be awaited to get the documents."""
     return inspect.isawaitable(answer) or hasattr(answer, "__aiter__")
 
 
 async def take_later(answer: Any, k: int) -> list[object]:
-    """The first k documents of an answer that may have to be awaited.
+    """Return the first k documents of a result that may have to be awaited.
 
     Raises:
-        InvalidInputError: It is no ranking.
+        InvalidInputError: The result is not a ranking.
     """
     if inspect.isawaitable(answer):
         answer = await answer
@@ -50,10 +47,10 @@ async def take_later(answer: Any, k: int) -> list[object]:
 
 
 def take(answer: object, k: int) -> list[object]:
-    """The first k documents of an answer, whose order is the ranking.
+    """Return the first k documents of a result, whose order is the ranking.
 
     Raises:
-        InvalidInputError: It is no ranking.
+        InvalidInputError: The result is not a ranking.
     """
     return list(islice(_documents_in(answer), k))
 
@@ -61,7 +58,7 @@ def take(answer: object, k: int) -> list[object]:
 def _documents_in(answer: Any) -> Iterable[object]:
     if isinstance(answer, Mapping):
         return _in_mapping(answer)
-    if hasattr(answer, "source_nodes"):  # what a query engine of LlamaIndex answers
+    if hasattr(answer, "source_nodes"):  # the response of a LlamaIndex query engine
         answer = answer.source_nodes
     if answer is None or isinstance(answer, (str, bytes, bytearray)) or not isinstance(answer, Iterable):
         raise InvalidInputError(
@@ -70,20 +67,20 @@ def _documents_in(answer: Any) -> Iterable[object]:
         )
     if inspect.isgenerator(answer) and inspect.getgeneratorstate(answer) == inspect.GEN_CLOSED:
         raise InvalidInputError(
-            "the retriever returned a generator that was used up before. It must make a new one for each question, or "
+            "the retriever returned a generator that is exhausted. It must create a new one for each question, or "
             "return a list of documents, best first."
         )
     if isinstance(answer, Set) or hasattr(answer, "columns"):
         raise InvalidInputError(
-            f"the retriever returned {describe_type(answer)}, which is no ranking. "
+            f"the retriever returned {describe_type(answer)}, which is not a ranking. "
             "It must return a list of documents, best first."
         )
     return answer
 
 
 def _in_mapping(answer: Mapping[str, Any]) -> Iterable[object]:
-    """The documents of a Haystack component, of a pipeline with one such output, or of a chain."""
-    for place in _PLACES:
+    """Return the documents of a Haystack component, of a pipeline with one such output, or of a chain."""
+    for place in _DOCUMENT_KEYS:
         if place in answer:
             return _documents_in(answer[place])
     inner = [value for value in answer.values() if isinstance(value, Mapping) and "documents" in value]
@@ -98,10 +95,10 @@ def _in_mapping(answer: Mapping[str, Any]) -> Iterable[object]:
 
 
 def copy_documents(documents: Iterable[object]) -> tuple[Document, ...]:
-    """Copy a framework's documents into records of our own, which nobody changes later.
+    """Copy a framework's documents into records that nobody else can change.
 
     Raises:
-        InvalidInputError: One is not a document; the message names its place in the ranking.
+        InvalidInputError: An item is not a document; the error names its place in the ranking.
     """
     copies = []
     for place, document in enumerate(documents):
@@ -124,7 +121,7 @@ def _copy(document: object) -> Document:
 
 
 def _name_source(document: Any, metadata: Any) -> None:
-    """The document of a chunk is an attribute in LlamaIndex; kept in the metadata, it can be scored by."""
+    """Keep the document of a LlamaIndex node, which is an attribute, in the metadata, where scoring finds it."""
     source = as_id(getattr(getattr(document, "node", document), "ref_doc_id", None))
     if source is not None:
         metadata.setdefault(DOC_KEY, source)
@@ -136,11 +133,11 @@ _SIMPLE = (str, bool, type(None))
 
 
 def as_json(value: object, depth: int = 0) -> Any:
-    """A copy of the value that JSON can hold, and that nobody else can change.
+    """Return a copy of the value that JSON can represent.
 
-    Strings, numbers, booleans and None stay what they are, except that NaN and the infinities become None. Mappings
-    become dicts with strings as keys; lists, tuples, sets and arrays become lists (sets in the order of their
-    strings); dates and times become their ISO form. Everything else becomes its `str`.
+    Strings, numbers, booleans and None are kept, except that NaN and infinities become None. Mappings become dicts with
+    strings as keys; lists, tuples, sets and arrays become lists (sets in the order of their strings); dates and times
+    become their ISO form. Everything else becomes its `str`.
 
     >>> as_json({"page": 3, "tags": {"b", "a"}, "at": date(2026, 11, 21), "similarity": float("nan")})
     {'page': 3, 'tags': ['a', 'b'], 'at': '2026-11-21', 'similarity': None}
@@ -163,7 +160,7 @@ def as_json(value: object, depth: int = 0) -> Any:
         return [as_json(item, depth + 1) for item in value]
     if isinstance(value, (date, time)):
         return value.isoformat()
-    if hasattr(value, "tolist") and hasattr(value, "dtype"):  # numpy's numbers and arrays, and those of others
+    if hasattr(value, "tolist") and hasattr(value, "dtype"):  # numbers and arrays of numpy and other libraries
         return as_json(value.tolist(), depth + 1)
     return _text(value)
 
@@ -173,5 +170,5 @@ def _text(value: object) -> str:
         return value
     try:
         return str(value)
-    except Exception:  # noqa: BLE001 - a foreign object that cannot even name itself does not lose the row
+    except Exception:  # noqa: BLE001 - an object whose `str` fails does not cost the row
         return f"<{type(value).__name__}>"

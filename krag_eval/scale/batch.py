@@ -1,9 +1,4 @@
-"""Both sides as Arrow columns: ids and texts are numbered by Arrow's dictionaries, no document becomes an object.
-
-From a record batch to a batch that the matchers work on; nulls and repeated queries are refused by name.
-
-The Arrow types that columns of queries may have; what a column is instead is told by name.
-"""
+"""Read an Arrow record batch as a batch for the matchers, without making an object of each document."""
 
 from __future__ import annotations
 
@@ -33,8 +28,8 @@ class ArrowSide(Side):
     Attributes:
         query_ids: The id of each query, an Arrow array of strings.
         structs: The documents, an Arrow array of structs.
-        id_column: Their ids as strings; None where none are read.
-        text_column: Their texts as strings; None where none are read.
+        id_column: Their ids as strings, null where there is none.
+        text_column: Their texts as strings, null where there is none.
     """
 
     def __init__(
@@ -65,12 +60,12 @@ class ArrowSide(Side):
 
     @functools.cached_property
     def ids(self) -> Sequence[str | None]:  # type: ignore[override]
-        """The ids as strings, made when they are looked at."""
+        """The ids as strings."""
         return ArrowStrings(self.id_column)
 
     @functools.cached_property
     def texts(self) -> Sequence[str | None]:  # type: ignore[override]
-        """The texts as strings, made when they are looked at."""
+        """The texts as strings."""
         return ArrowStrings(self.text_column)
 
     @property
@@ -80,7 +75,7 @@ class ArrowSide(Side):
 
     @functools.cached_property
     def grades(self) -> FloatArray:
-        """The grade of each gold document, 1 where none was given."""
+        """The grade of each gold document, 1 by default."""
         n_documents = int(self.offsets[-1])
         grades = np.full(n_documents, np.nan)
         is_given = np.zeros(n_documents, dtype=bool)
@@ -94,12 +89,12 @@ class ArrowSide(Side):
             position = int(wrong[0])
             raise InvalidInputError(
                 f"{self._place(position)}: the grade {grades[position]} cannot be used. "
-                "A grade must be a finite number of at least 0; 0 is judged not relevant."
+                "A grade must be a finite number of at least 0; 0 means judged not relevant."
             )
         return grades
 
     def place(self, position: int) -> str:
-        """Where the document of a position stands, for messages."""
+        """Return where the document of a position is, for messages."""
         return self._place(position)
 
     def _place_of(self, query: int, rank: int) -> str:
@@ -108,7 +103,7 @@ class ArrowSide(Side):
 
 
 class ArrowStrings(Sequence["str | None"]):
-    """A column of strings as Python strings, some at a time."""
+    """A column of strings as Python strings, converted some at a time."""
 
     def __init__(self, column: Any) -> None:
         self._column = column
@@ -138,7 +133,7 @@ class ArrowBatch(Batch):
 
     @functools.cached_property
     def ids(self) -> Codes:
-        """Ids as integers; an empty one is none."""
+        """Ids as integers; an empty id is missing."""
         codes, different = _number(self.actual.id_column, self.predicted.id_column)
         empty = pc.index(different, pa.scalar("", different.type)).as_py()
         if empty >= 0:
@@ -163,12 +158,12 @@ class ArrowBatch(Batch):
         sides: tuple[tuple[ArrowSide, IntArray], ...] = (self.actual, codes.actual), (self.predicted, codes.predicted)
         side, place = next((s, int(np.argmax(c == number))) for s, c in sides if (c == number).any())
         return InvalidInputError(
-            f"{side.place(place)}: its text is not UTF-8 ({error.reason}). Write the column anew from decoded text."
+            f"{side.place(place)}: its text is not UTF-8 ({error.reason}). Write the column again from decoded text."
         )
 
 
 def _number(actual: Any, predicted: Any) -> tuple[Codes, Any]:
-    """Two columns of strings as integers, and each different string once; null is `MISSING`."""
+    """Return two columns of strings as integers, and the distinct strings; null is `MISSING`."""
     encoded = pa.concat_arrays([actual, predicted]).dictionary_encode()
     codes = np.array(encoded.indices.fill_null(MISSING), dtype=np.int64)
     different = encoded.dictionary
@@ -176,10 +171,10 @@ def _number(actual: Any, predicted: Any) -> tuple[Codes, Any]:
 
 
 def read_query_ids(batch: Any) -> Any:
-    """The ids of the queries as an Arrow array of strings.
+    """Return the ids of the queries as an Arrow array of strings.
 
     Raises:
-        InvalidInputError: A query has none.
+        InvalidInputError: A query has no id.
     """
     ids = as_strings(batch.column(batch.schema.get_field_index("query_id")))
     missing = pc.fill_null(pc.equal(ids, ""), True)
@@ -189,14 +184,14 @@ def read_query_ids(batch: Any) -> Any:
     return ids
 
 
-_ID = "Every query needs an id of its own, a string that is not empty or an integer."
+_ID = "Every query needs a unique id, a string that is not empty or an integer."
 
 
 def check_repeats(query_ids: Any) -> None:
-    """See that no query comes twice.
+    """Check that no query id is repeated.
 
     Raises:
-        InvalidInputError: One does; up to three are named.
+        InvalidInputError: Some are; the error names up to three.
     """
     counts = query_ids.value_counts()
     if len(counts) < len(query_ids):
@@ -205,16 +200,16 @@ def check_repeats(query_ids: Any) -> None:
 
 
 def repeated(ids: list[str], n_repeated: int) -> InvalidInputError:
-    """The error that names queries that come more than once."""
+    """Return the error that names repeated query ids."""
     return InvalidInputError(
-        f"{n_repeated} query ids come more than once, for example {', '.join(f'{id_!r:.60}' for id_ in ids)}. Each "
-        "query must be one row: group the rows of a query, give each asking an id of its own, or allow repeats with "
+        f"{n_repeated} query ids are repeated, for example {', '.join(f'{id_!r:.60}' for id_ in ids)}. Each query must "
+        "be one row: group the rows of a query, give every row a unique id, or allow repeats with "
         "`allow_repeated_ids=True`."
     )
 
 
 def read_batch(batch: Any, query_ids: Any, fields: Fields, settings: Settings) -> ArrowBatch:
-    """The columns of a record batch whose schema was checked.
+    """Read the columns of a record batch whose schema was checked.
 
     Raises:
         InvalidInputError: A list or a document is null, or a document has neither an id nor a text.
@@ -252,14 +247,14 @@ def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: 
     if structs.null_count:
         raise InvalidInputError(
             f"{side.place(pc.index(structs.is_null(), True).as_py())}: the document is null. "
-            "Leave it out of the list, or give it an id or a text."
+            "Remove it from the list, or give it an id or a text."
         )
     _check_named(side, there, settings)
     return side
 
 
 def _check_named(side: ArrowSide, there: set[str], settings: Settings) -> None:
-    """Every document must have an id or a text."""
+    """Check that every document has an id or a text."""
     read = [side.id_column] if settings.uses_ids else []
     columns = [*read, *([side.text_column] if settings.uses_texts else [])]
     if not any(column.null_count for column in columns):
@@ -271,12 +266,12 @@ def _check_named(side: ArrowSide, there: set[str], settings: Settings) -> None:
     if neither.any():
         raise InvalidInputError(
             f"{side.place(int(np.argmax(neither)))}: it has neither an id nor a text. "
-            "Give each document an 'id', a 'text', or both, or leave it out of the list."
+            "Give each document an 'id', a 'text', or both, or remove it from the list."
         )
 
 
 def as_strings(column: Any) -> Any:
-    """A column of ids or texts as strings of one type, whatever their encoding."""
+    """Return a column of ids or texts as `large_string`, whatever its encoding."""
     type_ = column.type
     if pa.types.is_dictionary(type_):
         column = column.dictionary_decode()
@@ -289,20 +284,20 @@ def _as_numbers(column: Any) -> Any:
 
 
 def _flat(lists: Any) -> tuple[IntArray, Any]:
-    """Where the documents of each list begin, from 0, and all documents; none of the lists is null."""
+    """Return where the documents of each list begin, from 0, and all documents. No list may be null."""
     if pa.types.is_fixed_size_list(lists.type):
         return np.arange(len(lists) + 1) * lists.type.list_size, lists.flatten()
     if pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type):
         offsets = np.asarray(lists.offsets).astype(np.int64)
         return offsets - offsets[0], lists.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
-    # Lists that are views may overlap, and stand in any order.
+    # The lists of a view may overlap, in any order.
     starts, sizes = (np.asarray(column).astype(np.int64) for column in (lists.offsets, lists.sizes))
     offsets = np.append(0, np.cumsum(sizes))
     return offsets, _without_views(lists.values).take(pa.array(runs(starts, sizes)))
 
 
 def _without_views(structs: Any) -> Any:
-    """The same documents without fields of `string_view`, of which Arrow cannot take some."""
+    """Return the documents without fields of the type `string_view`, for which Arrow has no `take`."""
     if not pa.types.is_struct(structs.type):
         return structs
     names = [structs.type.field(number).name for number in range(structs.type.num_fields)]
@@ -312,7 +307,7 @@ def _without_views(structs: Any) -> Any:
 
 
 def is_string(type_: Any) -> bool:
-    """Whether values of a type are strings, or all null."""
+    """Whether a type is of strings, or null."""
     if pa.types.is_dictionary(type_):
         return is_string(type_.value_type)
     is_view = hasattr(pa.types, "is_string_view") and pa.types.is_string_view(type_)
@@ -320,14 +315,14 @@ def is_string(type_: Any) -> bool:
 
 
 def is_id(type_: Any) -> bool:
-    """Whether values of a type can be ids: strings and integers."""
+    """Whether a type can be of ids: strings or integers."""
     if pa.types.is_dictionary(type_):
         return is_id(type_.value_type)
     return is_string(type_) or bool(pa.types.is_integer(type_))
 
 
 def is_number(type_: Any) -> bool:
-    """Whether values of a type are numbers, or all null."""
+    """Whether a type is of numbers, or null."""
     types = pa.types
     return bool(types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_) or types.is_null(type_))
 
@@ -340,12 +335,12 @@ def _is_list(type_: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Which fields of the documents are read.
+    """The fields of the documents that are read.
 
     Attributes:
-        id: The field of the id, where ids are matched.
-        text: The field of the text, where texts are.
-        grades: Where the grade of a gold document may stand; the first that is there and not null counts.
+        id: The field of the id, if ids are matched.
+        text: The field of the text.
+        grades: The fields that may have the grade of a gold document; the first that is not null counts.
     """
 
     id: str | None
@@ -354,13 +349,13 @@ class Fields:
 
     @classmethod
     def of(cls, settings: Settings) -> Fields:
-        """What the settings read."""
+        """Return the fields that the settings read."""
         grades = tuple(dict.fromkeys(("grade", settings.grade_key)))
         return cls((settings.id_key or "id") if settings.uses_ids else None, "text", grades)
 
 
 def check_columns(schema: Any, settings: Settings, needs_texts: bool) -> Fields:
-    """See that a schema has the columns that the settings read, with types that can be read.
+    """Check that a schema has the columns that the settings read, with types that can be read.
 
     Args:
         schema: The schema of the input.
@@ -368,7 +363,7 @@ def check_columns(schema: Any, settings: Settings, needs_texts: bool) -> Fields:
         needs_texts: Whether a method or a cut-off reads texts.
 
     Raises:
-        InvalidInputError: A column or a field is missing or has another type; the message names the column, the type
+        InvalidInputError: A column or a field is missing or has another type; the error names the column, the type
             found and the type needed.
     """
     fields = Fields.of(settings)

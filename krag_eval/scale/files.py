@@ -1,11 +1,4 @@
-"""Parquet files and their row groups, and what is said of those that cannot be read.
-
-Which files are meant by paths, patterns, folders and addresses.
-
-What a file or a table is that was given for logs in Parquet, and what to do with it.
-
-What is looked at in all files before anything is scored: what they are, and whether they can be scored.
-"""
+"""Find the Parquet files of logs, open them, check them before scoring, and explain files that are not Parquet."""
 
 from __future__ import annotations
 
@@ -37,13 +30,13 @@ _HEAD = 4096
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """A part of a file that is scored by itself.
+    """Some rows of a Parquet file, which are stored together.
 
     Attributes:
         path: The file, or its address such as `s3://bucket/logs/1.parquet`.
-        number: Which row group of the file, from 0.
+        number: The position in the file, from 0.
         n_rows: How many queries it has.
-        n_bytes: How large it is before it is packed.
+        n_bytes: Its uncompressed size.
     """
 
     path: str
@@ -53,11 +46,11 @@ class RowGroup:
 
     @property
     def place(self) -> str:
-        """How messages name it."""
+        """The file and the row group, for messages."""
         return f"{self.path}: row group {self.number}"
 
     def check_unchanged(self, file: pq.ParquetFile) -> None:
-        """See that the opened file is still the one that was found.
+        """Check that the opened file has not changed since it was found.
 
         Raises:
             InvalidInputError: It has another row group there, or none.
@@ -65,17 +58,17 @@ class RowGroup:
         there = file.metadata
         if self.number >= there.num_row_groups or there.row_group(self.number).num_rows != self.n_rows:
             raise InvalidInputError(
-                f"{self.place}: is not what it was when the scoring began. Let nobody write to the logs while they are "
-                "scored; give another path for the values to start anew."
+                f"{self.place}: has changed since the scoring started. Do not write to logs while they are scored. "
+                "To start again, give another output path."
             )
 
 
 @contextmanager
 def open_parquet(path: str) -> Iterator[pq.ParquetFile]:
-    """A Parquet file, whose pages are compared with their checksums where it has any.
+    """Open a Parquet file whose pages are checked against their checksums, if it has any.
 
     Raises:
-        InvalidInputError: It cannot be read, or is no Parquet. Its pages are read later, and may be found damaged then.
+        InvalidInputError: The file cannot be read, or is not Parquet. Damaged pages are found when they are read.
     """
     with errors_of(path):
         if "://" in path:
@@ -85,11 +78,11 @@ def open_parquet(path: str) -> Iterator[pq.ParquetFile]:
             system, inner = pa_fs.LocalFileSystem(), path
         source = system.open_input_file(inner)
         try:
-            # Streams: a row group is larger than what may be in memory.
+            # Streamed, since a row group may be larger than the memory.
             file = pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False, buffer_size=_BUFFER)
         except (pa.ArrowException, OSError):
             source.seek(0)
-            told = other_than_parquet(path, source.read(_HEAD))
+            told = _other_than_parquet(path, source.read(_HEAD))
             if told is not None:
                 raise InvalidInputError(f"{path}: {told}") from None
             raise
@@ -101,49 +94,38 @@ def _check_regular(path: str) -> None:
     try:
         Path(path).stat()
     except FileNotFoundError:
-        told = f"{path}: is gone. Let nobody remove logs while they are scored, and run again."
-        raise InvalidInputError(told) from None
+        raise InvalidInputError(
+            f"{path}: has disappeared. Do not remove logs while they are scored, and run again."
+        ) from None
     if not is_file(path):
-        raise InvalidInputError(f"{path}: is no regular file. Parquet is read from its end; put it into a file.")
+        raise InvalidInputError(f"{path}: is not a regular file. Parquet is read from its end: write it to a file.")
     open_file(path).close()
 
 
 @contextmanager
 def errors_of(place: str) -> Iterator[None]:
-    """Goes around what reads a file: what Arrow says against it becomes an `InvalidInputError`."""
+    """Turn Arrow's errors in reading a file into an `InvalidInputError`."""
     try:
         yield
     except InvalidInputError:
         raise
     except (pa.ArrowException, OSError, ValueError, LookupError) as error:
-        raise unreadable_parquet(place, error) from error
-
-
-def unreadable_parquet(place: str, error: Exception) -> InvalidInputError:
-    """The error for a file or row group that Arrow cannot read."""
-    said = " ".join(str(error).split())[:200].rstrip(".")
-    if "decrypt" in said:
-        return InvalidInputError(f"{place}: {ENCRYPTED}")
-    return InvalidInputError(
-        f"{place}: cannot be read as Parquet ({said}). It may be damaged or cut off; fetch or write it again. What was "
-        "scored before stands."
-    )
-
-
-def row_groups(path: str, file: pq.ParquetFile) -> list[RowGroup]:
-    """The row groups of a file that have rows."""
-    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-    found = [RowGroup(path, number, one.num_rows, one.total_byte_size) for number, one in enumerate(groups)]
-    return [group for group in found if group.n_rows]
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        if "decrypt" in reason:
+            raise InvalidInputError(f"{place}: {_ENCRYPTED}") from error
+        raise InvalidInputError(
+            f"{place}: cannot be read as Parquet ({reason}). It may be damaged or incomplete: fetch or write it again. "
+            "Finished parts are kept."
+        ) from error
 
 
 def columns_to_read(file: pq.ParquetFile, fields: set[str] | None) -> list[str]:
-    """The leaves of the three columns that are needed: texts are not read where only ids are matched."""
+    """Return the leaf columns that are needed: texts are not read if only ids are matched."""
     if fields is None:
         return ["query_id", "actual", "predicted"]
     leaves: list[str] = [file.schema.column(number).path for number in range(len(file.schema.names))]
     read = [leaf for leaf in leaves if leaf == "query_id" or _is_read(leaf.split("."), fields)]
-    # A struct of which nothing is read would be gone; its first leaf keeps the lists.
+    # A struct without leaves would not be read at all; its first leaf keeps the lists.
     for side in ("actual", "predicted"):
         if not any(leaf.startswith(f"{side}.") for leaf in read):
             read += [leaf for leaf in leaves if leaf.startswith(f"{side}.")][:1]
@@ -158,17 +140,17 @@ _MAGIC, _ENDING = "*?[", ".parquet"
 
 
 def find_files(patterns: object, *, may_be_remote: bool = True, besides: Path | None = None) -> list[str]:
-    """The files that the patterns name, in order, each once.
+    """Return the files that the patterns match, in order, each once.
 
     Args:
         patterns: A path, an address that Arrow can open (`s3://`, `gs://`, `file://`), or several. `*`, `?` and `[..]`
-            stand for characters of a name, `**` for folders of a path; a folder stands for all `*.parquet` below it but
-            those whose name, or a folder's, begins with `.` or `_`: half-written ones, as Spark and Arrow see it.
-        may_be_remote: Whether an address may be given.
-        besides: A folder on this machine of which no file is meant.
+            match characters of a name, `**` matches folders. A folder means all `*.parquet` below it, except files and
+            folders whose names begin with `.` or `_`: Spark and Arrow write to these while they work.
+        may_be_remote: Whether addresses are allowed.
+        besides: A local folder whose files are left out.
 
     Raises:
-        InvalidInputError: A pattern names no file, or is an address where none may be given.
+        InvalidInputError: A pattern matches no file, or is an address that is not allowed.
     """
     given = [patterns] if isinstance(patterns, (str, os.PathLike)) else patterns
     if not isinstance(given, Sequence) or not given or not all(isinstance(p, (str, os.PathLike)) for p in given):
@@ -179,16 +161,16 @@ def find_files(patterns: object, *, may_be_remote: bool = True, besides: Path | 
     found: dict[str, None] = {}
     for pattern in map(os.fspath, given):
         if not pattern:
-            raise InvalidInputError("A path of the logs is empty. Leave it out, or see where it comes from.")
+            raise InvalidInputError("A path of the logs is empty. Give the path of a Parquet file, or a pattern.")
         if "://" in pattern and not may_be_remote:
             raise InvalidInputError(
-                f"{pattern}: logs in long form are joined on this machine. Fetch the files first, or join them where "
-                "they are, with Spark: krag_eval_spark.from_long."
+                f"{pattern}: logs in long form are joined on this machine. Fetch the files first, or join them with "
+                "Spark: krag_eval_spark.from_long."
             )
         files = _find_remote(pattern) if "://" in pattern else _find_local(pattern)
         files = [path for path in files if "://" in path or besides is None or not _is_below(path, besides)]
         if not files:
-            what = "a folder without any '*.parquet'" if Path(pattern).is_dir() else "no such file"
+            what = "a folder without '*.parquet' files" if Path(pattern).is_dir() else "no such file"
             raise InvalidInputError(
                 f"{pattern}: {what}. Give the path of a Parquet file, a folder of these, or a pattern such as "
                 "'logs/*.parquet'."
@@ -217,7 +199,7 @@ def _find_local(pattern: str) -> list[str]:
 
 def _in_folder(folder: Path) -> list[str]:
     found: list[Path] = []
-    for root, folders, names in os.walk(folder, onerror=_raise):  # a glob passes over what it may not read
+    for root, folders, names in os.walk(folder, onerror=_raise):  # a glob skips what it may not read
         folders[:] = [name for name in folders if not _is_hidden([name])]
         found += [Path(root, name) for name in names if name.endswith(_ENDING) and not _is_hidden([name])]
     return sorted(str(path) for path in found if path.is_file())
@@ -245,8 +227,8 @@ def _find_remote(pattern: str) -> list[str]:
         files = [info.path for info in system.get_file_info(pa_fs.FileSelector(folder, recursive=True)) if info.is_file]
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InvalidInputError(
-            f"{pattern}: cannot be listed ({' '.join(str(error).split())[:200]}). Give an address that Arrow knows "
-            "(s3://, gs://, file://), and see whether it is there and may be read from here."
+            f"{pattern}: cannot be listed ({' '.join(str(error).split())[:200]}). Give an address that Arrow supports "
+            "(s3://, gs://, file://), and check that it exists and may be read from here."
         ) from error
     ends = sorted(path.removeprefix(folder) for path in files)
     if first < len(pattern):
@@ -255,42 +237,40 @@ def _find_remote(pattern: str) -> list[str]:
 
 
 _EVALUATE = "`krag-eval evaluate SET RUN` scores question sets and runs in such files as they are"
-_AS_PARQUET = (
-    "Rows of logs are written as Parquet first, such as by DuckDB: COPY (FROM {read}('{path}')) TO 'logs.parquet'."
-)
+_AS_PARQUET = "Convert logs to Parquet first, for example with DuckDB: COPY (FROM {read}('{path}')) TO 'logs.parquet'."
 _SIGNS = {
     b"ARROW1": "an Arrow file (Feather)",
     b"ORC": "ORC",
     b"Obj\x01": "Avro",
-    b"SQLite format 3": "a database of SQLite",
-    b"\x28\xb5\x2f\xfd": "packed with zstd",
-    b"PK\x03\x04": "packed with zip, as sheets of Excel are too",
-    b"BZh": "packed with bzip2",
+    b"SQLite format 3": "an SQLite database",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"PK\x03\x04": "a ZIP archive, such as an Excel file",
+    b"BZh": "compressed with bzip2",
 }
-ENCRYPTED = "is encrypted Parquet, and no keys are taken here. Write it without encryption, or decrypt it first."
+_ENCRYPTED = "is encrypted Parquet, which cannot be read. Write it without encryption, or decrypt it first."
 
 
-def other_than_parquet(path: str, head: bytes) -> str | None:
-    """What is wrong with a file that Arrow does not take for Parquet; None where it is damaged Parquet.
+def _other_than_parquet(path: str, head: bytes) -> str | None:
+    """Return what a file is instead of Parquet; None if it is damaged Parquet.
 
     Args:
         path: The file, for advice.
-        head: Some thousand bytes of its beginning.
+        head: Its first bytes.
     """
     if head.startswith(b"PAR1"):
         return None
     if head.startswith(b"PARE"):
-        return ENCRYPTED
+        return _ENCRYPTED
     if head.startswith(b"version https://git-lfs"):
-        return "is a pointer of Git LFS, not the file itself. Fetch it with: git lfs pull"
+        return "is a Git LFS pointer, not the file itself. Fetch it with: git lfs pull"
     if not head:
-        return "is empty, so no Parquet. Write it again, or leave it out."
+        return "is empty, so it is not Parquet. Write it again, or leave it out."
     for sign, name in _SIGNS.items():
         if head.startswith(sign):
-            return f"is no Parquet: it seems to be {name}. Write its rows as Parquet first."
+            return f"is not Parquet: it seems to be {name}. Convert it to Parquet first."
     packed = ""
     if head.startswith(b"\x1f\x8b"):
-        head, packed = _unpacked(head), ", packed with gzip"
+        head, packed = _unpacked(head), ", compressed with gzip"
     return _text(path, head.removeprefix(b"\xef\xbb\xbf").lstrip(), packed)
 
 
@@ -303,18 +283,18 @@ def _unpacked(head: bytes) -> bytes:
 
 def _text(path: str, head: bytes, packed: str) -> str:
     if head.startswith(b'{"krag_eval_run":'):
-        what, cure = "the journal of a run", f"`krag-eval evaluate SET {path}` scores it as it is."
+        what, advice = "the journal of a run", f"`krag-eval evaluate SET {path}` scores it as it is."
     elif head.startswith(b'{"krag_'):
-        what, cure = "a journal of krag_eval", "It has no logs; give the files that have them."
+        what, advice = "a journal of krag_eval", "Give the files that have the logs."
     elif head.startswith(b"<"):
-        what, cure = "HTML or XML", "A server may have sent it as a message; fetch the file again."
+        what, advice = "HTML or XML", "A server may have sent an error page: fetch the file again."
     else:
         kind = _kind(head)
         if kind is None:
-            return f"is no Parquet{packed}: it does not begin as such files do. Give the files that have the logs."
+            return f"is not Parquet{packed}: it does not begin like a Parquet file. Give the files that have the logs."
         read = "read_json" if "JSON" in kind else "read_csv"
-        what, cure = kind, f"{_EVALUATE}. {_AS_PARQUET.format(read=read, path=path)}"
-    return f"is no Parquet: it seems to be {what}{packed}. {cure}"
+        what, advice = kind, f"{_EVALUATE}. {_AS_PARQUET.format(read=read, path=path)}"
+    return f"is not Parquet: it seems to be {what}{packed}. {advice}"
 
 
 def _kind(head: bytes) -> str | None:
@@ -325,7 +305,7 @@ def _kind(head: bytes) -> str | None:
     if line.startswith(b"["):
         return "JSON"
     try:
-        text = codecs.getincrementaldecoder("utf-8")().decode(line)  # its last letter may be cut off
+        text = codecs.getincrementaldecoder("utf-8")().decode(line)  # its last character may be incomplete
     except UnicodeDecodeError:
         return None
     if not text.replace("\t", " ").isprintable():
@@ -333,10 +313,10 @@ def _kind(head: bytes) -> str | None:
     return "TSV" if "\t" in text else "CSV" if "," in text or ";" in text else None
 
 
-def hint_for_columns(names: Collection[str]) -> str:
-    """A sentence on a table that is no log of queries, beginning with a space; empty where nothing is known.
+def _hint_for_columns(names: Collection[str]) -> str:
+    """Return a sentence on a table that is not a log, beginning with a space; empty if nothing is known.
 
-    >>> hint_for_columns(["query_id", "retrieved"])
+    >>> _hint_for_columns(["query_id", "retrieved"])
     ' This seems to be a run: `krag-eval evaluate SET RUN` scores such files as they are.'
     """
     if "retrieved" in names:
@@ -344,83 +324,56 @@ def hint_for_columns(names: Collection[str]) -> str:
     if "question" in names and {"id", "gold", "gold_chunk_ids", "gold_doc_ids"} & set(names):
         return " This seems to be a question set: `krag-eval evaluate SET RUN` scores such files as they are."
     if "query_id" in names and {"rank", "score"} & set(names):
-        return " Logs with one row a retrieved document need their `gold` too (--gold)."
+        return " Logs with one row per retrieved document need their `gold` too (--gold)."
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """Files that were looked through.
-
-    Attributes:
-        groups: Their row groups that have rows; none of files that cannot be scored as they are.
-        n_rows: How many rows they have.
-        what: What tells these files from others, in some words.
-    """
-
-    groups: list[RowGroup]
-    n_rows: int
-    what: str
-
-
-def survey(files: Sequence[str], target: Path, scorer: ColumnarScorer) -> Survey:
-    """Look through files with one row a query, each opened once.
+def survey(
+    files: Sequence[str], target: Path, scorer: ColumnarScorer | None = None, *, may_be_empty: bool = False
+) -> tuple[list[RowGroup], str]:
+    """Check files before anything is scored; each is opened once.
 
     Args:
         files: Their paths or addresses.
         target: The file that will be written, which none of them may be.
-        scorer: What will score them.
+        scorer: What will score them; None for files in long form.
+        may_be_empty: Whether the files need no rows.
+
+    Returns:
+        Their row groups that have rows, and what distinguishes these files from others: number, rows, fingerprint.
 
     Raises:
-        InvalidInputError: A file cannot be read, is the target, or has columns that cannot be scored; or there is not
-            one row.
+        InvalidInputError: A file cannot be read, is the target, or has columns that cannot be scored; or no file has
+            rows.
     """
-    found = _look_through(files, target, scorer)
-    _check_rows(files, found)
-    return found
-
-
-def survey_long(logs: Sequence[str], gold: Sequence[str], target: Path) -> Survey:
-    """Look through logs in long form and their gold, which are still to be joined.
-
-    Raises:
-        InvalidInputError: A file cannot be read, or is the target; or the gold has not one row.
-    """
-    of_logs, of_gold = _look_through(logs, target), _look_through(gold, target)
-    _check_rows(gold, of_gold)
-    return Survey([], of_logs.n_rows + of_gold.n_rows, f"{of_logs.what}; {of_gold.what}")
-
-
-def _look_through(files: Sequence[str], target: Path, scorer: ColumnarScorer | None = None) -> Survey:
     groups: list[RowGroup] = []
     n_rows, seen = 0, hashlib.sha256()
     for path in files:
         if "://" not in path and target.exists() and target.samefile(path):
-            raise InvalidInputError(f"{path}: is also what would be written. Give another path for the values.")
+            raise InvalidInputError(f"{path}: is also the output. Give another output path.")
         with open_parquet(path) as file:
             n_rows += file.metadata.num_rows
             seen.update(json.dumps(_fingerprint(path, file)).encode())
             if scorer is not None:
                 _check_schema(path, file, scorer)
-                groups += row_groups(path, file)
-    return Survey(groups, n_rows, f"{len(files)} of {n_rows} rows, {seen.hexdigest()[:16]}")
-
-
-def _check_rows(files: Sequence[str], found: Survey) -> None:
-    if not found.n_rows:
+            sizes = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+            found = [RowGroup(path, number, one.num_rows, one.total_byte_size) for number, one in enumerate(sizes)]
+            groups += [group for group in found if group.n_rows]
+    if not n_rows and not may_be_empty:
         others = f", nor has any other of {len(files)} files" if len(files) > 1 else ""
         raise InvalidInputError(f"{files[0]}: has no rows{others}. Give at least one query.")
+    return groups, f"{len(files)} of {n_rows} rows, {seen.hexdigest()[:16]}"
 
 
 def _check_schema(path: str, file: Any, scorer: ColumnarScorer) -> None:
     try:
         scorer.check_schema(file.schema_arrow)
     except InvalidInputError as error:
-        raise InvalidInputError(f"{path}: {error}{hint_for_columns(file.schema_arrow.names)}") from None
+        raise InvalidInputError(f"{path}: {error}{_hint_for_columns(file.schema_arrow.names)}") from None
 
 
 def _fingerprint(path: str, file: Any) -> list[Any]:
-    """What tells a file from another of its name: rows, row groups, the length of its footer, size and time."""
+    """Return what distinguishes versions of a file: rows, row groups, the length of its footer, size and time."""
     stat = None if "://" in path else Path(path).stat()
     there = file.metadata
     local = [None, None] if stat is None else [stat.st_size, stat.st_mtime_ns]

@@ -1,8 +1,6 @@
-"""Logs with one row a retrieved document, joined to their gold: one row a query.
+"""Join logs with one row per retrieved document to their gold, so that there is one row per query.
 
-The columns of logs in long form and of their gold, read as one stream of rows whatever their types.
-
-Sorted rows of gold and retrieved documents as one row a query, while they flow by.
+DuckDB sorts the rows of both by query, spilling to the disk. They are grouped as they arrive.
 """
 
 from __future__ import annotations
@@ -21,13 +19,12 @@ from krag_eval._utils.arrays import BoolArray, IntArray
 from krag_eval._utils.errors import InvalidInputError, needing, warn
 from krag_eval.scale.batch import Fields, as_strings, is_id, is_number, is_string
 from krag_eval.scale.files import errors_of, open_parquet
-from krag_eval.scale.parts import write_whole
+from krag_eval.scale.output import write_parquet
 
 _ROWS_AT_ONCE = 1 << 14
 _ROW_GROUP = 1 << 15
-# What the processes that score need besides stays under 600 MB in all.
 _MEMORY, _MOST_THREADS = "256MB", 4
-# Of equal ranks the higher score comes first, then the smaller id, then the smaller text: no order of rows changes it.
+# Ties in rank are broken by score, id and text, so that the order of the rows does not matter.
 _SORTED = """
     SELECT * FROM rows ORDER BY
         query_id, side,
@@ -41,10 +38,10 @@ class LongForm:
     """Logs in long form and their gold.
 
     Attributes:
-        logs: Parquet files with one row for each retrieved document: `query_id`, `id` or `text` or both, and `rank`
-            (lowest first) or `score` (highest first) or both. A row without id and text is no document.
-        gold: Parquet files with one row for each gold document: `query_id`, `id` or `text` or both, and `grade` where
-            there are grades. A query without gold documents is one row whose id and text are null.
+        logs: Parquet files with one row per retrieved document: `query_id`, `id` or `text` or both, and `rank` (lowest
+            first) or `score` (highest first) or both. A row without id and text is not a document.
+        gold: Parquet files with one row per gold document: `query_id`, `id` or `text` or both, and an optional `grade`.
+            A query without gold documents is one row whose id and text are null.
         kmax: How many documents of each query are kept.
         fields: Which columns are the id and the grade.
     """
@@ -55,25 +52,24 @@ class LongForm:
     fields: Fields
 
     def columns(self) -> LongColumns:
-        """Which columns the files have.
+        """Return which columns the files have.
 
         Raises:
-            InvalidInputError: One is missing, has another type, or stands in some of the files only.
+            InvalidInputError: A column is missing, has another type, or is in some of the files only.
         """
-        logs = read_columns(LOGS, self.logs, self.fields)
+        logs = _read_columns(LOGS, self.logs, self.fields)
         if not {"rank", "score"} & logs:
             raise InvalidInputError(
-                f"{self.logs[0]}: has neither a column `rank` nor `score`. One of them must say how documents were "
-                "ranked."
+                f"{self.logs[0]}: has neither a column `rank` nor `score`. One of them must give the order of the "
+                "documents."
             )
-        return LongColumns(logs, read_columns(GOLD, self.gold, self.fields), self.fields)
+        return LongColumns(logs, _read_columns(GOLD, self.gold, self.fields), self.fields)
 
     def join(self, target: Path) -> None:
-        """Write one row a query of the gold, sorted by `query_id`, whole or not at all.
+        """Write one row per query of the gold, sorted by `query_id`, into a file that is complete or absent.
 
-        A query that is not in the logs has retrieved nothing; one that is only in the logs is left out, since nobody
-        said what answers it. DuckDB sorts the rows of both, on the disk where they are many; they are grouped while
-        they flow out, so that one query may have any number of them.
+        A query that is not in the logs has retrieved nothing; one that is only in the logs has no gold, and is left
+        out. A query may have any number of rows.
 
         Raises:
             InvalidInputError: A column is missing, or a file cannot be read or written.
@@ -94,24 +90,26 @@ class LongForm:
         try:
             with duckdb.connect(config=settings) as database:
                 database.execute("SET enable_progress_bar = false")
-                rows = pa.RecordBatchReader.from_batches(columns.rows, _noting(failed, lambda: self._rows(columns)))
+                rows = pa.RecordBatchReader.from_batches(
+                    columns.rows, _keep_errors(failed, lambda: self._rows(columns))
+                )
                 database.register("rows", rows)
                 ordered = database.sql(_SORTED).to_arrow_reader(_ROWS_AT_ONCE)
-                grouped = group_by_query((batch.cast(columns.rows) for batch in ordered), columns.joined, self.kmax)
-                write_whole(grouped, columns.joined, target, _ROW_GROUP)
+                grouped = _group_by_query((batch.cast(columns.rows) for batch in ordered), columns.joined, self.kmax)
+                write_parquet(grouped, columns.joined, target, _ROW_GROUP)
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             if failed and isinstance(failed[0], InvalidInputError):
                 raise failed[0] from None
-            said = " ".join(str(error).split())[:300]
+            reason = " ".join(str(error).split())[:300]
             raise InvalidInputError(
-                f"The logs cannot be joined to their gold ({said}). Look at {self.logs[0]} and {self.gold[0]}, and at "
-                f"the room on the disk of {target.parent}."
+                f"The logs cannot be joined to their gold ({reason}). Check {self.logs[0]} and {self.gold[0]}, and the "
+                f"free space on the disk of {target.parent}."
             ) from error
 
     def warn_of_nothing_found(self) -> None:
-        """Warn that the logs have not one document of any query of the gold, with an id of each to compare."""
+        """Warn that the logs have no document for any query of the gold, with an id of each to compare."""
         columns = self.columns()
-        first = [next(read_rows(what, files, columns), None) for what, files in ((GOLD, self.gold), (LOGS, self.logs))]
+        first = [next(_read_rows(what, files, columns), None) for what, files in ((GOLD, self.gold), (LOGS, self.logs))]
         ids = [repr(rows.column("query_id")[0].as_py())[:60] if rows else "none" for rows in first]
         warn(
             "The logs have no document for any query of the gold: all of them count as nothing retrieved. Compare the "
@@ -119,12 +117,12 @@ class LongForm:
         )
 
     def _rows(self, columns: LongColumns) -> Iterator[Any]:
-        yield from read_rows(GOLD, self.gold, columns)
-        yield from read_rows(LOGS, self.logs, columns)
+        yield from _read_rows(GOLD, self.gold, columns)
+        yield from _read_rows(LOGS, self.logs, columns)
 
 
-def _noting(failed: list[Exception], rows: Callable[[], Iterator[Any]]) -> Iterator[Any]:
-    """The rows; what goes wrong with them is kept, since an engine tells only a part of it."""
+def _keep_errors(failed: list[Exception], rows: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+    """Yield the rows, and keep what reading them raises, since DuckDB reports only a part of it."""
     try:
         yield from rows()
     except Exception as error:
@@ -136,17 +134,17 @@ What = Literal["gold", "logs"]
 GOLD: What = "gold"
 LOGS: What = "logs"
 SIDES: tuple[What, What] = (GOLD, LOGS)
-"""Their numbers in the column `side`."""
+"""The values of the column `side` are positions in this tuple."""
 
 
 @dataclass(frozen=True, slots=True)
 class LongColumns:
-    """Which columns there are, under the names that they have here.
+    """The columns of the files.
 
     Attributes:
-        logs: Of `query_id`, `id`, `text`, `rank` and `score`, those that the logs have.
-        gold: Of `query_id`, `id`, `text` and `grade`, those that the gold has.
-        fields: What the columns of ids and grades are called in the files.
+        logs: Those of `query_id`, `id`, `text`, `rank` and `score` that the logs have.
+        gold: Those of `query_id`, `id`, `text` and `grade` that the gold has.
+        fields: The names of the columns of ids and grades in the files.
     """
 
     logs: Set[str]
@@ -155,14 +153,14 @@ class LongColumns:
 
     @property
     def rows(self) -> pa.Schema:
-        """The schema of the rows of both: `side` is the number of the side."""
+        """The schema of the rows of both, with the column `side`."""
         strings = [pa.field(name, pa.large_string()) for name in ("id", "text")]
         numbers = [pa.field(name, pa.float64()) for name in ("rank", "score", "grade")]
         return pa.schema([pa.field("query_id", pa.large_string()), pa.field("side", pa.int8()), *strings, *numbers])
 
     @property
     def joined(self) -> pa.Schema:
-        """The schema of what they become: one row a query."""
+        """The schema of the joined rows: one row per query."""
         gold = [*self._strings(self.gold), *([pa.field("grade", pa.float64())] if "grade" in self.gold else [])]
         found = [*self._strings(self.logs), *([pa.field("score", pa.float64())] if "score" in self.logs else [])]
         sides = {"actual": gold, "predicted": found}
@@ -174,11 +172,11 @@ class LongColumns:
         return [pa.field(name, pa.large_string()) for short, name in names.items() if short in there]
 
 
-def read_columns(what: What, files: Sequence[str], fields: Fields) -> set[str]:
-    """Which columns all files have, under the names that they have here.
+def _read_columns(what: What, files: Sequence[str], fields: Fields) -> set[str]:
+    """Return which columns all files have.
 
     Raises:
-        InvalidInputError: One is missing, comes twice, has another type, or stands in some of the files only.
+        InvalidInputError: A column is missing, appears twice, has another type, or is in some of the files only.
     """
     first: set[str] | None = None
     for path in files:
@@ -215,19 +213,19 @@ _NEEDED: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def _hint(names: Sequence[str]) -> str:
-    whole = " These have one row a query, with its gold: leave `gold` (--gold) out."
+    whole = " These have one row per query, with its gold: omit `gold` (--gold)."
     return whole if {"actual", "predicted"} <= set(names) else ""
 
 
 def _names(what: What, fields: Fields) -> dict[str, tuple[str, ...]]:
-    """What the columns may be called in the files, by the names that they have here."""
+    """Return the possible names of each column in the files."""
     documents: dict[str, tuple[str, ...]] = {"query_id": ("query_id",), "id": (fields.id or "id",), "text": ("text",)}
     return documents | ({"rank": ("rank",), "score": ("score",)} if what == LOGS else {"grade": fields.grades})
 
 
 def _check_type(path: str, schema: Any, name: str, is_right: Callable[[Any], bool], needed: str) -> None:
     if schema.names.count(name) > 1:
-        raise InvalidInputError(f"{path}: has two columns `{name}`. Leave one of them out, or give it another name.")
+        raise InvalidInputError(f"{path}: has two columns `{name}`. Remove or rename one of them.")
     if name in schema.names and not is_right(schema.field(name).type):
         raise InvalidInputError(
             f"{path}: the column `{name}` has the type {schema.field(name).type}, and it needs {needed}. Cast it "
@@ -235,8 +233,8 @@ def _check_type(path: str, schema: Any, name: str, is_right: Callable[[Any], boo
         )
 
 
-def read_rows(what: What, files: Sequence[str], columns: LongColumns) -> Iterator[Any]:
-    """The rows of all files, with the schema `columns.rows`.
+def _read_rows(what: What, files: Sequence[str], columns: LongColumns) -> Iterator[Any]:
+    """Read the rows of all files, with the schema `columns.rows`.
 
     Raises:
         InvalidInputError: A file cannot be read, a page is damaged, or a row has no `query_id`.
@@ -261,26 +259,26 @@ def _uniform(batch: Any, names: dict[str, tuple[str, ...]], schema: Any, side: i
                 c.cast(pa.float64(), safe=False) if _NEEDED[short][0] is is_number else as_strings(c) for c in here
             ]
             found[short] = of_type[0] if len(of_type) == 1 else pc.coalesce(*of_type)
-    for short in {"rank", "score"} & set(found):  # what is no number comes last
+    for short in {"rank", "score"} & set(found):  # NaN is sorted last, like null
         found[short] = pc.if_else(pc.is_nan(found[short]), pa.scalar(None, pa.float64()), found[short])
     missing = pc.fill_null(pc.equal(found["query_id"], ""), True)
     if pc.any(missing).as_py():
         row = pc.index(missing, True).as_py()
         raise InvalidInputError(
-            f"{place.format(first + row)}: its `query_id` is null or empty. Every row must say to which query it "
-            "belongs; leave it out if nobody knows."
+            f"{place.format(first + row)}: its `query_id` is null or empty. Give every row the id of its query, or "
+            "remove the row."
         )
     rest = {field.name: pa.nulls(len(batch), field.type) for field in schema if field.name not in found}
     return pa.record_batch([(found | rest)[field.name] for field in schema], schema=schema)
 
 
-def group_by_query(rows: Iterable[Any], schema: pa.Schema, kmax: int) -> Iterator[Any]:
-    """One row for each query that has a row of gold.
+def _group_by_query(rows: Iterable[Any], schema: pa.Schema, kmax: int) -> Iterator[Any]:
+    """Yield record batches with one row per query that has gold.
 
     Args:
-        rows: Record batches with the schema `LongColumns.rows`, sorted by query, side and place.
-        schema: What comes out, `LongColumns.joined`.
-        kmax: How many retrieved documents of a query are kept; of the others none stays in memory.
+        rows: Record batches with the schema `LongColumns.rows`, sorted by query, side and rank.
+        schema: The schema of the result, `LongColumns.joined`.
+        kmax: How many retrieved documents of a query are kept; the others do not stay in memory.
     """
     open_query: Any = None
     for batch in rows:
@@ -290,7 +288,7 @@ def group_by_query(rows: Iterable[Any], schema: pa.Schema, kmax: int) -> Iterato
         starts = _starts(both.column("query_id"))
         kept = _first_documents(both, starts, kmax)
         both = both.filter(pa.array(kept))
-        # The last query may go on in the next batch.
+        # The last query may continue in the next batch.
         last = int(kept[: starts[-1]].sum())
         if last:
             yield _grouped(both.slice(0, last), schema)
@@ -300,7 +298,7 @@ def group_by_query(rows: Iterable[Any], schema: pa.Schema, kmax: int) -> Iterato
 
 
 def _starts(query_ids: Any) -> IntArray:
-    """Where each query begins."""
+    """Return where each query begins."""
     encoded = query_ids.dictionary_encode()
     codes = np.asarray(encoded.indices)
     return np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
@@ -316,7 +314,7 @@ def _is_document(rows: Any) -> BoolArray:
 
 
 def _first_documents(rows: Any, starts: IntArray, kmax: int) -> BoolArray:
-    """Which rows are gold, or among the first `kmax` documents that were retrieved for their query."""
+    """Return which rows are gold, or among the first `kmax` retrieved documents of their query."""
     is_gold = _is_gold(rows)
     is_found = ~is_gold & _is_document(rows)
     before = np.append(0, np.cumsum(is_found))
@@ -325,7 +323,7 @@ def _first_documents(rows: Any, starts: IntArray, kmax: int) -> BoolArray:
 
 
 def _grouped(rows: Any, schema: pa.Schema) -> Any:
-    """One row for each query of whole queries; those without a row of gold are left out."""
+    """Return one row for each of these complete queries that has gold."""
     query_ids, is_gold = rows.column("query_id"), _is_gold(rows)
     starts = _starts(query_ids)
     query = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows))))
@@ -344,5 +342,5 @@ def _grouped(rows: Any, schema: pa.Schema) -> Any:
 
 
 def _source(field: str) -> str:
-    """The column that a field of the documents is made of: what is neither of these is the id by another name."""
+    """Return the column for a field of the documents; the field of the id may have any name."""
     return field if field in ("text", "grade", "score") else "id"

@@ -1,4 +1,4 @@
-"""Processes that share work and may be killed: what was lost is done again, by new ones."""
+"""Call a function in several processes; those that are killed are replaced, and their calls repeated."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from krag_eval._utils.errors import InvalidInputError
 
 Item = TypeVar("Item")
 
-# An item that was twice among those whose processes were killed is tried alone, to see whether it is the reason.
+# An item that was lost twice with its process is tried alone, to see whether it is the reason.
 _ALONE_FROM, _GIVEN_UP_FROM = 2, 4
 
 
-def work_off(
+def run_in_processes(
     work: Callable[[Item], object], items: Iterable[Item], n_processes: int, name_of: Callable[[Item], str]
 ) -> Iterator[Item]:
-    """Call a function with each item, in processes; each item is given back when it is done.
+    """Call a function with each item, in processes, and yield each item when its call has returned.
 
-    A function may be called twice with one item, when its process was killed: it must leave nothing behind half done.
-    When it raises, the calls that are under way are finished first, and then the error goes through.
+    If a process is killed, its calls are repeated: the function must leave nothing incomplete. If a call raises, the
+    calls in progress finish first, and then the error is raised.
 
     Args:
-        work: The function; with one process it is called in this one.
-        items: What to call it with.
+        work: The function. With one process it is called in this one.
+        items: Its arguments.
         n_processes: How many processes, at least 1.
         name_of: How messages name an item.
 
@@ -65,10 +65,7 @@ def work_off(
 
 @contextmanager
 def _pool(n_processes: int) -> Iterator[tuple[ProcessPoolExecutor, Connection]]:
-    """Processes that end at once when this one is interrupted or killed, and from whom something comes when they start.
-
-    None of their work is half done then: it leaves nothing behind, or all of it.
-    """
+    """Start processes that send a message when they start, and end when this one is interrupted or killed."""
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     try:
@@ -84,7 +81,7 @@ def _pool(n_processes: int) -> Iterator[tuple[ProcessPoolExecutor, Connection]]:
 
 
 def _follow(parent: Connection) -> None:
-    """End with the process that started this one, and leave an interruption to that."""
+    """End with the process that started this one, which alone handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(OSError):
         parent.send_bytes(b"started")
@@ -105,7 +102,7 @@ def _submit_all(
     attempts: Counter[Item],
     at_once: int,
 ) -> Iterator[Item]:
-    """Keep the processes busy; what is under way stands in `running` when they are killed."""
+    """Keep the processes busy; `running` has the calls in progress when they are killed."""
     failed: BaseException | None = None
     while running or (waiting and failed is None):
         while waiting and failed is None and _may_start(waiting[0], running, attempts, at_once):
@@ -138,8 +135,8 @@ def _count_lost(
         attempts[item] += 1
         if attempts[item] >= _GIVEN_UP_FROM:
             raise InvalidInputError(
-                f"{name_of(item)}: its process was killed {attempts[item]} times. The system does that when memory is "
-                "short: write smaller row groups, or use fewer workers."
+                f"{name_of(item)}: its process was killed {attempts[item]} times. The system does that if memory runs "
+                "out: write smaller row groups, or use fewer workers."
             ) from error
 
 
@@ -149,5 +146,5 @@ def _check_sendable(work: object, n_processes: int) -> None:
     except (AttributeError, PicklingError, TypeError) as error:
         raise InvalidInputError(
             f"`workers={n_processes}` sends the settings to other processes, and one of them cannot be sent ({error}). "
-            "Define functions with `def` at the top of a module, or use workers=1."
+            "Define functions with `def` at the top level of a module, or use workers=1."
         ) from error

@@ -1,38 +1,37 @@
-"""Which query ids come more than once, found in memory that does not grow with their number.
-
-Hashes of query ids, which are the same in every process.
-"""
+"""Find duplicate query ids by their hashes, in bounded memory."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from krag_eval.matching.tokens import Spans, Words, mix
 from krag_eval.scale.batch import as_strings
 
-# 16 MiB of fingerprints are held; what is more goes to disk, into one of 256 files each.
+# 16 MiB of fingerprints are held in memory; more are written to one of 256 files each.
 _HELD = 1 << 21
 _FILES = 256
 _FILE_BITS = 56
 
 
 class RepeatFinder:
-    """Takes the fingerprints of all query ids, and says which came more than once.
+    """Find the fingerprints of query ids that are repeated among any number of batches.
 
-    For engines, whose batches are scored apart: a scorer looks for repeats within one batch. Two ids may have one
-    fingerprint, by an accident of 1 in 3,700 for 10^8 ids: before anybody is told of a repeat, look at the ids.
-    Many fingerprints are kept in temporary files, 8 bytes for each, which are removed on leaving the `with` block.
+    For engines, which score batches separately: a scorer looks for repeats within one batch only. Two ids may have the
+    same fingerprint, with a probability of 1 in 3,700 for 10^8 ids, so compare the ids before you report a repeat. Many
+    fingerprints are kept in temporary files, 8 bytes each, which are removed at the end of the `with` block.
 
     Args:
-        folder: Where these files are; where temporary files are by default.
-        n_held: How many fingerprints are held in memory, at most.
+        folder: The folder of these files; by default the system's for temporary files.
+        n_held: The largest number of fingerprints in memory.
 
     >>> import pyarrow as pa
     >>> with RepeatFinder() as finder:
@@ -50,7 +49,7 @@ class RepeatFinder:
 
     @staticmethod
     def fingerprints(ids: Any) -> Words:
-        """64 bits for each id of an Arrow array, the same for the same id in every process.
+        """Return 64 bits for each id of an Arrow array, equal for equal ids in every process.
 
         Args:
             ids: Strings in any encoding, or integers; none of them null.
@@ -58,36 +57,35 @@ class RepeatFinder:
         return hash_ids(as_strings(ids))
 
     def __enter__(self) -> RepeatFinder:
-        """Begin."""
+        """Return the finder."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Remove what is on disk."""
+        """Remove the temporary files."""
         if self._folder:
             self._folder.cleanup()
 
     def add(self, fingerprints: Words) -> None:
-        """Take some."""
+        """Add the fingerprints of a batch."""
         self._held.append(fingerprints)
         self._n += len(fingerprints)
         if self._n > self._n_held:
             self._write()
 
     def repeated(self, at_most: int) -> Words:
-        """The fingerprints that came more than once, each once, ascending; `at_most` so many."""
+        """Return the fingerprints that were added more than once, ascending, and at most so many."""
         found: list[Words] = []
-        for part in self._parts():
-            part.sort()
-            found.append(np.unique(part[1:][part[1:] == part[:-1]])[:at_most])
+        for share in self._shares():
+            found.append(_repeated(share)[:at_most])
             at_most -= len(found[-1])
             if not at_most:
                 break
         return np.concatenate([np.empty(0, np.uint64), *found])
 
-    def _parts(self) -> Iterator[Words]:
-        """All of them in parts, equal ones in the same part."""
+    def _shares(self) -> Iterator[Words]:
+        """Yield all fingerprints, equal ones in the same share."""
         if self._folder is None:
             yield self._all_held()
             return
@@ -104,14 +102,60 @@ class RepeatFinder:
         held = np.sort(self._all_held())
         self._held, self._n = [], 0
         starts = np.arange(1, _FILES, dtype=np.uint64) << np.uint64(_FILE_BITS)
-        for number, part in enumerate(np.split(held, np.searchsorted(held, starts))):
-            if len(part):
+        for number, share in enumerate(np.split(held, np.searchsorted(held, starts))):
+            if len(share):
                 with (Path(self._folder.name) / f"{number:03}").open("ab") as file:
-                    part.tofile(file)
+                    share.tofile(file)
+
+
+def _repeated(hashes: Words) -> Words:
+    hashes.sort()
+    return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
+
+
+_HASHES_AT_ONCE = 1 << 23  # 64 MB
+_ROWS_AT_ONCE = 1 << 16
+# So many repeated ids are looked up; of more, the rest is not counted.
+_MOST_LOOKED_UP = 1000
+
+
+def find_repeated(hash_files: Sequence[Path], parts: Iterable[Path]) -> dict[str, int]:
+    """Return the query ids that are repeated, with how often; of very many only some.
+
+    Args:
+        hash_files: Files with the hashes of the query ids.
+        parts: Parquet files with these query ids.
+    """
+    n_shares = -(-sum(len(np.load(path, mmap_mode="r")) for path in hash_files) // _HASHES_AT_ONCE)
+    found = np.empty(0, np.uint64)
+    for share in range(n_shares):
+        mine = [_share(path, share, n_shares) for path in hash_files]
+        found = np.append(found, _repeated(np.concatenate(mine)))
+        if len(found) >= _MOST_LOOKED_UP:
+            break
+    return _count(np.sort(found)[:_MOST_LOOKED_UP], parts) if len(found) else {}
+
+
+def _share(path: Path, share: int, n_shares: int) -> Words:
+    hashes = np.load(path, mmap_mode="r")
+    return np.asarray(hashes[hashes % np.uint64(n_shares) == share])
+
+
+def _count(hashes: Words, parts: Iterable[Path]) -> dict[str, int]:
+    """Count the ids with these hashes: equal hashes alone prove nothing."""
+    counts: Counter[str] = Counter()
+    for part in parts:
+        with pq.ParquetFile(part, page_checksum_verification=True) as file:
+            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=["query_id"]):
+                ids = batch.column(0)
+                is_suspect = np.isin(hash_ids(ids), hashes)
+                if is_suspect.any():
+                    counts.update(ids.filter(pa.array(is_suspect)).to_pylist())
+    return {id_: count for id_, count in counts.items() if count > 1}
 
 
 def hash_ids(ids: Any) -> Words:
-    """A 64-bit hash of each string of an Arrow array, from all its bytes."""
+    """Return a 64-bit hash of each string of an Arrow array, from all its bytes."""
     ids = ids.cast(pa.large_string())
     offsets = np.frombuffer(ids.buffers()[1], dtype=np.int64, count=len(ids) + 1, offset=8 * ids.offset)
     if not len(ids):

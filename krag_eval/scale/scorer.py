@@ -1,9 +1,4 @@
-"""Arrow record batches in, values of each query and partial states out.
-
-What some queries add to the aggregates, as whole numbers: states merge by addition, in any order, bit for bit.
-
-Which query it was that a metric, a tokenizer or a normalizer of the user's failed for.
-"""
+"""Score Arrow record batches into the values of each query and states, which merge in any order to the same bits."""
 
 from __future__ import annotations
 
@@ -41,7 +36,7 @@ _QUERIES_AT_ONCE = 8192
 
 
 class ColumnarScorer:
-    """Scores Arrow record batches, one row a query; the numbers are those of `evaluate`, to the last bit.
+    """Score Arrow record batches, one row per query; the numbers are those of `evaluate`, to the last bit.
 
     Input columns:
 
@@ -49,18 +44,18 @@ class ColumnarScorer:
     * `actual`: `list<struct<id: string, text: string, grade: double>>`, the gold documents.
     * `predicted`: `list<struct<id: string, text: string, score: double>>`, the retrieved documents, best first.
 
-    Of `id` and `text` only what the method reads has to be there; `grade` and `score` may be left out. Strings may be
-    `string`, `large_string`, `string_view` or dictionary-encoded, lists of any kind. With `id_key` and `grade_key` the
-    fields of these names are read.
+    Of `id` and `text`, only what the matching method reads is required; `grade` and `score` are optional. Strings may
+    be `string`, `large_string`, `string_view` or dictionary-encoded, lists of any kind. With `id_key` and `grade_key`,
+    the fields of these names are read.
 
-    A scorer keeps nothing of what it scored, so that it can be sent to the workers of any engine and a batch can be
-    scored twice: `score_batch` and `partial_state` are pure functions. It can be pickled where its settings can.
+    A scorer keeps nothing of what it scored: `score_batch` and `partial_state` are pure functions, so that it can be
+    sent to the workers of any engine and a batch can be scored twice. It can be pickled if its settings can.
 
     Args:
         k: One cut-off or several, each at least 1, or a budget such as `"2000tok"`; None scores all ranks.
         metrics: Names of `METRICS`, or functions; all by default.
-        allow_repeated_ids: Score rows of one `query_id` as so many queries. By default a batch that has a query id
-            twice is refused; between batches nobody looks, which is for the engine to do.
+        allow_repeated_ids: Score several rows of one `query_id` as separate queries. By default, a batch with a
+            repeated query id is refused. Repeats between batches are not found here; see `RepeatFinder`.
         **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
 
     Attributes:
@@ -70,7 +65,7 @@ class ColumnarScorer:
 
     Raises:
         InvalidInputError: A setting cannot be used.
-        UnknownMetricError: A metric is not known.
+        UnknownMetricError: A metric does not exist.
         MissingDependencyError: pyarrow is not installed.
 
     >>> import pyarrow as pa
@@ -110,7 +105,7 @@ class ColumnarScorer:
 
     @property
     def fields(self) -> set[str] | None:
-        """The fields of the documents that are read, no other has to be fetched; None where a metric may read all."""
+        """The fields of the documents that have to be read; None if a metric may read any of them."""
         if any(metric.reads_documents for metric, _ in self._columns.values()):
             return None
         read = self.document_fields
@@ -118,53 +113,52 @@ class ColumnarScorer:
 
     @property
     def document_fields(self) -> Fields:
-        """Which fields of the documents are their id, text and grade."""
+        """The fields of the documents that are their id, text and grade."""
         return Fields.of(self._settings)
 
     def check_schema(self, schema: pa.Schema) -> None:
-        """See whether batches of a schema can be scored.
+        """Check that batches of a schema can be scored.
 
         Raises:
-            InvalidInputError: A column or a field is missing or has another type; the message names the column, the
+            InvalidInputError: A column or a field is missing or has another type; the error names the column, the
                 type found and the type needed.
         """
         check_columns(schema, self._settings, self._needs_texts)
 
     def score_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The values of each query.
+        """Score each query.
 
         Args:
             batch: Queries; see the class. It may be empty.
 
         Returns:
-            One row a query, in the order of the input: `query_id`, `n_gold`, `n_retrieved` (documents), then one
+            One row per query, in the order of the input: `query_id`, `n_gold`, `n_retrieved` (documents), then one
             column of doubles for each of `keys`, null where a value is undefined.
 
         Raises:
-            InvalidInputError: A column is missing or of another type, a value is null that must not be, a query comes
-                twice, a document cannot be used, or a function of yours raised; the message names the column or the
-                query.
+            InvalidInputError: A column is missing or has another type, a value is null, a query id is repeated, a
+                document cannot be used, or a function of yours raised; the error names the column or the query.
         """
         return self.score_with_state(batch)[0]
 
     def partial_state(self, batch: pa.RecordBatch) -> PartialState:
-        """What these queries add to the aggregates; see `score_batch` for the input and the errors."""
+        """Return what these queries add to the aggregates; see `score_batch` for the input and the errors."""
         return self.score_with_state(batch)[1]
 
     def score_with_state(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, PartialState]:
-        """Both in one pass: the values of each query and what they add to the aggregates."""
+        """Return what `score_batch` and `partial_state` return, in one pass."""
         state = self._empty_state()
         return self.score_into(state, batch), state
 
     def score_into(self, state: PartialState, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The values of each query, which are added to a state of this scorer; after an error that is of no use.
+        """Score each query, and add them to a state of this scorer; after an error, the state is useless.
 
-        Faster than many states that are merged, and to the same bits.
+        This is faster than merging many states, and gives the same bits.
         """
         if not isinstance(batch, pa.RecordBatch):
             raise InvalidInputError(
-                f"A pyarrow.RecordBatch is needed, got {describe_type(batch)}. "
-                "A table gives its batches with `table.to_batches()`."
+                f"`batch` must be a pyarrow.RecordBatch, got {describe_type(batch)}. "
+                "For a table, pass the batches of `table.to_batches()`."
             )
         self.check_schema(batch.schema)
         query_ids = read_query_ids(batch)
@@ -178,7 +172,7 @@ class ColumnarScorer:
             except KragEvalError:
                 raise
             except Exception as error:
-                raise blame(self._measure, part, ids, error) or error from error
+                raise _error_of_query(self._measure, part, ids, error) or error from error
             denominator = self._settings.precision_denominator
             state.tally.add(judged.judgments, values, ranks, denominator)
             state.spread.add(judged.judgments, values, ranks, denominator)
@@ -202,10 +196,10 @@ class ColumnarScorer:
         return pa.record_batch(columns, schema=self.schema)
 
     def merge(self, states: Iterable[PartialState]) -> PartialState:
-        """The state of all these queries together; the order of the states changes no bit of any number.
+        """Return the state of all these queries together; the order of the states changes no bit of any number.
 
         Args:
-            states: States of scorers with these settings. They stay as they are.
+            states: States of scorers with these settings. They are not changed.
 
         Raises:
             InvalidInputError: A state was made with other settings, or by another version.
@@ -214,27 +208,27 @@ class ColumnarScorer:
         for state in states:
             if not isinstance(state, PartialState):
                 raise InvalidInputError(
-                    f"A PartialState is needed, got {describe_type(state)}. What was stored is read by "
+                    f"`states` must be PartialState objects, got {describe_type(state)}. Read a stored state with "
                     "`PartialState.from_json`."
                 )
             merged.merge(state)
         return merged
 
     def finalize(self, state: PartialState, *, intervals: bool | float = False) -> EvaluationResult:
-        """The result of all queries of a state: what `evaluate` returns for them, without `per_query` and `explain`.
+        """Return what `evaluate` returns for all queries of a state, without `per_query` and `explain`.
 
         Args:
             state: A state of this scorer's settings, of at least one query.
             intervals: An interval on every value, of 95 % or of the confidence given. Needs scipy (extra `stats`).
 
         Raises:
-            InvalidInputError: The state has no query or other settings, or not one document of a side has what the
+            InvalidInputError: The state has no query or other settings, or no document of one side has what the
                 methods read, so that nothing could match.
-            MissingDependencyError: Intervals were asked for, and scipy is not installed.
+            MissingDependencyError: `intervals` needs scipy, which is not installed.
         """
         merged = self.merge([state])
         if not merged.n_queries:
-            raise InvalidInputError("The state has no query. Score at least one before `finalize`.")
+            raise InvalidInputError("The state has no query. Score at least one query before `finalize`.")
         merged.supply.check(self._settings)
         tally, unmatchable = merged.tally, merged.supply.unmatchable
         result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=merged.spread)
@@ -258,13 +252,15 @@ _FORMAT = 1
 
 @dataclass(slots=True)
 class PartialState:
-    """The aggregates of some queries before they are divided by anything.
+    """The sums of some queries, from which all aggregates are computed.
+
+    They are integers, so that states merge by addition, in any order, to the same bits.
 
     Attributes:
-        signature: Every setting that can change a number; only states of one signature merge.
-        tally: The sums behind the means and the micro values.
-        spread: What intervals need.
-        supply: What the documents have of what the methods read.
+        signature: Every setting that can change a number; only states with the same signature merge.
+        tally: The sums of the means and the micro values.
+        spread: The sums of the intervals.
+        supply: How many documents have what the methods read.
     """
 
     signature: str
@@ -274,11 +270,11 @@ class PartialState:
 
     @property
     def n_queries(self) -> int:
-        """How many queries there are."""
+        """The number of queries."""
         return self.tally.n_queries
 
     def merge(self, other: PartialState) -> None:
-        """Take in the state of other queries.
+        """Add the state of other queries.
 
         Raises:
             InvalidInputError: It was made with other settings, or by another version.
@@ -286,23 +282,23 @@ class PartialState:
         if other.signature != self.signature:
             raise InvalidInputError(
                 f"States of different settings do not merge: {self.signature} and {other.signature}. "
-                "Score both parts with the same settings and the same version."
+                "Score all batches with the same settings and the same version."
             )
         self.tally.merge(other.tally)
         self.spread.merge(other.spread)
         self.supply.merge(other.supply)
 
     def to_json(self) -> str:
-        """The state as a line of JSON."""
+        """Return the state as a line of JSON."""
         parts = {"tally": self.tally.to_dict(), "spread": self.spread.to_dict(), "supply": self.supply.to_dict()}
         return json.dumps({"krag_eval_state": _FORMAT, "signature": self.signature, **parts}, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> PartialState:
-        """The state that `to_json` wrote.
+        """Read a state that `to_json` wrote.
 
         Raises:
-            InvalidInputError: The text is no such state.
+            InvalidInputError: The text is not such a state.
         """
         try:
             stored = json.loads(text)
@@ -311,8 +307,8 @@ class PartialState:
             return cls._of(stored)
         except (AttributeError, InvalidInputError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise InvalidInputError(
-                f"This is no state that `PartialState.to_json` wrote ({type(error).__name__}: {error!s:.80}). "
-                "Give such a text, whole, from the same version."
+                f"The text is not a state that `PartialState.to_json` wrote ({type(error).__name__}: {error!s:.80}). "
+                "Pass the complete text, from the same version."
             ) from error
 
     @classmethod
@@ -321,16 +317,16 @@ class PartialState:
         return cls(str(stored["signature"]), tally, spread, DocumentCounts.from_dict(stored["supply"]))
 
 
-def blame(
+def _error_of_query(
     measure: Callable[[Any, Any], object], batch: Any, query_ids: Any, error: Exception
 ) -> InvalidInputError | None:
-    """The error that names the first query that fails by itself; None where no query does.
+    """Return the error of the first query that fails by itself; None if no query does.
 
     Args:
-        measure: What failed for the batch: a function of a batch and its query ids.
+        measure: The function of a batch and its query ids that failed.
         batch: The queries, at least one.
         query_ids: Their ids.
-        error: What it raised.
+        error: What the function raised.
     """
     while len(batch) > 1:
         half = len(batch) // 2
@@ -345,5 +341,5 @@ def blame(
             return None
     return InvalidInputError(
         f"Query {query_ids[0].as_py()!r:.60} could not be scored: {describe_error(error).rstrip('.')}. "
-        "A metric, a tokenizer or another function of your own raised it; see what it does with this query."
+        "A metric, a tokenizer or another function of yours raised it: check what it does with this query."
     )

@@ -104,7 +104,7 @@ MISTAKES: dict[str, tuple[str, str]] = {
     "no module": ("serching:search", "`--retriever`: there is no module 'serching', neither in the current directory"),
     "no package": ("os.nothing:x", "`--retriever`: there is no module 'os.nothing'"),
     "no object": ("searching:serch", "'searching' has no 'serch'. Did you mean 'search'?"),
-    "an object of the wrong kind": ("searching:number", "`retriever` is an int, which cannot be asked."),
+    "an object of the wrong kind": ("searching:number", "`retriever` is an int, which cannot be called."),
     "a module that raises": ("broken:x", "broken.py:2: RuntimeError: no key. `--retriever` broken:x cannot be loaded"),
     "a module with a syntax error": ("unwritten:x", "unwritten.py:1: SyntaxError: "),
     "a module that leaves": ("leaving:x", "leaving.py:1: SystemExit: 3"),
@@ -139,7 +139,10 @@ def test_a_path_that_leads_to_no_retriever_is_told_in_one_line(run: Runner, retr
         (["--param", "chunk_size"], "`--param` must be name=value, such as chunk_size=500, got 'chunk_size'."),
         (["--concurrency", "0"], "`concurrency` must be an integer of at least 1, got 0."),
         (["--max-error-rate", "20"], "`max_error_rate` must be a number from 0 to 1, got 20.0."),
-        (["--name", "other"], "runs/x.jsonl:1: is the journal of another run: retriever name 'search' there, 'other'"),
+        (
+            ["--name", "other"],
+            "runs/x.jsonl:1: the journal belongs to another run: retriever name 'search' in the journal, 'other'",
+        ),
         (["--no-resume"], "runs/x.jsonl: already exists, and resuming is turned off."),
     ],
 )
@@ -157,7 +160,7 @@ def test_a_run_for_another_set_is_refused(run: Runner) -> None:
     Path("set.jsonl").write_text(json.dumps(QUESTIONS[0]) + "\n")
     outcome = run()
     assert (outcome.code, outcome.err.count("\n")) == (2, 1)
-    assert "runs/x.jsonl:1: is the journal of another run: evaluation set 'set' with fingerprint" in outcome.err
+    assert "runs/x.jsonl:1: the journal belongs to another run: evaluation set 'set' with fingerprint" in outcome.err
 
 
 def test_a_damaged_journal_is_told_by_its_line(run: Runner) -> None:

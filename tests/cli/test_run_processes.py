@@ -78,7 +78,9 @@ def test_ctrl_c_ends_with_130_and_a_journal_to_go_on_with(folder: Path) -> None:
     out, err = process.communicate(timeout=60)
     done = len(read_run(journal))
     assert (process.returncode, out) == (130, "")
-    assert err == f"Stopped. {done} of 30 questions have an answer in x.jsonl: run the same again to go on.\n"
+    assert (
+        err == f"Stopped. {done} of 30 questions were asked; their rows are in x.jsonl. Run the same again to resume.\n"
+    )
     assert 3 <= done < 30
     again = command("--retriever", "searching:search")
     resumed = subprocess.run(again, capture_output=True, text=True, check=True)

@@ -82,7 +82,7 @@ def test_long_logs_are_joined_to_their_gold_and_cut(command: Runner) -> None:
     ("line", "said"),
     [
         ("score-logs none.parquet --out 1.parquet", "none.parquet: no such file."),
-        ("score-logs logs --out logs/0.parquet", "logs/0.parquet: is there already. Give another path, or replace it "),
+        ("score-logs logs --out logs/0.parquet", "logs/0.parquet: exists already. Give another path, or replace it "),
         ("score-logs logs --out 1.parquet --workers 0", "`workers` must be"),
         ("score-logs logs --out 1.parquet --kmax 3", "`kmax` cuts logs in long form."),
         ("score-logs logs --out 1.parquet --metrics recal", "Unknown metric 'recal'."),
@@ -154,7 +154,7 @@ def test_without_pyarrow_the_cure_is_told_and_other_commands_start(
     outcome = command("score-logs logs --out 1.parquet")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == (
-        "MissingDependencyError: `score_logs` needs the package 'pyarrow', which is not installed. "
+        "MissingDependencyError: `krag_eval.scale` needs the package 'pyarrow', which is not installed. "
         'Install it with: pip install "krag-eval[arrow]"\n'
     )
     start = "import sys; sys.modules['pyarrow'] = None; sys.argv = ['krag-eval', '--help']"

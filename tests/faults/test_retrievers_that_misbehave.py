@@ -74,7 +74,7 @@ def test_a_generator_that_was_used_up_before_is_an_error_and_not_nothing_retriev
     again = run_retriever(lambda question: shared, EVALSET, k=2, concurrency=1, retries=0)
     (message,) = set(again.errors.values())
     assert message == (
-        "InvalidInputError: the retriever returned a generator that was used up before. It must make a new one for "
+        "InvalidInputError: the retriever returned a generator that is exhausted. It must create a new one for "
         "each question, or return a list of documents, best first."
     )
 

@@ -19,6 +19,7 @@ from krag_eval import (
 )
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.retrievers.evaluate import RetrieverOptions
+from krag_eval.retrievers.runner import RunOptions
 
 EVALSET: list[dict[str, Any]] = [
     {"id": "q1", "question": "one", "gold": [{"id": "a", "text": "first words", "metadata": {"doc_id": "A"}}]},
@@ -110,6 +111,6 @@ def test_too_many_errors_end_it(is_async: bool) -> None:
 
 
 def test_it_takes_all_that_the_run_and_its_scoring_take() -> None:
-    of_run, of_scoring = (set(inspect.signature(function).parameters) for function in (run_retriever, evaluate_run))
-    own = {"retriever", "evalset", "k", "run", "settings"}
+    of_run, of_scoring = set(RunOptions.__annotations__), set(inspect.signature(evaluate_run).parameters)
+    own = {"evalset", "k", "run", "settings"}
     assert (of_run | of_scoring | ScoringSettings.__optional_keys__) - own == RetrieverOptions.__optional_keys__

@@ -118,7 +118,7 @@ def test_what_fails_is_a_row_with_its_error_counts_as_nothing_and_is_told() -> N
         return CORPUS
 
     with pytest.warns(
-        KragEvalWarning, match=r"nothing retrieved: 1 of 2 of search\. The first one: ConnectionError: re"
+        KragEvalWarning, match=r"nothing retrieved: 1 of 2 of search\. The first error: ConnectionError: re"
     ):
         scores = evaluate_retrievers(NOTEBOOK, {"search": fail_in_english}, k=3, retries=0)
     assert scores.means.loc["search", "recall@3"] == 0.5
@@ -186,7 +186,7 @@ UNREADABLE = {
 @pytest.mark.parametrize("cell", UNREADABLE.values(), ids=UNREADABLE)
 def test_nothing_in_a_cell_is_evaluated(cell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidInputError, match=r"^row 1: `context` is no list: "):
+    with pytest.raises(InvalidInputError, match=r"^row 1: `context` is not a list: "):
         contexts(["['a']", cell])
     assert list(tmp_path.iterdir()) == []
 

@@ -103,7 +103,7 @@ def test_a_hopeless_run_leaves_a_journal_that_says_how_to_go_on(tmp_path: Path) 
     path = tmp_path / "run.jsonl"
     with pytest.raises(RunStoppedError) as stopped:
         run(path, Search("0", "1", "2"), max_error_rate=0.4)
-    assert f"6 of 6 questions have an answer in {path}" in str(stopped.value)
+    assert f"6 of 6 questions were asked; their rows are in {path}" in str(stopped.value)
     assert "`retry_errors`" in str(stopped.value)
     assert run(path, retry_errors=True, max_error_rate=0.4).errors == {}
 

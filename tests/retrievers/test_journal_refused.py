@@ -52,7 +52,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         lambda w: w + b'{"query_id": "q9", "retrieved": []}\n',
         ":8: the checksum of the row is missing",
     ),
-    "a row twice": (lambda w: w + w.split(b"\n")[2] + b"\n", "stands twice"),
+    "a row twice": (lambda w: w + w.split(b"\n")[2] + b"\n", "appears twice"),
     "the header changed": (
         lambda w: changed(w, 1, lambda line: line.replace(b"bm25", b"bm26")),
         ":1: the checksum of the row is wrong",
@@ -84,14 +84,14 @@ def test_damage_is_refused_by_its_place_and_the_file_left_as_it_is(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 3}, "k 2 there, 3 now"),
-        ({"name": "dense"}, "retriever name 'bm25' there, 'dense' now"),
-        ({"parameters": {"chunk_size": 800, "model": "bge-m3"}}, "parameter chunk_size 500 there, 800 now"),
+        ({"k": 3}, "k 2 in the journal, 3 now"),
+        ({"name": "dense"}, "retriever name 'bm25' in the journal, 'dense' now"),
+        ({"parameters": {"chunk_size": 800, "model": "bge-m3"}}, "parameter chunk_size 500 in the journal, 800 now"),
         (
             {"parameters": {"chunk_size": 500, "overlap": 50}},
-            "parameter model 'bge-m3' there, 'absent' now; parameter overlap 'absent' there, 50 now",
+            "parameter model 'bge-m3' in the journal, 'absent' now; parameter overlap 'absent' in the journal, 50 now",
         ),
-        ({"k": 9, "name": "dense"}, "retriever name 'bm25' there, 'dense' now; k 2 there, 9 now"),
+        ({"k": 9, "name": "dense"}, "retriever name 'bm25' in the journal, 'dense' now; k 2 in the journal, 9 now"),
     ],
 )
 def test_a_journal_made_in_another_way_is_refused_with_what_differs(
@@ -101,7 +101,7 @@ def test_a_journal_made_in_another_way_is_refused_with_what_differs(
     path.write_bytes(whole)
     with pytest.raises(InvalidInputError) as refused:
         run(path, **options)
-    assert str(refused.value).startswith(f"{path}:1: is the journal of another run: {message}. Give another path")
+    assert str(refused.value).startswith(f"{path}:1: the journal belongs to another run: {message}. Give another path")
     assert path.read_bytes() == whole
 
 
@@ -109,7 +109,9 @@ def test_a_journal_of_another_evaluation_set_is_refused(tmp_path: Path, whole: b
     path = tmp_path / "run.jsonl"
     path.write_bytes(whole)
     other = EvalSet([*EVALSET[:5], {"id": "q5", "question": "질문 5", "gold_chunk_ids": ["c7"]}], name="six, mended")
-    with pytest.raises(InvalidInputError, match=r"evaluation set 'six' with fingerprint \w+ there, 'six, mended' with"):
+    with pytest.raises(
+        InvalidInputError, match=r"evaluation set 'six' with fingerprint \w+ in the journal, 'six, mended' with"
+    ):
         run_retriever(Search(), other, k=2, name="bm25", parameters=PARAMETERS, journal=path)
     assert path.read_bytes() == whole
 

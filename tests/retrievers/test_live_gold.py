@@ -117,7 +117,7 @@ def test_a_question_with_gold_documents_but_no_gold_chunks_is_no_question_withou
     retrieve(scorer, "r", [{"id": "c"}])
     result = scorer.result()
     assert (result.n_queries, result.no_answer.n_queries, scorer.counters.no_gold) == (1, 0, 1)
-    with pytest.raises(InvalidInputError, match="Not one question of `gold` has gold documents at level='chunk'"):
+    with pytest.raises(InvalidInputError, match="No question of `gold` has gold documents at level='chunk'"):
         LiveScorer(rows[:1])
 
 

@@ -168,8 +168,8 @@ def test_a_function_that_fails_at_a_departure_is_a_problem() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"bands": {"recall@1": (0, 1)}}, "`bands` and `on_alert` need each other"),
-        ({"on_alert": print}, "`bands` and `on_alert` need each other"),
+        ({"bands": {"recall@1": (0, 1)}}, "`bands` and `on_alert` belong together"),
+        ({"on_alert": print}, "`bands` and `on_alert` belong together"),
         ({"bands": {"empty": (0, 1)}, "on_alert": 7}, "`on_alert` must be a function"),
         ({"bands": {"emty": (0, 1)}, "on_alert": print}, "Did you mean 'empty'"),
         ({"bands": {"empty": 0.5}, "on_alert": print}, r"must be a pair such as \(0.7, None\)"),

@@ -173,7 +173,7 @@ NOT_RANKINGS: dict[str, tuple[Callable[[str], object], str]] = {
     "None": (lambda _: None, "the retriever returned None."),
     "a string": (lambda _: "one text", "the retriever returned a str."),
     "a number": (lambda _: 3, "the retriever returned an int."),
-    "a set": (lambda _: {"a"}, "the retriever returned a set, which is no ranking."),
+    "a set": (lambda _: {"a"}, "the retriever returned a set, which is not a ranking."),
     "a mapping without documents": (lambda _: {"hits": []}, "with no documents (its keys: 'hits')"),
     "two lists of documents": (lambda _: {"a": {"documents": []}, "b": {"documents": []}}, "several lists"),
     "a number among the documents": (lambda _: ["a", 7], "`retrieved[1]`: an int is not a document"),

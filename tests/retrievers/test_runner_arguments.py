@@ -11,8 +11,8 @@ from krag_eval.retrievers.runner import run_retriever
 from tests.support.runner_cases import EVALSET, Unlucky, search, with_more
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "a class": ({"retriever": Unlucky}, "The retriever is the class Unlucky. It must be an object of it"),
-    "no retriever": ({"retriever": 7}, "`retriever` is an int, which cannot be asked."),
+    "a class": ({"retriever": Unlucky}, "The retriever is the class Unlucky. It must be an instance of it"),
+    "no retriever": ({"retriever": 7}, "`retriever` is an int, which cannot be called."),
     "a function of more": (
         {"retriever": with_more},
         "The retriever with_more(_setting, question) cannot be called with a question alone.",
@@ -31,7 +31,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "an evaluation set": ({"evalset": "faq.jsonl"}, "must be an EvalSet"),
     "a question without text": (
         {"evalset": [{"id": 7, "gold": []}]},
-        "The question '7' has no text. A retriever has to be asked something.",
+        "The question '7' has no text. Give every question a text to ask the retriever.",
     ),
     "no retrievers": ({"retriever": {}}, "There is no retriever. Give at least one"),
     "a name for several": ({"retriever": {"a": search}, "name": "b"}, "`name` is for a single retriever."),
@@ -40,7 +40,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "`parameters` has 'bm52'. Did you mean 'bm25'?",
     ),
     "a file for several": ({"retriever": {"a": search}, "journal": "x.jsonl"}, "`journal` names the file 'x.jsonl'."),
-    "one of several": ({"retriever": {"a": search, "b": 3}}, "b: `retriever` is an int, which cannot be asked."),
+    "one of several": ({"retriever": {"a": search, "b": 3}}, "b: `retriever` is an int, which cannot be called."),
 }
 
 
@@ -50,6 +50,22 @@ def test_what_cannot_be_used_is_refused_before_anything_is_asked(arguments: dict
     with pytest.raises(InvalidInputError) as refused:
         run_retriever(**given)
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "`k` is missing."),
+        ({"top_k": 1}, "`run_retriever` has no argument 'top_k'. It is called `k` here."),
+        ({"k": 1, "max_workers": 3}, "It is called `concurrency` here."),
+        ({"k": 1, "timout": 3}, "Did you mean 'timeout'?"),
+    ],
+)
+def test_a_wrong_name_is_answered_with_the_right_one(options: dict[str, Any], message: str) -> None:
+    for retriever in (search, {"search": search}):
+        with pytest.raises(InvalidInputError) as refused:
+            run_retriever(retriever, EVALSET, **options)
+        assert message in str(refused.value)
 
 
 def test_a_haystack_component_that_wants_an_embedding_is_refused() -> None:

@@ -171,7 +171,7 @@ def test_a_run_is_given_up_where_too_many_calls_hang(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(asking, "MOST_HANGING", 5)
     release = threading.Event()
     try:
-        with pytest.raises(RunStoppedError, match=r"ran into the timeout of 0\.01 s and hang still"):
+        with pytest.raises(RunStoppedError, match=r"exceeded the timeout of 0\.01 s and still hang"):
             run_retriever(lambda _: [str(release.wait(60))], many(50), k=1, timeout=0.01, retries=0)
     finally:
         release.set()
@@ -189,7 +189,7 @@ def test_a_hopeless_run_is_given_up_after_twenty_answers() -> None:
     ) as e:
         run_retriever(fail, many(1000), k=1, retries=0, max_error_rate=0.5, concurrency=1)
     assert len(calls) == 20
-    assert "The last one: ConnectionError: refused." in str(e.value)
+    assert "The last error: ConnectionError: refused." in str(e.value)
 
 
 def test_a_short_run_is_judged_at_its_end_and_a_few_failures_are_let_pass() -> None:

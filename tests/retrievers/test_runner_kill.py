@@ -116,7 +116,7 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, child: list[str]) 
     done = sum(RUN_HEADER not in row for _, row in read_journal_rows(journal))
     last = err.strip().splitlines()[-1]
     assert last == (
-        f"KeyboardInterrupt: Stopped. {done:,} of {N_QUESTIONS:,} questions have an answer in {journal}: "
-        "run the same again to go on."
+        f"KeyboardInterrupt: Stopped. {done:,} of {N_QUESTIONS:,} questions were asked; their rows are in "
+        f"{journal}. Run the same again to resume."
     )
     assert 0 < done < N_QUESTIONS

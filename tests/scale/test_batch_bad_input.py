@@ -108,7 +108,7 @@ def test_empty_ids_on_both_sides_match_nothing_even_where_one_stands_first() -> 
 def test_queries_that_come_twice_are_refused_with_three_of_them_named() -> None:
     ids = ["a", "b", "c", "d", "e", "a", "b", "c", "d", "a"]
     told = refusal(*(row(query_id=id_) for id_ in ids))
-    assert told.startswith("4 query ids come more than once, for example 'a', 'b', 'c'.")
+    assert told.startswith("4 query ids are repeated, for example 'a', 'b', 'c'.")
     allowed = ColumnarScorer(2, match_method="id", allow_repeated_ids=True)
     batch = pa.RecordBatch.from_pylist([row(query_id=id_) for id_ in ids], SCHEMA)
     assert allowed.finalize(allowed.partial_state(batch)).n_queries == 10
@@ -149,7 +149,7 @@ def test_states_of_other_settings_and_texts_that_are_no_state_are_refused() -> N
         SCORER.finalize(SCORER.merge([]))
     text = state.to_json()
     for wrong in ("", "[]", "{}", text[:-1], text.replace('"krag_eval_state":1', '"krag_eval_state":2'), "[" * 90_000):
-        with pytest.raises(InvalidInputError, match=r"no state that `PartialState\.to_json` wrote"):
+        with pytest.raises(InvalidInputError, match=r"not a state that `PartialState\.to_json` wrote"):
             PartialState.from_json(wrong)
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import InvalidInputError, UnknownArgumentError, score_logs
-from krag_eval.scale.parts import WholeFile
+from krag_eval.scale.output import CompleteFile
 from tests.support.arrow_cases import SCHEMA
 from tests.support.log_cases import damage, write_logs, write_rows
 
@@ -31,7 +31,7 @@ def row(query_id: str, **columns: Any) -> dict[str, Any]:
 def test_a_corrupt_page_is_named_and_what_was_scored_before_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("krag_eval.scale.parts.ROW_GROUPS", 1)
+    monkeypatch.setattr("krag_eval.scale.tasks.MAX_ROW_GROUPS", 1)
     paths = write_logs(tmp_path / "logs")
     sound = paths[1].read_bytes()
     damage(paths[1], "predicted.list.element.id")
@@ -66,7 +66,7 @@ def test_queries_that_come_twice_in_different_files_are_refused_with_three_named
     first = write_rows(tmp_path / "1.parquet", [row(id_) for id_ in "abcdef"], SCHEMA)
     second = write_rows(tmp_path / "2.parquet", [row(id_) for id_ in "xbcdey"], SCHEMA)
     told = refusal([first, second], tmp_path / "out.parquet")
-    assert told.startswith("4 query ids come more than once, for example 'b', 'c', 'd'. Each query must be one row")
+    assert told.startswith("4 query ids are repeated, for example 'b', 'c', 'd'. Each query must be one row")
     assert not (tmp_path / "out.parquet").exists()
     allowed = score_logs([first, second], tmp_path / "out.parquet", allow_repeated_ids=True, **HOW)
     assert allowed.n_queries == 12
@@ -85,7 +85,7 @@ def test_files_that_are_none_or_no_parquet_are_named(tmp_path: Path) -> None:
     assert refusal([], out).startswith("The logs must be a path, a pattern such as")
     pointer = tmp_path / "pointer.parquet"
     pointer.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
-    assert "is a pointer of Git LFS" in refusal(pointer, out)
+    assert "is a Git LFS pointer" in refusal(pointer, out)
     pointer.write_bytes(b"PAR1 but not for long")
     assert refusal(pointer, out).startswith(f"{pointer}: cannot be read as Parquet (")
 
@@ -110,9 +110,9 @@ def test_empty_row_groups_and_files_are_passed_over_unless_there_is_nothing_else
 def test_nothing_is_written_over_unless_asked_for(tmp_path: Path) -> None:
     logs, out = write_rows(tmp_path / "logs.parquet", [row("q")], SCHEMA), tmp_path / "out.parquet"
     out.write_text("mine")
-    assert refusal(logs, out) == f"{out}: is there already. Give another path, or replace it with force=True."
+    assert refusal(logs, out) == f"{out}: exists already. Give another path, or replace it with force=True."
     assert out.read_text() == "mine"
-    assert refusal(logs, logs, force=True).startswith(f"{logs}: is also what would be written.")
+    assert refusal(logs, logs, force=True).startswith(f"{logs}: is also the output.")
     assert score_logs(logs, out, force=True, **HOW).n_queries == 1
     assert pq.read_table(out).num_rows == 1
 
@@ -150,15 +150,15 @@ def test_a_disk_that_is_full_at_the_end_is_told_and_every_part_stands(
     def no_room(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    def full(file: WholeFile) -> None:
+    def full(file: CompleteFile) -> None:
         file._writer.close()
         monkeypatch.setattr(file._writer, "close", no_room)
         no_room()
 
     with monkeypatch.context() as patched:
-        patched.setattr(WholeFile, "_write_group", full)
+        patched.setattr(CompleteFile, "_write_group", full)
         told = refusal(logs, out)
-    assert told.startswith(f"{out}: cannot be written from its parts ([Errno 28] No space left on device). Every part")
+    assert told.startswith(f"{out}: cannot be written from its parts ([Errno 28] No space left on device). All parts")
     assert score_logs(logs, out, **HOW).n_queries == 1
 
 

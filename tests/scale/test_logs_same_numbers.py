@@ -94,7 +94,7 @@ def test_a_row_group_that_kills_every_process_is_named_among_those_scored_togeth
     with pytest.raises(InvalidInputError) as caught:
         score_logs(paths, tmp_path / "out.parquet", workers=2, **HOW | {"metrics": recall_but_always_killed})
     place = f"{paths[killing[0]]}: row group 0, rows from 0"
-    assert str(caught.value).startswith(f"{place}: its process was killed 4 times. The system does that when memory is")
+    assert str(caught.value).startswith(f"{place}: its process was killed 4 times. The system does that if memory runs")
     assert not (tmp_path / "out.parquet").exists()
 
 
@@ -106,9 +106,9 @@ def _kills(row: dict[str, Any]) -> bool:
 SCRIPT = """
 import sys
 from krag_eval import score_logs
-from krag_eval.scale import parts as units
+from krag_eval.scale import tasks
 from tests.support.log_cases import recall_but_three_times_none_is_killed as metric
-units.ROW_GROUPS = 1
+tasks.MAX_ROW_GROUPS = 1
 result = score_logs(sys.argv[1], sys.argv[2], k=(1, 3), metrics=[metric], match_method=["id", "rougeL"])
 print(result.to_dict())
 """

@@ -23,25 +23,25 @@ LINE = b'{"query_id": "q1", "actual": [{"id": "a"}], "predicted": [{"id": "b"}, 
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (LINE, "is no Parquet: it seems to be JSONL. `krag-eval evaluate SET RUN` scores"),
+        (LINE, "is not Parquet: it seems to be JSONL. `krag-eval evaluate SET RUN` scores"),
         (b"\xef\xbb\xbf\n" + LINE, "it seems to be JSONL."),
-        (gzip.compress(LINE, mtime=0), "it seems to be JSONL, packed with gzip."),
+        (gzip.compress(LINE, mtime=0), "it seems to be JSONL, compressed with gzip."),
         (b'{"text": "' + b"x" * 9000, "it seems to be JSON or JSONL."),
         (b'[{"query_id": "q1"}]', "it seems to be JSON."),
         (b'{\n  "q1": {"a": 1}\n}\n', "it seems to be JSON."),
         ("질문,문서\nq1,a\n".encode(), "it seems to be CSV. `krag-eval evaluate SET RUN` scores"),
         (b"query_id\tid\tscore\nq1\ta\t1\n", "it seems to be TSV."),
-        (b"<!DOCTYPE html><title>Sign in</title>", "it seems to be HTML or XML. A server may have sent it"),
+        (b"<!DOCTYPE html><title>Sign in</title>", "it seems to be HTML or XML. A server may have sent an error page"),
         (b'{"krag_eval_run": 1, "name": "x"}\n', "the journal of a run. `krag-eval evaluate SET logs.any` scores it"),
-        (b'{"krag_eval_answers": 1}\n', "it seems to be a journal of krag_eval. It has no logs"),
-        (b"ARROW1\0\0", "it seems to be an Arrow file (Feather). Write its rows as Parquet first."),
-        (b"\x28\xb5\x2f\xfd....", "it seems to be packed with zstd."),
-        (b"PK\x03\x04....", "it seems to be packed with zip"),
-        (b"\x00\x05\x16\x07,;", "is no Parquet: it does not begin as such files do."),
-        (b"\x1f\x8bnot gzip", "is no Parquet, packed with gzip: it does not begin as such files do."),
-        (b"", "is empty, so no Parquet."),
-        (b"version https://git-lfs.github.com/spec/v1\n", "is a pointer of Git LFS, not the file itself."),
-        (b"PARE and so on", "is encrypted Parquet, and no keys are taken here."),
+        (b'{"krag_eval_answers": 1}\n', "it seems to be a journal of krag_eval. Give the files that have the logs"),
+        (b"ARROW1\0\0", "it seems to be an Arrow file (Feather). Convert it to Parquet first."),
+        (b"\x28\xb5\x2f\xfd....", "it seems to be compressed with zstd."),
+        (b"PK\x03\x04....", "it seems to be a ZIP archive"),
+        (b"\x00\x05\x16\x07,;", "is not Parquet: it does not begin like a Parquet file."),
+        (b"\x1f\x8bnot gzip", "is not Parquet, compressed with gzip: it does not begin like a Parquet file."),
+        (b"", "is empty, so it is not Parquet."),
+        (b"version https://git-lfs.github.com/spec/v1\n", "is a Git LFS pointer, not the file itself."),
+        (b"PARE and so on", "is encrypted Parquet, which cannot be read."),
         (b"PAR1 but not for long", "cannot be read as Parquet ("),
     ],
 )
@@ -84,7 +84,7 @@ def test_encrypted_columns_are_told_where_the_footer_is_not_encrypted(tmp_path: 
     with pq.ParquetWriter(tmp_path / "secret.parquet", SCHEMA, encryption_properties=secret) as writer:
         writer.write_table(pa.Table.from_pylist([row("q")], SCHEMA))
     said = refusal(tmp_path / "secret.parquet", tmp_path / "out.parquet")
-    assert said.startswith(f"{tmp_path}/secret.parquet: row group 0: is encrypted Parquet, and no keys are taken here.")
+    assert said.startswith(f"{tmp_path}/secret.parquet: row group 0: is encrypted Parquet, which cannot be read.")
 
 
 def test_sets_runs_and_long_logs_are_told_apart_from_logs(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_sets_runs_and_long_logs_are_told_apart_from_logs(tmp_path: Path) -> Non
     for name, hint in {
         "set": "This seems to be a question set: `krag-eval evaluate SET RUN` scores such files as they are.",
         "run": "This seems to be a run: `krag-eval evaluate SET RUN` scores such files as they are.",
-        "long": "Logs with one row a retrieved document need their `gold` too (--gold).",
+        "long": "Logs with one row per retrieved document need their `gold` too (--gold).",
     }.items():
         assert refusal(tmp_path / f"{name}.parquet", tmp_path / "out.parquet").endswith(hint)
 
@@ -134,5 +134,5 @@ def test_an_empty_path_is_no_folder(tmp_path: Path, command: Runner) -> None:
     outcome = command("score-logs '' --out out.parquet")
     assert (outcome.code, outcome.err) == (
         2,
-        "InvalidInputError: A path of the logs is empty. Leave it out, or see where it comes from.\n",
+        "InvalidInputError: A path of the logs is empty. Give the path of a Parquet file, or a pattern.\n",
     )

@@ -14,7 +14,7 @@ from krag_eval._utils.arrays import FloatArray
 from krag_eval.metrics.recall import recall
 from krag_eval.scale import logs as scoring
 from krag_eval.scale.files import RowGroup
-from krag_eval.scale.parts import Unit, pieces_of, together, units_of
+from krag_eval.scale.tasks import Task, combine, divide, read_batches
 from tests.scale.test_logs_bad_input import HOW, refusal, row
 from tests.support.arrow_cases import SCHEMA
 from tests.support.log_cases import WHOLE, damage, write_logs, write_rows
@@ -35,9 +35,9 @@ SIDES = ("actual", "predicted")
 def test_row_groups_that_follow_each_other_are_put_together_up_to_a_limit(
     sizes: list[tuple[int, int]], expected: list[list[int]]
 ) -> None:
-    units = units_of(RowGroup("logs.parquet", n, rows, size) for n, (rows, size) in enumerate(sizes))
-    assert [[group.number for group in unit.groups] for unit in units] == expected
-    assert [unit.number for unit in units] == list(range(len(expected)))
+    tasks = divide(RowGroup("logs.parquet", n, rows, size) for n, (rows, size) in enumerate(sizes))
+    assert [[group.number for group in task.groups] for task in tasks] == expected
+    assert [task.number for task in tasks] == list(range(len(expected)))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -51,16 +51,16 @@ def test_small_files_are_scored_at_once_with_the_rows_and_the_result_of_one_batc
     expected = scorer.finalize(state, intervals=True)
     assert (result.to_json(), result.intervals) == (expected.to_json(), expected.intervals)
     assert pq.read_table(tmp_path / "out.parquet").replace_schema_metadata().combine_chunks().to_batches() == [rows]
-    assert [one.done for one in seen] == [0, 1200, 1200]  # thirty files of three row groups are one unit of work
+    assert [one.done for one in seen] == [0, 1200, 1200]  # thirty files of three row groups are one task
 
 
 def test_the_file_is_the_same_to_the_last_byte_however_it_was_scored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("krag_eval.scale.parts._ROWS_AT_ONCE", 100)
+    monkeypatch.setattr("krag_eval.scale.output._ROWS_AT_ONCE", 100)
     logs = write_logs(tmp_path / "logs", (0, 500, 540, 700, 1200), row_group=90)
     for name, most in (("together", 256), ("alone", 1)):
-        monkeypatch.setattr("krag_eval.scale.parts.ROW_GROUPS", most)
+        monkeypatch.setattr("krag_eval.scale.tasks.MAX_ROW_GROUPS", most)
         score_logs(logs, tmp_path / name, **HOW)
     assert pq.read_metadata(tmp_path / "alone").num_row_groups > 4
     assert (tmp_path / "together").read_bytes() == (tmp_path / "alone").read_bytes()
@@ -99,8 +99,8 @@ def test_files_that_lack_values_or_fields_which_others_have_are_scored_with_them
     ]
     logs = [write_rows(tmp_path / f"{n}.parquet", [one]) for n, one in enumerate(rows)]
     scorer = ColumnarScorer(**HOW | {"metrics": "ndcg"})
-    (unit,) = units_of(RowGroup(str(path), 0, 1, 100) for path in logs)
-    assert [len(group) for group in together(pieces_of(unit, scorer.fields, allow_repeated_ids=False))] == [5]
+    (task,) = divide(RowGroup(str(path), 0, 1, 100) for path in logs)
+    assert [len(group) for group in combine(read_batches(task, scorer.fields, allow_repeated_ids=False))] == [5]
     score_logs(logs, tmp_path / "out.parquet", **HOW | {"metrics": "ndcg"})
     expected = scorer.score_batch(pa.RecordBatch.from_pylist(rows, SCHEMA)).to_pylist()
     assert pq.read_table(tmp_path / "out.parquet").to_pylist() == expected
@@ -124,7 +124,7 @@ def test_a_query_that_comes_twice_in_one_file_is_named_with_that_file(tmp_path: 
     first = write_rows(tmp_path / "1.parquet", [row("a"), row("b")], SCHEMA)
     second = write_rows(tmp_path / "2.parquet", [row("c"), row("d"), row("c")], SCHEMA)
     told = refusal([first, second], tmp_path / "out.parquet")
-    assert told.startswith(f"{second}: row group 0, rows from 0: 1 query ids come more than once, for example 'c'.")
+    assert told.startswith(f"{second}: row group 0, rows from 0: 1 query ids are repeated, for example 'c'.")
 
 
 def recall_of_at_most_two(judged: Judgments, k: Any) -> FloatArray:
@@ -142,9 +142,9 @@ def test_where_only_all_together_fail_the_files_are_told_from_which_to_which(tmp
     )
 
 
-def test_parts_of_other_units_are_never_taken_for_these(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_of_other_tasks_are_never_taken_for_these(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     logs = [write_rows(tmp_path / f"{n}.parquet", [row("twice")], SCHEMA) for n in range(3)]
-    monkeypatch.setattr("krag_eval.scale.parts.ROW_GROUPS", 1)
+    monkeypatch.setattr("krag_eval.scale.tasks.MAX_ROW_GROUPS", 1)
     assert "'twice'" in refusal(logs, tmp_path / "out.parquet")
     monkeypatch.undo()
     assert "journal.jsonl:1: is the journal of another scoring of logs: units [" in refusal(
@@ -157,13 +157,13 @@ def test_a_file_that_is_written_to_while_it_is_scored_is_refused(
 ) -> None:
     logs = [write_rows(tmp_path / f"{n}.parquet", [row(f"{n}")], SCHEMA) for n in range(3)]
 
-    def units_and_a_change(groups: list[RowGroup]) -> list[Unit]:
+    def divide_and_change(groups: list[RowGroup]) -> list[Task]:
         write_rows(logs[1], [row("1"), row("more")], SCHEMA)
-        return units_of(groups)
+        return divide(groups)
 
-    monkeypatch.setattr(scoring, "units_of", units_and_a_change)
+    monkeypatch.setattr(scoring, "divide", divide_and_change)
     told = refusal(logs, tmp_path / "out.parquet")
-    assert told.startswith(f"{logs[1]}: row group 0: is not what it was when the scoring began.")
+    assert told.startswith(f"{logs[1]}: row group 0: has changed since the scoring started.")
 
 
 def test_a_journal_says_how_many_files_it_is_of_whatever_their_number(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_journal_says_how_many_files_it_is_of_whatever_their_number(tmp_path: 
     told = refusal(logs[:8], tmp_path / "out.parquet")
     assert "files '9 of 9 rows, " in told
     assert "' there, '8 of 8 rows, " in told
-    with pytest.raises(InvalidInputError, match="come more than once"):
+    with pytest.raises(InvalidInputError, match="are repeated"):
         score_logs(logs, tmp_path / "out.parquet", **HOW)
 
 
@@ -181,10 +181,10 @@ def test_a_file_that_disappears_while_others_are_scored_is_told(
 ) -> None:
     logs = [write_rows(tmp_path / f"{n}.parquet", [row(f"{n}")], SCHEMA) for n in range(3)]
 
-    def units_and_a_loss(groups: list[RowGroup]) -> list[Unit]:
+    def divide_and_lose(groups: list[RowGroup]) -> list[Task]:
         logs[2].unlink()
-        return units_of(groups)
+        return divide(groups)
 
-    monkeypatch.setattr(scoring, "units_of", units_and_a_loss)
+    monkeypatch.setattr(scoring, "divide", divide_and_lose)
     told = refusal(logs, tmp_path / "out.parquet")
-    assert told == f"{logs[2]}: is gone. Let nobody remove logs while they are scored, and run again."
+    assert told == f"{logs[2]}: has disappeared. Do not remove logs while they are scored, and run again."

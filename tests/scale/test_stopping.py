@@ -22,9 +22,9 @@ pytestmark = pytest.mark.full
 SCRIPT = """
 import signal
 from krag_eval import score_logs
-from krag_eval.scale import parts as units
+from krag_eval.scale import tasks
 from tests.support.log_cases import recall_that_takes_its_time as metric
-units.ROW_GROUPS = 1
+tasks.MAX_ROW_GROUPS = 1
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background
 score_logs("logs", "out.parquet", k=3, metrics=[metric], match_method="id", workers=2)
 """
@@ -37,7 +37,7 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subproc
     environment = os.environ | {"KRAG_EVAL_TEST_MARKS": str(tmp_path), "PYTHONPATH": os.pathsep.join([str(Path.cwd())])}
     monkeypatch.setenv("KRAG_EVAL_TEST_MARKS", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("krag_eval.scale.parts.ROW_GROUPS", 1)
+    monkeypatch.setattr("krag_eval.scale.tasks.MAX_ROW_GROUPS", 1)
     write_logs(Path("logs"), row_group=30)
     line = [sys.executable, "-c", SCRIPT]
     process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True)
@@ -123,6 +123,6 @@ def test_a_disk_that_is_full_while_parts_are_written_is_told_and_the_next_run_go
     with full_disk(10_000), pytest.raises(InvalidInputError) as caught:
         score_logs(logs, out, k=3, match_method="id")
     assert str(caught.value).startswith(f"{out}.parts/000000.parquet: cannot be written (")
-    assert "make room, or see who may write there, and run again to go on" in str(caught.value)
+    assert "free some space or check the permissions, and run the same again to resume" in str(caught.value)
     assert [path.name for path in (tmp_path / "out.parquet.parts").iterdir()] == ["journal.jsonl"]
     assert score_logs(logs, out, k=3, match_method="id").n_queries == 1200

@@ -204,7 +204,7 @@ def test_a_line_without_an_end_is_refused_at_the_bound_by_every_reader(
 @pytest.mark.parametrize("value", [name for name in REFUSED if "twice" not in name])
 def test_a_stored_state_is_refused(value: str) -> None:
     for text in (REFUSED[value], b'{"krag_eval_state": ' + REFUSED[value] + b"}"):
-        with pytest.raises(InvalidInputError, match=r"This is no state that `PartialState\.to_json` wrote"):
+        with pytest.raises(InvalidInputError, match=r"The text is not a state that `PartialState\.to_json` wrote"):
             PartialState.from_json(text)
 
 

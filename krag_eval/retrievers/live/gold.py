@@ -1,4 +1,4 @@
-"""Gold documents by the id of a query or by its exact text."""
+"""Look up gold documents by the id of a query, or by its exact text."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Gold = tuple[str, Sequence[object]]
 
 
 class GoldLookup:
-    """Finds the gold documents of a query: by its id, else by its exact text.
+    """Look up the gold documents of a query: by its id, else by its exact text.
 
-    A text that stands for different gold documents in an evaluation set finds none: there the id decides. A question
-    whose gold is known at the other level only has none here; it is not taken for a question without an answer.
+    If questions with the same text have different gold documents, the text alone finds none. A question with gold at
+    the other level only is not found; it is not treated as a question without an answer.
 
     Args:
         gold: An `EvalSet`, a list of questions or rows, or a pandas frame; or a mapping from a query's id or text to
-            its gold documents, or pairs of these. Under `match_method="id"` alone bare ids will do for documents, and
-            a mapping from ids to grades.
-        settings: The scoring settings; the documents are read once with them, so that a bad one is told here.
+            its gold documents, or pairs of these. With `match_method="id"` alone, documents may be bare ids, or a
+            mapping from ids to grades.
+        settings: The scoring settings, with which the documents are read once to find bad ones.
         level: `"chunk"` or `"document"`: which gold of an evaluation set counts.
         doc_key: The metadata key of document ids.
 
     Raises:
-        InvalidInputError: A query stands there twice with different gold documents, a document cannot be read, none
+        InvalidInputError: A query appears twice with different gold documents, a document cannot be read, no document
             has what the methods read, or there is no query.
     """
 
@@ -45,7 +45,7 @@ class GoldLookup:
             self._read_pairs(gold)
         entries = list(self._by_id.values())
         if not entries:
-            raise InvalidInputError("`gold` holds no query. Give at least one, or None to report without gold.")
+            raise InvalidInputError("`gold` has no query. Give at least one, or None to report without gold.")
         try:
             judge_batch([documents for _, documents in entries], [[] for _ in entries], settings).document_counts.check(
                 settings
@@ -54,7 +54,7 @@ class GoldLookup:
             raise InvalidInputError(f"`gold`: {error}") from None
 
     def find(self, query_id: str | None, query: object) -> Gold | None:
-        """The id of the query and its gold documents, or None where none are known."""
+        """Return the id of the query and its gold documents, or None if it has none."""
         if query_id is not None and query_id in self._by_id:
             return self._by_id[query_id]
         return self._by_text.get(query) if isinstance(query, str) else None
@@ -78,14 +78,14 @@ class GoldLookup:
         if len(evalset) and not self._by_id:
             other = "document" if level == "chunk" else "chunk"
             raise InvalidInputError(
-                f"Not one question of `gold` has gold documents at level={level!r}. "
-                f"They have some at the other level: score with level={other!r}."
+                f"No question of `gold` has gold documents at level={level!r}. "
+                f"They have some at the other level: use level={other!r}."
             )
         if ambiguous:
             others = f" and {len(ambiguous) - 1} others" if len(ambiguous) > 1 else ""
             warn(
                 f"Different questions of `gold` have the text {ambiguous[0]!r:.80}{others}, with different gold "
-                "documents. Such a text alone finds none of them: pass the id of the question with each call."
+                "documents. The text alone does not identify them: pass the id of the question with each call."
             )
 
     def _read_pairs(self, gold: object) -> None:
@@ -94,7 +94,7 @@ class GoldLookup:
             known = self._by_id.setdefault(name, (name, documents))
             if known[1] != documents:
                 raise InvalidInputError(
-                    f"The query {name!r:.80} stands twice in `gold`, with different gold documents. "
+                    f"The query {name!r:.80} appears twice in `gold`, with different gold documents. "
                     "Each query must have one list: use ids instead of texts, and pass the id with each call."
                 )
             self._by_text[name] = known
@@ -112,7 +112,7 @@ class GoldLookup:
         )
 
     def _of_id(self, given: object, grade: object) -> object:
-        """A bare id as a document: where ids are matched and nothing else, it can mean nothing else."""
+        """Return a bare id as a document: if only ids are matched, it cannot be anything else."""
         bare = as_id(given)
         if bare is None:
             return given if grade is None else (given, grade)
@@ -121,7 +121,7 @@ class GoldLookup:
 
 
 def is_evalset(gold: object) -> bool:
-    """Whether this is an evaluation set: the object, its questions or rows as a list, or a pandas frame."""
+    """Whether this is an evaluation set: an `EvalSet`, a list of questions or rows, or a pandas frame."""
     if isinstance(gold, (list, tuple)):
         return bool(gold) and all(isinstance(item, (Question, Mapping)) for item in gold)
     return isinstance(gold, EvalSet) or (hasattr(gold, "to_dict") and hasattr(gold, "columns"))
@@ -138,7 +138,7 @@ def _pairs(gold: Any) -> Iterable[tuple[str, object]]:
         name = as_id(item[0]) if isinstance(item, (tuple, list)) and len(item) == 2 else None
         if name is None:
             raise InvalidInputError(
-                f"`gold` holds {item!r:.80}. Give pairs of a query's id or text and a list of its gold documents."
+                f"`gold` has {item!r:.80}. Give pairs of a query's id or text and a list of its gold documents."
             )
         yield name, item[1]
 

@@ -1,4 +1,4 @@
-"""Means over the last retrievals, and a word when one of them leaves its band."""
+"""Watch the means over the last retrievals, and alert when one of them leaves its band."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Alert:
     """A mean that left its band.
 
     Attributes:
-        key: Whose mean it is, such as `recall@5` or `empty`.
+        key: The key of the values, such as `recall@5` or `empty`.
         mean: The mean over the window.
         low: The lower end of the band, or None.
         high: The upper end of the band, or None.
@@ -37,14 +37,14 @@ class Alert:
 
 
 class Monitor:
-    """Keeps the values of the last `window` retrievals.
+    """Keep the values of the last `window` retrievals.
 
-    An alert is given once, and again only after the mean has come back into its band. No mean is judged before
-    the window is full.
+    There is one alert when a mean leaves its band, and the next one only after it has been back in its band. Means are
+    checked once the window is full.
 
     Args:
         window: How many retrievals.
-        bands: For keys to watch, the lowest and the highest mean that is well; None leaves an end open.
+        bands: For the keys to watch, the lowest and the highest mean that is allowed; None leaves an end open.
         keys: The keys that exist.
 
     Raises:
@@ -57,12 +57,12 @@ class Monitor:
         self._outside: set[str] = set()
 
     def means(self) -> dict[str, float | None]:
-        """The mean of each key over the window; None where no retrieval in it has a value."""
+        """Return the mean of each key over the window; None if no retrieval in it has a value."""
         rows = list(self._last)
         return {key: _mean(rows, key)[0] for key in dict.fromkeys(key for row in rows for key in row)}
 
     def add(self, scores: Mapping[str, float | None]) -> list[Alert]:
-        """Take in a retrieval; the means that leave their band with it."""
+        """Add a retrieval, and return alerts for the means that now leave their band."""
         self._last.append(scores)
         alerts: list[Alert] = []
         if len(self._last) < (self._last.maxlen or 0):
@@ -81,17 +81,17 @@ class Monitor:
 
 
 def check_alerts(bands: Mapping[str, Band] | None, on_alert: object) -> None:
-    """Bands and a function to tell of alerts come together.
+    """Check that bands and a function for alerts are given together.
 
     Raises:
-        InvalidInputError: One of them is missing, or the second is no function.
+        InvalidInputError: One of them is missing, or `on_alert` is not a function.
     """
     if on_alert is not None and not callable(on_alert):
         raise InvalidInputError(f"`on_alert` must be a function that takes an Alert, got {on_alert!r:.60}.")
     if bool(bands) != (on_alert is not None):
         raise InvalidInputError(
-            "`bands` and `on_alert` need each other. "
-            "Give bands such as {'recall@5': (0.7, None)} and a function that takes an Alert, or none of the two."
+            "`bands` and `on_alert` belong together. "
+            "Pass bands such as {'recall@5': (0.7, None)} and a function that takes an Alert, or neither."
         )
 
 

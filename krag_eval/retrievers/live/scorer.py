@@ -1,7 +1,4 @@
-"""The live scorer: retrievals come in on the application's threads and are scored on one of its own.
-
-Scores of retrievals, a few at a time: with gold by every metric, without gold by what needs none.
-"""
+"""Score retrievals of a running application on a separate thread."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.suggestions import check_names
-from krag_eval._utils.threads import WorkQueue, look_after
+from krag_eval._utils.threads import WorkQueue, register_background
 from krag_eval.datasets import DOC_KEY, LEVELS
 from krag_eval.datasets.question import settings_at
 from krag_eval.evaluation.pipeline import MetricFunction, choose_metrics, judge_batch, measure, signature_of
@@ -30,45 +27,47 @@ from krag_eval.metrics.cut_offs import check_cut_offs
 from krag_eval.metrics.judgments import count_repeats
 from krag_eval.retrievers.live.gold import Gold, GoldLookup, is_evalset
 from krag_eval.retrievers.live.monitor import Alert, Band, Monitor, check_alerts
-from krag_eval.retrievers.live.sinks import LiveCounters, RankingReader, Retrieval, ScoredRetrieval, Sinks
+from krag_eval.retrievers.live.retrievals import LiveCounters, RankingReader, Retrieval
+from krag_eval.retrievers.live.sinks import ScoredRetrieval, Sinks
 
 _LOG = logging.getLogger("krag_eval.retrievers.live")
 COUNT_KEYS = ("retrieved", "repeats", "empty")
 MOST_AT_ONCE = 32
-# So long a result waits for what is still to be scored, in seconds.
+# How long a result waits for retrievals that are not scored yet, in seconds.
 RESULT_TIMEOUT = 30.0
-# From so many retrievals on, documents that never match are worth a word.
+# After so many retrievals, documents that can never match are warned about.
 ENOUGH_TO_JUDGE = 20
 
 
 class LiveScorer:
-    """Scores retrievals against gold that is looked up by query id, then by the exact text of the query.
+    """Score retrievals against gold that is looked up by query id, then by the exact text of the query.
 
-    `begin`, `end`, `fail` and `drop` are called by an adapter on the application's threads: they are quick and never
-    raise. A forked process starts anew, with everything at zero.
+    An adapter calls `begin`, `end`, `fail` and `drop` on the application's threads: they are fast and never raise. In a
+    forked process, everything starts at zero.
 
     Args:
         gold: An `EvalSet`, a list of questions or rows, a pandas frame, or a mapping from a query's id or text to its
-            gold documents; None reports only what needs no gold.
+            gold documents; with None, only counts of documents are reported.
         k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens.
         metrics: Names of `METRICS`, or functions; all by default.
-        sinks: Receivers: `RetrievalSink` or plain `EvaluationCallback` objects.
-        max_pending: How many retrievals may wait to be scored; what comes on top is dropped and counted.
-        window: Over how many of the last retrievals `window_means` goes.
-        bands: For keys to watch, `(lowest, highest)` mean over the window; None leaves an end open.
+        sinks: `RetrievalSink` or `EvaluationCallback` objects, which receive every scored retrieval.
+        max_pending: How many retrievals may wait to be scored; any more are dropped and counted.
+        window: The number of most recent retrievals whose means are watched.
+        bands: For the keys to watch, the `(lowest, highest)` mean over the window; None leaves an end open.
         on_alert: Called with an `Alert` when a mean leaves its band.
-        level: `"chunk"` or `"document"`; at document level ids are read from the metadata under `doc_key`.
+        level: `"chunk"` or `"document"`; at document level, ids are read from the metadata under `doc_key`.
         doc_key: The metadata key of document ids.
-        keep_documents: Keep every retrieval, so that `result()` has `per_query` and `explain`; memory grows with it.
-        **settings: The scoring settings that `evaluate` takes; `match_method` is `"id"` by default where the gold is
-            an evaluation set, as for `evaluate_run`, otherwise `"text"`, as for `evaluate`.
+        keep_documents: Keep every retrieval, so that `result()` has `per_query` and `explain`; memory then grows with
+            each retrieval.
+        **settings: The scoring settings that `evaluate` takes. If the gold is an evaluation set, `match_method` is
+            `"id"` by default, as in `evaluate_run`; otherwise `"text"`, as in `evaluate`.
 
     Attributes:
         counters: What became of the retrievals.
-        problems: The last 20 things that went wrong.
+        problems: The last 20 problems.
 
     Raises:
-        InvalidInputError: There is neither gold nor anybody to tell, or something given cannot be used.
+        InvalidInputError: There is neither gold nor a sink nor `on_alert`, or an argument cannot be used.
     """
 
     def __init__(
@@ -91,8 +90,7 @@ class LiveScorer:
         self._sinks = Sinks(sinks, self.report)
         if gold is None and not self._sinks and on_alert is None:
             raise InvalidInputError(
-                "There is neither `gold` to score against nor a sink that would be told anything. "
-                "Give gold documents, `sinks`, or both."
+                "There is neither `gold` to score against nor a sink to receive scores. Pass `gold`, `sinks` or both."
             )
         self._judge = RetrievalJudge(
             gold, k=k, metrics=metrics, level=level, doc_key=doc_key, keep=keep_documents, settings=settings
@@ -103,10 +101,10 @@ class LiveScorer:
         self._on_alert = on_alert
         self._watch = functools.partial(Monitor, window, bands, (*COUNT_KEYS, *self._judge.keys))
         self.start_anew()
-        look_after(self)
+        register_background(self)
 
     def start_anew(self) -> None:
-        """Forget all retrievals and counts, also those that are running or waiting."""
+        """Forget all retrievals and counts, including those that are running or waiting."""
         self._judge.start_anew()
         self._monitor = self._watch()
         self.counters = LiveCounters()
@@ -120,7 +118,7 @@ class LiveScorer:
     def begin(
         self, framework: str, run_id: object, query: object, *, query_id: str | None = None, name: str | None = None
     ) -> None:
-        """A retrieval starts: asked for now is what only its own thread and context know."""
+        """Note that a retrieval starts, and where its scores belong, which only its own context knows."""
         targets = self._sinks.locate(framework, run_id)
         started = Retrieval(framework, str(run_id), query, query_id, name, targets, time.perf_counter())
         with self._lock:
@@ -131,7 +129,7 @@ class LiveScorer:
             self._open[started.run_id] = started
 
     def end(self, run_id: object, documents: object) -> None:
-        """A retrieval ended with these documents, best first; they are copied at once, for they may change."""
+        """Note that a retrieval returned these documents, best first; they are copied, since they may change."""
         retrieval = self._close(run_id)
         if retrieval is None:
             return
@@ -142,20 +140,20 @@ class LiveScorer:
         self._put(retrieval)
 
     def fail(self, run_id: object, error: BaseException) -> None:
-        """A retrieval raised; where gold is known it counts as nothing retrieved."""
+        """Note that a retrieval raised; with gold it counts as nothing retrieved."""
         retrieval = self._close(run_id)
         if retrieval is not None:
             retrieval.error = error
-            self.report("the retriever raised", type(error).__name__)  # its message may hold a secret
+            self.report("the retriever raised", type(error).__name__)  # the message may contain a secret
             self._put(retrieval)
 
     def drop(self, run_id: object) -> None:
-        """A retrieval is not to be scored after all."""
+        """Forget a retrieval that is not to be scored."""
         with self._lock:
             self._open.pop(str(run_id), None)
 
     def report(self, kind: str, what: str | BaseException) -> None:
-        """Something went wrong: count it, and log the first of each kind as a warning. No credential of it is told."""
+        """Count a problem, and log the first of each kind as a warning, without credentials."""
         if isinstance(what, BaseException):
             what = describe_error(what, longest=300)
         with self._lock:
@@ -166,24 +164,24 @@ class LiveScorer:
         _LOG.log(logging.WARNING if first else logging.DEBUG, "krag_eval: %s: %s", kind, what)
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Wait until all that ended is scored and passed on; whether that was so within `timeout` seconds."""
+        """Wait until all retrievals are scored and sent; return False if that takes longer than `timeout` seconds."""
         end = None if timeout is None else time.monotonic() + timeout
         scored = self._queue.flush(timeout)
         return self._sinks.flush(end) and scored
 
     def result(self) -> EvaluationResult:
-        """The result over all retrievals with gold that have ended so far.
+        """Return the result over all retrievals with gold that have ended.
 
-        It is what `evaluate` gives for the same lists. Without `keep_documents` it has no `per_query` and `explain`.
-        Where a receiver keeps the scorer waiting for half a minute, it is without those that still wait, and a warning
-        says how many.
+        It is what `evaluate` returns for the same lists, without `per_query` and `explain` unless `keep_documents` is
+        set. If a sink blocks the scorer for half a minute, retrievals that still wait are left out, and a warning says
+        how many.
         """
         self._wait_for_scores()
         with self._scoring:
             return self._judge.result()
 
     def window_means(self) -> dict[str, float | None]:
-        """The mean of each key over the last `window` retrievals; None where none of them has a value."""
+        """Return the mean of each key over the last `window` retrievals; None if none of them has a value."""
         self._wait_for_scores()
         with self._scoring:
             return self._monitor.means()
@@ -192,8 +190,8 @@ class LiveScorer:
         left = self._queue.left_after(RESULT_TIMEOUT)
         if left:
             warn(
-                f"{left:,} retrievals are left out: after {RESULT_TIMEOUT:g} s they still wait to be scored. A sink or "
-                "`on_alert` that does not return keeps them waiting; give it a time limit of its own."
+                f"{left:,} retrievals are left out: after {RESULT_TIMEOUT:g} s they still wait to be scored, because a "
+                "sink or `on_alert` does not return. Give it a time limit of its own."
             )
 
     def _close(self, run_id: object) -> Retrieval | None:
@@ -211,11 +209,11 @@ class LiveScorer:
             self.counters.dropped += not accepted
 
     def _work(self, batch: list[Retrieval]) -> None:
-        """On the scorer's thread: score these, count them, and pass them on."""
+        """Score these retrievals, count them, and pass them on; called on the scorer's thread."""
         readable = [retrieval for retrieval in batch if self._is_readable(retrieval)]
         with self._scoring:
             outcomes = self._judge.score(readable)
-        let_others_go_on()
+        _yield_to_others()
         with self._lock:
             self.counters.unreadable += len(batch) - len(readable)
         for retrieval, outcome in zip(readable, outcomes, strict=True):
@@ -228,7 +226,7 @@ class LiveScorer:
         with self._scoring:
             try:
                 self._judge.check_documents(ENOUGH_TO_JUDGE)
-            except UserWarning as warning:  # where the application makes warnings errors
+            except UserWarning as warning:  # the application turns warnings into errors
                 self.report("documents that never match", str(warning))
 
     def _is_readable(self, retrieval: Retrieval) -> bool:
@@ -257,25 +255,24 @@ class LiveScorer:
 
 Outcome = ScoredRetrieval | Exception
 
-# So long another thread gets to begin, in seconds. The scorer computes in steps of a millisecond or two without ever
-# waiting for anything, and an interpreter that runs one thread at a time takes it from its thread after five only.
-A_MOMENT = 0.00005
+# How long the scorer yields to other threads, in seconds. It computes in steps of a millisecond or two without waiting
+# for anything, while the interpreter switches threads only every five.
+_YIELD_SECONDS = 0.00005
 
 
-def let_others_go_on() -> None:
-    """Have the application's own threads run, if they want to."""
-    time.sleep(A_MOMENT)
+def _yield_to_others() -> None:
+    time.sleep(_YIELD_SECONDS)
 
 
-class _GivingWay(Scorer):
-    """A scorer on a thread beside those of an application."""
+class _YieldingScorer(Scorer):
+    """A scorer that lets the application's threads run between its steps."""
 
     def _between_steps(self) -> None:
-        let_others_go_on()
+        _yield_to_others()
 
 
 class RetrievalJudge:
-    """Scores retrievals, and keeps the aggregates of those with gold; one thread at a time.
+    """Score retrievals, and keep the aggregates of those with gold; for one thread at a time.
 
     Args:
         gold: What `GoldLookup` takes, or None.
@@ -283,7 +280,7 @@ class RetrievalJudge:
         metrics: Names of `METRICS`, or functions; all by default.
         level: `"chunk"` or `"document"`.
         doc_key: The metadata key of document ids.
-        keep: Keep every retrieval with gold, so that the result has its rows.
+        keep: Keep every retrieval with gold, so that the result has rows.
         settings: The scoring settings.
 
     Attributes:
@@ -293,7 +290,7 @@ class RetrievalJudge:
     def __init__(
         self, gold: object, *, k: Any, metrics: Any, level: str, doc_key: str, keep: bool, settings: ScoringSettings
     ) -> None:
-        # The defaults of their offline twins: of `evaluate_run` for evaluation sets, else of `evaluate`.
+        # The defaults of `evaluate_run` for evaluation sets, otherwise of `evaluate`.
         if is_evalset(gold) or one_of("level", level, LEVELS) == "document":
             settings = settings_at(level, doc_key, settings)
         self._settings = make_settings(**settings)
@@ -306,14 +303,14 @@ class RetrievalJudge:
         self.start_anew()
 
     def start_anew(self) -> None:
-        """Forget what was scored."""
-        self._scorer = _GivingWay(**self._given)
+        """Forget all retrievals."""
+        self._scorer = _YieldingScorer(**self._given)
         self._scorer.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL, self._parts)
         self._kept: list[tuple[Retrieval, Gold]] = []
         self._documents_checked = False
 
     def score(self, retrievals: Sequence[Retrieval]) -> list[Outcome]:
-        """A score for each retrieval, or why it has none."""
+        """Return the scored form of each retrieval, or the error that prevented it."""
         outcomes: dict[int, Outcome] = {}
         try:
             gold = {i: found for i, r in enumerate(retrievals) if (found := self._gold_of(r)) is not None}
@@ -322,12 +319,12 @@ class RetrievalJudge:
         except Exception as error:  # noqa: BLE001 - a metric of the user's own may raise anything
             if len(retrievals) == 1:
                 return [error]
-            # What was scored above is in the aggregates: only the rest is tried again, one by one.
+            # Those with an outcome are in the aggregates: only the others are tried again, one by one.
             return [outcomes[i] if i in outcomes else self.score([r])[0] for i, r in enumerate(retrievals)]
         return [outcomes[i] for i in range(len(retrievals))]
 
     def result(self) -> EvaluationResult:
-        """The result over all retrievals with gold; with its rows, where they are kept."""
+        """Return the result over all retrievals with gold; with rows, if they are kept."""
         self.check_documents()
         if not self._kept:
             return self._scorer.result()
@@ -342,7 +339,7 @@ class RetrievalJudge:
         )
 
     def check_documents(self, least: int = 1) -> None:
-        """Once, when at least so many retrievals were scored: warn of documents that can never match."""
+        """Warn once of documents that can never match, after at least so many scored retrievals."""
         if self._documents_checked or self._scorer.n_queries < least:
             return
         self._documents_checked = True
@@ -361,7 +358,7 @@ class RetrievalJudge:
         part = self._scorer.score_batch(
             [documents for _, documents in gold.values()], [retrievals[i].ranking for i in gold]
         )
-        let_others_go_on()
+        _yield_to_others()
         repeats = count_repeats(part.detail.batch).tolist() if part.detail is not None else []
         if self._keep:
             self._kept += [(retrievals[i], found) for i, found in gold.items()]

@@ -19,14 +19,14 @@ from tests.adapters.langchain.shop import GOLD, Recorder, Returning
     ("arguments", "says"),
     [
         pytest.param({}, "There is neither `gold` to score against nor a sink", id="neither gold nor sinks"),
-        pytest.param({"gold": {}}, "`gold` holds no query", id="empty gold"),
+        pytest.param({"gold": {}}, "`gold` has no query", id="empty gold"),
         pytest.param({"gold": "evalset.jsonl"}, "`gold` is a str.*read_evalset", id="a path"),
         pytest.param({"gold": 7}, "`gold` is an int", id="a number"),
         pytest.param({"gold": {"q": "a text"}}, "The gold of the query 'q' is a str", id="a bare document"),
         pytest.param({"gold": {"q": [{"title": "?"}]}}, "`gold`:.*neither an id nor a text", id="no document"),
         pytest.param({"gold": {"q": ["text"]}, "match_method": ["id"], "id_key": ""}, "`id_key`", id="an empty key"),
         pytest.param({"gold": {"q": [{"id": "a"}]}}, "`gold`: No document.*has a text", id="ids for texts"),
-        pytest.param({"gold": [("q", ["a"]), ("q", ["b"])]}, "'q' stands twice in `gold`", id="twice"),
+        pytest.param({"gold": [("q", ["a"]), ("q", ["b"])]}, "'q' appears twice in `gold`", id="twice"),
         pytest.param({"gold": GOLD, "match_method": "rouge"}, "`match_method` must be one of", id="a method"),
         pytest.param({"gold": GOLD, "match_method": "id", "k": 0}, "`k` must be an integer", id="k"),
         pytest.param({"gold": GOLD, "match_method": "id", "max_pending": 0}, "`max_pending`", id="max_pending"),
@@ -34,7 +34,7 @@ from tests.adapters.langchain.shop import GOLD, Recorder, Returning
         pytest.param({"gold": GOLD, "match_method": "id", "treshold": 1}, "has no argument 'treshold'", id="typo"),
         pytest.param({"gold": GOLD, "match_method": "id", "level": "page"}, "`level` must be one of", id="level"),
         pytest.param(
-            {"gold": GOLD, "match_method": "id", "bands": {"recall@5": (0.5, None)}}, "need each other", id="1"
+            {"gold": GOLD, "match_method": "id", "bands": {"recall@5": (0.5, None)}}, "belong together", id="1"
         ),
         pytest.param(
             {"gold": GOLD, "match_method": "id", "bands": {"recal@5": (0, 1)}, "on_alert": print},

@@ -101,7 +101,7 @@ def test_documents_that_come_one_by_one_are_left_to_the_application() -> None:
     answer = Returning(answer=(document for document in [GOOD])).invoke(QUESTIONS[0], {"callbacks": [handler]})
     assert list(answer) == [GOOD]
     handler.flush(10)
-    assert "which reading would use up" in handler.problems[0]
+    assert "which can be read only once" in handler.problems[0]
 
 
 @pytest.mark.parametrize("id_key", [None, "doc_id"])

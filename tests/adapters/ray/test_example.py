@@ -53,4 +53,4 @@ def test_the_example_says_what_it_cannot_score(tmp_path: Path, capsys: pytest.Ca
     pq.write_table(pq.read_table(tmp_path / "part-0.parquet").slice(0, 1), tmp_path / "part-9.parquet")
 
     assert main([str(tmp_path)]) == 2
-    assert capsys.readouterr().err.startswith("InvalidInputError: 1 query ids come more than once, for example 'q0'.")
+    assert capsys.readouterr().err.startswith("InvalidInputError: 1 query ids are repeated, for example 'q0'.")

@@ -1,0 +1,125 @@
+"""Retrievals that are not scored yet: reading their documents, and counting what became of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, NamedTuple
+
+from krag_eval._utils.checks import describe_type
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval.documents.document import Document, read_leniently
+from krag_eval.documents.readers import LANGCHAIN, reader_of_type
+
+
+@dataclass(slots=True)
+class LiveCounters:
+    """What became of the retrievals: in the end, `seen` = `scored` + `no_gold` + `unreadable` + `dropped`.
+
+    Attributes:
+        seen: Retrievals that ended.
+        scored: Those scored against gold; if the retriever raised, as nothing retrieved.
+        no_gold: Those without gold, of which only counts are reported.
+        unreadable: Those whose documents cannot be scored.
+        dropped: Those dropped because too many were waiting, or because they never ended.
+        no_target: Those for which a sink found no target.
+        errors: All problems: a retriever that raised, documents that cannot be read, a sink that failed.
+    """
+
+    seen: int = 0
+    scored: int = 0
+    no_gold: int = 0
+    unreadable: int = 0
+    dropped: int = 0
+    no_target: int = 0
+    errors: int = 0
+
+
+@dataclass(slots=True)
+class Retrieval:
+    """A retrieval that has started."""
+
+    framework: str
+    run_id: str
+    query: object
+    query_id: str | None
+    name: str | None
+    targets: list[object | None]
+    started: float
+    taken: list[TakenDocument | Document] | None = None
+    documents: list[Document] | None = None
+    error: BaseException | None = None
+    seconds: float = 0.0
+    ended_at: datetime | None = None
+
+    @property
+    def ranking(self) -> list[Document] | BaseException:
+        """The documents, or what the retriever raised."""
+        return (self.documents or []) if self.error is None else self.error
+
+    def stop(self) -> None:
+        """Record when the retrieval ended."""
+        self.seconds, self.ended_at = time.perf_counter() - self.started, datetime.now(UTC)
+
+
+MOST_DOCUMENTS = 100_000
+
+
+class TakenDocument(NamedTuple):
+    """The fields of a LangChain document, with LangChain's names.
+
+    Attributes:
+        page_content: The text.
+        id: The id.
+        metadata: A copy of the metadata.
+    """
+
+    page_content: Any
+    id: Any
+    metadata: dict[str, Any]
+
+
+class RankingReader:
+    """Copy documents in two steps: what may change at once, the rest on the scorer's thread.
+
+    The application waits for `take`, which therefore only copies the fields of flat documents.
+    """
+
+    def take(self, documents: object) -> list[TakenDocument | Document]:
+        """Return the documents in their order, as they are now.
+
+        Raises:
+            InvalidInputError: The result is not a list of documents, does not end, or can be iterated over only once,
+                which is left to the application.
+        """
+        if isinstance(documents, (str, bytes, Mapping)) or not hasattr(documents, "__iter__"):
+            raise InvalidInputError(f"the retriever returned {describe_type(documents)}, not a list of documents")
+        ranking: Iterator[Any] = iter(documents)
+        if ranking is documents:
+            raise InvalidInputError(f"the retriever returned {describe_type(documents)}, which can be read only once")
+        given = list(islice(ranking, MOST_DOCUMENTS + 1))
+        if len(given) > MOST_DOCUMENTS:
+            raise InvalidInputError(f"the retriever returned more than {MOST_DOCUMENTS:,} documents")
+        flat = {type_ for type_ in set(map(type, given)) if (reader := reader_of_type(type_)) and reader.is_flat}
+        return [
+            TakenDocument(document.page_content, getattr(document, "id", None), metadata.copy())
+            if type(document) in flat and type(metadata := getattr(document, "metadata", None)) is dict
+            else read_leniently(document)
+            for document in given
+        ]
+
+    def read(self, taken: Sequence[TakenDocument | Document]) -> list[Document]:
+        """Return the records of documents that were taken."""
+        return [
+            document
+            if type(document) is Document
+            else Document(
+                id=LANGCHAIN.read_id(document),
+                text=LANGCHAIN.read_text(document),
+                metadata=document.metadata,
+            )
+            for document in taken
+        ]

@@ -1,0 +1,158 @@
+"""Write Parquet files that are complete or absent, and join the parts of a scoring into its output."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.files.io import put_in_place
+
+_SIGNATURE = b"krag_eval.signature"
+_ROWS_AT_ONCE = 1 << 16
+_BYTES_AT_ONCE = 1 << 26
+
+
+def parquet_options(schema: pa.Schema, compression: str) -> dict[str, Any]:
+    """Return how values are written: few are distinct, and rows are looked up by their ids only."""
+    return {
+        "compression": compression,
+        "use_dictionary": [name for name in schema.names if name != "query_id"],
+        "write_statistics": ["query_id"],
+        "write_page_checksum": True,
+    }
+
+
+class CompleteFile:
+    """A Parquet file that replaces its target when it is finished; its pages have checksums.
+
+    Args:
+        target: The file.
+        schema: The schema of the rows, with the metadata of the file.
+        rows_in_group: The smallest number of rows in a row group, unless rows are very large.
+        folder: Where the temporary file is, on the disk of the target; beside the target by default.
+        **options: Further options of `pyarrow.parquet.ParquetWriter`.
+    """
+
+    def __init__(
+        self, target: Path, schema: pa.Schema, rows_in_group: int, folder: Path | None = None, **options: Any
+    ) -> None:
+        self._target, self._schema, self._rows_in_group = target, schema, rows_in_group
+        self._temporary = (folder or target.parent) / f".{target.name}.{os.getpid()}.tmp"
+        settings = {"compression": "zstd", "write_page_checksum": True, **options}
+        self._writer = pq.ParquetWriter(self._temporary, schema, **settings)
+        self._waiting: list[Any] = []
+        self._n_rows = self._n_bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(pa.ArrowException, OSError):  # an unfinished file is removed
+            self._writer.close()
+        self._temporary.unlink(missing_ok=True)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add rows; small batches are collected into one row group, as far as memory allows."""
+        self._waiting.append(pa.record_batch(batch.columns, schema=self._schema))
+        self._n_rows, self._n_bytes = self._n_rows + len(batch), self._n_bytes + batch.nbytes
+        if self._n_rows >= self._rows_in_group or self._n_bytes >= _BYTES_AT_ONCE:
+            self._write_group()
+
+    def finish(self) -> None:
+        """Sync the file to the disk, and replace the target."""
+        if self._waiting:
+            self._write_group()
+        self._writer.close()
+        put_in_place(self._temporary, self._target)
+
+    def _write_group(self) -> None:
+        self._writer.write_table(pa.Table.from_batches(self._waiting))
+        self._waiting.clear()
+        self._n_rows = self._n_bytes = 0
+
+
+def write_parquet(batches: Iterable[Any], schema: pa.Schema, target: Path, rows_in_group: int) -> None:
+    """Write record batches into a file that is complete or absent; see `CompleteFile`."""
+    with CompleteFile(target, schema, rows_in_group) as file:
+        for batch in batches:
+            file.write(batch)
+        file.finish()
+
+
+class Output:
+    """The rows of all parts, written in the order of the parts while later ones are still being scored.
+
+    Args:
+        parts: The parts that there will be, each with the number of rows of each of its row groups: the output does
+            not depend on how these were scored together.
+        target: The file.
+        schema: The schema of the parts.
+        signature: The settings of the scoring, for the metadata of the file.
+
+    Raises:
+        InvalidInputError: A part is damaged, or the file cannot be written.
+    """
+
+    def __init__(
+        self, parts: Sequence[tuple[Path, Sequence[int]]], target: Path, schema: pa.Schema, signature: str
+    ) -> None:
+        self._parts, self._target = parts, target
+        self._next, self._done = 0, set[int]()
+        schema = schema.with_metadata({_SIGNATURE: signature.encode()})
+        with self._errors():
+            self._file = CompleteFile(
+                target, schema, _ROWS_AT_ONCE, parts[0][0].parent, **parquet_options(schema, "zstd")
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._file.__exit__(*error)
+
+    def add(self, number: int) -> None:
+        """Note that a part is finished, and write those that are next in order."""
+        self._done.add(number)
+        with self._errors():
+            while self._next in self._done:
+                for batch in _rows_of(*self._parts[self._next]):
+                    self._file.write(batch)
+                self._done.remove(self._next)
+                self._next += 1
+
+    def finish(self) -> None:
+        """Replace the target."""
+        with self._errors():
+            self._file.finish()
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidInputError(
+                f"{self._target}: cannot be written from its parts ({' '.join(str(error).split())[:200]}). All parts "
+                f"are in {self._target}.parts: free some space, or remove a damaged part, and run the same again to "
+                "resume."
+            ) from error
+
+
+def _rows_of(part: Path, sizes: Sequence[int]) -> Iterator[Any]:
+    with pq.ParquetFile(part, page_checksum_verification=True) as file:
+        if len(sizes) == 1:
+            yield from file.iter_batches(_ROWS_AT_ONCE)
+            return
+        (rows,) = file.read().combine_chunks().to_batches()
+        for first, size in zip(accumulate(sizes, initial=0), sizes, strict=False):
+            yield rows.slice(first, size)

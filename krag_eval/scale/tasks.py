@@ -1,0 +1,289 @@
+"""Divide the row groups of all files into tasks, and score a task into a part.
+
+* A *row group* is some rows of a Parquet file, which are stored together.
+* A *task* is what a process scores at a time: consecutive row groups, possibly of several small files.
+* A *batch* is what is read at a time: some rows of one row group.
+* A *part* is the file with the values of one task. The output is all parts, one after the other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from krag_eval._utils.errors import InvalidInputError, KragEvalError
+from krag_eval._utils.files.io import put_in_place
+from krag_eval._utils.redaction import describe_error
+from krag_eval.matching.tokens import Words
+from krag_eval.scale.batch import check_repeats, read_query_ids
+from krag_eval.scale.files import RowGroup, columns_to_read, errors_of, open_parquet
+from krag_eval.scale.output import parquet_options
+from krag_eval.scale.repeats import hash_ids
+from krag_eval.scale.scorer import ColumnarScorer, PartialState
+
+# If its process is killed, a task is repeated as a whole: it stays small in every respect.
+MAX_ROWS, MAX_BYTES, MAX_ROW_GROUPS = 1 << 13, 1 << 25, 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """Consecutive row groups that are scored into one part.
+
+    Attributes:
+        number: The position among all tasks, from 0.
+        groups: The row groups. A large one is a task of its own.
+    """
+
+    number: int
+    groups: tuple[RowGroup, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """How many queries the task has."""
+        return sum(group.n_rows for group in self.groups)
+
+    @property
+    def place(self) -> str:
+        """The row groups, for messages."""
+        first, last = self.groups[0], self.groups[-1]
+        return first.place if first is last else f"{first.place} to {last.place}"
+
+
+def divide(groups: Iterable[RowGroup]) -> list[Task]:
+    """Divide all row groups, in their order, into tasks that depend on nothing but the sizes of the groups."""
+    tasks: list[Task] = []
+    waiting: list[RowGroup] = []
+    n_rows = n_bytes = 0
+    for group in groups:
+        n_rows, n_bytes = n_rows + group.n_rows, n_bytes + group.n_bytes
+        if waiting and (n_rows > MAX_ROWS or n_bytes > MAX_BYTES or len(waiting) == MAX_ROW_GROUPS):
+            tasks.append(Task(len(tasks), tuple(waiting)))
+            waiting, n_rows, n_bytes = [], group.n_rows, group.n_bytes
+        waiting.append(group)
+    if waiting:
+        tasks.append(Task(len(tasks), tuple(waiting)))
+    return tasks
+
+
+def limits() -> list[int]:
+    """Return what decides how row groups are divided: parts of a scoring with other limits are never used."""
+    return [MAX_ROWS, MAX_BYTES, MAX_ROW_GROUPS]
+
+
+_STATE = b"krag_eval.state"
+
+
+def score_task(task: Task, scorer: ColumnarScorer, part: str, *, allow_repeated_ids: bool) -> None:
+    """Score a task into a part: a Parquet file with its state in the footer, and the hashes of its query ids beside it.
+
+    Afterwards both files are complete and on the disk, or neither exists. If a process was killed at this task before,
+    its batches are scored one by one, and `place_of` returns the one that was being scored.
+
+    Args:
+        task: What to score.
+        scorer: It allows repeated ids, since rows of different batches are compared later.
+        part: The file to write; the hashes go to the same path with `.ids.npy` at the end.
+        allow_repeated_ids: Whether a query id may be repeated within a batch.
+
+    Raises:
+        InvalidInputError: A row group cannot be read or scored; the error names the file, the row group and, if a
+            query is the cause, the query. Or the part cannot be written.
+    """
+    temporary = f"{part}.{os.getpid()}.tmp"
+    was_killed = any(Path(part).parent.glob(f"{Path(part).name}.*.tmp"))
+
+    def score(fields: set[str] | None) -> Words:
+        batches = read_batches(task, fields, allow_repeated_ids=allow_repeated_ids)
+        with _errors_of_writing(part):
+            return _write(_one_by_one(batches, part) if was_killed else combine(batches), scorer, temporary)
+
+    try:
+        try:
+            hashes = score(scorer.fields)
+        except InvalidInputError:
+            if scorer.fields is None:
+                raise
+            # A document without the id that is matched may have a text: only all fields show whether it is a document.
+            hashes = score(None)
+        with _errors_of_writing(part):
+            with open(f"{temporary}.ids", "wb") as ids:  # noqa: PTH123 - numpy adds an extension to paths
+                np.save(ids, hashes)
+            for written, final in ((f"{temporary}.ids", f"{part}.ids.npy"), (temporary, part)):
+                put_in_place(Path(written), Path(final))
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+        Path(f"{temporary}.ids").unlink(missing_ok=True)
+
+
+def place_of(task: Task, part: str) -> str:
+    """Return where processes were killed again and again, as closely as it is known."""
+    try:
+        return _note(part).read_text(encoding="utf-8")
+    except OSError:
+        return task.place
+
+
+def read_state(part: Path) -> PartialState:
+    """Return the state in the footer of a part.
+
+    Raises:
+        InvalidInputError: There is none, or the part is damaged.
+    """
+    metadata = pq.read_metadata(part).metadata or {}
+    return PartialState.from_json(metadata.get(_STATE, b""))
+
+
+def _note(part: str) -> Path:
+    return Path(f"{part}.at")
+
+
+def _one_by_one(batches: Iterable[LocatedBatch], part: str) -> Iterator[list[LocatedBatch]]:
+    for batch in batches:
+        _note(part).write_text(batch.place, encoding="utf-8")
+        yield [batch]
+
+
+def _write(combined: Iterable[list[LocatedBatch]], scorer: ColumnarScorer, part: str) -> Words:
+    """Score batches into a part, and return the hashes of their query ids."""
+    state, hashes = scorer.merge([]), [np.empty(0, dtype=np.uint64)]
+    with pq.ParquetWriter(part, scorer.schema, **parquet_options(scorer.schema, "lz4")) as writer:
+        for batches in combined:
+            scored = _score(batches, scorer, state)
+            hashes.append(hash_ids(scored.column(0)))
+            writer.write_batch(scored)
+        writer.add_key_value_metadata({_STATE: state.to_json().encode()})
+    return np.concatenate(hashes)
+
+
+@contextlib.contextmanager
+def _errors_of_writing(part: str) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidInputError(
+            f"{part}: cannot be written ({' '.join(str(error).split())[:200]}). Finished parts are kept: free some "
+            "space or check the permissions, and run the same again to resume."
+        ) from error
+
+
+_QUERIES_AT_ONCE = 8192
+_BYTES_AT_ONCE = 1 << 26
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedBatch:
+    """Some rows of one row group.
+
+    Attributes:
+        place: Where they are, for messages.
+        rows: A record batch.
+    """
+
+    place: str
+    rows: Any
+
+
+def read_batches(task: Task, fields: set[str] | None, *, allow_repeated_ids: bool) -> Iterator[LocatedBatch]:
+    """Read the rows of a task, in their order.
+
+    Args:
+        task: The row groups.
+        fields: The fields of the documents that are read; None for all.
+        allow_repeated_ids: Whether a query id may be repeated within a batch; different batches are compared later.
+
+    Raises:
+        InvalidInputError: A row group cannot be read or has changed, or a query id is repeated.
+    """
+    for path, groups in groupby(task.groups, lambda group: group.path):
+        with open_parquet(path) as file:
+            columns = columns_to_read(file, fields)
+            for group in groups:
+                group.check_unchanged(file)
+                first = 0
+                with errors_of(group.place):
+                    for rows in file.iter_batches(_QUERIES_AT_ONCE, row_groups=[group.number], columns=columns):
+                        batch = LocatedBatch(f"{group.place}, rows from {first}", rows)
+                        if not allow_repeated_ids:
+                            _check_repeats(batch)
+                        yield batch
+                        first += len(rows)
+
+
+def _check_repeats(batch: LocatedBatch) -> None:
+    try:
+        check_repeats(read_query_ids(batch.rows))
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{batch.place}: {error}") from None
+
+
+def combine(batches: Iterable[LocatedBatch]) -> Iterator[list[LocatedBatch]]:
+    """Combine consecutive batches that are scored together: up to 8,192 queries whose schemas differ in nulls only."""
+    waiting: list[LocatedBatch] = []
+    schema: Any = None
+    n_rows = n_bytes = 0
+    for batch in batches:
+        fits = n_rows + len(batch.rows) <= _QUERIES_AT_ONCE and n_bytes + batch.rows.nbytes <= _BYTES_AT_ONCE
+        common = _common_schema(schema, batch.rows.schema) if waiting and fits else None
+        if waiting and common is None:
+            yield waiting
+            waiting, n_rows, n_bytes = [], 0, 0
+        schema = batch.rows.schema if common is None else common
+        waiting.append(batch)
+        n_rows, n_bytes = n_rows + len(batch.rows), n_bytes + batch.rows.nbytes
+        if n_rows >= _QUERIES_AT_ONCE:  # these leave the memory before the next batch is read
+            yield waiting
+            waiting, n_rows, n_bytes = [], 0, 0
+    if waiting:
+        yield waiting
+
+
+def _common_schema(one: Any, other: Any) -> Any:
+    """Return the schema of the rows of both if they differ in columns that are null or absent; otherwise None."""
+    if one == other:
+        return one
+    try:
+        return pa.concat_tables([one.empty_table(), other.empty_table()], promote_options="default").schema
+    except pa.ArrowException:
+        return None
+
+
+def _score(batches: Sequence[LocatedBatch], scorer: ColumnarScorer, state: PartialState) -> Any:
+    """Return the values of the queries of combined batches, and add them to the state."""
+    try:
+        return scorer.score_into(state, _rows_of(batches))
+    except Exception as error:
+        raise _located(batches, scorer, error) from error
+
+
+def _rows_of(batches: Sequence[LocatedBatch]) -> Any:
+    if len(batches) == 1:
+        return batches[0].rows
+    tables = [pa.Table.from_batches([batch.rows]) for batch in batches]
+    (rows,) = pa.concat_tables(tables, promote_options="default").combine_chunks().to_batches()
+    return rows
+
+
+def _located(batches: Sequence[LocatedBatch], scorer: ColumnarScorer, error: Exception) -> InvalidInputError:
+    """Return the error with the first batch that fails by itself."""
+    place = batches[0].place if len(batches) == 1 else f"{batches[0].place}, to {batches[-1].place}"
+    for batch in batches if len(batches) > 1 else ():
+        try:
+            scorer.partial_state(batch.rows)
+        except Exception as raised:  # noqa: BLE001 - whatever failed
+            place, error = batch.place, raised
+            break
+    if isinstance(error, KragEvalError):
+        return InvalidInputError(f"{place}: {error}")
+    return InvalidInputError(
+        f"{place}: could not be scored ({describe_error(error).rstrip('.')}). No query of these fails by itself: check "
+        "what your own functions do with several queries."
+    )
