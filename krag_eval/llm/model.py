@@ -84,11 +84,11 @@ class LanguageModel:
 
         Args:
             prompt: What to ask.
-            schema: A JSON schema of type object, with the keywords that `json_schema.check_schema` knows.
+            schema: A JSON schema of type object. It needs the extra `llm` (jsonschema).
             answer_retries: How often bad JSON and refusals are asked again; by default `retries`.
 
         Raises:
-            InvalidInputError: The prompt is no text, or the schema has a keyword that is not checked.
+            InvalidInputError: The prompt is not a text, or the schema is not a JSON schema.
             NoAnswerError: There is no usable answer after all attempts; another prompt may have one.
             ModelSetupError: No prompt will be answered: a wrong key, an unknown model, a mistake in a program.
         """
@@ -126,7 +126,7 @@ class LanguageModel:
             wrong = next(violations(found, schema), None)
             if wrong is None:
                 return found
-            problem = wrong if problem == "it holds no JSON object" else problem
+            problem = self._redact(wrong) if problem == "it holds no JSON object" else problem
         if problem == "it holds no JSON object":
             if reply.sounds_refusing:
                 raise NoAnswerError(f"{self.name} refused: {_short(text)}", "refused", text)

@@ -115,7 +115,7 @@ def test_a_mistake_in_a_function_is_told_with_its_place() -> None:
         return prompt + 1  # type: ignore[operator, no-any-return]
 
     line = broken.__code__.co_firstlineno + 1
-    with pytest.raises(ModelSetupError, match=rf"TypeError: .*test_language_model_failures\.py:{line}\)"):
+    with pytest.raises(ModelSetupError, match=rf"TypeError: .*test_failures\.py:{line}\)"):
         as_language_model(broken).ask("capital?")
 
 

@@ -39,6 +39,7 @@ from krag_eval.llm.bench.answering import (
 )
 from krag_eval.llm.bench.report import EVAL_MODES, Bench, bench_sections
 from krag_eval.llm.context_judge import ContextResult, judge_contexts
+from krag_eval.llm.json_answers import check_schema
 from krag_eval.llm.model import LanguageModel, as_language_model
 from krag_eval.llm.question_generation import GeneratedEvalSet, GenerationReport, generate_evalset
 from krag_eval.matching.settings import ScoringSettings, make_settings
@@ -120,6 +121,8 @@ def run_bench(
         KragEvalWarning: Fewer questions could be made than asked for, or the retriever failed on some.
     """
     check_before(answer, level, **settings)
+    if llm is not None:
+        check_schema({})  # says what to install before anything is asked
     one_of("eval_mode", eval_mode, list(EVAL_MODES))
     limit, cut_offs = check_count("e2e_limit", e2e_limit), check_ranks(k, "a bench")
     model = None if llm is None else as_language_model(llm, timeout=timeout)
