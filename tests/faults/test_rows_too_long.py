@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from krag_eval import InvalidInputError, Outbox, read_run, run_retriever
+from krag_eval import InvalidInputError, read_run, run_retriever
 from krag_eval._utils.files import io
 from krag_eval._utils.journal import JournalKind, KeyedJournal
 
@@ -47,17 +47,3 @@ def test_a_row_that_is_just_as_long_as_allowed_is_read_back(tmp_path: Path, monk
     journal.put("d", {"text": "short"})
     journal.close()
     assert list(KeyedJournal(tmp_path / "x.jsonl", JournalKind("kept", "test"), {})) == ["a", "b", "d"]
-
-
-def test_an_outbox_takes_no_row_that_it_could_not_give_back(tmp_path: Path) -> None:
-    outbox = Outbox(tmp_path / "outbox", "letters")
-    outbox.put("a", {"text": "short"})
-    with pytest.raises(InvalidInputError, match="cannot be kept"):
-        outbox.put("b", {"text": "x" * 1000})
-    outbox.put("c", {"text": "short"})
-    assert [entry.key for entry in outbox.peek(10)] == ["a", "c"]
-    assert outbox.n_waiting == 2
-    outbox.close()
-    again = Outbox(tmp_path / "outbox", "letters")
-    assert again.n_waiting == 2
-    again.close()

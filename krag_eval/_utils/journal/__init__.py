@@ -10,15 +10,12 @@ from krag_eval._utils.journal.journal import (
     seal,
 )
 from krag_eval._utils.journal.keyed import KeyedJournal
-from krag_eval._utils.journal.outbox import Outbox, OutboxEntry
 
 __all__ = [
     "Journal",
     "JournalKind",
     "JournalLine",
     "KeyedJournal",
-    "Outbox",
-    "OutboxEntry",
     "RowTooLongError",
     "read_journal",
     "read_lines",

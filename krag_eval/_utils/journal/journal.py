@@ -19,7 +19,6 @@ Has what was written put on the disk, now and then.
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import re
@@ -31,7 +30,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files import io, lines_of, parse_json
@@ -148,25 +147,6 @@ class Journal:
     def size(self) -> int:
         """How many bytes the file has."""
         return os.fstat(self._handle).st_size
-
-    @property
-    def header_end(self) -> int:
-        """Where the first row ends, in bytes."""
-        with self.place.open("rb") as file:
-            return len(file.readline())
-
-    def replace_start(self, end: int, lines: Iterable[bytes]) -> None:
-        """Put other sealed lines in the place of all rows but the header before byte `end`, whole or not at all.
-
-        Raises:
-            OSError: The disk does not take it; the file stands as it was.
-        """
-        self._syncing.stop()
-        try:
-            with self.place.open("rb") as file:
-                self._replace(itertools.chain((file.readline(),), lines, rest_of(file, end)))
-        finally:
-            self._syncing = Syncing(self._handle)
 
     def _open(self) -> int:
         while True:
@@ -360,16 +340,6 @@ def read_lines(lines: Iterable[bytes], path: str | os.PathLike[str], kind: Journ
         )
 
 
-def read_row(raw: bytes, place: str) -> dict[str, Any] | None:
-    """One row from its bytes without the end of the line, without its checksum; None where it is torn.
-
-    Raises:
-        InvalidInputError: It was changed after it was written.
-    """
-    row = _row_of(raw, place)
-    return None if row is None else _unsealed(raw, row, place)
-
-
 def read_journal(path: str | os.PathLike[str], kind: JournalKind) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of a journal, its header first, each with its place as `path:line` and without its checksum.
 
@@ -515,13 +485,6 @@ def replace_file(path: Path, parts: Iterable[bytes], like: int) -> int:
         raise
     sync_folder(target.parent)
     return new
-
-
-def rest_of(file: BinaryIO, start: int) -> Iterator[bytes]:
-    """What comes from this byte on."""
-    file.seek(start)
-    while part := file.read(1 << 20):
-        yield part
 
 
 SYNC_ROWS = 64
