@@ -1,11 +1,4 @@
-"""Threads that call what may hang, and do not keep the process alive.
-
-Threads for calls that cannot be interrupted, and a thread for an event loop of our own.
-
-A bounded queue with one daemon thread that works it off in small batches.
-
-What a process owes its live scorers: a last flush before it ends, and a fresh start in a forked child.
-"""
+"""Run calls that may hang on daemon threads, which do not keep the process alive."""
 
 from __future__ import annotations
 
@@ -20,7 +13,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 from queue import Empty, SimpleQueue
@@ -30,26 +23,54 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-class DaemonThreads:
-    """Some threads that make calls in the order in which they are handed in.
+def start_call(function: Callable[[], T], name: str) -> tuple[Future[T], threading.Thread]:
+    """Call a function in a new daemon thread, in the context of the caller.
 
-    Unlike those of `ThreadPoolExecutor` they are not waited for when the process ends: after Ctrl-C a model that does
-    not answer keeps nobody waiting.
+    Args:
+        function: Called once.
+        name: The name of the thread.
+    """
+    outcome: Future[T] = Future()
+    call = functools.partial(contextvars.copy_context().run, function)
+    thread = threading.Thread(target=_settle, args=(outcome, call), name=name, daemon=True)
+    thread.start()
+    return outcome, thread
+
+
+def _settle(future: Future[Any], call: Callable[[], Any]) -> None:
+    """Put what the call returns or raises into the future, unless that was cancelled."""
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        value = call()
+    except BaseException as error:  # noqa: BLE001 - it is raised where the outcome is asked for
+        future.set_exception(error)
+    else:
+        future.set_result(value)
+    finally:
+        del future, call  # the traceback of an error keeps this frame
+
+
+class DaemonThreads:
+    """Threads that make calls in the order in which they are submitted.
+
+    Unlike the threads of `ThreadPoolExecutor`, nobody waits for them when the process ends: after Ctrl-C, a model that
+    does not answer does not delay the exit.
 
     Args:
         n_threads: How many calls are made at a time.
-        name: What the threads are called.
+        name: The prefix of the threads' names.
     """
 
     def __init__(self, n_threads: int, name: str) -> None:
         self._n_threads, self._name = n_threads, name
-        self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
 
     def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
-        """Have the function called with these arguments as soon as a thread is free."""
+        """Call the function with these arguments as soon as a thread is free."""
         future: Future[T] = Future()
-        self._jobs.put((future, functools.partial(function, *arguments)))
+        self._calls.put((future, functools.partial(function, *arguments)))
         if len(self._threads) < self._n_threads:
             thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=True)
             self._threads.append(thread)
@@ -57,41 +78,34 @@ class DaemonThreads:
         return future
 
     def close(self) -> None:
-        """Cancel what has not begun, and let each thread end once its call has returned; waits for none of them."""
+        """Cancel the calls that have not started, and let each thread end after its current one; do not wait."""
         with contextlib.suppress(Empty):
             while True:
-                job = self._jobs.get_nowait()
-                if job is not None:
-                    job[0].cancel()
+                call = self._calls.get_nowait()
+                if call is not None:
+                    call[0].cancel()
         for _ in self._threads:
-            self._jobs.put(None)
+            self._calls.put(None)
 
     def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            future, call = job
-            if not future.set_running_or_notify_cancel():
-                continue
-            try:
-                value = call()
-            except BaseException as error:  # noqa: BLE001 - it is raised where the outcome is asked for
-                future.set_exception(error)
-            else:
-                future.set_result(value)
-                del value
-            del job, future, call  # nothing of it is kept while waiting
+        while (call := self._calls.get()) is not None:
+            _settle(*call)
+            del call  # nothing of it is kept alive while this thread waits
 
 
-def as_they_come(function: Callable[[S], T], tasks: Iterable[S], n_threads: int, name: str) -> Generator[tuple[S, T]]:
-    """Each task with what the function makes of it, in the order in which they are done.
+def map_as_completed(
+    function: Callable[[S], T], tasks: Iterable[S], n_threads: int, name: str
+) -> Generator[tuple[S, T]]:
+    """Yield each task with the result of the function, in the order of completion.
 
-    No more tasks are handed out than there are threads, and a further one only when the caller comes back for more:
-    what it has written down by then is all that is known, but for the calls under way.
+    At most `n_threads` tasks are started ahead, and the next one only when the caller asks for more: everything but
+    the running calls has been handed to the caller.
 
     Args:
-        function: Called with each task in one of the threads; what it raises is raised here, and ends it all.
+        function: Called with each task in one of the threads. What it raises is raised here, and ends the iteration.
         tasks: Taken as threads become free.
         n_threads: How many calls are made at a time.
-        name: What the threads are called.
+        name: The prefix of the threads' names.
     """
     left, threads, running = iter(tasks), DaemonThreads(n_threads, name), dict[Future[T], S]()
     try:
@@ -106,144 +120,147 @@ def as_they_come(function: Callable[[S], T], tasks: Iterable[S], n_threads: int,
         threads.close()
 
 
-_Job = tuple[contextvars.Context, Callable[[], Any], "asyncio.Future[Any]"]
+_AwaitedCall = tuple[contextvars.Context, Callable[[], Any], "asyncio.Future[Any]"]
 
 
 class CallThread:
-    """A thread that makes one call at a time. It is a daemon: a call that hangs does not keep the process alive."""
+    """One daemon thread for the calls of an event loop, one at a time: a call costs less than with `asyncio.to_thread`.
+
+    A call that hangs does not keep the process alive.
+    """
 
     def __init__(self) -> None:
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._calls: SimpleQueue[_AwaitedCall | None] = SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._work, name="krag-eval-call", daemon=True)
         self._thread.start()
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still runs, or hangs."""
+        """Whether the thread has not ended: it waits for calls, or its call hangs."""
         return self._thread.is_alive()
 
     async def call(self, function: Callable[[], T]) -> T:
-        """Call the function in the thread, in the context of whoever awaits this."""
+        """Call the function in the thread, in the context of the task that awaits this."""
         future: asyncio.Future[T] = self._loop.create_future()
-        self._jobs.put((contextvars.copy_context(), function, future))
+        self._calls.put((contextvars.copy_context(), function, future))
         return await future
 
     def stop(self) -> None:
-        """Let the thread end once its call, if there is one, has returned."""
-        self._jobs.put(None)
+        """Let the thread end after its current call, if there is one."""
+        self._calls.put(None)
 
     def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            context, function, future = job
+        while (call := self._calls.get()) is not None:
+            context, function, future = call
             value, error = None, None
             try:
                 value = context.run(function)
             except BaseException as raised:  # noqa: BLE001 - it is raised where the call is awaited
                 error = raised
             with contextlib.suppress(RuntimeError):  # nobody waits any longer, and the loop is closed
-                self._loop.call_soon_threadsafe(_settle, future, value, error)
-            del job, context, function, future, value, error  # nothing of it is kept while waiting
+                self._loop.call_soon_threadsafe(_settle_awaited, future, value, error)
+            del call, context, function, future, value, error  # nothing of it is kept alive while this thread waits
 
 
-def _settle(future: asyncio.Future[Any], value: object, error: BaseException | None) -> None:
-    if future.done():  # given up
+def _settle_awaited(future: asyncio.Future[Any], value: object, error: BaseException | None) -> None:
+    if future.done():  # nobody waits any longer
         return
     if error is None:
         future.set_result(value)
-    elif isinstance(error, StopIteration):  # which a future does not take
+    elif isinstance(error, StopIteration):  # asyncio futures refuse it
         future.set_exception(RuntimeError(f"StopIteration: {error}"))
     else:
         future.set_exception(error)
 
 
-def run_in_own_loop(make: Callable[[], Coroutine[Any, Any, T]], n_threads: int) -> T:
-    """Run a coroutine to its end on an event loop of its own, in a thread of its own.
+async def with_time_limit(awaitable: Awaitable[T], seconds: float | None) -> T:
+    """Await something for so many seconds at most; None waits for ever.
 
-    It works where a loop is running already, as in a notebook. When the wait is interrupted, the coroutine is
-    cancelled, and has ended before the interruption goes on.
+    Raises:
+        TimeoutError: It took longer, or raised one itself.
+    """
+    if seconds is None:
+        return await awaitable
+    scope = asyncio.timeout(seconds)
+    try:
+        async with scope:
+            return await awaitable
+    except TimeoutError:
+        if scope.expired():
+            raise TimeoutError(f"no answer within {seconds:g} s") from None
+        raise
+
+
+def run_in_own_loop(make: Callable[[], Coroutine[Any, Any, T]], n_threads: int) -> T:
+    """Run a coroutine on a new event loop in a new thread, and wait for its result.
+
+    This works where an event loop is running already, as in a notebook. If the wait is interrupted, the coroutine is
+    cancelled and ends before the interruption is raised again.
 
     Args:
-        make: Makes the coroutine; called in the thread.
-        n_threads: How many threads the loop may use for what is passed to `asyncio.to_thread`.
+        make: Creates the coroutine; called in the thread.
+        n_threads: How many threads the loop may use for `asyncio.to_thread`, at least 8.
     """
-    outcome: Future[T] = Future()
-    running: Future[Callable[[], object]] = Future()
-    context = contextvars.copy_context()
-    thread = threading.Thread(
-        target=lambda: context.run(_run, make, n_threads, running, outcome), name="krag-eval-run", daemon=True
-    )
-    thread.start()
+    started: Future[Callable[[], object]] = Future()
+    outcome, thread = start_call(lambda: _run(make, n_threads, started), "krag-eval-run")
     try:
         return outcome.result()
     except BaseException:
         if not outcome.done():
-            running.result()()
+            with contextlib.suppress(RuntimeError):  # it has just ended, and the loop is closed
+                started.result()()
             thread.join()
         raise
 
 
-def _run(
-    make: Callable[[], Coroutine[Any, Any, T]],
-    n_threads: int,
-    running: Future[Callable[[], object]],
-    outcome: Future[T],
-) -> None:
+def _run(make: Callable[[], Coroutine[Any, Any, T]], n_threads: int, started: Future[Callable[[], object]]) -> T:
     loop = asyncio.new_event_loop()
-    # The usual number of threads would limit retrievers that use `asyncio.to_thread`; nor are they waited for.
+    # The default number of threads would limit retrievers that use `asyncio.to_thread`.
     loop.set_default_executor(ThreadPoolExecutor(max(n_threads, 8), thread_name_prefix="krag-eval-loop"))
     try:
         task = loop.create_task(make())
-        running.set_result(lambda: loop.call_soon_threadsafe(task.cancel))
+        started.set_result(lambda: loop.call_soon_threadsafe(task.cancel))
         try:
-            value = loop.run_until_complete(task)
+            return loop.run_until_complete(task)
         finally:
-            _wind_up(loop)
-    except BaseException as error:  # noqa: BLE001 - it is raised where the outcome is awaited
-        outcome.set_exception(error)
-    else:
-        outcome.set_result(value)
+            if left := asyncio.all_tasks(loop):
+                for other in left:
+                    other.cancel()
+                loop.run_until_complete(asyncio.wait(left))
+            loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
-        loop.close()
-
-
-def _wind_up(loop: asyncio.AbstractEventLoop) -> None:
-    if left := asyncio.all_tasks(loop):
-        for task in left:
-            task.cancel()
-        loop.run_until_complete(asyncio.wait(left))
-    loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()  # without waiting for the threads of `asyncio.to_thread`, which may hang
 
 
 _LOG = logging.getLogger("krag_eval.retrievers.live")
 
-# A thread that has nothing to do ends, so that who made the queue and forgot it is collected as garbage.
+# An idle thread ends after so long, so that a queue that nobody refers to is garbage-collected.
 IDLE_SECONDS = 2.0
-# Some items at a time cost little more than one, and wake the thread less often: it waits so long for more.
+# The thread waits so long for more items: a batch costs little more than one item, and wakes the thread less often.
 LINGER_SECONDS = 0.05
 
 
 class WorkQueue(Generic[T]):
-    """Passes items to `work` on a thread of its own, in the order of `put`; the thread starts with the first item.
+    """A bounded queue whose items are processed in order, in small batches, by one daemon thread.
+
+    The thread starts with the first item.
 
     Args:
-        work: Called with some items at a time; what it raises is logged.
+        work: Called with each batch. What it raises is logged.
         max_pending: How many items may wait.
-        most_at_once: The most items that `work` gets.
+        max_batch: The largest number of items in a batch.
     """
 
-    def __init__(self, work: Callable[[list[T]], None], max_pending: int, most_at_once: int) -> None:
-        self._work = work
-        self._max_pending = max_pending
-        self._most_at_once = most_at_once
+    def __init__(self, work: Callable[[list[T]], None], max_pending: int, max_batch: int) -> None:
+        self._work, self._max_pending, self._max_batch = work, max_pending, max_batch
         self._waiting: deque[T] = deque()
-        self._busy = 0
-        self._flushing = 0
+        self._n_busy = self._n_flushing = 0
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
 
     def put(self, item: T) -> bool:
-        """Add an item; False where too many are waiting, or where no thread can be had to work it off."""
+        """Add an item; return False if the queue is full or no thread can be started."""
         with self._changed:
             if len(self._waiting) >= self._max_pending:
                 return False
@@ -255,27 +272,27 @@ class WorkQueue(Generic[T]):
                     return False
                 self._thread = thread
             self._waiting.append(item)
-            if len(self._waiting) in (1, self._most_at_once):
+            if len(self._waiting) in (1, self._max_batch):
                 self._changed.notify_all()
         return True
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Wait until everything that was put is worked off; whether that was so within `timeout` seconds.
+        """Wait until all items are processed; return False if that takes longer than `timeout` seconds.
 
-        On the queue's own thread, where waiting would never end, it returns at once.
+        On the queue's own thread, where waiting would never end, return at once.
         """
         if threading.current_thread() is self._thread:
             return not self._waiting
         with self._changed:
-            self._flushing += 1
+            self._n_flushing += 1
             self._changed.notify_all()
             try:
-                return self._changed.wait_for(lambda: not self._waiting and not self._busy, timeout)
+                return self._changed.wait_for(lambda: not self._waiting and not self._n_busy, timeout)
             finally:
-                self._flushing -= 1
+                self._n_flushing -= 1
 
     def left_after(self, timeout: float) -> int:
-        """How many items still wait for their turn after `timeout` seconds; 0 on the queue's own thread."""
+        """Return how many items still wait after `timeout` seconds; 0 on the queue's own thread."""
         if threading.current_thread() is self._thread or self.flush(timeout):
             return 0
         return len(self._waiting)
@@ -289,53 +306,53 @@ class WorkQueue(Generic[T]):
             finally:
                 del batch  # it would be kept alive while the thread waits
                 with self._changed:
-                    self._busy = 0
+                    self._n_busy = 0
                     self._changed.notify_all()
 
     def _next_batch(self) -> list[T]:
-        """Some items; none where there was nothing to do for long enough, which ends the thread."""
+        """Return the next items; none, which ends the thread, if it was idle for long enough."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._waiting, IDLE_SECONDS):
                 self._thread = None
                 return []
-            self._changed.wait_for(lambda: self._flushing or len(self._waiting) >= self._most_at_once, LINGER_SECONDS)
-            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._most_at_once))]
-            self._busy = len(batch)
+            self._changed.wait_for(lambda: self._n_flushing or len(self._waiting) >= self._max_batch, LINGER_SECONDS)
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._max_batch))]
+            self._n_busy = len(batch)
             return batch
 
 
-# What an application that ends at once waits for its last retrievals, in seconds.
+# How long a process that exits waits for its last items, in seconds.
 EXIT_TIMEOUT = 5.0
 
 
-class Living(Protocol):
-    """What is looked after."""
+class Background(Protocol):
+    """An object that works on a thread of its own."""
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Work off what waits."""
+        """Finish what waits."""
         ...
 
     def start_anew(self) -> None:
-        """Forget everything: threads are gone after a fork, locks may be held by nobody, sums may be half made."""
+        """Forget everything: in a forked process threads are gone, locks may be held, and sums may be incomplete."""
         ...
 
 
-_LIVING: weakref.WeakSet[Living] = weakref.WeakSet()
+_REGISTERED: weakref.WeakSet[Background] = weakref.WeakSet()
 
 
-def look_after(one: Living) -> None:
-    """Flush it before the process ends and start it anew in a forked one; it may still be collected as garbage."""
-    _LIVING.add(one)
+def register_background(one: Background) -> None:
+    """Flush an object before the process exits, and start it anew in forked ones. It can be garbage-collected."""
+    _REGISTERED.add(one)
 
 
 def _flush_all() -> None:
     end = time.monotonic() + EXIT_TIMEOUT
-    for one in list(_LIVING):
+    for one in list(_REGISTERED):
         one.flush(max(0.0, end - time.monotonic()))
 
 
 def _start_all_anew() -> None:
-    for one in list(_LIVING):
+    for one in list(_REGISTERED):
         one.start_anew()
 
 

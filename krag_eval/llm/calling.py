@@ -15,7 +15,6 @@ import asyncio
 import atexit
 import concurrent.futures
 import contextlib
-import contextvars
 import dataclasses
 import email.utils
 import functools
@@ -26,13 +25,13 @@ import threading
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from krag_eval._utils.checks import as_number, describe_type
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
 from krag_eval._utils.redaction import describe_error
+from krag_eval._utils.threads import start_call, with_time_limit
 
 _MODEL_NAMES = ("model_name", "model", "model_id", "deployment_name", "repo_id")
 _AS_JSON = "\n\nAnswer with one JSON object and nothing else: no code fence, no remarks. It follows this JSON schema:\n"
@@ -310,12 +309,7 @@ class TimeLimit:
                 f"{MOST_HANGING} calls of {self._of} ran into the timeout of {seconds:g} s and hang still. "
                 "Give it a time limit of its own, or check that it answers at all."
             )
-        outcome: Future[Any] = Future()
-        context = contextvars.copy_context()
-        thread = threading.Thread(
-            target=lambda: _settle(outcome, lambda: context.run(function, argument)), name="krag-eval-ask", daemon=True
-        )
-        thread.start()
+        outcome, thread = start_call(lambda: function(argument), "krag-eval-ask")
         try:
             return outcome.result(seconds)
         except concurrent.futures.TimeoutError:
@@ -325,30 +319,12 @@ class TimeLimit:
             raise TimeoutError(f"no answer within {seconds:g} s") from None
 
     def _await(self, awaitable: Awaitable[Any]) -> Any:
-        future = asyncio.run_coroutine_threadsafe(_limited(awaitable, self._seconds), _loop())
+        future = asyncio.run_coroutine_threadsafe(with_time_limit(awaitable, self._seconds), _loop())
         try:
             return future.result()
         except BaseException:
             future.cancel()
             raise
-
-
-async def _limited(awaitable: Awaitable[Any], seconds: float | None) -> Any:
-    scope = asyncio.timeout(seconds)
-    try:
-        async with scope:
-            return await awaitable
-    except TimeoutError:
-        if scope.expired():
-            raise TimeoutError(f"no answer within {seconds:g} s") from None
-        raise
-
-
-def _settle(outcome: Future[Any], call: Callable[[], Any]) -> None:
-    try:
-        outcome.set_result(call())
-    except BaseException as error:  # noqa: BLE001 - it is raised where the outcome is awaited
-        outcome.set_exception(error)
 
 
 @functools.cache

@@ -22,14 +22,14 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 
 from krag_eval._utils.checks import as_number, check_count, describe_type
 from krag_eval._utils.errors import InvalidInputError, RunStoppedError
 from krag_eval._utils.redaction import describe_error
-from krag_eval._utils.threads import CallThread
+from krag_eval._utils.threads import CallThread, with_time_limit
 from krag_eval.datasets import Question, RunRow
 from krag_eval.documents.document import Document
 from krag_eval.retrievers.responses import DocumentCopier, needs_a_loop, take, take_later
@@ -41,7 +41,6 @@ MOST_HANGING = 200
 # The next attempt would fail just so.
 _MISTAKES = (TypeError, AttributeError, NameError, ImportError, NotImplementedError)
 _HARDLY_WAITED, _GIVES_WAY_EVERY = 0.001, 16
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +176,7 @@ class _Slot:
     async def _attempt_on_the_loop(self, text: str) -> tuple[Document, ...]:
         start = time.perf_counter()
         try:
-            taken = await _limited(take_later(self._caller.function(text), self._manner.k), self._manner.timeout)
+            taken = await with_time_limit(take_later(self._caller.function(text), self._manner.k), self._manner.timeout)
         finally:
             self._seconds = time.perf_counter() - start
         return self._copier.copy(taken)
@@ -188,7 +187,7 @@ class _Slot:
             self._thread = CallThread()
         call, start = _ThreadCall(self._caller.function, text, self._manner.k, self._copier), time.perf_counter()
         try:
-            return await _limited(self._finish(call, self._thread.call(call)), self._manner.timeout)
+            return await with_time_limit(self._finish(call, self._thread.call(call)), self._manner.timeout)
         finally:
             self._seconds = time.perf_counter() - start if call.seconds is None else call.seconds
             if call.seconds is None:  # it has not returned, and cannot be stopped
@@ -235,19 +234,6 @@ class _ThreadCall:
         finally:
             self.seconds = time.perf_counter() - start
         return taken if taken is answer else self.copier.copy(taken)
-
-
-async def _limited(awaitable: Awaitable[T], seconds: float | None) -> T:
-    if seconds is None:
-        return await awaitable
-    scope = asyncio.timeout(seconds)
-    try:
-        async with scope:
-            return await awaitable
-    except TimeoutError:
-        if scope.expired():
-            raise TimeoutError(f"no answer within {seconds:g} s") from None
-        raise  # the retriever's own
 
 
 # The plain method, the async one, what a retriever overrides to be truly async, and the module that has the stand-in.

@@ -99,7 +99,7 @@ def test_work_that_raises_is_logged_and_the_next_is_done(caplog: pytest.LogCaptu
             raise RuntimeError("a bug")
         done.extend(items)
 
-    queue = WorkQueue(work, max_pending=10, most_at_once=1)
+    queue = WorkQueue(work, max_pending=10, max_batch=1)
     for item in range(3):
         assert queue.put(item)
     assert queue.flush(10)
@@ -109,7 +109,7 @@ def test_work_that_raises_is_logged_and_the_next_is_done(caplog: pytest.LogCaptu
 
 def test_work_comes_in_order_and_some_at_a_time() -> None:
     batches: list[list[int]] = []
-    queue = WorkQueue(batches.append, max_pending=100, most_at_once=4)
+    queue = WorkQueue(batches.append, max_pending=100, max_batch=4)
     for item in range(10):
         queue.put(item)
     assert queue.flush(10)

@@ -21,7 +21,7 @@ from krag_eval._utils.errors import InvalidInputError, KragEvalError
 from krag_eval._utils.journal import JournalKind, KeyedJournal
 from krag_eval._utils.progress import ProgressHook, RunProgress
 from krag_eval._utils.redaction import describe_error
-from krag_eval._utils.threads import as_they_come
+from krag_eval._utils.threads import map_as_completed
 from krag_eval.datasets import Question, Run
 from krag_eval.documents.document import Document
 from krag_eval.llm.calling import ModelSetupError, TimeLimit
@@ -81,7 +81,7 @@ def answer_questions(
             done[name] = _read(row)
     left = [task for name, task in tasks.items() if name not in done]
     start, errors = time.monotonic(), 0
-    answered = as_they_come(partial(_answer, answerer), left, concurrency, "krag-eval-answer")
+    answered = map_as_completed(partial(_answer, answerer), left, concurrency, "krag-eval-answer")
     with closing(answered):
         for asked, (task, row) in enumerate(answered, 1):
             if journal.get(task.key) is None:  # two questions may be the same

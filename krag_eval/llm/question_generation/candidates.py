@@ -21,7 +21,7 @@ from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError, did_you_mean
 from krag_eval._utils.journal import KeyedJournal
-from krag_eval._utils.threads import as_they_come
+from krag_eval._utils.threads import map_as_completed
 from krag_eval.documents.text import normalize
 from krag_eval.llm.calling import NoAnswerError
 from krag_eval.llm.model import LanguageModel
@@ -252,7 +252,7 @@ class Asker:
         asked = (
             ((request, self._answer(request)) for request in new)
             if self._concurrency == 1
-            else as_they_come(self._answer, new, self._concurrency, "krag-eval-generate")
+            else map_as_completed(self._answer, new, self._concurrency, "krag-eval-generate")
         )
         with closing(asked):
             for request, row in asked:

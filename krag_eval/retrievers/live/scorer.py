@@ -19,7 +19,7 @@ from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.suggestions import check_names
-from krag_eval._utils.threads import WorkQueue, look_after
+from krag_eval._utils.threads import WorkQueue, register_background
 from krag_eval.datasets import DOC_KEY, LEVELS
 from krag_eval.datasets.question import settings_at
 from krag_eval.evaluation.pipeline import MetricFunction, choose_metrics, judge_batch, measure, signature_of
@@ -103,7 +103,7 @@ class LiveScorer:
         self._on_alert = on_alert
         self._watch = functools.partial(Monitor, window, bands, (*COUNT_KEYS, *self._judge.keys))
         self.start_anew()
-        look_after(self)
+        register_background(self)
 
     def start_anew(self) -> None:
         """Forget all retrievals and counts, also those that are running or waiting."""
