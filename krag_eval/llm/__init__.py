@@ -10,7 +10,8 @@ No framework is imported: a model is told by its methods.
 | function, plain or async | `llm(prompt)` |
 """
 
-from krag_eval.llm.calling import LanguageModelError, ModelCounters, ModelSetupError, NoAnswerError
+from krag_eval.llm.calling import ModelCounters
+from krag_eval.llm.failures import LanguageModelError, ModelSetupError, NoAnswerError
 from krag_eval.llm.model import LanguageModel, as_language_model
 
 __all__ = [

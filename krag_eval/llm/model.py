@@ -11,18 +11,8 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 from krag_eval._utils.checks import as_number, check_count, describe_type
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
 from krag_eval._utils.redaction import Redactor
-from krag_eval.llm.calling import (
-    Caller,
-    Counting,
-    Failure,
-    ModelCounters,
-    ModelSetupError,
-    NoAnswerError,
-    Reply,
-    TimeLimit,
-    classify,
-    describe,
-)
+from krag_eval.llm.calling import Caller, Counting, ModelCounters, Reply, TimeLimit
+from krag_eval.llm.failures import Failure, ModelSetupError, NoAnswerError, classify, describe
 from krag_eval.llm.json_answers import check_schema, json_objects, violations
 
 LONGEST_BACKOFF = 60.0

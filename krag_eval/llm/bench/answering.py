@@ -24,7 +24,8 @@ from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.threads import map_as_completed
 from krag_eval.datasets import Question, Run
 from krag_eval.documents.document import Document
-from krag_eval.llm.calling import ModelSetupError, TimeLimit
+from krag_eval.llm.calling import TimeLimit
+from krag_eval.llm.failures import ModelSetupError
 from krag_eval.llm.model import LanguageModel, as_language_model
 from krag_eval.llm.prompts import delimited, fill
 

@@ -20,7 +20,7 @@ from krag_eval.evaluation.answers import AnswerResult
 from krag_eval.llm.bench.answering import AnswerError
 from krag_eval.llm.context_judge import ContextResult
 from krag_eval.llm.question_generation import GenerationReport
-from krag_eval.llm.question_generation.candidates import REASONS
+from krag_eval.llm.question_generation.checks import REASONS
 from krag_eval.llm.question_generation.report import FLATTERY
 from krag_eval.metrics.aggregation import MeanState
 from krag_eval.report import write_report

@@ -32,7 +32,6 @@ from krag_eval.documents.document import as_document
 from krag_eval.documents.text import normalize
 from krag_eval.evaluation.answers.references import References, read_references
 from krag_eval.evaluation.answers.result import answer_intervals
-from krag_eval.llm.calling import NoAnswerError
 from krag_eval.llm.context_judge.result import (
     ChunkVerdict,
     ContextResult,
@@ -41,6 +40,7 @@ from krag_eval.llm.context_judge.result import (
     context_precision,
     context_recall,
 )
+from krag_eval.llm.failures import NoAnswerError
 from krag_eval.llm.json_answers import violations
 from krag_eval.llm.model import LanguageModel, as_language_model
 from krag_eval.llm.prompts import bundled_prompts, delimited, fill, own_prompts, placeholders, version_of

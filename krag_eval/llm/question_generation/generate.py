@@ -19,21 +19,12 @@ from krag_eval._utils.progress import ProgressHook, RunProgress, hook_for
 from krag_eval.datasets import EvalSet, Question
 from krag_eval.datasets.question import DOC_KEY
 from krag_eval.documents.document import Document
-from krag_eval.llm.calling import ModelSetupError
+from krag_eval.llm.failures import ModelSetupError
 from krag_eval.llm.model import LanguageModel, as_language_model
-from krag_eval.llm.question_generation.candidates import (
-    MOST_UNANSWERED,
-    NEGATIVE,
-    REASONS,
-    RETRY,
-    RULES,
-    Asker,
-    Candidate,
-    Keeper,
-    Maker,
-    load_prompts,
-)
-from krag_eval.llm.question_generation.evidence import NOT_READ, check_language, in_order, read_chunks, split_evenly
+from krag_eval.llm.question_generation.candidates import MOST_UNANSWERED, RETRY, RULES, Asker, Generator, load_prompts
+from krag_eval.llm.question_generation.checks import NEGATIVE, REASONS, Candidate, CandidateFilter
+from krag_eval.llm.question_generation.chunks import NOT_READ, in_order, read_chunks, split_evenly
+from krag_eval.llm.question_generation.languages import check_language
 from krag_eval.llm.question_generation.report import GeneratedEvalSet, GenerationReport, TypeReport
 from krag_eval.matching.near_duplicates import NEAR
 
@@ -94,7 +85,7 @@ def generate_evalset(
         timeout: Seconds for one call, or None.
         min_words: Chunks of fewer words are not asked about.
         near_duplicates: The F-measure of ROUGE-L from which two questions are nearly the same.
-        most_quoted: The share from which a question quotes its chunk; see `evidence.quotes_chunk`.
+        most_quoted: The share from which a question quotes its chunk; see `checks.quotes_chunk`.
         most_prompts: After how many prompts to stop, for the costs; by default ten for each question and twenty more.
         resume: Go on with a journal that is there; otherwise it is refused.
         retry_errors: Ask prompts again that got no answer in an earlier session.
@@ -132,7 +123,7 @@ def generate_evalset(
     corpus = read_chunks(chunks, min_words=min_words, doc_key=doc_key, id_key=id_key)
     settings |= {"chunks": corpus.fingerprint, "prompts": texts.version, "model": model.name}
     before = model.counters
-    maker = Maker(
+    generator = Generator(
         split_evenly(n, kinds),
         in_order(corpus.usable, seed),
         texts,
@@ -141,11 +132,11 @@ def generate_evalset(
         most_prompts=settings["most_prompts"],
         tell=_teller(hook, n, model),
     )
-    keeper = Keeper(corpus.all, near=near_duplicates, most_quoted=most_quoted)
+    checks = CandidateFilter(corpus.all, near=near_duplicates, most_quoted=most_quoted)
     with KeyedJournal(journal, GENERATION_JOURNAL, settings, resume=resume, retry_errors=retry_errors) as rows:
         asker = Asker(model, rows, concurrency)
         try:
-            made = maker.make(asker, keeper)
+            made = generator.generate(asker, checks)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"Stopped. {_where(rows)}") from None
         except ModelSetupError as error:
@@ -153,7 +144,7 @@ def generate_evalset(
                 raise
             raise ModelSetupError(f"{error} {_where(rows)}") from None
     report = GenerationReport(
-        types=type_reports(split_evenly(n, kinds), made, maker),
+        types=type_reports(split_evenly(n, kinds), made, generator),
         model=model.name,
         prompts=texts.version,
         language=language,
@@ -163,7 +154,7 @@ def generate_evalset(
         n_named_chunks=corpus.n_named,
         n_found=rows.n_found,
         counters=model.counters - before,
-        stopped=None if len(made) == n else why_fewer(maker, asker, rows),
+        stopped=None if len(made) == n else why_fewer(generator, asker, rows),
     )
     if report.stopped is not None:
         warn(f"Only {len(made):,} of {n:,} questions could be made. {report.stopped}")
@@ -254,7 +245,7 @@ def _question(candidate: Candidate, question_id: str, source: str, doc_key: str)
     )
 
 
-def type_reports(wanted: Sequence[str], made: Sequence[Candidate], maker: Maker) -> dict[str, TypeReport]:
+def type_reports(wanted: Sequence[str], made: Sequence[Candidate], generator: Generator) -> dict[str, TypeReport]:
     """What came of each type, in the order in which they were asked for."""
     reports = {}
     for kind, n_wanted in Counter(wanted).items():
@@ -263,14 +254,14 @@ def type_reports(wanted: Sequence[str], made: Sequence[Candidate], maker: Maker)
         reports[kind] = TypeReport(
             wanted=n_wanted,
             made=len(of_kind),
-            asked=maker.asked[kind],
-            dropped=dict(maker.dropped[kind].most_common()),
+            asked=generator.asked[kind],
+            dropped=dict(generator.dropped[kind].most_common()),
             overlap=sum(shares) / len(shares) if shares else None,
         )
     return reports
 
 
-def why_fewer(maker: Maker, asker: Asker, rows: KeyedJournal) -> str:
+def why_fewer(generator: Generator, asker: Asker, rows: KeyedJournal) -> str:
     """Why there are fewer questions than wanted, and what to do, in two sentences."""
     go_on = "with the same journal, to go on" if rows.path is not None else "with `journal`, so that nothing is lost"
     if asker.is_out_of_reach:
@@ -278,16 +269,18 @@ def why_fewer(maker: Maker, asker: Asker, rows: KeyedJournal) -> str:
             f"The model gave no answer to {MOST_UNANSWERED} prompts in a row (the last time: {asker.last_error}). Run "
             f"again {go_on}."
         )
-    if maker.is_over_budget:
+    if generator.is_over_budget:
         return (
-            f"`most_prompts` was reached after {maker.asked.total():,} prompts{_dropped(maker)}. Use another model or "
-            "other prompts, or raise it."
+            f"`most_prompts` was reached after {generator.asked.total():,} prompts{_dropped(generator)}. Use another "
+            "model or other prompts, or raise it."
         )
-    return f"There are no further chunks to ask about{_dropped(maker)}. Give more chunks, or ask for fewer questions."
+    return (
+        f"There are no further chunks to ask about{_dropped(generator)}. Give more chunks, or ask for fewer questions."
+    )
 
 
-def _dropped(maker: Maker) -> str:
+def _dropped(generator: Generator) -> str:
     """What the model's answers were dropped for, the most frequent reason first."""
-    reasons = sum(maker.dropped.values(), Counter[str]())
+    reasons = sum(generator.dropped.values(), Counter[str]())
     told = ", ".join(f"{count:,} {REASONS[reason][0]}" for reason, count in reasons.most_common())
     return f"; dropped: {told}" if told else ""

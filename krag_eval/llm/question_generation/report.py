@@ -8,7 +8,7 @@ from typing import Any
 
 from krag_eval.datasets import EvalSet
 from krag_eval.llm.calling import ModelCounters
-from krag_eval.llm.question_generation.candidates import REASONS
+from krag_eval.llm.question_generation.checks import REASONS
 
 FLATTERY = (
     "Generated questions flatter retrievers, lexical ones most: each was written from the chunk that it should find, "
@@ -24,7 +24,7 @@ class TypeReport:
         wanted: How many were asked for.
         made: How many were kept.
         asked: How many prompts were answered, or given up, for them.
-        dropped: How many answers were not used, by reason (a key of `keeping.REASONS`).
+        dropped: How many answers were not used, by reason (a key of `checks.REASONS`).
         overlap: The mean share of a question's words that stand in its chunk, 0 to 1; None without questions. Words
             are those of the tokenizer `words`, so that in Korean, Russian and Arabic endings hide a part of it, and in
             Chinese, Japanese and Thai single characters, of which any two texts share some, count.
