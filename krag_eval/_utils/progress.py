@@ -46,6 +46,22 @@ class RunProgress:
 ProgressHook = Callable[[RunProgress], object]
 
 
+def reporter(hook: ProgressHook | None, name: str, total: int) -> Callable[..., None]:
+    """Return a function that reports `done`, `errors` and `asked` to a hook, if there is one."""
+    started = time.monotonic()
+
+    def report(done: int, errors: int, asked: int, *, is_over: bool) -> None:
+        if hook is not None:
+            seconds = time.monotonic() - started
+            hook(
+                RunProgress(
+                    name=name, done=done, total=total, errors=errors, asked=asked, seconds=seconds, is_over=is_over
+                )
+            )
+
+    return report
+
+
 class TerminalLine:
     """A line on stderr that is written over, ten times a second at most."""
 

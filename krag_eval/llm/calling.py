@@ -201,15 +201,9 @@ def read_reply(given: object) -> Reply:
 def _with_parsed(reply: Reply, parsed: object) -> Reply:
     dump = getattr(parsed, "model_dump", None)
     found = dump() if callable(dump) else parsed
-    is_object = isinstance(found, Mapping)
-    return Reply(
-        reply.text,
-        found if isinstance(found, Mapping) else None,
-        reply.is_filtered and not is_object,
-        reply.is_cut_off,
-        reply.input_tokens,
-        reply.output_tokens,
-    )
+    if isinstance(found, Mapping):
+        return dataclasses.replace(reply, parsed=found, is_filtered=False)
+    return reply
 
 
 def _read_message(message: Any) -> Reply:

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval.documents.text import normalize
-from krag_eval.llm.question_generation.checks import Span, find_evidence, overlap, quotes_chunk
+from krag_eval.llm.question_generation.checks import (
+    Candidate,
+    CandidateFilter,
+    Span,
+    find_evidence,
+    overlap,
+    quotes_chunk,
+)
 from krag_eval.llm.question_generation.chunks import Chunk, in_order, split_evenly
 from krag_eval.llm.question_generation.languages import is_in, is_question, language_for, script_of
 

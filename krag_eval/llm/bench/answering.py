@@ -19,7 +19,7 @@ from typing import Any
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
 from krag_eval._utils.journal import JournalKind, KeyedJournal
-from krag_eval._utils.progress import ProgressHook, RunProgress
+from krag_eval._utils.progress import ProgressHook, reporter
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.threads import map_as_completed
 from krag_eval.datasets import Question, Run
@@ -81,7 +81,7 @@ def answer_questions(
         if row is not None:
             done[name] = _read(row)
     left = [task for name, task in tasks.items() if name not in done]
-    start, errors = time.monotonic(), 0
+    report, errors = reporter(progress, "answers", len(tasks)), 0
     answered = map_as_completed(partial(_answer, answerer), left, concurrency, "krag-eval-answer")
     with closing(answered):
         for asked, (task, row) in enumerate(answered, 1):
@@ -89,18 +89,7 @@ def answer_questions(
                 journal.put(task.key, row)
             done[task.question.id] = _read(row)
             errors += row.get("error") is not None
-            if progress is not None:
-                progress(
-                    RunProgress(
-                        name="answers",
-                        done=len(done),
-                        total=len(tasks),
-                        errors=errors,
-                        asked=asked,
-                        seconds=time.monotonic() - start,
-                        is_over=len(done) == len(tasks),
-                    )
-                )
+            report(len(done), errors, asked, is_over=len(done) == len(tasks))
     return {name: done[name] for name in tasks}
 
 

@@ -14,7 +14,8 @@ The verdicts of a judge, looked up and written down in a journal.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections import UserDict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -294,7 +295,7 @@ class Stages:
                 replace(run, rows=rows_asked),
                 model,
                 k=k,
-                cache=Verdicts(rows),
+                cache=_Verdicts(rows),
                 concurrency=self.concurrency,
                 intervals=intervals,
                 progress=self.progress,
@@ -424,31 +425,16 @@ def _filled(document: Document, texts: dict[str, str | None]) -> Document:
 VERDICTS_JOURNAL = JournalKind("krag_eval_verdicts", "set of verdicts")
 
 
-class Verdicts(MutableMapping[str, Any]):
-    """A journal as the cache of `judge_contexts`; what stands there stays.
-
-    Args:
-        journal: The journal.
-    """
+class _Verdicts(UserDict[str, Any]):
+    """The cache of `judge_contexts`, kept in a journal; recorded verdicts stay."""
 
     def __init__(self, journal: KeyedJournal) -> None:
+        super().__init__()
         self._journal = journal
-
-    def __getitem__(self, key: str) -> Any:
-        row = self._journal.get(key)
-        if row is None:
-            raise KeyError(key)
-        return row["verdict"]
+        self.data = {key: row["verdict"] for key in journal if (row := journal.get(key)) is not None}
 
     def __setitem__(self, key: str, verdict: Any) -> None:
-        if self._journal.get(key) is None:
-            self._journal.put(key, {"verdict": verdict})
-
-    def __delitem__(self, key: str) -> None:
-        raise TypeError("a verdict that was written down stays")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._journal)
-
-    def __len__(self) -> int:
-        return len(self._journal)
+        if key in self.data:
+            return
+        self._journal.put(key, {"verdict": verdict})
+        super().__setitem__(key, verdict)

@@ -1,7 +1,4 @@
-"""What a bench comes to.
-
-What a bench adds to a report: how the questions were made, the answers, and what a model judged.
-"""
+"""The outcome of a bench, and the sections that it adds to a report."""
 
 from __future__ import annotations
 
@@ -10,20 +7,20 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
-from krag_eval.datasets import EvalSet, Question
+from krag_eval.datasets import EvalSet, Question, Run
 from krag_eval.evaluation.answers import AnswerResult
+from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.llm.bench.answering import AnswerError
 from krag_eval.llm.context_judge import ContextResult
 from krag_eval.llm.question_generation import GenerationReport
 from krag_eval.llm.question_generation.checks import REASONS
 from krag_eval.llm.question_generation.report import FLATTERY
 from krag_eval.metrics.aggregation import MeanState
-from krag_eval.report import write_report
+from krag_eval.report import Report, write_report
 from krag_eval.report.records import (
     Cell,
     Column,
@@ -35,15 +32,6 @@ from krag_eval.report.records import (
     text_cell,
     value_cell,
 )
-
-if TYPE_CHECKING:
-    from krag_eval.datasets import EvalSet, Run
-    from krag_eval.evaluation.answers import AnswerResult
-    from krag_eval.evaluation.results import EvaluationResult
-    from krag_eval.llm.context_judge import ContextResult
-    from krag_eval.llm.question_generation import GenerationReport
-    from krag_eval.report import Report
-
 
 EVAL_MODES: dict[str, tuple[str, ...]] = {
     "all": ("literal", "paraphrase", "scenario", "negative"),
@@ -232,13 +220,7 @@ def _by_type(
     asked: Sequence[Question], types: Sequence[str], values: FloatArray | Sequence[float | None]
 ) -> Iterator[Cell]:
     for name in types:
+        of_type = [value for one, value in zip(asked, values, strict=True) if (one.type or _NO_TYPE) == name]
         state = MeanState()
-        state.add(_of_type(asked, name, values))
+        state.add(np.array(of_type, dtype=np.float64))
         yield value_cell(state.mean)
-
-
-def _of_type(asked: Sequence[Question], name: str, values: FloatArray | Sequence[float | None]) -> FloatArray:
-    return np.array(
-        [value for question, value in zip(asked, values, strict=True) if (question.type or _NO_TYPE) == name],
-        dtype=np.float64,
-    )

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import math
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ import numpy as np
 
 from krag_eval._utils.checks import check_count, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, did_you_mean
-from krag_eval._utils.progress import ProgressHook, RunProgress
+from krag_eval._utils.progress import ProgressHook, reporter
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.threads import DaemonThreads
 from krag_eval._utils.version import __version__
@@ -165,7 +164,7 @@ def _in_threads(
 
     judge, threads = Judge(model, prompts, cache, tell), DaemonThreads(workers, "krag-eval-judge")
     futures: list[Future[ContextRow]] = []
-    started, done, failed = time.monotonic(), 0, 0
+    report, done, failed = reporter(progress, "verdicts", len(contexts)), 0, 0
     try:
         for context in contexts:
             futures.append(threads.submit(_judge, judge, context, metrics))
@@ -178,18 +177,7 @@ def _in_threads(
                 kept.set()
                 continue
             done, failed = done + 1, failed + bool(event.result().failures)
-            if progress is not None:
-                progress(
-                    RunProgress(
-                        name="verdicts",
-                        done=done,
-                        total=len(contexts),
-                        errors=failed,
-                        asked=done,
-                        seconds=time.monotonic() - started,
-                        is_over=done == len(contexts),
-                    )
-                )
+            report(done, failed, done, is_over=done == len(contexts))
     except BaseException:
         judge.stop()
         is_over.set()

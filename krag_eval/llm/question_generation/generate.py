@@ -6,7 +6,6 @@ The questions that were kept as an evaluation set, and what is said about the ot
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +14,7 @@ from typing import Any
 from krag_eval._utils.checks import check_count, check_threshold, describe_type
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.journal import JournalKind, KeyedJournal
-from krag_eval._utils.progress import ProgressHook, RunProgress, hook_for
+from krag_eval._utils.progress import ProgressHook, hook_for, reporter
 from krag_eval.datasets import EvalSet, Question
 from krag_eval.datasets.question import DOC_KEY
 from krag_eval.documents.document import Document
@@ -162,21 +161,10 @@ def generate_evalset(
 
 
 def _teller(hook: ProgressHook | None, total: int, model: LanguageModel) -> Callable[..., None]:
-    before, started = model.counters.prompts, time.monotonic()
+    before, report = model.counters.prompts, reporter(hook, "questions", total)
 
     def tell(done: int, dropped: int, *, is_over: bool = False) -> None:
-        if hook is not None:
-            hook(
-                RunProgress(
-                    name="questions",
-                    done=done,
-                    total=total,
-                    errors=dropped,
-                    asked=model.counters.prompts - before,
-                    seconds=time.monotonic() - started,
-                    is_over=is_over,
-                )
-            )
+        report(done, dropped, model.counters.prompts - before, is_over=is_over)
 
     return tell
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from krag_eval.datasets import EvalSet
@@ -80,10 +81,7 @@ class GenerationReport:
     @property
     def dropped(self) -> dict[str, int]:
         """How many answers were not used, by reason, over all types."""
-        found: dict[str, int] = {}
-        for one in self.types.values():
-            for reason, count in one.dropped.items():
-                found[reason] = found.get(reason, 0) + count
+        found = sum((Counter(one.dropped) for one in self.types.values()), Counter[str]())
         return dict(sorted(found.items(), key=lambda entry: (-entry[1], entry[0])))
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,16 +89,7 @@ class GenerationReport:
         return {
             "made": self.n_made,
             "wanted": self.n_wanted,
-            "types": {
-                name: {
-                    "wanted": one.wanted,
-                    "made": one.made,
-                    "asked": one.asked,
-                    "dropped": dict(one.dropped),
-                    "overlap": one.overlap,
-                }
-                for name, one in self.types.items()
-            },
+            "types": {name: asdict(one) for name, one in self.types.items()},
             "model": self.model,
             "prompts": self.prompts,
             "language": self.language,
