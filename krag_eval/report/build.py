@@ -1,7 +1,4 @@
-"""`build_report`: from results or runs to what a report shows.
-
-Which of all values decide.
-"""
+"""Gather what a report shows, from results or from runs."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from dataclasses import replace
 from typing import Unpack
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalWarning, MissingDependencyError, warn
+from krag_eval._utils.formatting import number_of
 from krag_eval._utils.suggestions import check_names
 from krag_eval.analysis.comparison import DECISIVE_METRICS, Comparison, compare
 from krag_eval.analysis.comparison.systems import System, check_comparable, check_systems, score, slices_of
@@ -85,7 +83,8 @@ def build_report(
             if comparison is not None:
                 _check_is_of(comparison, results)
             elif len(results) > 1:
-                comparison = _compare(results, questions, by, doc_key, seed)
+                keys = decisive_keys(list(results.values()))  # the fewer the tests, the less each is adjusted
+                comparison = compare(results, questions, by=by, keys=keys, doc_key=doc_key, seed=seed)
         except MissingDependencyError as error:
             results = {system.name: system.result for system in scored}
             warn(f"The report has no intervals and no comparison. {error}")
@@ -122,23 +121,10 @@ def _with_intervals(result: EvaluationResult, seed: int) -> EvaluationResult:
     return result if result.intervals is not None else replace(result, intervals=intervals_of(result, seed=seed))
 
 
-def _compare(
-    results: Mapping[str, EvaluationResult],
-    questions: EvalSet | None,
-    by: str | Sequence[str] | None,
-    doc_key: str,
-    seed: int,
-) -> Comparison:
-    """The decisive metrics at the largest cut-off: every one more would be a test that the others pay for."""
-    chosen = decisive_keys(list(results.values()))
-    return compare(results, questions, by=by, keys=chosen, doc_key=doc_key, seed=seed)
-
-
 def _title(questions: EvalSet | None, systems: Sequence[System]) -> str:
     names = ", ".join(system.name.translate(_TURNING) for system in systems)
-    n = systems[0].result.n_queries
-    asked = f"{n} question" + ("s" if n != 1 else "")
-    return f"{names} on {questions.name}" if questions is not None and questions.name else f"{names} on {asked}"
+    name = None if questions is None else questions.name
+    return f"{names} on {name or number_of(systems[0].result.n_queries, 'question')}"
 
 
 def decisive_keys(results: Sequence[EvaluationResult]) -> list[str]:

@@ -1,13 +1,9 @@
-"""What a report consists of. Every format shows the same sections, tables and cells.
-
-Cells of the kinds that tables have.
-
-What tables by query say beside the values: slices, and what became of the gold documents.
-"""
+"""What a report consists of: sections, tables and cells, the same in every format, and what is known per query."""
 
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -150,8 +146,18 @@ class Report:
         """How many questions were asked."""
         return self.systems[0].result.n_queries
 
+    @property
+    def slices_by_field(self) -> dict[str, list[Slice]]:
+        """The slices of each field."""
+        fields: dict[str, list[Slice]] = {}
+        for part in self.slices:
+            fields.setdefault(f"{part.field}", []).append(part)
+        return fields
+
 
 EMPTY = Cell(None, "")
+SYSTEM = Column("system", "system", is_number=False)
+"""The first column of a table with one row per system."""
 
 
 def value_cell(value: float | None) -> Cell:
@@ -208,8 +214,6 @@ def any_cell(value: object) -> Cell:
     if isinstance(value, int):
         return Cell(int(value), str(int(value)))
     if isinstance(value, (list, tuple, Mapping)):
-        import json
-
         return text_cell(json.dumps(value, ensure_ascii=False, default=str))
     return text_cell(str(value))
 
@@ -230,12 +234,13 @@ class GoldFate:
 
 
 def slices_by_query(report: Report) -> dict[str, list[list[str]]]:
-    """For each field that was sliced by, the values of each query."""
+    """Return, for each field of the slices, the values of each query."""
     fields: dict[str, list[list[str]]] = {}
-    for part in report.slices:
-        values = fields.setdefault(f"{part.field}", [[] for _ in range(report.n_queries)])
-        for query in part.chosen.tolist() if part.value is not None else ():
-            values[query].append(part.value or "")
+    for field, parts in report.slices_by_field.items():
+        fields[field] = [[] for _ in range(report.n_queries)]
+        for part in parts:
+            for query in part.chosen.tolist() if part.value is not None else ():
+                fields[field][query].append(part.value or "")
     return fields
 
 

@@ -1,12 +1,7 @@
-"""`html_page`: a report as one file that needs no other file, no server and no network.
+"""Write a report as one HTML file that needs no other file, no server and no network.
 
-Text of users made harmless: as text of a page, as JSON in a script tag; and a policy that lets nothing else run.
-
-What became of every gold document and of every rank, as columns over all queries.
-
-The data of the browser of queries: what the list shows, what an opened query shows, and the texts, each once.
-
-Values that stand once in the file and are named by their number everywhere else.
+The page holds the sections, the plots, and the data of the query browser as columns. Each text is stored once.
+Whatever users wrote is escaped, and a Content-Security-Policy allows the page's own script and style only.
 """
 
 from __future__ import annotations
@@ -153,7 +148,8 @@ class Details:
         self._similarities: Numbered[str] = Numbered()
         self._scores: Numbered[str] = Numbered()
         self._answers = [texts.number(question.answer or None) for question in report.evalset or ()]
-        self._gold: dict[str, list[Any]] = {name: [] for name in ("start", "document", "grade", "repeat")}
+        self._gold = _Columns("document", "grade", "repeat")
+        self._starts: list[int] = []
         self._systems = [self._read(system, is_first=not place) for place, system in enumerate(report.systems)]
 
     def columns(self) -> dict[str, Any]:
@@ -170,7 +166,7 @@ class Details:
             "similarities": self._similarities.values(),
             "scores": self._scores.values(),
             "answers": self._answers,
-            "gold": self._gold,
+            "gold": {"start": self._starts, **self._gold},
             "systems": self._systems,
         }
 
@@ -187,66 +183,69 @@ class Details:
         )
 
     def _read(self, system: ReportedSystem, *, is_first: bool) -> dict[str, Any]:
-        outcomes: dict[str, list[int]] = {name: [] for name in ("cause", "rank", "method", "similarity")}
-        ranks: dict[str, list[int]] = {name: [] for name in ("start", "document", "score", "credit", "repeat")}
-        matches: dict[str, list[int]] = {name: [] for name in ("at", "gold", "method", "similarity")}
+        outcomes = _Columns("cause", "rank", "method", "similarity")
+        ranks = _Columns("document", "score", "credit", "repeat")
+        matches = _Columns("at", "gold", "method", "similarity")
+        starts: list[int] = []
         causes = {(miss.query_index, miss.gold_index): _CAUSE_NUMBERS[miss.cause] for miss in system.diagnosis.misses}
         missed: list[int] = []
         for explanation in system.result.explanations():
             if is_first:
                 self._add_gold(explanation)
             missed.append(self._add_outcomes(outcomes, explanation, causes))
+            starts.append(len(ranks["document"]))
             self._add_ranks(ranks, matches, explanation)
         self.missed.append(missed)
-        ranks["start"].append(len(ranks["document"]))
+        starts.append(len(ranks["document"]))
         if is_first:
-            self._gold["start"].append(len(self._gold["document"]))
+            self._starts.append(len(self._gold["document"]))
         errors = {str(query): error for query, error in system.result.errors.items()}
-        return {"gold": outcomes, "ranks": ranks, "matches": matches, "errors": errors}
+        return {"gold": outcomes, "ranks": {"start": starts, **ranks}, "matches": matches, "errors": errors}
 
     def _add_gold(self, explanation: Explanation) -> None:
-        self._gold["start"].append(len(self._gold["document"]))
+        self._starts.append(len(self._gold["document"]))
         for outcome in explanation.gold:
-            self._gold["document"].append(self._documents.number(outcome.document))
-            grade = outcome.document.grade
-            self._gold["grade"].append(None if grade is None else f"{grade:g}")
-            self._gold["repeat"].append(NONE if outcome.repeat_of is None else outcome.repeat_of)
+            grade, repeat = outcome.document.grade, outcome.repeat_of
+            self._gold.add(
+                self._documents.number(outcome.document),
+                None if grade is None else f"{grade:g}",
+                NONE if repeat is None else repeat,
+            )
 
-    def _add_outcomes(
-        self, outcomes: dict[str, list[int]], explanation: Explanation, causes: dict[tuple[int, int], int]
-    ) -> int:
+    def _add_outcomes(self, outcomes: _Columns, explanation: Explanation, causes: dict[tuple[int, int], int]) -> int:
         missed = 0
         for place, outcome in enumerate(explanation.gold):
             cause = causes.get(
                 (explanation.index, place), FOUND if outcome.is_counted and outcome.repeat_of is None else NONE
             )
             match = outcome.match or outcome.nearest
-            outcomes["cause"].append(cause)
-            outcomes["rank"].append(match.rank if match else 0)
-            outcomes["method"].append(self._methods.number(match.method) if match else NONE)
-            outcomes["similarity"].append(self._similarity(match))
+            method = self._methods.number(match.method) if match else NONE
+            outcomes.add(cause, match.rank if match else 0, method, self._similarity(match))
             missed |= 1 << cause if 0 <= cause < FOUND else 0
         return missed
 
-    def _add_ranks(self, ranks: dict[str, list[int]], matches: dict[str, list[int]], explanation: Explanation) -> None:
-        ranks["start"].append(len(ranks["document"]))
+    def _add_ranks(self, ranks: _Columns, matches: _Columns, explanation: Explanation) -> None:
         for rank in explanation.ranks:
+            at = len(ranks["document"])
             for match in rank.matches:
-                matches["at"].append(len(ranks["document"]))
-                matches["gold"].append(match.gold)
-                matches["method"].append(self._methods.number(match.method))
-                matches["similarity"].append(self._similarity(match))
-            ranks["document"].append(self._documents.number(rank.document))
-            ranks["score"].append(self._scores.number(_score(rank.document.score)))
-            ranks["credit"].append(2 if rank.is_credited else int(rank.is_relevant))
-            ranks["repeat"].append(rank.repeat_of or 0)
+                matches.add(at, match.gold, self._methods.number(match.method), self._similarity(match))
+            score, credit = rank.document.score, 2 if rank.is_credited else int(rank.is_relevant)
+            scored = None if score is None or math.isnan(score) else f"{score:.4g}"
+            ranks.add(self._documents.number(rank.document), self._scores.number(scored), credit, rank.repeat_of or 0)
 
     def _similarity(self, match: Match | None) -> int:
         return NONE if match is None else self._similarities.number(format_value(match.similarity, 3))
 
 
-def _score(score: float | None) -> str | None:
-    return None if score is None or math.isnan(score) else f"{score:.4g}"
+class _Columns(dict[str, list[Any]]):
+    """Columns of one length, filled row by row."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__((name, []) for name in names)
+
+    def add(self, *row: object) -> None:
+        for column, value in zip(self.values(), row, strict=True):
+            column.append(value)
 
 
 # Shown at first, where the report has them: the metrics of the first name, one a name of the second.
@@ -322,11 +321,10 @@ def _shown_first(keys: list[str], report: Report) -> list[str]:
 
 
 def _slices(report: Report) -> list[dict[str, Any]]:
-    fields: dict[str, list[dict[str, Any]]] = {}
-    for part in report.slices:
-        if part.field is not None:
-            fields.setdefault(part.field, []).append({"value": part.value, "members": part.chosen.tolist()})
-    return [{"field": field, "values": values} for field, values in fields.items()]
+    return [
+        {"field": field, "values": [{"value": part.value, "members": part.chosen.tolist()} for part in parts]}
+        for field, parts in report.slices_by_field.items()
+    ]
 
 
 NONE = -1

@@ -1,7 +1,4 @@
-"""Each system against the baseline: differences, tests, verdicts, and what became of the gold documents.
-
-The decisive metrics by type, language or another field of the questions.
-"""
+"""The sections that compare systems with the baseline, and metrics between slices of the questions."""
 
 from __future__ import annotations
 
@@ -60,22 +57,18 @@ def _paragraphs(comparison: Comparison) -> Iterator[str]:
 
 def _table(comparison: Comparison, system: str, number: int) -> Table:
     rows = [row for row in comparison.rows if row.system == system]
-    return Table(
-        f"comparison-{number}",
-        f"{system} against {comparison.baseline}",
-        (
-            Column("metric", "metric", is_number=False),
-            Column("baseline", "base", help=f"The mean of {comparison.baseline}"),
-            Column("mean", "here", help=f"The mean of {system}"),
-            Column("difference", "diff", help="The difference of the two means"),
-            Column("interval", "interval", help="Of the difference"),
-            Column("p_holm", "p", help="Two-sided randomisation test, adjusted for all tests by Holm"),
-            Column("won_tied_lost", "+/=/-", help="Queries won, tied and lost"),
-            Column("verdict", "verdict", is_number=False),
-        ),
-        tuple(_row(row) for row in rows),
-        note=" ".join(_notes(comparison, system, rows)),
+    columns = (
+        Column("metric", "metric", is_number=False),
+        Column("baseline", "base", help=f"Mean of {comparison.baseline}"),
+        Column("mean", "here", help=f"Mean of {system}"),
+        Column("difference", "diff", help="Difference of the two means"),
+        Column("interval", "interval", help="Confidence interval of the difference"),
+        Column("p_holm", "p", help="Two-sided randomization test, adjusted for all tests by Holm's method"),
+        Column("won_tied_lost", "+/=/-", help="Queries won, tied and lost"),
+        Column("verdict", "verdict", is_number=False),
     )
+    title, note = f"{system} against {comparison.baseline}", " ".join(_notes(comparison, system, rows))
+    return Table(f"comparison-{number}", title, columns, tuple(map(_row, rows)), note)
 
 
 def _row(row: ComparisonRow) -> tuple[Cell, ...]:
@@ -120,7 +113,7 @@ def slices_section(report: Report) -> Section:
     rows = () if report.comparison is None else report.comparison.slices
     verdicts = {(row.system, row.key, row.field, row.value): row for row in rows}
     tables = []
-    for number, (field, parts) in enumerate(by_field(report).items(), 1):
+    for number, (field, parts) in enumerate(report.slices_by_field.items(), 1):
         if len(report.systems) == 1:
             tables.append(_of_one_system(report.systems[0], f"slices-{number}", field, parts, keys))
         else:
@@ -134,14 +127,6 @@ def slices_section(report: Report) -> Section:
         ("A mean is over the queries of the slice for which it is defined; how many these are stands beside it.",),
         tuple(tables),
     )
-
-
-def by_field(report: Report) -> dict[str, list[Slice]]:
-    """The slices by each field."""
-    fields: dict[str, list[Slice]] = {}
-    for part in report.slices:
-        fields.setdefault(f"{part.field}", []).append(part)
-    return fields
 
 
 def name_of(part: Slice) -> Cell:

@@ -1,11 +1,4 @@
-"""The scores of all systems side by side, and what the means leave out.
-
-By which rule, and on which questions.
-
-What is known of how each run was made, and how long its retriever took.
-
-Questions without an answer, for which the right answer is nothing.
-"""
+"""The sections on scores, signatures, parameters with latency, and questions without an answer."""
 
 from __future__ import annotations
 
@@ -13,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from krag_eval._utils.formatting import number_of
-from krag_eval.datasets import Latency, Run
+from krag_eval.datasets import Run
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import read_leniently
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.report.records import (
     EMPTY,
+    SYSTEM,
     Cell,
     Column,
     Report,
@@ -80,7 +74,7 @@ def _paragraphs(results: Results) -> Iterator[str]:
         if results and all(_has_no_texts(result, side) for result in results.values()):
             yield f"No {documents} document has a text, only an id: texts are missing wherever they would be shown."
     if any(map(_has_intervals, results.values())):
-        yield "The interval of a value is where the mean over all such questions lies, with 95 % confidence."
+        yield "Intervals are 95 % confidence intervals of the mean."
 
 
 def _has_intervals(result: EvaluationResult) -> bool:
@@ -157,19 +151,13 @@ def _counts(results: Results) -> Table:
         for place, (name, (meaning, count)) in enumerate(_COUNTS.items())
         if place < 2 or any(count(result) for result in results.values())
     }
-    first = next(iter(results.values()))
-    return Table(
-        "counts",
-        f"What was scored: {number_of(first.n_queries, 'query')}",
-        (
-            Column("system", "system", is_number=False),
-            *(Column(name.replace(" ", "_"), name, help=meaning) for name, (meaning, _) in shown.items()),
-        ),
-        tuple(
-            (text_cell(name), *(count_cell(count(result)) for _, count in shown.values()))
-            for name, result in results.items()
-        ),
+    n_queries = next(iter(results.values())).n_queries
+    columns = (Column(name.replace(" ", "_"), name, help=meaning) for name, (meaning, _) in shown.items())
+    rows = tuple(
+        (text_cell(name), *(count_cell(count(result)) for _, count in shown.values()))
+        for name, result in results.items()
     )
+    return Table("counts", f"What was scored: {number_of(n_queries, 'query')}", (SYSTEM, *columns), rows)
 
 
 def signatures_section(report: Report) -> Section:
@@ -181,19 +169,10 @@ def signatures_section(report: Report) -> Section:
             f"Evaluation set: {questions.name or 'without a name'}, {number_of(len(questions), 'question')}, "
             f"fingerprint {questions.fingerprint}."
         )
-    return Section(
-        "signatures",
-        "How it was scored",
-        tuple(paragraphs),
-        (
-            Table(
-                "signatures",
-                None,
-                (Column("system", "system", is_number=False), Column("signature", "signature", is_number=False)),
-                tuple((text_cell(system.name), text_cell(system.result.signature)) for system in report.systems),
-            ),
-        ),
-    )
+    columns = (SYSTEM, Column("signature", "signature", is_number=False))
+    rows = tuple((text_cell(system.name), text_cell(system.result.signature)) for system in report.systems)
+    table = Table("signatures", None, columns, rows)
+    return Section("signatures", "How it was scored", tuple(paragraphs), (table,))
 
 
 _TIMES = ("mean", "p50", "p95", "p99", "max")
@@ -204,22 +183,17 @@ _LEFT_OUT = ("evalset", "fingerprint", "n_questions")
 def parameters_section(report: Report) -> Section | None:
     """Parameters that the user gave, what the runner recorded, and latencies; None where no run says anything."""
     runs = {system.name: system.run for system in report.systems if system.run is not None}
+    given = {name: dict(_flat(run.parameters)) for name, run in runs.items()}
+    recorded = {
+        name: {key: value for key, value in _flat(run.recorded) if key not in _LEFT_OUT} for name, run in runs.items()
+    }
     tables = [
-        table
-        for table in (
-            _side_by_side(
-                "parameters", "Parameters", {name: dict(_flat(run.parameters)) for name, run in runs.items()}
-            ),
-            _side_by_side("recorded", "Recorded by the runner", {name: _recorded(run) for name, run in runs.items()}),
-            _latencies(list(runs.items())),
-        )
-        if table is not None
+        _side_by_side("parameters", "Parameters", given),
+        _side_by_side("recorded", "Recorded by the runner", recorded),
+        _latencies(runs),
     ]
-    return Section("parameters", "How the runs were made", (), tuple(tables)) if tables else None
-
-
-def _recorded(run: Run) -> dict[str, Any]:
-    return {name: value for name, value in _flat(run.recorded) if name not in _LEFT_OUT}
+    kept = tuple(table for table in tables if table is not None)
+    return Section("parameters", "How the runs were made", (), kept) if kept else None
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -235,73 +209,43 @@ def _side_by_side(key: str, title: str, values: Mapping[str, Mapping[str, Any]])
     names = list(dict.fromkeys(name for of_run in values.values() for name in of_run))
     if not names:
         return None
-    return Table(
-        key,
-        title,
-        (
-            Column("name", "name", is_number=False),
-            *(Column(f"value:{system}", system, is_number=False, group=system) for system in values),
-        ),
-        tuple(
-            (text_cell(name), *(any_cell(given[name]) if name in given else EMPTY for given in values.values()))
-            for name in names
-        ),
+    columns = (Column(f"value:{system}", system, is_number=False, group=system) for system in values)
+    rows = tuple(
+        (text_cell(name), *(any_cell(given[name]) if name in given else EMPTY for given in values.values()))
+        for name in names
     )
+    return Table(key, title, (Column("name", "name", is_number=False), *columns), rows)
 
 
-def _latencies(runs: Sequence[tuple[str, Run]]) -> Table | None:
-    known: list[tuple[str, Run, Latency]] = [(name, run, run.latency) for name, run in runs if run.latency is not None]
-    if not known:
-        return None
-    return Table(
-        "latency",
-        "Latency",
-        (
-            Column("system", "system", is_number=False),
-            Column("n", "calls", help="Calls that gave an answer, each measured alone"),
-            *(Column(name, name) for name in _TIMES),
-            Column("failed", "failed", help="Questions whose retriever raised"),
-        ),
-        tuple(
-            (
-                text_cell(name),
-                count_cell(latency.n),
-                *(seconds_cell(getattr(latency, time)) for time in _TIMES),
-                count_cell(len(run.errors)),
-            )
-            for name, run, latency in known
-        ),
+def _latencies(runs: Mapping[str, Run]) -> Table | None:
+    columns = (
+        SYSTEM,
+        Column("n", "calls", help="Successful calls, each measured alone"),
+        *(Column(name, name) for name in _TIMES),
+        Column("failed", "failed", help="Questions on which the retriever raised"),
     )
+    rows = []
+    for name, run in runs.items():
+        if run.latency is not None:
+            times = (seconds_cell(getattr(run.latency, time)) for time in _TIMES)
+            rows.append((text_cell(name), count_cell(run.latency.n), *times, count_cell(len(run.errors))))
+    return Table("latency", "Latency", columns, tuple(rows)) if rows else None
 
 
 def negatives_section(report: Report) -> Section:
     """How often nothing came back for them, and how much did."""
-    return Section(
-        "negatives",
-        "Questions without an answer",
-        ("Every other value leaves them out: it is right to return nothing for them.",),
-        (
-            Table(
-                "negatives",
-                None,
-                (
-                    Column("system", "system", is_number=False),
-                    Column("queries", "questions", help="Questions without gold documents"),
-                    Column("empty", "came back empty", help="Those for which nothing was retrieved"),
-                    Column("empty_share", "share", help="Of the questions without an answer"),
-                    Column("mean_retrieved", "documents on average"),
-                ),
-                tuple(
-                    (
-                        text_cell(system.name),
-                        count_cell(state.n_queries),
-                        count_cell(state.n_empty),
-                        share_cell(state.empty_share),
-                        number_cell(state.mean_retrieved),
-                    )
-                    for system in report.systems
-                    for state in (system.result.no_answer,)
-                ),
-            ),
-        ),
+    columns = (
+        SYSTEM,
+        Column("queries", "questions", help="Questions without gold documents"),
+        Column("empty", "came back empty", help="Those for which nothing was retrieved"),
+        Column("empty_share", "share", help="Of the questions without an answer"),
+        Column("mean_retrieved", "documents on average"),
     )
+    rows = []
+    for system in report.systems:
+        state = system.result.no_answer
+        counts = (count_cell(state.n_queries), count_cell(state.n_empty))
+        rows.append((text_cell(system.name), *counts, share_cell(state.empty_share), number_cell(state.mean_retrieved)))
+    paragraph = "They are excluded from all other metrics: the correct result is an empty list."
+    table = Table("negatives", None, columns, tuple(rows))
+    return Section("negatives", "Questions without an answer", (paragraph,), (table,))
