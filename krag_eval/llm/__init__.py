@@ -1,6 +1,6 @@
-"""Any language model behind one method: `ask(prompt, schema=None)`, with retries, time limits and counters.
+"""Ask any language model through one method, `ask(prompt, schema=None)`, with retries, time limits and counters.
 
-No framework is imported: a model is told by its methods.
+No framework is imported: a model is recognised by its methods.
 
 | model | called as |
 |---|---|

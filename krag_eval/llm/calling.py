@@ -29,15 +29,15 @@ class Caller:
     """A language model, ready to be called.
 
     Args:
-        llm: What the table of the package lists.
-        limit: How long a call may take.
+        llm: One of the models in the table of `krag_eval.llm`.
+        limit: The time limit of a call.
         counting: Counts the calls.
 
     Attributes:
-        name: What the model is called in reports: the name of the model behind it where it tells one.
+        name: The name in reports: that of the model behind it, if known.
 
     Raises:
-        InvalidInputError: It is no language model.
+        InvalidInputError: It is not a language model.
     """
 
     def __init__(self, llm: Any, limit: TimeLimit, counting: Counting) -> None:
@@ -49,14 +49,14 @@ class Caller:
         self._structured: dict[str, Callable[[str], Any]] = {}
 
     def text(self, prompt: str) -> Reply:
-        """The answer to a prompt."""
+        """Return the answer to a prompt."""
         return self._call(self._function, prompt)
 
     def object(self, prompt: str, schema: Mapping[str, Any]) -> Reply:
-        """The answer to a prompt that asks for a JSON object.
+        """Return the answer to a prompt that asks for a JSON object.
 
-        Where the framework can have the model follow a schema, it is asked to. Where that turns out not to work, the
-        schema is put into the prompt, this time and from then on.
+        If the framework supports structured output, it is used. If that does not work, the schema is put into the
+        prompt, now and from then on.
         """
         written = json.dumps(schema, ensure_ascii=False)
         asking = f"{prompt}{_AS_JSON}{written}"
@@ -98,7 +98,7 @@ def _structured(llm: Any, schema: Mapping[str, Any]) -> Callable[[str], Any]:
 
 def _function_of(llm: Any) -> Callable[[str], Any]:
     if isinstance(llm, type):
-        raise InvalidInputError(f"The language model is the class {llm.__name__}. It must be an object: create one.")
+        raise InvalidInputError(f"The language model is the class {llm.__name__}. It must be an object. Create one.")
     for method in ("invoke", "complete"):
         function = getattr(llm, method, None)
         if callable(function):
@@ -140,7 +140,7 @@ def _name_of(llm: Any) -> str:
     return own if isinstance(own, str) and own != "<lambda>" else type(llm).__name__
 
 
-# What a refusal begins with. Only an answer that holds no JSON is looked at.
+# How refusals begin. Only answers without JSON are checked.
 _REFUSALS = re.compile(
     r"\A\W*(?:"
     r"(?:i['’]?m |i am |we['’]?re )?(?:very |so |really )?sorry|"
@@ -164,12 +164,12 @@ class Reply:
     """One answer of a model.
 
     Attributes:
-        text: What it wrote.
+        text: Its text.
         parsed: The object that its framework read, or None.
-        is_filtered: Whether the model, or a filter, says that this is a refusal.
-        is_cut_off: Whether the model says that its limit of tokens was reached.
-        input_tokens: As the model counted them, or None.
-        output_tokens: Likewise.
+        is_filtered: Whether the model or a filter marks it as a refusal.
+        is_cut_off: Whether the model reached its token limit.
+        input_tokens: The model's count, or None.
+        output_tokens: The model's count, or None.
     """
 
     text: str
@@ -181,12 +181,12 @@ class Reply:
 
     @property
     def sounds_refusing(self) -> bool:
-        """Whether the text begins as a refusal does."""
+        """Whether the text begins like a refusal."""
         return _REFUSALS.match(self.text) is not None
 
 
 def read_reply(given: object) -> Reply:
-    """The answer as a model returned it: a string, a message with `content`, a completion with `text`, a mapping.
+    """Read what a model returned: a string, a message with `content`, a completion with `text`, or a mapping.
 
     Raises:
         ModelSetupError: It has no text.
@@ -254,13 +254,13 @@ MOST_HANGING = 20
 
 
 class TimeLimit:
-    """Makes calls that may take so many seconds each.
+    """Makes calls with a time limit.
 
-    A plain call cannot be stopped: it is left behind in its thread, which does not keep the process alive. What is
-    awaited is cancelled.
+    A plain call cannot be stopped: it is abandoned in its thread, which does not keep the process alive. An awaited
+    call is cancelled.
 
     Args:
-        seconds: For one call, or None.
+        seconds: The limit of one call, or None.
         of: What is called, for messages.
     """
 
@@ -269,11 +269,11 @@ class TimeLimit:
         self._hanging: set[threading.Thread] = set()
 
     def call(self, function: Callable[[Any], Any], argument: object) -> Any:
-        """What the function returns, awaited where it has to be.
+        """Call a function and return its result, awaited if necessary.
 
         Raises:
             TimeoutError: It took too long.
-            ModelSetupError: Too many earlier calls hang still.
+            ModelSetupError: Too many earlier calls still hang.
         """
         if inspect.iscoroutinefunction(function):
             return self._await(function(argument))
@@ -287,8 +287,8 @@ class TimeLimit:
         self._hanging = {thread for thread in self._hanging if thread.is_alive()}
         if len(self._hanging) >= MOST_HANGING:
             raise ModelSetupError(
-                f"{MOST_HANGING} calls of {self._of} ran into the timeout of {seconds:g} s and hang still. "
-                "Give it a time limit of its own, or check that it answers at all."
+                f"{MOST_HANGING} calls of {self._of} exceeded the timeout of {seconds:g} s and still hang. "
+                "Set a time limit in its own client, or check that it answers at all."
             )
         outcome, thread = start_call(lambda: function(argument), "krag-eval-ask")
         try:
@@ -330,15 +330,15 @@ class ModelCounters:
     """What happened to the prompts of a language model so far.
 
     Attributes:
-        prompts: How many prompts were to be answered.
-        calls: How often the model was called for them, every attempt counted.
-        rate_limits: Calls that were answered with a rate limit (HTTP 429).
-        time_outs: Calls that gave no answer in time.
-        unreachable: Calls that failed otherwise: no connection, an error of the server (5xx), an unknown error.
-        bad_json: Answers that were no JSON object of the schema that was asked for.
-        refusals: Answers by which the model refused.
-        failures: Prompts that were given up, after all attempts.
-        input_tokens: Tokens of the prompts, as far as the model said; None where it never did.
+        prompts: How many prompts were asked.
+        calls: How often the model was called for them, retries included.
+        rate_limits: Calls that hit a rate limit (HTTP 429).
+        time_outs: Calls that timed out.
+        unreachable: Calls that failed otherwise: no connection, a server error (5xx), an unknown error.
+        bad_json: Answers without a JSON object that follows the schema.
+        refusals: Answers in which the model refused.
+        failures: Prompts that were given up after all attempts.
+        input_tokens: Tokens of the prompts, as reported by the model; None if it never reports them.
         output_tokens: Tokens of the answers, likewise.
     """
 
@@ -354,17 +354,17 @@ class ModelCounters:
     output_tokens: int | None = None
 
     def __sub__(self, earlier: ModelCounters) -> ModelCounters:
-        """What happened since `earlier`."""
+        """Return what happened since `earlier`."""
         mine, theirs = dataclasses.asdict(self), dataclasses.asdict(earlier)
         since: dict[str, Any] = {k: v if v is None else v - (theirs[k] or 0) for k, v in mine.items()}
         return ModelCounters(**since)
 
     def to_dict(self) -> dict[str, int | None]:
-        """The counters by name, for JSON."""
+        """Return the counters by name, for JSON."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
-        """What is not zero, in words.
+        """Return the counters that are not zero, in words.
 
         >>> print(ModelCounters(prompts=30, calls=33, rate_limits=2, bad_json=1, input_tokens=9000, output_tokens=500))
         30 prompts, 33 calls, 2 rate limits, 1 bad json, 9,000 input tokens, 500 output tokens
@@ -386,7 +386,7 @@ class Counting:
         return self._counters
 
     def add(self, **counts: int | None) -> None:
-        """Add to counters by name; None adds nothing, and leaves what is unknown unknown."""
+        """Add to counters by name; None adds nothing."""
         with self._lock:
             new = {k: (getattr(self._counters, k) or 0) + v for k, v in counts.items() if v is not None}
             self._counters = dataclasses.replace(self._counters, **new)

@@ -20,7 +20,7 @@ _LONGEST_MESSAGE = 400
 _OF_THE_SET_UP = {401, 402, 403, 404, 405}
 _OF_THE_SERVER = {409, 425, 500, 502, 503, 504, 520, 522, 524, 529}
 _WORDS_OF_THE_SET_UP = ("authentication", "permissiondenied", "unauthorized", "invalidapikey", "notfounderror")
-# The next attempt would fail just so.
+# Bugs, which a retry does not mend.
 _MISTAKES = (
     *(TypeError, AttributeError, NameError, ImportError, NotImplementedError, AssertionError, LookupError),
     *(SyntaxError, StopIteration, StopAsyncIteration, FileNotFoundError, PermissionError),
@@ -32,12 +32,12 @@ class LanguageModelError(KragEvalError, RuntimeError):
 
 
 class NoAnswerError(LanguageModelError):
-    """A prompt got no answer that can be used; another prompt may.
+    """A prompt got no usable answer; another prompt may get one.
 
     Args:
         message: What happened.
         reason: `"bad_json"`, `"refused"`, `"rate_limited"`, `"timed_out"`, `"unreachable"` or `"rejected"`.
-        answer: What the model said, where it said something.
+        answer: The answer of the model, if any.
     """
 
     def __init__(self, message: str, reason: Reason = "unreachable", answer: str | None = None) -> None:
@@ -50,12 +50,12 @@ class NoAnswerError(LanguageModelError):
 
     @property
     def is_of_the_model(self) -> bool:
-        """Whether the model did answer, though not usably; otherwise nothing came through to it, or back."""
+        """Whether the model answered, though not usably; otherwise the prompt or the answer got lost."""
         return self.reason in ("bad_json", "refused", "rejected")
 
 
 class ModelSetupError(LanguageModelError):
-    """No prompt would be answered: a wrong key, an unknown model, a mistake in a program."""
+    """No prompt will be answered: a wrong key, an unknown model, a bug in the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class Failure:
     """What an exception of a client means.
 
     Attributes:
-        reason: Why there is no answer; None where the set-up is wrong.
-        is_temporary: Whether another attempt may go better.
+        reason: Why there is no answer; None if the setup is wrong.
+        is_temporary: Whether a retry may succeed.
         wait: The seconds that the server asks to wait, or None.
     """
 
@@ -74,7 +74,7 @@ class Failure:
 
 
 def classify(error: BaseException) -> Failure:
-    """What an exception means: by its HTTP status, where it or what caused it carries one, else by its name.
+    """Classify an exception by its HTTP status or that of its cause, else by its name.
 
     >>> classify(TimeoutError()), classify(KeyError("x")).reason
     (Failure(reason='timed_out', is_temporary=True, wait=None), None)
@@ -101,7 +101,7 @@ def classify(error: BaseException) -> Failure:
 
 
 def describe(error: BaseException, redact: Callable[[str], str]) -> str:
-    """An error as `Type: message` in one line, without credentials; a mistake of a program with its place."""
+    """Describe an error as `Type: message` in one line, without credentials; a bug also by file and line."""
     words = describe_error(error, redact, longest=_LONGEST_MESSAGE)
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, _MISTAKES) and frames:
@@ -126,7 +126,7 @@ def _attribute(holder: object, name: str) -> Any:
 
 
 def _status(error: BaseException) -> int | None:
-    """The HTTP status that an exception carries."""
+    """Return the HTTP status of an exception."""
     response = _attribute(error, "response")
     places = [(error, name) for name in ("status_code", "http_status", "status", "code")]
     places += [(response, "status_code"), (response, "status")]
@@ -140,7 +140,7 @@ def _status(error: BaseException) -> int | None:
 
 
 def _wait(error: BaseException) -> float | None:
-    """The seconds that a server asks to wait: `Retry-After` in seconds or as a date, `retry-after-ms`."""
+    """Return the seconds that a server asks to wait: `Retry-After` in seconds or as a date, `retry-after-ms`."""
     headers = _attribute(_attribute(error, "response"), "headers") or _attribute(error, "headers")
     found: dict[str, Any] = {}
     with contextlib.suppress(TypeError, ValueError):

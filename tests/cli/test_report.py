@@ -128,7 +128,7 @@ def test_a_file_that_is_there_stays_unless_force_is_given(run: Runner) -> None:
     Path("a.md").write_text("old", encoding="utf-8")
     line = f"report {SET} {ONE} --out a.md"
     assert refused(run(line)) == (
-        "InvalidInputError: a.md: is there already. Give another path, or replace it with --force.\n"
+        "InvalidInputError: a.md: already exists. Give another path, or replace it with --force.\n"
     )
     assert Path("a.md").read_text(encoding="utf-8") == "old"
     done(run(f"{line} --force"))
@@ -139,7 +139,7 @@ def test_a_file_that_is_there_stays_unless_force_is_given(run: Runner) -> None:
     ("line", "message"),
     [
         (f"{SET} {ONE} --out a.pdf", "End it with .html, .md, .json or .csv, or give a `--format` of html, md"),
-        (f"{SET} {ONE} --out a.md --format docx", "`format` 'docx' is no format of a report."),
+        (f"{SET} {ONE} --out a.md --format docx", "`format` 'docx' is not a report format."),
         (f"{SET} {ONE} --out missing/a.md", "its folder is not there"),
         (f"{SET} {ONE} --out -", "A report needs the name of a file, got '-'"),
         (f"{SET} {ONE} --match rougeX", "`match_method` must be one of 'id'"),

@@ -1,7 +1,4 @@
-"""Questions answered from what was retrieved, several at a time, each answer in a journal as soon as it is there.
-
-Who answers a question from what was retrieved: a program of the user's, or a language model with a prompt.
-"""
+"""Answer questions from the retrieved documents, with a program or a language model, and record the answers."""
 
 from __future__ import annotations
 
@@ -61,14 +58,14 @@ def answer_questions(
 
     Args:
         questions: The questions.
-        run: What was retrieved for them; a question whose retriever raised is answered from nothing.
-        answerer: Who answers.
-        journal: Where answers are looked up and written down, by question and documents.
-        concurrency: How many questions are answered at a time, each in a thread.
+        run: What was retrieved for them; a question on which the retriever raised is answered without documents.
+        answerer: What answers.
+        journal: Where answers are looked up and recorded, by question and documents.
+        concurrency: How many questions to answer at a time, each in a thread.
         progress: Called after every answer.
 
     Returns:
-        By the id of the question, in the order given, the answer, or an error where there is none.
+        The answer or an error by the id of the question, in the given order.
 
     Raises:
         InvalidInputError: The journal cannot be written.
@@ -122,15 +119,14 @@ _KEYS = ("answer", "result", "output", "response", "content", "text")
 
 
 def as_answerer(answer: object, timeout: float | None = None) -> Answerer:
-    """A program that answers questions, as a function.
+    """Turn a program that answers questions into a function.
 
     Args:
-        answer: A function of the question and the documents; a function of the question alone, which retrieves for
-            itself; a LangChain runnable, which is given `{"question", "input", "context", "documents"}`, or the
-            question where its `InputType` is str; or a LlamaIndex query engine, which is given the question. Functions
-            may be async. A language model itself (a LangChain chat model, a LlamaIndex LLM) is asked as
-            `model_answerer` does.
-        timeout: Seconds for one answer, or None.
+        answer: A function of the question and the documents; a function of the question alone, which does its own
+            retrieval; a LangChain runnable, which gets `{"question", "input", "context", "documents"}`, or the question
+            if its `InputType` is str; or a LlamaIndex query engine, which gets the question. Functions may be async. A
+            language model itself (a LangChain chat model, a LlamaIndex LLM) is asked with `model_answerer`.
+        timeout: The time limit of one answer in seconds, or None.
 
     Raises:
         InvalidInputError: It is none of these.
@@ -143,7 +139,7 @@ def as_answerer(answer: object, timeout: float | None = None) -> Answerer:
 
 
 def _asking(answer: object) -> Callable[[str, list[Document]], object]:
-    """What is called with a question and its documents, whatever it returns."""
+    """Return what to call with a question and its documents."""
     is_made = not isinstance(answer, type)
     invoke, query = getattr(answer, "invoke", None), getattr(answer, "query", None)
     if is_made and callable(invoke):
@@ -164,7 +160,7 @@ def _asking(answer: object) -> Callable[[str, list[Document]], object]:
 
 
 def model_answerer(model: LanguageModel) -> Answerer:
-    """A language model that answers from the passages, as `krag_eval/llm/bench/prompts/answer.txt` asks it to."""
+    """Have a language model answer from the passages, with the prompt `krag_eval/llm/bench/prompts/answer.txt`."""
     prompt = (resources.files("krag_eval.llm.bench") / "prompts" / "answer.txt").read_text(encoding="utf-8")
 
     def answer(question: str, documents: Sequence[Document]) -> str:
@@ -176,7 +172,7 @@ def model_answerer(model: LanguageModel) -> Answerer:
 
 
 def read_answer(given: object) -> str:
-    """The text of an answer of any framework.
+    """Return the text of an answer of any framework.
 
     Raises:
         InvalidInputError: There is none.
@@ -191,13 +187,13 @@ def read_answer(given: object) -> str:
         if texts:
             return texts[0]
     raise InvalidInputError(
-        f"The answer is {describe_type(given)}, and there is no text in it. Return a string, or an object with one of "
+        f"The answer is {describe_type(given)} without a text. Return a string, or an object with one of "
         f"{', '.join(_KEYS)}."
     )
 
 
 def is_model(answer: object) -> bool:
-    """Whether it is a language model of LangChain or LlamaIndex, and no program around one."""
+    """Return whether it is a language model of LangChain or LlamaIndex, not a program around one."""
     if isinstance(answer, (LanguageModel, type)):
         return isinstance(answer, LanguageModel)
     return any(callable(getattr(answer, name, None)) for name in ("generate_prompt", "complete"))
@@ -206,12 +202,12 @@ def is_model(answer: object) -> bool:
 def _takes_text(runnable: object) -> bool:
     try:
         return getattr(runnable, "InputType", None) is str
-    except TypeError:  # LangChain's way of saying that it cannot tell
+    except TypeError:  # LangChain raises it if the type is unknown
         return False
 
 
 def _parts(given: object) -> Iterator[object]:
-    """What stands where an answer may stand."""
+    """Yield the values of the keys that may have the answer."""
     for name in _KEYS:
         yield given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
 
@@ -222,10 +218,10 @@ def _inputs(question: str, documents: list[Document]) -> dict[str, object]:
 
 
 def _takes_documents(function: Callable[..., object]) -> bool:
-    """Whether its second parameter has no default, or a name that says documents; else the question is all it wants."""
+    """Return whether its second parameter has no default, or a name that means documents."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except ValueError:  # it does not tell
+    except ValueError:  # it has no readable signature
         return False
     positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
     if len(positional) < 2:

@@ -1,4 +1,4 @@
-"""Why gold documents were missed, and what recall could be at most."""
+"""The section on why gold documents were missed, and the recall that is possible."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CEILINGS = {
 
 
 def causes_section(report: Report) -> Section:
-    """Causes by system, the ceilings of recall, and causes by slices."""
+    """Return the causes by system, the ceilings of recall, and the causes by slice."""
     systems = report.systems
     k = systems[0].diagnosis.k
     within = "at any rank" if k is None else f"within rank {k}"
@@ -43,13 +43,13 @@ def causes_section(report: Report) -> Section:
     return Section(
         "causes",
         "Causes of misses",
-        (f"Every gold document that was not found {within} has one cause, the first of these that holds.",),
+        (f"Every gold document that was not found {within} has one cause: the first in this list that applies.",),
         (_causes(systems), _ceilings(systems, "recall" if k is None else f"recall@{k}"), *by_slice),
     )
 
 
 def _seen(systems: Sequence[ReportedSystem]) -> list[str]:
-    """Found, and the causes that occur anywhere, in the order in which they are looked for."""
+    """Return `found` and the causes that occur, in the order in which they are checked."""
     seen = {cause for system in systems for cause in system.diagnosis.causes}
     return [cause for cause in _MEANINGS if cause == FOUND or cause in seen]
 

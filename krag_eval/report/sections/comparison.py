@@ -30,7 +30,7 @@ TONES = {Outcome.BETTER: "good", Outcome.WORSE: "bad", Outcome.SAME: None, Outco
 
 
 def comparison_section(comparison: Comparison) -> Section:
-    """One table a system, one row a metric."""
+    """Return one table per system, with one row per metric."""
     return Section(
         "comparison",
         f"Compared with {comparison.baseline}",
@@ -40,13 +40,13 @@ def comparison_section(comparison: Comparison) -> Section:
 
 
 def verdict_cell(row: ComparisonRow) -> Cell:
-    """The verdict in words; a dash where no query has a value in both."""
+    """Return the verdict in words, a dash if no query has a value in both systems."""
     return text_cell(row.verdict + remark(row), TONES[row.outcome]) if row.n else Cell(None, UNDEFINED, "quiet")
 
 
 def _paragraphs(comparison: Comparison) -> Iterator[str]:
     if not any(row.n for row in comparison.rows):
-        yield "No query has a value in both systems, so nothing can be compared: a dash stands in place of each number."
+        yield "No query has a value in both systems, so nothing can be compared: each number is a dash."
         return
     yield how_tested(comparison)
     for name in (comparison.baseline, *comparison.systems):
@@ -104,7 +104,7 @@ Verdicts = dict[tuple[str, str, str | None, str | None], ComparisonRow]
 
 
 def slices_section(report: Report) -> Section:
-    """One table a field where there is one system, one table a field and metric where there are several."""
+    """Return one table per field for one system, one table per field and metric for several."""
     keys = (
         decisive_keys([system.result for system in report.systems])
         if report.comparison is None
@@ -124,13 +124,13 @@ def slices_section(report: Report) -> Section:
     return Section(
         "slices",
         "By slices",
-        ("A mean is over the queries of the slice for which it is defined; how many these are stands beside it.",),
+        ("Each mean is over the queries of the slice for which it is defined; their number is in the table.",),
         tuple(tables),
     )
 
 
 def name_of(part: Slice) -> Cell:
-    """What a slice is called; questions that have no value there are `(none)`."""
+    """Return the name of a slice, `(none)` for questions without a value."""
     return Cell(None, "(none)", "quiet") if part.value is None else text_cell(part.value)
 
 
@@ -169,7 +169,7 @@ def _of_one_key(
 
 
 def _compared(row: ComparisonRow | None) -> list[Cell]:
-    """The difference and the verdict, which is short: the number of queries stands beside it."""
+    """Return the difference and a short verdict: the number of queries is in the table."""
     if row is None or not row.n:
         return [EMPTY, EMPTY]
     words = "not resolved" if row.outcome is Outcome.UNRESOLVED else row.verdict
@@ -180,7 +180,7 @@ def _columns(field: str) -> list[Column]:
     return [
         Column("slice", field, is_number=False),
         Column("queries", "queries"),
-        Column("defined", "defined", help="Queries that have a value"),
+        Column("defined", "defined", help="Queries with a value"),
     ]
 
 
