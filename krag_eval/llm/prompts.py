@@ -39,7 +39,7 @@ def own_prompts(given: object, example: str) -> dict[str, str]:
         for name, text in given.items():
             if not isinstance(text, str):
                 raise InvalidInputError(
-                    f"`prompts` has {describe_type(text)} for {name!r}. It must be a string. Give the text of the prompt."
+                    f"`prompts` has {describe_type(text)} for {name!r}. It must be a string: give the text."
                 )
         return {str(name): text for name, text in given.items()}
     if not isinstance(given, (str, os.PathLike)):

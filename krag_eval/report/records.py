@@ -43,8 +43,8 @@ class ReportedSystem:
         """The details of every query."""
         if self.result.detail is None:
             raise InvalidInputError(
-                f"The result of {self.name!r} comes from a stream and has no queries, which a report needs. "
-                "Score them with `evaluate`."
+                f"The result of {self.name!r} was streamed and kept no queries, which a report needs. "
+                "Score it with `evaluate`."
             )
         return self.result.detail
 

@@ -35,18 +35,18 @@ def test_json_is_found_in_what_models_write_around_it(text: str) -> None:
 
 
 BAD = {
-    "no JSON at all": ("Seoul.", "it holds no JSON object"),
+    "no JSON at all": ("Seoul.", "it contains no JSON object"),
     "nothing": ("  ", "it is empty"),
-    "cut off": ('{"capital": "Seo', "it holds no JSON object"),
-    "single quotes": ("{'capital': 'Seoul'}", "it holds no JSON object"),
-    "NaN": ('{"capital": NaN}', "it holds no JSON object"),
+    "cut off": ('{"capital": "Seo', "it contains no JSON object"),
+    "single quotes": ("{'capital': 'Seoul'}", "it contains no JSON object"),
+    "NaN": ('{"capital": NaN}', "it contains no JSON object"),
     "another object": ('{"city": "Seoul"}', "'capital' is a required property"),
     "another type": ('{"capital": ["Seoul"]}', "`capital`: ['Seoul'] is not of type 'string'"),
     "a boolean for a number": ('{"capital": "Seoul", "people": true}', "`people`: True is not of type 'integer'"),
     "an empty string": ('{"capital": ""}', "`capital`: '' should be non-empty"),
-    "nested without end": ('{"a":' * 20_000, "it holds no JSON object"),
-    "code": ("__import__('os').system('true')", "it holds no JSON object"),
-    "escaped quotes without end": ('{"' + '\\"' * 100_000, "it holds no JSON object"),
+    "nested without end": ('{"a":' * 20_000, "it contains no JSON object"),
+    "code": ("__import__('os').system('true')", "it contains no JSON object"),
+    "escaped quotes without end": ('{"' + '\\"' * 100_000, "it contains no JSON object"),
 }
 
 

@@ -99,7 +99,9 @@ def test_a_folder_that_is_a_file_or_lies_in_one_is_refused(tmp_path: Path) -> No
     file.write_text("mine")
     with pytest.raises(InvalidInputError, match=r"file: is a file\. Plots are written into a folder; give its path\."):
         write_plots(named("bm25"), file)
-    with pytest.raises(InvalidInputError, match=r"file/folder: cannot be created \(Not a directory\)\. Check the path\."):
+    with pytest.raises(
+        InvalidInputError, match=r"file/folder: cannot be created \(Not a directory\)\. Check the path\."
+    ):
         write_plots(named("bm25"), file / "folder")
     assert file.read_text() == "mine"
 

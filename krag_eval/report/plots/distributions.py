@@ -61,7 +61,7 @@ def plot_spread(report: Report) -> Figure:
     """
     return shown(
         draw_spread(report),
-        "no metric has a value other than 0 and 1 for any question. `plot_hits` shows such metrics.",
+        "no metric has a value other than 0 and 1 for any question. Use `plot_hits` for such metrics.",
     )
 
 
