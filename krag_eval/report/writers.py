@@ -399,6 +399,7 @@ def _format_of(path: Path, given: str | None) -> str:
     if ending not in _ENDINGS:
         found = f"the unknown ending {ending!r}" if ending else "no ending"
         raise InvalidInputError(
-            f"{path}: has {found}. It must end with .html, .md, .json or .csv. Rename it, or give a `format` of {known}."
+            f"{path}: has {found}. It must end with .html, .md, .json or .csv. "
+            f"Rename it, or give a `format` of {known}."
         )
     return _ENDINGS[ending]

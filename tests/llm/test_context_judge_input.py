@@ -75,7 +75,7 @@ def test_prompts_can_be_replaced_and_change_the_signature(tmp_path: Path) -> Non
         ({"concurrency": 0}, "`concurrency` must be an integer of at least 1"),
         ({"prompts": 5}, "`prompts` is .*int"),
         ({"prompts": "nowhere"}, "nowhere: is no folder"),
-        ({"prompts": {"chunks": ""}}, "`prompts` has 'chunks', which is no prompt. Did you mean 'chunk'"),
+        ({"prompts": {"chunks": ""}}, "`prompts` has 'chunks', which is not a prompt. Did you mean 'chunk'"),
         ({"prompts": {"chunk": 5}}, "`prompts` has .*int"),
         ({"prompts": {"chunk": "{question} {passage}"}}, "It must have question, reference, passage"),
         ({"prompts": {"chunk": PROMPT + "{language}"}}, "has the placeholders language, passage"),
