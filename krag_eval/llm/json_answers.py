@@ -98,6 +98,6 @@ def _validator(schema: str) -> Validator:
     try:
         jsonschema.Draft202012Validator.check_schema(json.loads(schema))
     except jsonschema.SchemaError as error:
-        raise InvalidInputError(f"`schema` is no JSON schema, at {error.json_path}: {error.message}.") from None
+        raise InvalidInputError(f"`schema` is not a JSON schema, at {error.json_path}: {error.message}.") from None
     validator: Validator = jsonschema.Draft202012Validator(json.loads(schema), registry=Registry())  # loads nothing
     return validator

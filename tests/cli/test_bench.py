@@ -145,9 +145,9 @@ def test_a_mode_and_no_answers(run: Runner) -> None:
     ("arguments", "message"),
     [
         ([], "no language model to write them"),
-        (["--llm", "shop:model"], "no chunks to make questions from"),
-        (["--evalset", "set.jsonl", "--output", "report.pdf"], "names no format of a report"),
-        (["--evalset", "set.jsonl", "--output", "no/report.json"], "its folder is not there"),
+        (["--llm", "shop:model"], "no chunks to generate questions from"),
+        (["--evalset", "set.jsonl", "--output", "report.pdf"], "has the unknown ending '.pdf'"),
+        (["--evalset", "set.jsonl", "--output", "no/report.json"], "its folder does not exist"),
         (["--evalset", "set.jsonl", "--llm", "shop:gpt"], "has no 'gpt'"),
         (["--evalset", "set.jsonl", "--eval-mode", "easy"], "`eval_mode`"),
         (["--evalset", "no.jsonl"], "no.jsonl"),

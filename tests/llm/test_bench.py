@@ -193,7 +193,7 @@ def test_the_report_is_json_with_every_number_of_the_stages(tmp_path: Path) -> N
 def test_nothing_to_ask_is_said_at_once() -> None:
     with pytest.raises(InvalidInputError, match="no language model to write them"):
         run_bench(CORPUS, retrieve)
-    with pytest.raises(InvalidInputError, match="no chunks to make questions from"):
+    with pytest.raises(InvalidInputError, match="no chunks to generate questions from"):
         run_bench(None, retrieve, llm=writer([]))
 
 

@@ -74,7 +74,7 @@ def test_prompts_can_be_replaced_and_change_the_signature(tmp_path: Path) -> Non
         ({"k": 0}, "`k` must be an integer of at least 1"),
         ({"concurrency": 0}, "`concurrency` must be an integer of at least 1"),
         ({"prompts": 5}, "`prompts` is .*int"),
-        ({"prompts": "nowhere"}, "nowhere: is no folder"),
+        ({"prompts": "nowhere"}, "nowhere: is not a folder"),
         ({"prompts": {"chunks": ""}}, "`prompts` has 'chunks', which is not a prompt. Did you mean 'chunk'"),
         ({"prompts": {"chunk": 5}}, "`prompts` has .*int"),
         ({"prompts": {"chunk": "{question} {passage}"}}, "It must have question, reference, passage"),

@@ -100,7 +100,7 @@ def test_a_refusal_that_the_model_marks_is_one_without_a_schema_too(message: Bas
 
 def test_an_answer_cut_off_at_the_limit_of_tokens_says_so() -> None:
     message = AIMessage('{"capital": "Se', response_metadata={"finish_reason": "length"})
-    with pytest.raises(NoAnswerError, match="cut off at the model's limit of tokens"):
+    with pytest.raises(NoAnswerError, match="cut off at the model's token limit"):
         as_language_model(FakeMessagesListChatModel(responses=[message]), retries=0).ask("capital?", SCHEMA)
 
 
