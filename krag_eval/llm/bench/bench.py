@@ -127,7 +127,7 @@ def run_bench(
         questions = of_mode(as_evalset(evalset), eval_mode)
     elif model is not None:
         if corpus is None:
-            raise InvalidInputError("There are no chunks to generate questions from. Give a `corpus`, or an `evalset`.")
+            raise InvalidInputError("There are no chunks to generate questions from. Give `corpus`, or an `evalset`.")
         made = stages.generate(corpus, model, samples=samples, mode=eval_mode, language=language, seed=seed)
         questions, generation = made.evalset, made.report
     else:
