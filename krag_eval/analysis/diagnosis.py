@@ -21,7 +21,8 @@ from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import check_threshold, one_of
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval.documents.document import Document, as_document
-from krag_eval.documents.readers import as_id, shape_of, split_pair
+from krag_eval.documents.readers import reader_of, split_pair
+from krag_eval.evaluation.explanation import show_document
 from krag_eval.evaluation.results import Detail, EvaluationResult
 from krag_eval.matching import Batch
 from krag_eval.matching.id_batch import with_documents
@@ -278,12 +279,8 @@ def _same_document(
 
 def _document_id(document: object, doc_key: str) -> str | None:
     inner, _ = split_pair(document)
-    shape = shape_of(inner)
-    if shape is None:
-        return None
-    found = as_id(shape.metadata(inner).get(doc_key))
-    own: object = inner.get(doc_key) if shape.own_keys and isinstance(inner, dict) else None
-    return as_id(own) if found is None else found
+    reader = reader_of(inner)
+    return None if reader is None else reader.read_id(inner, doc_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +334,7 @@ class Miss:
             "ranked_below_k": f" (rank {self.rank})",
             "near_miss": f" (similarity {self.similarity or 0:.3f} at rank {self.near_rank})",
         }
-        return f"{name}: {_show(self.gold)}: {CAUSES[self.cause]}{detail.get(self.cause, '')}"
+        return f"{name}: {show_document(self.gold)}: {CAUSES[self.cause]}{detail.get(self.cause, '')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,9 +442,3 @@ class Diagnosis:
 
 def _in_order(counts: Mapping[str, int]) -> dict[str, int]:
     return {cause: counts[cause] for cause in CAUSES if counts.get(cause)}
-
-
-def _show(document: Document, most: int = 60) -> str:
-    text = " ".join((document.text or "").split())
-    text = text if len(text) <= most else text[: most - 1] + "…"
-    return " ".join(part for part in (document.id, repr(text) if text else "") if part)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -12,6 +12,7 @@ import typer
 from krag_eval import InvalidInputError
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import KragEvalWarning
+from krag_eval._utils.formatting import number_of
 from krag_eval.cli.options import GradeKey, IdKey, MaxBadRows
 from krag_eval.cli.output import notes
 from krag_eval.datasets import read_evalset, read_run, write_evalset, write_run
@@ -75,12 +76,12 @@ def convert(
             )
         )
         noted(lambda: write_evalset(questions, target, format=written, id_key=id_key, grade_key=grade_key))
-        count = _count(questions, "question")
+        count = number_of(len(questions), "question")
     else:
         known = None if evalset is None else noted(lambda: read_evalset(evalset, id_key=id_key, grade_key=grade_key))
         run = noted(lambda: read_run(source, known, format=read, id_key=id_key, max_bad_rows=max_bad_rows))
         noted(lambda: write_run(run, target, format=written, evalset=known, id_key=id_key))
-        count = _count(run, "ranking")
+        count = number_of(len(run), "ranking")
     print(f"{count} from {source} ({read}) to {target} ({written})")
 
 
@@ -111,7 +112,3 @@ def noted(work: Callable[[], T]) -> T:
     for warning in caught:
         notes().print(str(warning.message), markup=False)
     return result
-
-
-def _count(things: Sized, word: str) -> str:
-    return f"1 {word}" if len(things) == 1 else f"{len(things)} {word}s"

@@ -13,7 +13,8 @@ import typer
 
 from krag_eval import EvaluationResult, InvalidInputError, evaluate_run
 from krag_eval._utils.errors import KragEvalWarning
-from krag_eval._utils.files import write_atomically
+from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.formatting import number_of
 from krag_eval.cli.options import (
     Containment,
     CutOffs,
@@ -179,12 +180,12 @@ def _report_gaps(name: str, missing: Sequence[str], result: EvaluationResult) ->
     if missing:
         listed = ", ".join(missing[:20]) + (", …" if len(missing) > 20 else "")
         out.print(
-            f"{name}: {_number(len(missing), 'question')} without a row, scored as nothing retrieved: {listed}",
+            f"{name}: {number_of(len(missing), 'question')} without a row, scored as nothing retrieved: {listed}",
             markup=False,
         )
     if result.errors:
         out.print(
-            f"{name}: {_number(len(result.errors), 'retrieval')} failed, scored as nothing retrieved. "
+            f"{name}: {number_of(len(result.errors), 'retrieval')} failed, scored as nothing retrieved. "
             f"First: {next(iter(result.errors.values()))}",
             markup=False,
         )
@@ -193,23 +194,19 @@ def _report_gaps(name: str, missing: Sequence[str], result: EvaluationResult) ->
             out.print(f"{name}: {count} documents of `{side}` lack what the method reads.", markup=False)
 
 
-def _number(count: int, thing: str) -> str:
-    return f"1 {thing}" if count == 1 else f"{count} {thing}s"
-
-
 def _print(name: str, result: EvaluationResult) -> None:
     out = console()
     print_result(result, f"{name}: {result.n_queries} queries")
     empty = result.no_answer
     if empty.n_queries and empty.empty_share is not None:
         out.print(
-            f"{_number(empty.n_queries, 'question')} without gold documents, undefined above: "
+            f"{number_of(empty.n_queries, 'question')} without gold documents, undefined above: "
             f"{empty.empty_share:.0%} came back empty, {empty.mean_retrieved:.1f} documents on average.",
             markup=False,
         )
     if result.n_unjudged:
         out.print(
-            f"{_number(result.n_unjudged, 'question')} with gold at the other level only (chunk or document), "
+            f"{number_of(result.n_unjudged, 'question')} with gold at the other level only (chunk or document), "
             "undefined above but for doc_hit.",
             markup=False,
         )

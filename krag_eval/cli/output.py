@@ -25,7 +25,8 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table as Grid
 from rich.text import Text
 
-from krag_eval._utils.files import write_atomically
+from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.formatting import number_of
 from krag_eval._utils.progress import RunProgress
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.report import Column, Report, Table, sections_of
@@ -103,7 +104,7 @@ class Bars:
         if progress.name not in self._tasks:
             self._tasks[progress.name] = self._bars.add_task(progress.name, total=progress.total, rate="", errors="")
         rate = "" if progress.rate is None else f"{progress.rate:,.1f}/s"
-        errors = f"{progress.errors:,} error{'' if progress.errors == 1 else 's'}"
+        errors = number_of(progress.errors, "error")
         self._bars.update(self._tasks[progress.name], completed=progress.done, rate=rate, errors=errors)
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from krag_eval import InvalidInputError
+from krag_eval._utils.formatting import number_of
 from krag_eval.cli.options import DocKey
 from krag_eval.cli.output import console, notes, print_indented, print_table, put_json
 from krag_eval.datasets import read_evalset, reanchoring, write_evalset
@@ -88,12 +89,14 @@ def _check_target(target: Path, inputs: list[Path], *, force: bool) -> None:
 def _print(report: ReanchorReport, evalset: Path, corpus: Path, show: int) -> None:
     out = console()
     counts = report.counts
-    title = f"{evalset}: {_number(len(report.anchors), 'gold passage')} of {_number(len(report.evalset), 'question')}"
+    title = (
+        f"{evalset}: {number_of(len(report.anchors), 'gold passage')} of {number_of(len(report.evalset), 'question')}"
+    )
     rows = [[f"{status}: {_ABOUT[status]}", f"{counts[status]:,}"] for status in STATUSES if counts[status]]
     print_table(f"{title}, looked for in {corpus}", ["status", "passages"], rows)
     n_several = sum(bool(anchor.alternatives) for anchor in report.anchors)
     if n_several:
-        out.print(f"{_number(n_several, 'passage')} of these stand whole in further chunks too; the first was taken.")
+        out.print(f"{number_of(n_several, 'passage')} of these stand whole in further chunks too; the first was taken.")
     for anchor in report.lost[: show or None]:
         _print_lost(anchor)
     if 0 < show < len(report.lost):
@@ -116,9 +119,5 @@ def _print_documents(report: ReanchorReport) -> None:
         questions[document.old_id, document.new_ids] += 1
     for (old_id, new_ids), count in questions.items():
         found = f"its passages are now of {' and '.join(map(repr, new_ids))}" if new_ids else "left as it was"
-        text = f"The corpus has no document {old_id!r}, gold of {_number(count, 'question')}: {found}."
+        text = f"The corpus has no document {old_id!r}, gold of {number_of(count, 'question')}: {found}."
         print_indented(text, 0)
-
-
-def _number(count: int, thing: str) -> str:
-    return f"1 {thing}" if count == 1 else f"{count:,} {thing}s"

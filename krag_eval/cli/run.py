@@ -11,6 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from krag_eval import InvalidInputError, read_evalset
+from krag_eval._utils.formatting import number_of
 from krag_eval.cli.options import load_retriever
 from krag_eval.cli.output import Bars, console, notes, put_json
 from krag_eval.retrievers.recording import Recorder
@@ -116,7 +117,7 @@ def _summary(recorder: Recorder, evalset: Path, out: Path) -> dict[str, Any]:
 
 def _print(summary: Mapping[str, Any], recorder: Recorder) -> None:
     rows, errors = summary["rows"], summary["errors"]
-    parts = [f"{rows:,} row{'' if rows == 1 else 's'}", f"{errors:,} error{'' if errors == 1 else 's'}"]
+    parts = [number_of(rows, "row"), number_of(errors, "error")]
     if summary["asked"] < rows:
         parts[0] += f" ({rows - summary['asked']:,} of them were there already)"
     if recorder.latency is not None:

@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from krag_eval._utils.checks import check_threshold
+from krag_eval._utils.formatting import number_of
 from krag_eval.cli.options import DocKey, GradeKey, IdKey, parse_names
 from krag_eval.cli.output import console, print_indented, print_table, put_json
 from krag_eval.datasets import findings, validation
@@ -64,9 +65,9 @@ def validate(
 
 def _print(report: ValidationReport, evalset: Path, corpus: Path | None, show: int) -> None:
     out = console()
-    title = f"{evalset}: {_number(report.n_questions, 'question')}"
+    title = f"{evalset}: {number_of(report.n_questions, 'question')}"
     if corpus is not None:
-        title += f", looked for in {corpus}: {_number(report.n_corpus or 0, 'document')}"
+        title += f", looked for in {corpus}: {number_of(report.n_corpus or 0, 'document')}"
     if not report.findings:
         out.print(title, markup=False, style="bold", soft_wrap=True)
         out.print("Nothing is wrong.")
@@ -83,7 +84,7 @@ def _print(report: ValidationReport, evalset: Path, corpus: Path | None, show: i
         if 0 < show < len(some):
             out.print(f"  and {len(some) - show:,} more; --show 0 shows all", style="dim")
     out.print()
-    counts = ", ".join(_number(len(report.with_severity(severity)), severity) for severity in findings.SEVERITIES)
+    counts = ", ".join(number_of(len(report.with_severity(severity)), severity) for severity in findings.SEVERITIES)
     out.print(f"{counts}.", markup=False)
     if corpus is not None and _LINKED_ANEW & report.counts.keys():
         command = f"krag-eval reanchor {evalset} --corpus {corpus}"
@@ -98,7 +99,3 @@ def _print_finding(finding: Finding, path: str) -> None:
             places.append(f"and {len(finding.places) - _MOST_PLACES:,} more")
         print_indented(", ".join(places), 2, "dim")
     print_indented(finding.message, 4)
-
-
-def _number(count: int, thing: str) -> str:
-    return f"1 {thing}" if count == 1 else f"{count:,} {thing}s"

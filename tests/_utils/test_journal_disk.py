@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from krag_eval import InvalidInputError
-from krag_eval._utils.journal import JournalKind, KeyedJournal
 from krag_eval._utils.journal.journal import SYNC_ROWS, Syncing
+from krag_eval._utils.journal.keyed import KeyedJournal
+from krag_eval._utils.journal.rows import JournalKind
 from tests.support.journal_cases import Search, documents, query_ids, run
 
 pytestmark = pytest.mark.full

@@ -165,7 +165,7 @@ def test_a_model_that_hangs_for_ever_is_not_asked_for_ever(waits: Waits) -> None
         return JSON
 
     model = as_language_model(hang, retries=30, timeout=0.001, sleep=waits)
-    with pytest.raises(ModelSetupError, match="20 calls of the language model ran into the timeout"):
+    with pytest.raises(ModelSetupError, match="20 calls of the language model exceeded the timeout"):
         model.ask("capital?")
     released.set()
 

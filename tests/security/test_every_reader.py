@@ -12,7 +12,8 @@ import pytest
 
 from krag_eval import InvalidInputError, apply_labels, read_corpus, read_evalset, read_run
 from krag_eval._utils.files import io
-from krag_eval._utils.journal import JournalKind, KeyedJournal
+from krag_eval._utils.journal.keyed import KeyedJournal
+from krag_eval._utils.journal.rows import JournalKind
 from krag_eval.analysis.gate import read_policy
 from krag_eval.datasets.formats.topics import read_queries
 from krag_eval.llm.prompts import own_prompts

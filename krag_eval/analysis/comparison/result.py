@@ -16,7 +16,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import UnknownMetricError, did_you_mean, needing
-from krag_eval._utils.formatting import format_difference, format_mean, format_p
+from krag_eval._utils.formatting import format_difference, format_mean, format_p, number_of
+from krag_eval._utils.serialization import json_text
 
 if TYPE_CHECKING:
     import os
@@ -131,11 +132,7 @@ class Comparison:
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Everything, as JSON."""
-        import json
-
-        text = json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
-        # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
-        return text.encode("utf-8", "backslashreplace").decode("utf-8")
+        return json_text(self.to_dict(), indent=indent)
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each of `rows`, then for each of `slices`. Needs pandas."""
@@ -286,7 +283,7 @@ class ComparisonRow:
         if self.outcome is Outcome.SAME:
             return f"no difference larger than {self.margin:g}"
         if self.outcome is Outcome.UNRESOLVED:
-            return f"cannot be resolved with {self.n} {'query' if self.n == 1 else 'queries'}"
+            return f"cannot be resolved with {number_of(self.n, 'query')}"
         return str(self.outcome)
 
     def to_dict(self) -> dict[str, Any]:
@@ -347,12 +344,12 @@ def how_tested(comparison: Comparison) -> str:
 def _system(comparison: Comparison, system: str) -> Iterator[str]:
     rows = [row for row in comparison.rows if row.system == system]
     names = f"{_one_line(system)} against {_one_line(comparison.baseline)}"
-    yield cut(f"{names}: {_queries(comparison.n_queries)}", WIDTH)
+    yield cut(f"{names}: {number_of(comparison.n_queries, 'query')}", WIDTH)
     yield from _table([row.key for row in rows], rows)
     yield from _verdicts(rows)
     left_out = max((row.n_left_out for row in rows), default=0)
     if left_out:
-        yield f"{_GAP}{_queries(left_out)} without a value (such as those without gold documents): left out."
+        yield f"{_GAP}{number_of(left_out, 'query')} without a value (such as those without gold documents): left out."
     for name in dict.fromkeys([comparison.baseline, system]):
         if comparison.errors.get(name):
             yield from _wrap(
@@ -420,7 +417,7 @@ def describe_worst(worst: ComparisonRow) -> str:
     """The worst slice of a system, in words."""
     surely = "" if (worst.gain_at_most or 0) < 0 else ", not surely a loss"
     return (
-        f"worst slice: {_label(worst, with_field=True)} ({_queries(worst.n)}): {worst.key} "
+        f"worst slice: {_label(worst, with_field=True)} ({number_of(worst.n, 'query')}): {worst.key} "
         f"{format_difference(worst.difference)} "
         f"({format_difference(worst.low)} to {format_difference(worst.high)}){surely}"
     )
@@ -445,10 +442,6 @@ def describe_transitions(comparison: Comparison, system: str) -> Iterator[str]:
     ):
         why = ", ".join(f"{t.count} {t.before if t.after == _FOUND else t.after}" for t in parts)
         yield f"gold documents {title}: {sum(t.count for t in parts)}{f' ({why})' if why else ''}"
-
-
-def _queries(n: int) -> str:
-    return f"{n} {'query' if n == 1 else 'queries'}"
 
 
 def _one_line(name: str) -> str:

@@ -26,8 +26,8 @@ from krag_eval.datasets.question import settings_at
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import Document, as_document
 from krag_eval.matching import Batch, Matches, find_matches
-from krag_eval.matching.exact import match_containment
-from krag_eval.matching.matchability import Supply
+from krag_eval.matching.containment import match_containment
+from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.near_duplicates import NEAR as NEAR_QUESTIONS
 from krag_eval.matching.near_duplicates import group_near_duplicates
 from krag_eval.matching.nearest import nearest_of
@@ -99,7 +99,7 @@ def audit_labels(
     known = fill_texts(gold_rows, pool.rows, corpus if level == "chunk" else None, checked)
     batch = Batch(Side("actual", gold_rows, *keys), Side("predicted", pool.rows, *keys), checked)
     matches = find_matches(batch)
-    Supply.of(batch, matches).check(checked)
+    DocumentCounts.of(batch, matches).check(checked)
     positions = gold_positions(batch)
     negative = np.ones(len(questions), dtype=bool)
     negative[batch.actual.query_of(positions)] = False

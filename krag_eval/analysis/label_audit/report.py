@@ -16,7 +16,9 @@ from typing import Any
 
 from krag_eval._utils.checks import check_kind, describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import json_text, read_jsonl, write_atomically
+from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.strict_json import dump_json, read_jsonl
+from krag_eval._utils.formatting import number_of
 from krag_eval.datasets import EvalSet, Question, as_evalset
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import as_grade, as_id
@@ -97,9 +99,9 @@ class DoctorReport:
         }
 
     def __repr__(self) -> str:
-        runs = f"{_number(len(self.systems), 'run')} ({', '.join(self.systems)})"
+        runs = f"{number_of(len(self.systems), 'run')} ({', '.join(self.systems)})"
         told_apart = f"documents told apart by {' then '.join(self.methods)}"
-        lines = [f"{_number(self.n_questions, 'question')}, {runs}, {told_apart}"]
+        lines = [f"{number_of(self.n_questions, 'question')}, {runs}, {told_apart}"]
         lines += _section("documents that are perhaps gold", self.candidates)
         lines[2:2] = [f"{count:>8}    {REASONS[reason]}" for reason, count in self.counts.items() if count]
         lines += _section("gold documents inside another gold document of their question", self.contained_gold)
@@ -111,10 +113,6 @@ class DoctorReport:
         if self.n_unjudged:
             lines.append(f"{self.n_unjudged:>6}  questions with gold at the other level only, left out")
         return "\n".join(lines)
-
-
-def _number(count: int, thing: str) -> str:
-    return f"1 {thing}" if count == 1 else f"{count} {thing}s"
 
 
 def _section(title: str, findings: Sequence[object]) -> list[str]:
@@ -331,7 +329,7 @@ def write_queue(
             f"{path}: is there already, perhaps with labels in it. Choose another name, or replace it with force=True."
         )
     rows = [*report.queue_rows(limit)]
-    write_atomically(path, (json_text.dump(row, f"the row of {row['query_id']!r:.60}") + "\n" for row in rows))
+    write_atomically(path, (dump_json(row, f"the row of {row['query_id']!r:.60}") + "\n" for row in rows))
     return len(rows)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import UnknownMetricError, did_you_mean, needing
+from krag_eval._utils.serialization import json_text
 from krag_eval.llm.calling import ModelCounters
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ class ContextResult:
             **({} if self.intervals is None else {"intervals": dict(self.intervals)}),
             "rows": [row.to_dict() for row in self.rows],
         }
-        # UTF-8 cannot encode a lone surrogate; its JSON escape means the same.
-        return json.dumps(whole, indent=indent, ensure_ascii=False).encode("utf-8", "backslashreplace").decode("utf-8")
+        return json_text(whole, indent=indent)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per question, NaN for undefined values. Needs pandas."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError, did_you_mean
-from krag_eval._utils.journal import KeyedJournal
+from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.threads import map_as_completed
 from krag_eval.llm.failures import NoAnswerError
 from krag_eval.llm.model import LanguageModel

@@ -11,7 +11,7 @@ from typing import Any
 
 from rapidfuzz.distance import LCSseq
 
-from krag_eval.datasets.passages import size_of
+from krag_eval.datasets.shared_text import size_of
 from krag_eval.documents.text import normalize
 from krag_eval.documents.tokenizers import WordTokenizer
 from krag_eval.llm.question_generation.chunks import Chunk

@@ -10,7 +10,8 @@ from typing import Any
 
 from krag_eval._utils.checks import check_count, check_threshold, describe_type
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.journal import JournalKind, KeyedJournal
+from krag_eval._utils.journal.keyed import KeyedJournal
+from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.progress import ProgressHook, hook_for, reporter
 from krag_eval.datasets import EvalSet, Question
 from krag_eval.datasets.question import DOC_KEY
@@ -170,7 +171,7 @@ def _where(rows: KeyedJournal) -> str:
     """Say how many answers are recorded, and how to resume."""
     if rows.path is None:
         return f"{len(rows):,} answers of the model are lost. To be able to resume, give `journal` a path."
-    return f"{len(rows):,} answers of the model are in {rows.path}. Rerun the same call to resume."
+    return f"{len(rows):,} answers of the model are in {rows.path}. Rerun it to resume."
 
 
 def _check_types(given: object) -> list[str]:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import write_atomically
-from krag_eval._utils.files.io import beside
+from krag_eval._utils.files.io import replacing, write_atomically
 from krag_eval.report.plots.curves import draw_over_k, draw_sweeps, plot_over_k, plot_sweep, sweeps_of
 from krag_eval.report.plots.distributions import (
     draw_causes,
@@ -153,7 +152,7 @@ def write_plots(report: Report, folder: str | os.PathLike[str], *, force: bool =
     for key, plot, drawing in drawn:
         svg = as_svg(drawing.figure, key, plot.title, drawing.description, in_page=False)
         write_atomically(target / f"{key}.svg", ['<?xml version="1.0" encoding="utf-8"?>\n', svg, "\n"])
-        with beside(target / f"{key}.png") as temporary:
+        with replacing(target / f"{key}.png") as temporary:
             temporary.write_bytes(as_png(drawing.figure))
     return paths
 
