@@ -182,9 +182,7 @@ def test_what_stops_everything_leaves_what_was_answered_in_the_journal(tmp_path:
                 raise TypeError("a mistake")
             return super().__call__(prompt)
 
-    with pytest.raises(
-        ModelSetupError, match=r"a mistake.* 3 answers of the model are in .*Rerun it to resume"
-    ):
+    with pytest.raises(ModelSetupError, match=r"a mistake.* 3 answers of the model are in .*Rerun it to resume"):
         generate(model_of(Broken()), journal=path)
     assert len(rows_of(path)) == 3
     writer = Writer()
