@@ -47,26 +47,20 @@ class RunProgress:
 ProgressHook = Callable[[RunProgress], object]
 
 
-class ProgressReporter:
-    """Calls a hook with how far a run has come since this session started.
+def reporter(hook: ProgressHook | None, name: str, total: int, *, resumed: int = 0) -> Callable[..., None]:
+    """Return a function that tells a hook, if there is one, how far a run has come since now.
 
-    Args:
-        hook: Called by `report`, or None.
-        name: The name of the run.
-        total: How many questions there are.
-        resumed: How many of them had a row before this session.
+    It takes `done`, `errors` and `is_over` as `RunProgress` has them, and `asked` where that is not what was done since
+    now. `resumed` is how much was done before.
     """
+    started = time.monotonic()
 
-    def __init__(self, hook: ProgressHook | None, name: str, total: int, resumed: int = 0) -> None:
-        self._hook, self._name, self._total, self._resumed = hook, name, total, resumed
-        self._started = time.monotonic()
+    def report(done: int, errors: int = 0, asked: int | None = None, *, is_over: bool = False) -> None:
+        if hook is not None:
+            asked, seconds = done - resumed if asked is None else asked, time.monotonic() - started
+            hook(RunProgress(name, done, total, errors, asked, seconds, is_over))
 
-    def report(self, done: int, *, errors: int = 0, is_over: bool = False) -> None:
-        """Call the hook with these numbers."""
-        if self._hook is not None:
-            counts = {"done": done, "total": self._total, "errors": errors, "asked": done - self._resumed}
-            seconds = time.monotonic() - self._started
-            self._hook(RunProgress(name=self._name, seconds=seconds, is_over=is_over, **counts))
+    return report
 
 
 class TerminalLine:

@@ -1,6 +1,6 @@
-"""Any language model behind one method: `ask(prompt, schema=None)`, with retries, time limits and counters.
+"""Ask any language model through one method, `ask(prompt, schema=None)`, with retries, time limits and counters.
 
-No framework is imported: a model is told by its methods.
+No framework is imported: a model is recognised by its methods.
 
 | model | called as |
 |---|---|
@@ -10,7 +10,8 @@ No framework is imported: a model is told by its methods.
 | function, plain or async | `llm(prompt)` |
 """
 
-from krag_eval.llm.calling import LanguageModelError, ModelCounters, ModelSetupError, NoAnswerError
+from krag_eval.llm.calling import ModelCounters
+from krag_eval.llm.failures import LanguageModelError, ModelSetupError, NoAnswerError
 from krag_eval.llm.model import LanguageModel, as_language_model
 
 __all__ = [

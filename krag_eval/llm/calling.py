@@ -1,37 +1,24 @@
-"""How a language model of any kind is called with one prompt, with a JSON schema or without.
-
-What a model of any framework returned: its text, its object, what it says about itself.
-
-Calls with a time limit, and coroutines awaited from plain code.
-
-What a language model's client raises: what it means, and whether it is worth another attempt.
-
-What happened to the prompts of a language model, in numbers.
-"""
+"""Call a language model of any framework with one prompt, within a time limit, and count what happens."""
 
 from __future__ import annotations
 
 import asyncio
 import atexit
 import concurrent.futures
-import contextlib
 import dataclasses
-import email.utils
 import functools
 import inspect
 import json
 import re
 import threading
-import time
-import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from krag_eval._utils.checks import as_number, describe_type
-from krag_eval._utils.errors import InvalidInputError, KragEvalError
-from krag_eval._utils.redaction import describe_error
+from krag_eval._utils.checks import describe_type
+from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.threads import start_call, with_time_limit
+from krag_eval.llm.failures import ModelSetupError, classify
 
 _MODEL_NAMES = ("model_name", "model", "model_id", "deployment_name", "repo_id")
 _AS_JSON = "\n\nAnswer with one JSON object and nothing else: no code fence, no remarks. It follows this JSON schema:\n"
@@ -42,15 +29,15 @@ class Caller:
     """A language model, ready to be called.
 
     Args:
-        llm: What the table of the package lists.
-        limit: How long a call may take.
+        llm: One of the models in the table of `krag_eval.llm`.
+        limit: The time limit of a call.
         counting: Counts the calls.
 
     Attributes:
-        name: What the model is called in reports: the name of the model behind it where it tells one.
+        name: The name in reports: that of the model behind it, if known.
 
     Raises:
-        InvalidInputError: It is no language model.
+        InvalidInputError: It is not a language model.
     """
 
     def __init__(self, llm: Any, limit: TimeLimit, counting: Counting) -> None:
@@ -62,14 +49,14 @@ class Caller:
         self._structured: dict[str, Callable[[str], Any]] = {}
 
     def text(self, prompt: str) -> Reply:
-        """The answer to a prompt."""
+        """Return the answer to a prompt."""
         return self._call(self._function, prompt)
 
     def object(self, prompt: str, schema: Mapping[str, Any]) -> Reply:
-        """The answer to a prompt that asks for a JSON object.
+        """Return the answer to a prompt that asks for a JSON object.
 
-        Where the framework can have the model follow a schema, it is asked to. Where that turns out not to work, the
-        schema is put into the prompt, this time and from then on.
+        If the framework supports structured output, it is used. If that does not work, the schema is put into the
+        prompt, now and from then on.
         """
         written = json.dumps(schema, ensure_ascii=False)
         asking = f"{prompt}{_AS_JSON}{written}"
@@ -111,7 +98,7 @@ def _structured(llm: Any, schema: Mapping[str, Any]) -> Callable[[str], Any]:
 
 def _function_of(llm: Any) -> Callable[[str], Any]:
     if isinstance(llm, type):
-        raise InvalidInputError(f"The language model is the class {llm.__name__}. It must be an object: create one.")
+        raise InvalidInputError(f"The language model is the class {llm.__name__}. It must be an object. Create one.")
     for method in ("invoke", "complete"):
         function = getattr(llm, method, None)
         if callable(function):
@@ -153,7 +140,7 @@ def _name_of(llm: Any) -> str:
     return own if isinstance(own, str) and own != "<lambda>" else type(llm).__name__
 
 
-# What a refusal begins with. Only an answer that holds no JSON is looked at.
+# How refusals begin. Only answers without JSON are checked.
 _REFUSALS = re.compile(
     r"\A\W*(?:"
     r"(?:i['’]?m |i am |we['’]?re )?(?:very |so |really )?sorry|"
@@ -177,12 +164,12 @@ class Reply:
     """One answer of a model.
 
     Attributes:
-        text: What it wrote.
+        text: Its text.
         parsed: The object that its framework read, or None.
-        is_filtered: Whether the model, or a filter, says that this is a refusal.
-        is_cut_off: Whether the model says that its limit of tokens was reached.
-        input_tokens: As the model counted them, or None.
-        output_tokens: Likewise.
+        is_filtered: Whether the model or a filter marks it as a refusal.
+        is_cut_off: Whether the model reached its token limit.
+        input_tokens: The model's count, or None.
+        output_tokens: The model's count, or None.
     """
 
     text: str
@@ -194,12 +181,12 @@ class Reply:
 
     @property
     def sounds_refusing(self) -> bool:
-        """Whether the text begins as a refusal does."""
+        """Whether the text begins like a refusal."""
         return _REFUSALS.match(self.text) is not None
 
 
 def read_reply(given: object) -> Reply:
-    """The answer as a model returned it: a string, a message with `content`, a completion with `text`, a mapping.
+    """Read what a model returned: a string, a message with `content`, a completion with `text`, or a mapping.
 
     Raises:
         ModelSetupError: It has no text.
@@ -214,15 +201,9 @@ def read_reply(given: object) -> Reply:
 def _with_parsed(reply: Reply, parsed: object) -> Reply:
     dump = getattr(parsed, "model_dump", None)
     found = dump() if callable(dump) else parsed
-    is_object = isinstance(found, Mapping)
-    return Reply(
-        reply.text,
-        found if isinstance(found, Mapping) else None,
-        reply.is_filtered and not is_object,
-        reply.is_cut_off,
-        reply.input_tokens,
-        reply.output_tokens,
-    )
+    if isinstance(found, Mapping):
+        return dataclasses.replace(reply, parsed=found, is_filtered=False)
+    return reply
 
 
 def _read_message(message: Any) -> Reply:
@@ -273,13 +254,13 @@ MOST_HANGING = 20
 
 
 class TimeLimit:
-    """Makes calls that may take so many seconds each.
+    """Makes calls with a time limit.
 
-    A plain call cannot be stopped: it is left behind in its thread, which does not keep the process alive. What is
-    awaited is cancelled.
+    A plain call cannot be stopped: it is abandoned in its thread, which does not keep the process alive. An awaited
+    call is cancelled.
 
     Args:
-        seconds: For one call, or None.
+        seconds: The limit of one call, or None.
         of: What is called, for messages.
     """
 
@@ -288,11 +269,11 @@ class TimeLimit:
         self._hanging: set[threading.Thread] = set()
 
     def call(self, function: Callable[[Any], Any], argument: object) -> Any:
-        """What the function returns, awaited where it has to be.
+        """Call a function and return its result, awaited if necessary.
 
         Raises:
             TimeoutError: It took too long.
-            ModelSetupError: Too many earlier calls hang still.
+            ModelSetupError: Too many earlier calls still hang.
         """
         if inspect.iscoroutinefunction(function):
             return self._await(function(argument))
@@ -306,8 +287,8 @@ class TimeLimit:
         self._hanging = {thread for thread in self._hanging if thread.is_alive()}
         if len(self._hanging) >= MOST_HANGING:
             raise ModelSetupError(
-                f"{MOST_HANGING} calls of {self._of} ran into the timeout of {seconds:g} s and hang still. "
-                "Give it a time limit of its own, or check that it answers at all."
+                f"{MOST_HANGING} calls of {self._of} exceeded the timeout of {seconds:g} s and still hang. "
+                "Set a time limit in its own client, or check that it answers at all."
             )
         outcome, thread = start_call(lambda: function(argument), "krag-eval-ask")
         try:
@@ -344,174 +325,20 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-Reason = Literal["bad_json", "refused", "rate_limited", "timed_out", "unreachable", "rejected"]
-
-_LONGEST_MESSAGE = 400
-_OF_THE_SET_UP = {401, 402, 403, 404, 405}
-_OF_THE_SERVER = {409, 425, 500, 502, 503, 504, 520, 522, 524, 529}
-_WORDS_OF_THE_SET_UP = ("authentication", "permissiondenied", "unauthorized", "invalidapikey", "notfounderror")
-# The next attempt would fail just so.
-_MISTAKES = (
-    *(TypeError, AttributeError, NameError, ImportError, NotImplementedError, AssertionError, LookupError),
-    *(SyntaxError, StopIteration, StopAsyncIteration, FileNotFoundError, PermissionError),
-)
-
-
-class LanguageModelError(KragEvalError, RuntimeError):
-    """A language model could not be used."""
-
-
-class NoAnswerError(LanguageModelError):
-    """A prompt got no answer that can be used; another prompt may.
-
-    Args:
-        message: What happened.
-        reason: `"bad_json"`, `"refused"`, `"rate_limited"`, `"timed_out"`, `"unreachable"` or `"rejected"`.
-        answer: What the model said, where it said something.
-    """
-
-    def __init__(self, message: str, reason: Reason = "unreachable", answer: str | None = None) -> None:
-        super().__init__(message)
-        self.reason = reason
-        self.answer = answer
-
-    def __reduce__(self) -> tuple[type[NoAnswerError], tuple[object, ...]]:
-        return type(self), (str(self), self.reason, self.answer)
-
-    @property
-    def is_of_the_model(self) -> bool:
-        """Whether the model did answer, though not usably; otherwise nothing came through to it, or back."""
-        return self.reason in ("bad_json", "refused", "rejected")
-
-
-class ModelSetupError(LanguageModelError):
-    """No prompt would be answered: a wrong key, an unknown model, a mistake in a program."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """What an exception of a client means.
-
-    Attributes:
-        reason: Why there is no answer; None where the set-up is wrong.
-        is_temporary: Whether another attempt may go better.
-        wait: The seconds that the server asks to wait, or None.
-    """
-
-    reason: Reason | None
-    is_temporary: bool
-    wait: float | None = None
-
-
-def classify(error: BaseException) -> Failure:
-    """What an exception means: by its HTTP status, where it or what caused it carries one, else by its name.
-
-    >>> classify(TimeoutError()), classify(KeyError("x")).reason
-    (Failure(reason='timed_out', is_temporary=True, wait=None), None)
-    """
-    for one in _causes(error):
-        status, names = _status(one), [base.__name__.lower() for base in type(one).__mro__]
-        if status == 429 or any("ratelimit" in n or "throttl" in n or n == "resourceexhausted" for n in names):
-            if "insufficient_quota" in (_attribute(one, "code"), _attribute(one, "type")):
-                return Failure(None, is_temporary=False)
-            return Failure("rate_limited", is_temporary=True, wait=_wait(one))
-        if status in _OF_THE_SET_UP or any(word in n for n in names for word in _WORDS_OF_THE_SET_UP):
-            return Failure(None, is_temporary=False)
-        if status == 408 or any("timeout" in n or n == "deadlineexceeded" for n in names):
-            return Failure("timed_out", is_temporary=True, wait=_wait(one))
-        if status in _OF_THE_SERVER:
-            return Failure("unreachable", is_temporary=True, wait=_wait(one))
-        if status is not None and 400 <= status < 500:
-            return Failure("rejected", is_temporary=False)
-        if any("outputparser" in n for n in names):
-            return Failure("bad_json", is_temporary=True)
-    if isinstance(error, _MISTAKES):
-        return Failure(None, is_temporary=False)
-    return Failure("unreachable", is_temporary=True, wait=_wait(error))
-
-
-def describe(error: BaseException, redact: Callable[[str], str]) -> str:
-    """An error as `Type: message` in one line, without credentials; a mistake of a program with its place."""
-    words = describe_error(error, redact, longest=_LONGEST_MESSAGE)
-    frames = traceback.extract_tb(error.__traceback__)
-    if isinstance(error, _MISTAKES) and frames:
-        words += f" ({frames[-1].filename}:{frames[-1].lineno})"
-    return words
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    one: BaseException | None = error
-    for _ in range(5):
-        if one is None:
-            return
-        yield one
-        one = one.__cause__
-
-
-def _attribute(holder: object, name: str) -> Any:
-    try:
-        return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
-    except Exception:  # noqa: BLE001 - a property of a foreign error may fail
-        return None
-
-
-def _status(error: BaseException) -> int | None:
-    """The HTTP status that an exception carries."""
-    response = _attribute(error, "response")
-    places = [(error, name) for name in ("status_code", "http_status", "status", "code")]
-    places += [(response, "status_code"), (response, "status")]
-    places.append((_attribute(response, "ResponseMetadata"), "HTTPStatusCode"))  # AWS
-    for holder, name in places:
-        value = _attribute(holder, name)
-        value = getattr(value, "value", value)  # an enumeration
-        if isinstance(value, int) and not isinstance(value, bool) and 100 <= value < 600:
-            return value
-    return None
-
-
-def _wait(error: BaseException) -> float | None:
-    """The seconds that a server asks to wait: `Retry-After` in seconds or as a date, `retry-after-ms`."""
-    headers = _attribute(_attribute(error, "response"), "headers") or _attribute(error, "headers")
-    found: dict[str, Any] = {}
-    with contextlib.suppress(TypeError, ValueError):
-        found = {str(name).lower(): value for name, value in dict(headers or {}).items()}
-    milliseconds = _seconds(found.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    for given in (found.get("retry-after"), _attribute(error, "retry_after"), _attribute(error, "retry_delay")):
-        seconds = _seconds(getattr(given, "total_seconds", lambda given=given: given)())
-        if seconds is not None:
-            return seconds
-    return None
-
-
-def _seconds(given: object) -> float | None:
-    seconds = as_number(given)
-    if seconds is None and isinstance(given, str):
-        try:
-            seconds = float(given)
-        except ValueError:
-            try:
-                seconds = email.utils.parsedate_to_datetime(given).timestamp() - time.time()
-            except (ValueError, TypeError):
-                return None
-    return max(0.0, seconds) if seconds is not None and seconds < float("inf") else None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCounters:
     """What happened to the prompts of a language model so far.
 
     Attributes:
-        prompts: How many prompts were to be answered.
-        calls: How often the model was called for them, every attempt counted.
-        rate_limits: Calls that were answered with a rate limit (HTTP 429).
-        time_outs: Calls that gave no answer in time.
-        unreachable: Calls that failed otherwise: no connection, an error of the server (5xx), an unknown error.
-        bad_json: Answers that were no JSON object of the schema that was asked for.
-        refusals: Answers by which the model refused.
-        failures: Prompts that were given up, after all attempts.
-        input_tokens: Tokens of the prompts, as far as the model said; None where it never did.
+        prompts: How many prompts were asked.
+        calls: How often the model was called for them, retries included.
+        rate_limits: Calls that hit a rate limit (HTTP 429).
+        time_outs: Calls that timed out.
+        unreachable: Calls that failed otherwise: no connection, a server error (5xx), an unknown error.
+        bad_json: Answers without a JSON object that follows the schema.
+        refusals: Answers in which the model refused.
+        failures: Prompts that were given up after all attempts.
+        input_tokens: Tokens of the prompts, as reported by the model; None if it never reports them.
         output_tokens: Tokens of the answers, likewise.
     """
 
@@ -527,17 +354,17 @@ class ModelCounters:
     output_tokens: int | None = None
 
     def __sub__(self, earlier: ModelCounters) -> ModelCounters:
-        """What happened since `earlier`."""
+        """Return what happened since `earlier`."""
         mine, theirs = dataclasses.asdict(self), dataclasses.asdict(earlier)
         since: dict[str, Any] = {k: v if v is None else v - (theirs[k] or 0) for k, v in mine.items()}
         return ModelCounters(**since)
 
     def to_dict(self) -> dict[str, int | None]:
-        """The counters by name, for JSON."""
+        """Return the counters by name, for JSON."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
-        """What is not zero, in words.
+        """Return the counters that are not zero, in words.
 
         >>> print(ModelCounters(prompts=30, calls=33, rate_limits=2, bad_json=1, input_tokens=9000, output_tokens=500))
         30 prompts, 33 calls, 2 rate limits, 1 bad json, 9,000 input tokens, 500 output tokens
@@ -559,7 +386,7 @@ class Counting:
         return self._counters
 
     def add(self, **counts: int | None) -> None:
-        """Add to counters by name; None adds nothing, and leaves what is unknown unknown."""
+        """Add to counters by name; None adds nothing."""
         with self._lock:
             new = {k: (getattr(self._counters, k) or 0) + v for k, v in counts.items() if v is not None}
             self._counters = dataclasses.replace(self._counters, **new)

@@ -1,4 +1,4 @@
-"""A language model with retries, time limits, checked answers and counters."""
+"""Ask a language model with retries, time limits, checked answers and counters."""
 
 from __future__ import annotations
 
@@ -11,18 +11,8 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 from krag_eval._utils.checks import as_number, check_count, describe_type
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
 from krag_eval._utils.redaction import Redactor
-from krag_eval.llm.calling import (
-    Caller,
-    Counting,
-    Failure,
-    ModelCounters,
-    ModelSetupError,
-    NoAnswerError,
-    Reply,
-    TimeLimit,
-    classify,
-    describe,
-)
+from krag_eval.llm.calling import Caller, Counting, ModelCounters, Reply, TimeLimit
+from krag_eval.llm.failures import Failure, ModelSetupError, NoAnswerError, classify, describe
 from krag_eval.llm.json_answers import check_schema, json_objects, violations
 
 LONGEST_BACKOFF = 60.0
@@ -38,10 +28,10 @@ class _TemporaryError(Exception):
 
 
 class LanguageModel:
-    """A language model of any framework; made by `as_language_model`. Threads may share it.
+    """A language model of any framework, made by `as_language_model`. Threads may share it.
 
     Attributes:
-        name: What the model is called in reports.
+        name: The name of the model in reports.
     """
 
     def __init__(
@@ -67,7 +57,7 @@ class LanguageModel:
 
     @property
     def counters(self) -> ModelCounters:
-        """What happened to the prompts so far."""
+        """What happened to the prompts so far, in numbers."""
         return self._counting.counters
 
     @overload
@@ -77,20 +67,20 @@ class LanguageModel:
     def ask(
         self, prompt: str, schema: Mapping[str, Any] | None = None, *, answer_retries: int | None = None
     ) -> str | dict[str, Any]:
-        """The answer to a prompt: its text, or with a schema an object that follows it.
+        """Return the answer to a prompt: its text, or with a schema an object that follows it.
 
-        A rate limit, a time-out, a lost connection and an error of the server are tried again after a wait; bad JSON
-        and refusals at once.
+        Rate limits, timeouts, lost connections and server errors are retried after a wait; bad JSON and refusals are
+        retried at once.
 
         Args:
             prompt: What to ask.
-            schema: A JSON schema of type object, with the keywords that `json_schema.check_schema` knows.
-            answer_retries: How often bad JSON and refusals are asked again; by default `retries`.
+            schema: A JSON schema of type object. It needs the extra `llm` (jsonschema).
+            answer_retries: How often to retry bad JSON and refusals; by default `retries`.
 
         Raises:
-            InvalidInputError: The prompt is no text, or the schema has a keyword that is not checked.
-            NoAnswerError: There is no usable answer after all attempts; another prompt may have one.
-            ModelSetupError: No prompt will be answered: a wrong key, an unknown model, a mistake in a program.
+            InvalidInputError: The prompt is not a text, or the schema is not a JSON schema.
+            NoAnswerError: No attempt gave a usable answer; another prompt may get one.
+            ModelSetupError: No prompt will be answered: a wrong key, an unknown model, a bug in the program.
         """
         _check_prompt(prompt)
         if schema is not None:
@@ -121,19 +111,19 @@ class LanguageModel:
             raise NoAnswerError(f"{self.name} refused: {_short(text)}", "refused", text)
         if schema is None:
             return reply.text if reply.parsed is None else str(dict(reply.parsed))
-        problem = "it holds no JSON object"
+        problem = "it contains no JSON object"
         for found in [dict(reply.parsed)] if reply.parsed is not None else json_objects(reply.text):
             wrong = next(violations(found, schema), None)
             if wrong is None:
                 return found
-            problem = wrong if problem == "it holds no JSON object" else problem
-        if problem == "it holds no JSON object":
+            problem = self._redact(wrong) if problem == "it contains no JSON object" else problem
+        if problem == "it contains no JSON object":
             if reply.sounds_refusing:
                 raise NoAnswerError(f"{self.name} refused: {_short(text)}", "refused", text)
             if not text.strip():
                 problem = "it is empty"
         if reply.is_cut_off:
-            problem += " (it was cut off at the model's limit of tokens)"
+            problem += " (it was cut off at the model's token limit)"
         raise NoAnswerError(f"{problem}: {_short(text)}" if text.strip() else problem, "bad_json", text)
 
     def _reply(self, prompt: str, schema: Mapping[str, Any] | None) -> Reply:
@@ -158,20 +148,20 @@ class LanguageModel:
         except KragEvalError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a client raises is told in our words, without its keys
-            raise self._told(error) from None
+            raise self._as_our_error(error) from None
 
-    def _told(self, error: Exception) -> Exception:
+    def _as_our_error(self, error: Exception) -> Exception:
         failure, words = classify(error), describe(error, self._redact)
         if failure.reason is None:
             return ModelSetupError(
-                f"{self.name} cannot be asked: {words}. This will not change by trying again: check the key, the name "
-                "of the model and the code around it."
+                f"{self.name} cannot be asked: {words}. Retrying does not help. Check the key, the name of the model "
+                "and the code around it."
             )
         counter = _COUNTERS.get(failure.reason)
         if counter is not None:
             self._counting.add(**{counter: 1})
         if not failure.is_temporary:
-            return NoAnswerError(f"{self.name} does not take this prompt: {words}", failure.reason)
+            return NoAnswerError(f"{self.name} rejects this prompt: {words}", failure.reason)
         if failure.wait is not None and failure.wait > self._longest_wait:
             return NoAnswerError(
                 f"{self.name} asks to wait {failure.wait:,.0f} s, longer than `longest_wait` {self._longest_wait:g} s: "
@@ -196,20 +186,21 @@ def as_language_model(
     longest_wait: float = 120.0,
     sleep: Callable[[float], None] | None = None,
 ) -> LanguageModel:
-    """Any language model as one that is asked in one way.
+    """Wrap a language model of any framework.
 
     Args:
         llm: A LangChain chat model, text model or chain, a LlamaIndex LLM, or a function from a prompt to a string,
-            plain or async. A `LanguageModel` is returned as it is.
-        retries: How often a prompt is tried again.
-        timeout: Seconds for one call, or None. What is awaited is cancelled; a plain call is left behind in its thread.
-        backoff: Seconds before the second attempt, doubled before each further one, with as much again by chance.
-            Where the server says how long to wait (`Retry-After`), that is done instead.
-        longest_wait: Where the server asks to wait longer than this, the prompt is given up.
-        sleep: How to wait, instead of `time.sleep`; for tests.
+            plain or async. A `LanguageModel` is returned unchanged.
+        retries: How often to retry a prompt.
+        timeout: The time limit of one call in seconds, or None. An awaited call is cancelled; a plain call is abandoned
+            in its thread.
+        backoff: Seconds before the first retry, doubled before each further one, plus random jitter. If the server says
+            how long to wait (`Retry-After`), that is used instead.
+        longest_wait: If the server asks to wait longer than this, the prompt is given up.
+        sleep: How to wait instead of `time.sleep`, for tests.
 
     Raises:
-        InvalidInputError: It is no language model, or a setting is out of range.
+        InvalidInputError: It is not a language model, or a setting is out of range.
 
     >>> model = as_language_model(lambda prompt: '{"capital": "Seoul"}')
     >>> schema = {"type": "object", "properties": {"capital": {"type": "string"}}, "required": ["capital"]}

@@ -1,4 +1,4 @@
-"""Prompts as text files that can be read and replaced, and how values are put into them."""
+"""Load prompts from text files, which users can replace, and fill in their values."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
 def bundled_prompts(package: str) -> dict[str, str]:
-    """The texts of the files in the folder `prompts` of a package, by name without `.txt`."""
+    """Return the texts in the folder `prompts` of a package, by file name without `.txt`."""
     files = [file for file in (resources.files(package) / "prompts").iterdir() if file.name.endswith(".txt")]
     return {file.name.removesuffix(".txt"): file.read_text(encoding="utf-8") for file in sorted(files, key=str)}
 
 
 def own_prompts(given: object, example: str) -> dict[str, str]:
-    """The prompts that a user gives in place of bundled ones.
+    """Read the prompts that a user gives instead of bundled ones.
 
     Args:
         given: None, a folder with files `NAME.txt`, or a mapping from names to texts.
@@ -39,7 +39,7 @@ def own_prompts(given: object, example: str) -> dict[str, str]:
         for name, text in given.items():
             if not isinstance(text, str):
                 raise InvalidInputError(
-                    f"`prompts` has {describe_type(text)} for {name!r}. A prompt is a string. Give its text."
+                    f"`prompts` has {describe_type(text)} for {name!r}. It must be a string: give the text."
                 )
         return {str(name): text for name, text in given.items()}
     if not isinstance(given, (str, os.PathLike)):
@@ -50,7 +50,7 @@ def own_prompts(given: object, example: str) -> dict[str, str]:
     folder = Path(given)
     if not folder.is_dir():
         raise InvalidInputError(
-            f"{folder}: is no folder. `prompts` must name one that holds files such as {example}.txt."
+            f"{folder}: is not a folder. `prompts` must be a folder with files such as {example}.txt."
         )
     texts = {}
     for file in sorted(folder.glob("*.txt")):
@@ -59,12 +59,12 @@ def own_prompts(given: object, example: str) -> dict[str, str]:
         except UnicodeDecodeError as error:
             raise InvalidInputError(f"{file}: cannot be read ({error}). Save it as UTF-8.") from None
     if not texts:
-        raise InvalidInputError(f"{folder}: holds no prompt. Put files such as {example}.txt there.")
+        raise InvalidInputError(f"{folder}: contains no prompt. Put files such as {example}.txt there.")
     return texts
 
 
 def placeholders(text: str) -> set[str]:
-    """The names in braces that a prompt has.
+    """Return the names in braces in a prompt.
 
     >>> sorted(placeholders("Ask in {language} about {passage}"))
     ['language', 'passage']
@@ -73,7 +73,7 @@ def placeholders(text: str) -> set[str]:
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """The prompt with its values; what is put in is never looked at for placeholders again.
+    """Fill in the values of a prompt; placeholders inside the values are left alone.
 
     >>> fill("Question: {question}", {"question": "What is {question}?"})
     'Question: What is {question}?'
@@ -82,11 +82,11 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 
 
 def delimited(text: str, label: str) -> str:
-    """A text between two lines that it cannot hold itself, because they carry a hash of it."""
+    """Put a text between two lines that it cannot contain itself, because they have its hash."""
     mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return f"-----BEGIN {label} {mark}-----\n{text}\n-----END {label} {mark}-----"
 
 
 def version_of(prompts: Mapping[str, str]) -> str:
-    """Eight hex digits that change with any prompt."""
+    """Return eight hex digits that change with any prompt."""
     return hashlib.sha256(json.dumps(sorted(prompts.items()), ensure_ascii=True).encode()).hexdigest()[:8]

@@ -1,4 +1,4 @@
-"""Scores, causes, comparisons and single queries as one page, as Markdown, JSON or CSV."""
+"""Report scores, causes of misses, comparisons and single queries as HTML, Markdown, JSON or CSV."""
 
 from krag_eval.report.build import build_report
 from krag_eval.report.notebook import comparison_html, result_html

@@ -1,7 +1,4 @@
-"""`build_report`: from results or runs to what a report shows.
-
-Which of all values decide.
-"""
+"""Gather what a report shows, from results or from runs."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from dataclasses import replace
 from typing import Unpack
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalWarning, MissingDependencyError, warn
+from krag_eval._utils.formatting import number_of
 from krag_eval._utils.suggestions import check_names
 from krag_eval.analysis.comparison import DECISIVE_METRICS, Comparison, compare
 from krag_eval.analysis.comparison.systems import System, check_comparable, check_systems, score, slices_of
@@ -22,8 +20,8 @@ from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.report.records import Report, ReportedSystem
 
-# What a name may hold that turns round the writing after it.
-_TURNING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+# Characters in a name that change the direction of the text after them.
+_DIRECTION = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 CUT_OFFS = (1, 3, 5, 10)
 
 
@@ -45,31 +43,31 @@ def build_report(
     comparison: Comparison | None = None,
     **settings: Unpack[ScoringSettings],
 ) -> Report:
-    """Gather what a report shows: scores with intervals, causes of misses, slices, and a comparison.
+    """Build a report: scores with intervals, causes of misses, slices, and a comparison.
 
-    Intervals and the comparison need scipy; without it a note says that they were left out.
+    Intervals and the comparison need scipy; without it, a note says that they are missing.
 
     Args:
-        systems: Runs, which are scored here as `evaluate_run` does, or results that kept their queries, by name.
-        evalset: The evaluation set: needed for runs and for slices.
-        title: The title; by default it names the set, or says how many questions there are.
+        systems: Runs, which are scored like `evaluate_run` does, or results with their queries, by name.
+        evalset: The evaluation set; required for runs and for slices.
+        title: The title; by default the systems and the name of the set, or the number of questions.
         baseline: The system that the others are compared with; the first by default.
-        by: A field of the questions or of their metadata, or several, for slices; `"type"` by default.
+        by: One or several fields of the questions or of their metadata, for slices; `"type"` by default.
         k: The cut-offs at which runs are scored.
         metrics: What runs are scored by; all metrics by default.
         level: `"chunk"` or `"document"`, for runs.
         doc_key: The metadata key of document ids.
         proxy: As in `evaluate_run`, for runs.
-        missing: As in `compare`: what becomes of questions that only some runs have.
-        seed: Of intervals and comparison.
-        n_jobs: How many processes may match texts.
-        comparison: A comparison of the same systems that was made before; by default one is made, of recall, MRR and
-            nDCG at the largest cut-off.
+        missing: As in `compare`: what to do with questions that only some runs have.
+        seed: The seed of intervals and comparison.
+        n_jobs: The number of processes that match texts.
+        comparison: An existing comparison of the same systems; by default recall, MRR and nDCG are compared at the
+            largest cut-off.
         **settings: The scoring settings that `evaluate_run` takes, for runs.
 
     Raises:
-        InvalidInputError: Something given cannot be used, or the systems were not measured by the same rule on the
-            same questions.
+        InvalidInputError: An argument is invalid, or the systems were not scored with the same settings on the same
+            questions.
     """
     check_names(settings, ScoringSettings.__annotations__)
     given, first = check_systems(systems, baseline, fewest=1)
@@ -85,7 +83,8 @@ def build_report(
             if comparison is not None:
                 _check_is_of(comparison, results)
             elif len(results) > 1:
-                comparison = _compare(results, questions, by, doc_key, seed)
+                keys = decisive_keys(list(results.values()))  # the fewer the tests, the less each is adjusted
+                comparison = compare(results, questions, by=by, keys=keys, doc_key=doc_key, seed=seed)
         except MissingDependencyError as error:
             results = {system.name: system.result for system in scored}
             warn(f"The report has no intervals and no comparison. {error}")
@@ -113,7 +112,7 @@ def _check_is_of(comparison: Comparison, results: Mapping[str, EvaluationResult]
         results[name].detail is not detail for name, detail in compared.items()
     ):
         raise InvalidInputError(
-            f"`comparison` is of other systems, {', '.join(compared)}, or of other results. Give the results that were "
+            f"`comparison` compares other systems ({', '.join(compared)}) or other results. Give the results that were "
             "compared, or leave it out."
         )
 
@@ -122,27 +121,14 @@ def _with_intervals(result: EvaluationResult, seed: int) -> EvaluationResult:
     return result if result.intervals is not None else replace(result, intervals=intervals_of(result, seed=seed))
 
 
-def _compare(
-    results: Mapping[str, EvaluationResult],
-    questions: EvalSet | None,
-    by: str | Sequence[str] | None,
-    doc_key: str,
-    seed: int,
-) -> Comparison:
-    """The decisive metrics at the largest cut-off: every one more would be a test that the others pay for."""
-    chosen = decisive_keys(list(results.values()))
-    return compare(results, questions, by=by, keys=chosen, doc_key=doc_key, seed=seed)
-
-
 def _title(questions: EvalSet | None, systems: Sequence[System]) -> str:
-    names = ", ".join(system.name.translate(_TURNING) for system in systems)
-    n = systems[0].result.n_queries
-    asked = f"{n} question" + ("s" if n != 1 else "")
-    return f"{names} on {questions.name}" if questions is not None and questions.name else f"{names} on {asked}"
+    names = ", ".join(system.name.translate(_DIRECTION) for system in systems)
+    name = None if questions is None else questions.name
+    return f"{names} on {name or number_of(systems[0].result.n_queries, 'question')}"
 
 
 def decisive_keys(results: Sequence[EvaluationResult]) -> list[str]:
-    """Recall, MRR and nDCG at the largest cut-off, or whatever else all results have there."""
+    """Return the keys of recall, MRR and nDCG at the largest cut-off, or of whatever all results have there."""
     keys = [key for key in results[0].tally.means if all(key in result for result in results)]
     decisive = [key for key in keys if key.partition("@")[0] in DECISIVE_METRICS] or keys
     last = decisive[-1].partition("@")[2] if decisive else ""

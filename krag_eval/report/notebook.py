@@ -1,4 +1,4 @@
-"""Results and comparisons as small tables for notebooks; nothing but the core is needed."""
+"""Show results and comparisons as small tables in notebooks, with nothing but the core."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from krag_eval.report.records import Cell, Table
 
 
-# Colours of the notebook itself are kept, so that dark ones stay dark.
+# No colours are set, so dark notebooks stay dark.
 _LEFT = "text-align:left;vertical-align:top;unicode-bidi:plaintext"
 _RIGHT = "text-align:right;vertical-align:top;font-variant-numeric:tabular-nums"
 _QUIET = "opacity:0.7"
@@ -24,9 +24,9 @@ _TONES = {"good": "font-weight:bold", "bad": "font-weight:bold;text-decoration:u
 
 
 def result_html(result: EvaluationResult) -> str:
-    """A result as HTML: one row a metric, one column a cut-off, intervals below, then what the means leave out.
+    """Return a result as HTML: one row per metric, one column per cut-off, then what the means exclude.
 
-    Results of a streamed evaluation are shown as well. There is no script, and every text is escaped.
+    Results of a stream are shown as well. There is no script, and every text is escaped.
     """
     summary = summary_section({"result": result})
     counts = summary.tables[1]
@@ -46,7 +46,7 @@ def result_html(result: EvaluationResult) -> str:
 
 
 def comparison_html(comparison: Comparison) -> str:
-    """A comparison as HTML: one table a system with differences and verdicts, and how they were tested."""
+    """Return a comparison as HTML: one table of differences and verdicts per system, and how they were tested."""
     section = comparison_section(comparison)
     return _wrapped(
         [

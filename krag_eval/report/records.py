@@ -1,13 +1,9 @@
-"""What a report consists of. Every format shows the same sections, tables and cells.
-
-Cells of the kinds that tables have.
-
-What tables by query say beside the values: slices, and what became of the gold documents.
-"""
+"""What a report consists of: sections, tables and cells, the same in every format, and what is known per query."""
 
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -28,13 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedSystem:
-    """One retriever and what is known of it.
+    """One retriever and what is known about it.
 
     Attributes:
-        name: What it is called.
+        name: Its name.
         result: Its scores, with every query.
         diagnosis: The causes of its misses.
-        run: What it returned with its parameters and latencies; None where only the scores are known.
+        run: Its run, with parameters and latencies; None if only the scores are known.
     """
 
     name: str
@@ -44,11 +40,11 @@ class ReportedSystem:
 
     @property
     def detail(self) -> Detail:
-        """What the result kept of every query."""
+        """The details of every query."""
         if self.result.detail is None:
             raise InvalidInputError(
-                f"The result of {self.name!r} was streamed and kept no queries, so there is nothing to report. "
-                "Use `evaluate` for it."
+                f"The result of {self.name!r} was streamed and kept no queries, which a report needs. "
+                "Score it with `evaluate`."
             )
         return self.result.detail
 
@@ -58,9 +54,9 @@ class Cell:
     """One cell of a table.
 
     Attributes:
-        value: What it says, for machines; None where it is undefined or empty.
-        text: The same for people: every format prints these characters.
-        tone: `"good"`, `"bad"` or `"quiet"` where the cell is a verdict or an aside; else None.
+        value: The value for programs; None if it is undefined or empty.
+        text: The same for people, as every format prints it.
+        tone: `"good"`, `"bad"` or `"quiet"` for a verdict or an aside; else None.
     """
 
     value: str | float | int | bool | None
@@ -73,11 +69,11 @@ class Column:
     """One column of a table.
 
     Attributes:
-        key: Its name for machines, unique in the table.
+        key: Its name for programs, unique in the table.
         title: Its heading.
         is_number: Whether it is aligned to the right.
-        help: A sentence on what it says, or None.
-        group: The system that it belongs to, or None; columns of one group stand together.
+        help: An explanation, or None.
+        group: The system it belongs to, or None; the columns of a group are next to each other.
     """
 
     key: str
@@ -92,11 +88,11 @@ class Table:
     """A table.
 
     Attributes:
-        key: Its name for machines, unique in the report.
-        title: Its heading, or None where the section's is enough.
+        key: Its name for programs, unique in the report.
+        title: Its heading, or None if the section's is enough.
         columns: Its columns, the first of which names the row.
-        rows: Its cells, as many a row as there are columns.
-        note: What a reader has to know of it, or None.
+        rows: Its cells, one per column in each row.
+        note: What a reader must know about it, or None.
     """
 
     key: str
@@ -111,9 +107,9 @@ class Section:
     """A part of a report.
 
     Attributes:
-        key: Its name for machines, and its anchor in the page.
+        key: Its name for programs, and its anchor in the page.
         title: Its heading.
-        paragraphs: What is said in words.
+        paragraphs: Its text.
         tables: Its tables.
     """
 
@@ -130,11 +126,11 @@ class Report:
     Attributes:
         title: Its title.
         systems: The retrievers, the baseline first. All were asked the same questions, in the same order.
-        comparison: Of the others with the baseline; None where there is one system, or comparing was not possible.
-        evalset: The questions; None where only the scores are known.
+        comparison: The comparison with the baseline; None for a single system, or if comparing was not possible.
+        evalset: The questions; None if only the scores are known.
         slices: Questions by type or other fields.
-        notes: What a reader has to know before the numbers, such as warnings.
-        further: Sections of others, which follow those that are made here.
+        notes: What a reader must know before the numbers, such as warnings.
+        further: More sections, shown after those of the report itself.
     """
 
     title: str
@@ -147,15 +143,25 @@ class Report:
 
     @property
     def n_queries(self) -> int:
-        """How many questions were asked."""
+        """The number of questions."""
         return self.systems[0].result.n_queries
+
+    @property
+    def slices_by_field(self) -> dict[str, list[Slice]]:
+        """The slices of each field."""
+        fields: dict[str, list[Slice]] = {}
+        for part in self.slices:
+            fields.setdefault(f"{part.field}", []).append(part)
+        return fields
 
 
 EMPTY = Cell(None, "")
+SYSTEM = Column("system", "system", is_number=False)
+"""The first column of a table with one row per system."""
 
 
 def value_cell(value: float | None) -> Cell:
-    """A value of a metric; a dash where it is undefined.
+    """Return a cell with the value of a metric, a dash if it is undefined.
 
     >>> value_cell(0.25).text, value_cell(None).text
     ('0.2500', '-')
@@ -164,37 +170,37 @@ def value_cell(value: float | None) -> Cell:
 
 
 def interval_cell(interval: tuple[float, float] | None) -> Cell:
-    """The interval of a value; empty where there is none."""
+    """Return a cell with a confidence interval, empty if there is none."""
     return text_cell(format_interval(interval), "quiet") if interval is not None else EMPTY
 
 
 def count_cell(count: int) -> Cell:
-    """How many."""
+    """Return a cell with a count."""
     return Cell(count, str(count))
 
 
 def number_cell(number: float | None, digits: int = 1) -> Cell:
-    """A number that is no metric, such as how many documents come back on average."""
+    """Return a cell with a number that is not a metric, such as the mean number of documents."""
     return Cell(number, format_value(number, digits))
 
 
 def share_cell(share: float | None) -> Cell:
-    """A share from 0 to 1, as a percentage."""
+    """Return a cell with a share from 0 to 1, as a percentage."""
     return Cell(share, format_percent(share))
 
 
 def seconds_cell(seconds: float | None) -> Cell:
-    """A duration."""
+    """Return a cell with a duration."""
     return Cell(seconds, format_seconds(seconds))
 
 
 def text_cell(text: str, tone: str | None = None) -> Cell:
-    """Words."""
+    """Return a cell with text."""
     return Cell(text, text, tone)
 
 
 def any_cell(value: object) -> Cell:
-    """What a user recorded, of whatever type.
+    """Return a cell with a value that a user recorded, of any type.
 
     >>> any_cell(500).text, any_cell(True).text, any_cell(["a", 1]).text, any_cell(None).text
     ('500', 'true', '["a", 1]', '-')
@@ -208,19 +214,17 @@ def any_cell(value: object) -> Cell:
     if isinstance(value, int):
         return Cell(int(value), str(int(value)))
     if isinstance(value, (list, tuple, Mapping)):
-        import json
-
         return text_cell(json.dumps(value, ensure_ascii=False, default=str))
     return text_cell(str(value))
 
 
 @dataclass(frozen=True, slots=True)
-class GoldFate:
-    """One gold document as it was given, and what became of it.
+class GoldOutcome:
+    """The outcome of one gold document.
 
     Attributes:
         id: Its id, or None.
-        cause: `"found"`, or why it was missed; None where it does not count, because its grade is 0.
+        cause: `"found"`, or why it was missed; None if it does not count because its grade is 0.
         rank: The best rank that matches it, or None.
     """
 
@@ -230,17 +234,18 @@ class GoldFate:
 
 
 def slices_by_query(report: Report) -> dict[str, list[list[str]]]:
-    """For each field that was sliced by, the values of each query."""
+    """Return, for each field of the slices, the values of each query."""
     fields: dict[str, list[list[str]]] = {}
-    for part in report.slices:
-        values = fields.setdefault(f"{part.field}", [[] for _ in range(report.n_queries)])
-        for query in part.chosen.tolist() if part.value is not None else ():
-            values[query].append(part.value or "")
+    for field, parts in report.slices_by_field.items():
+        fields[field] = [[] for _ in range(report.n_queries)]
+        for part in parts:
+            for query in part.chosen.tolist() if part.value is not None else ():
+                fields[field][query].append(part.value or "")
     return fields
 
 
 def causes_by_query(system: ReportedSystem) -> list[list[str]]:
-    """For each query why gold documents were missed, one entry for each of these."""
+    """Return for each query why gold documents were missed, one cause per missed document."""
     causes: list[list[str]] = [[] for _ in range(system.result.n_queries)]
     for query, cause in zip(system.diagnosis.gold_queries.tolist(), system.diagnosis.causes, strict=True):
         if cause != FOUND:
@@ -248,15 +253,15 @@ def causes_by_query(system: ReportedSystem) -> list[list[str]]:
     return causes
 
 
-def gold_by_query(system: ReportedSystem) -> Iterator[list[GoldFate]]:
-    """For each query its gold documents in the order in which they were given; repeats share their fate."""
+def gold_by_query(system: ReportedSystem) -> Iterator[list[GoldOutcome]]:
+    """Yield for each query its gold documents in the given order; duplicates share the outcome."""
     judged, batch = system.detail.judged, with_documents(system.detail.batch)
     ranks, causes = judged.gold_rank.tolist(), system.diagnosis.causes
     numbers, starts = judged.gold_number.tolist(), batch.actual.offsets.tolist()
     ids = batch.actual.ids
     for start, stop in itertools.pairwise(starts):
         yield [
-            GoldFate(
+            GoldOutcome(
                 ids[place],
                 causes[number] if number >= 0 else None,
                 (ranks[number] or None) if number >= 0 else None,
@@ -266,7 +271,7 @@ def gold_by_query(system: ReportedSystem) -> Iterator[list[GoldFate]]:
 
 
 def retrieved_ids(system: ReportedSystem) -> Iterator[list[str | None]]:
-    """For each query the ids of what was retrieved, best first; None for a document without one."""
+    """Yield for each query the ids of the retrieved documents, best first; None for a document without one."""
     side = with_documents(system.detail.batch).predicted
     for start, stop in itertools.pairwise(side.offsets.tolist()):
         yield side.ids[start:stop]

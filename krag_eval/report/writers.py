@@ -1,10 +1,7 @@
-"""`write_report`: a report to a file, in the format that its name ends with.
+"""Write a report as CSV, JSON, Markdown or HTML.
 
-A report as CSV: one row a query and system, for spreadsheets.
-
-A report as JSON: everything by name, numbers in full, None where undefined.
-
-A report as Markdown with the tables of GitHub.
+CSV has one row per query and system, for spreadsheets. JSON has everything by name, with full precision and null for
+undefined values. Markdown has the tables of GitHub.
 """
 
 from __future__ import annotations
@@ -37,22 +34,22 @@ from krag_eval.report.records import (
 )
 from krag_eval.report.sections import sections_of
 
-# Excel takes a file without it for one in the code page of the country, and shows no Korean.
+# Without it, Excel reads the file in the local code page, which breaks Korean.
 BYTE_ORDER_MARK = "\ufeff"
-# Characters that a cell of Excel holds; what is longer spills into the next row, and Python's `csv` refuses to read it.
+# The longest cell of Excel. Longer text spills into the next row, and Python's `csv` refuses to read it.
 LONGEST_CELL = 32_767
-# What a spreadsheet takes for a formula; in the East also in its wide form.
+# What a spreadsheet takes for a formula; East Asian ones also accept the full-width form.
 _FORMULA = re.compile(r"[\t\r\n]|[\s\x00-\x1f\u200b-\u200f\u2060-\u2069\ufeff]*[=+\-@＝＋－＠]")
 
 
 def csv_lines(report: Report) -> Iterator[str]:
-    """The heading and one line for each system and query, with every value in full.
+    """Yield the header and one line per system and query, with full precision.
 
-    Strings that a spreadsheet would take for a formula get a `'` in front, and those that no cell can hold are cut;
-    numbers are numbers, and what is undefined is empty.
+    Strings that a spreadsheet would take for a formula get a leading `'`, and strings too long for a cell are cut.
+    Undefined values are empty.
 
     Raises:
-        InvalidInputError: A result was streamed and kept no queries.
+        InvalidInputError: A result comes from a stream and has no queries.
     """
     slices = slices_by_query(report)
     keys = list(dict.fromkeys(key for system in report.systems for key in system.detail.values))
@@ -63,7 +60,7 @@ def csv_lines(report: Report) -> Iterator[str]:
 
 
 def _headings(fields: Iterable[str], taken: set[str]) -> Iterator[str]:
-    """The names of fields; before one that another column has stands `slice`, so that a reader by name loses none."""
+    """Yield the names of fields; one that is the name of another column gets the prefix `slice`."""
     for field in fields:
         name = field
         while name in taken:
@@ -102,7 +99,7 @@ def _shortened(text: str) -> str:
 
 
 def neutralise(text: str) -> str:
-    """The text, with a `'` in front where a spreadsheet would take it for a formula.
+    """Return the text, with a leading `'` if a spreadsheet would take it for a formula.
 
     >>> neutralise("=1+1"), neutralise(" @SUM(A1)"), neutralise("a=b")
     ("'=1+1", "' @SUM(A1)", 'a=b')
@@ -111,10 +108,10 @@ def neutralise(text: str) -> str:
 
 
 def json_lines(report: Report) -> Iterator[str]:
-    """The report as JSON in pieces: indented, but for the queries, each of which takes one line.
+    """Yield the report as JSON in pieces: indented, with one line per query.
 
     Raises:
-        InvalidInputError: A result was streamed and kept no queries.
+        InvalidInputError: A result comes from a stream and has no queries.
     """
     head = _dump(_without_queries(report), indent=2)
     yield head.removesuffix("\n}") + ',\n  "queries": ['
@@ -174,7 +171,7 @@ def _system(system: ReportedSystem) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """What a user recorded, as JSON can hold it: what is no number becomes None, what is of another type its text."""
+    """Convert a recorded value to JSON: NaN and infinity become None, other types their text."""
     if isinstance(value, Mapping):
         return {str(name): _plain(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -240,20 +237,20 @@ def _queries(report: Report) -> Iterator[dict[str, Any]]:
         }
 
 
-# What begins code, emphasis, links, cells or mathematics; `_` inside a word begins nothing.
+# Characters that begin code, emphasis, links, cells or formulas; `_` inside a word begins nothing.
 _SPECIAL = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-# What makes a heading, an item of a list or a rule of a line that begins with it.
+# Characters that begin a heading, a list item or a rule at the start of a line.
 _AT_START = re.compile(r"[-+=#]|\d+(?=[.)])")
 _ADDRESS = re.compile(r"(?i)(?:https?|ftp|mailto|xmpp)(?=:)|www(?=\.)")
 _MENTION = re.compile(r"(?<!\w)@(?=\w)|@(?=[\w-]+\.\w)")
 
 
 def markdown(report: Report) -> Iterator[str]:
-    """The report in pieces.
+    """Yield the report as Markdown in pieces.
 
     Raises:
-        InvalidInputError: A result was streamed and kept no queries.
+        InvalidInputError: A result comes from a stream and has no queries.
     """
     yield f"# {escape(report.title)}\n"
     for note in report.notes:
@@ -283,7 +280,7 @@ def _markdown_row(texts: Sequence[str]) -> str:
 
 
 def escape(text: str) -> str:
-    r"""Text that Markdown shows as it is, on one line: nothing in it becomes markup, a link or a mention.
+    r"""Escape a text for one line of Markdown: nothing in it becomes markup, a link or a mention.
 
     >>> print(escape("a|b <img src=x> [link](http://x)"))
     a\|b &lt;img src=x&gt; \[link\](http\://x)
@@ -293,7 +290,7 @@ def escape(text: str) -> str:
 
 
 def escape_line(text: str) -> str:
-    r"""The same for text that begins a line.
+    r"""Escape a text that begins a line of Markdown.
 
     >>> print(escape_line("1. -"), escape_line("# a"))
     1\. - \# a
@@ -327,20 +324,20 @@ def write_report(
     format: str | None = None,  # noqa: A002 - the word that users of such functions know
     force: bool = False,
 ) -> Path:
-    """Write a report, whole or not at all.
+    """Write a report to a file, completely or not at all.
 
     Args:
-        report: What `build_report` returned.
+        report: The result of `build_report`.
         path: The file to write.
-        format: `"html"` (needs the extra `report`), `"md"`, `"json"` or `"csv"`; by default what the path ends with.
-        force: Replace a file that is there.
+        format: `"html"` (needs the extra `report`), `"md"`, `"json"` or `"csv"`; by default the ending of the path.
+        force: Replace an existing file.
 
     Returns:
         The path.
 
     Raises:
-        InvalidInputError: The format cannot be told, the file is there or cannot be written, or a result was streamed.
-        MissingDependencyError: HTML was asked for, and a package that it needs is not installed.
+        InvalidInputError: The format is unknown, the file exists or cannot be written, or a result comes from a stream.
+        MissingDependencyError: A package that HTML needs is not installed.
     """
     check_kind(
         "report", report, Report, "Make one with `build_report({'name': result})`, or call `result.report(path)`."
@@ -350,7 +347,7 @@ def write_report(
         write_atomically(target, FORMATS[chosen](report))
     except OSError as error:
         raise InvalidInputError(
-            f"{target}: cannot be written ({error.strerror or error}). Nothing was changed; give another path."
+            f"{target}: cannot be written ({error.strerror or error}). Nothing was changed. Give another path."
         ) from error
     return target
 
@@ -360,10 +357,10 @@ def check_target(
     format: str | None = None,  # noqa: A002
     force: bool = False,
 ) -> tuple[Path, str]:
-    """The path and the format, checked before any work is done.
+    """Check the path and the format before any work starts.
 
     Raises:
-        InvalidInputError: The format cannot be told, the file is there, or its folder is not.
+        InvalidInputError: The format is unknown, the file exists, or its folder does not.
     """
     check_path(path)
     if not os.fspath(path):
@@ -371,16 +368,16 @@ def check_target(
     target = Path(path)
     chosen = _format_of(target, format)
     if target.is_dir():
-        raise InvalidInputError(f"{target}: is a folder. Give the name of a file in it, such as report.{chosen}.")
+        raise InvalidInputError(f"{target}: is a folder. Give the path of a file in it, such as report.{chosen}.")
     if target.is_file() and not force:
-        raise InvalidInputError(f"{target}: is there already. Give another path, or replace it with force=True.")
+        raise InvalidInputError(f"{target}: already exists. Give another path, or replace it with force=True.")
     folder = target.parent
     if not folder.is_dir():
-        what = "is not a folder" if folder.exists() else "is not there"
-        raise InvalidInputError(f"{target}: its folder {what}. Make the folder first, or give another path.")
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise InvalidInputError(f"{target}: its folder {what}. Create the folder first, or give another path.")
     if not os.access(folder, os.W_OK) and not target.exists():
         raise InvalidInputError(
-            f"{target}: cannot be written ({os.strerror(errno.EACCES)}). Give a path in a folder of yours."
+            f"{target}: cannot be written ({os.strerror(errno.EACCES)}). Give a path in a folder that you may write to."
         )
     return target, chosen
 
@@ -388,19 +385,19 @@ def check_target(
 def _format_of(path: Path, given: str | None) -> str:
     known = ", ".join(FORMATS)
     if str(path) == "-":
-        raise InvalidInputError("A report needs the name of a file, got '-'. Give a path such as report.html.")
+        raise InvalidInputError("A report must be written to a file, got '-'. Give a path such as report.html.")
     if given is not None:
         name = str(given).lower().removeprefix(".")
         if name not in FORMATS:
             raise InvalidInputError(
-                f"`format` {given!r:.60} is no format of a report.{did_you_mean(given, FORMATS)} Formats: {known}."
+                f"`format` {given!r:.60} is not a report format.{did_you_mean(given, FORMATS)} Known formats: {known}."
             )
         return name
     ending = path.suffix.lower()
     if ending not in _ENDINGS:
-        found = f"the ending {ending!r}" if ending else "no ending"
+        found = f"the unknown ending {ending!r}" if ending else "no ending"
         raise InvalidInputError(
-            f"{path}: has {found}, which names no format of a report. "
-            f"End it with .html, .md, .json or .csv, or give a `format` of {known}."
+            f"{path}: has {found}. It must end with .html, .md, .json or .csv. "
+            f"Rename it, or give a `format` of {known}."
         )
     return _ENDINGS[ending]

@@ -17,7 +17,7 @@ from typing import Any, Self
 from krag_eval._utils.checks import as_number
 from krag_eval._utils.errors import InvalidInputError, RunStoppedError
 from krag_eval._utils.journal.journal import Journal, RowTooLongError
-from krag_eval._utils.progress import ProgressHook, ProgressReporter
+from krag_eval._utils.progress import ProgressHook, reporter
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.version import __version__
 from krag_eval.datasets import EvalSet, Run, RunRow
@@ -94,7 +94,7 @@ class Recorder:
                 take=functools.partial(self._take_recorded, set()),
             )
             self._n_resumed = len(self._done)
-        self._reporter = ProgressReporter(self._hook, self.name, len(self._evalset), self._n_resumed)
+        self._report = reporter(self._hook, self.name, len(self._evalset), resumed=self._n_resumed)
         return self
 
     def __exit__(
@@ -202,7 +202,7 @@ class Recorder:
         return f"{done}; their rows are in {self._journal.path}. Run the same again to resume."
 
     def _report_progress(self, *, is_over: bool = False) -> None:
-        self._reporter.report(self.n_done, errors=self.n_errors, is_over=is_over)
+        self._report(self.n_done, self.n_errors, is_over=is_over)
 
 
 def _check_rate(value: object) -> None:

@@ -13,7 +13,7 @@ from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
-from krag_eval._utils.progress import ProgressHook, ProgressReporter, hook_for
+from krag_eval._utils.progress import ProgressHook, hook_for, reporter
 from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings
@@ -98,8 +98,8 @@ def score_logs(
         done = [task for task, part in zip(tasks, parts, strict=True) if part.is_file()]  # complete or absent
         left = [task for task, part in zip(tasks, parts, strict=True) if not part.is_file()]
         n_done = sum(task.n_rows for task in done)
-        reporter = ProgressReporter(hook, target.name, sum(task.n_rows for task in tasks), resumed=n_done)
-        reporter.report(n_done)
+        report = reporter(hook, target.name, sum(task.n_rows for task in tasks), resumed=n_done)
+        report(n_done)
         work = partial(_score, scorer=scorer, folder=folder, allow_repeated_ids=allow_repeated_ids)
         sizes = [[group.n_rows for group in task.groups] for task in tasks]
         with Output(list(zip(parts, sizes, strict=True)), target, scorer.schema, scorer.signature) as output:
@@ -107,7 +107,7 @@ def score_logs(
                 output.add(task.number)
             for task in run_in_processes(work, left, n_workers, lambda task: place_of(task, str(_part(folder, task)))):
                 n_done += task.n_rows
-                reporter.report(n_done)
+                report(n_done)
                 output.add(task.number)
             if not allow_repeated_ids:
                 _check_repeats(parts)
@@ -116,7 +116,7 @@ def score_logs(
                 long_form.warn_of_nothing_found()
             result = scorer.finalize(state, intervals=intervals)
             output.finish()
-        reporter.report(n_done, is_over=True)
+        report(n_done, is_over=True)
     shutil.rmtree(folder)
     return result
 

@@ -120,7 +120,7 @@ def test_the_same_command_again_asks_nothing_twice(run: Runner, folder: Path) ->
     n_calls, n_asked = len(shop().calls), len(shop().asked)
     again = run(*arguments)
     assert again.code == 2
-    assert "report.json: is there already" in again.err
+    assert "report.json: already exists" in again.err
     assert run(*arguments, "--force").code == 0
     assert (len(shop().calls), len(shop().asked)) == (n_calls, n_asked)
     assert json.loads(first)["queries"] == json.loads((folder / "report.json").read_text())["queries"]
@@ -145,9 +145,9 @@ def test_a_mode_and_no_answers(run: Runner) -> None:
     ("arguments", "message"),
     [
         ([], "no language model to write them"),
-        (["--llm", "shop:model"], "no chunks to make questions from"),
-        (["--evalset", "set.jsonl", "--output", "report.pdf"], "names no format of a report"),
-        (["--evalset", "set.jsonl", "--output", "no/report.json"], "its folder is not there"),
+        (["--llm", "shop:model"], "no chunks to generate questions from"),
+        (["--evalset", "set.jsonl", "--output", "report.pdf"], "has the unknown ending '.pdf'"),
+        (["--evalset", "set.jsonl", "--output", "no/report.json"], "its folder does not exist"),
         (["--evalset", "set.jsonl", "--llm", "shop:gpt"], "has no 'gpt'"),
         (["--evalset", "set.jsonl", "--eval-mode", "easy"], "`eval_mode`"),
         (["--evalset", "no.jsonl"], "no.jsonl"),
@@ -171,6 +171,6 @@ def test_a_page_that_is_in_the_way_is_not_written_over(run: Runner, folder: Path
     (folder / "report.html").write_text("mine")
     outcome = run("--evalset", "set.jsonl", "--output", "report.json")
     assert outcome.code == 2
-    assert "report.html: is there already" in outcome.err
+    assert "report.html: already exists" in outcome.err
     assert (folder / "report.html").read_text() == "mine"
     assert not (folder / "report.json").exists()

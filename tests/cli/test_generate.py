@@ -95,7 +95,7 @@ def test_fewer_questions_than_wanted_are_written_and_said(run: Runner) -> None:
             "set.jsonl: is not written, for no question could be made. `most_prompts` was",
         ),
         (("--type", "litteral"), "writing:write", "Did you mean 'literal'?"),
-        (("--prompts", "nowhere"), "writing:write", "nowhere: is no folder"),
+        (("--prompts", "nowhere"), "writing:write", "nowhere: is not a folder"),
     ],
 )
 def test_mistakes_are_told_in_one_line(run: Runner, arguments: tuple[str, ...], llm: str, message: str) -> None:

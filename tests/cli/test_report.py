@@ -120,7 +120,9 @@ def test_pictures_are_written_into_a_folder(run: Runner) -> None:
     assert written[-1] == "a.md"
     assert "pictures/hits.svg" in written
     assert all(Path(path).stat().st_size for path in written)
-    assert "pictures: has hits.svg" in refused(run(f"report {SET} {ONE} --out b.md --plots pictures -k 1,3"))
+    assert "pictures: already contains hits.svg" in refused(
+        run(f"report {SET} {ONE} --out b.md --plots pictures -k 1,3")
+    )
     assert not Path("b.md").exists()
 
 
@@ -128,7 +130,7 @@ def test_a_file_that_is_there_stays_unless_force_is_given(run: Runner) -> None:
     Path("a.md").write_text("old", encoding="utf-8")
     line = f"report {SET} {ONE} --out a.md"
     assert refused(run(line)) == (
-        "InvalidInputError: a.md: is there already. Give another path, or replace it with --force.\n"
+        "InvalidInputError: a.md: already exists. Give another path, or replace it with --force.\n"
     )
     assert Path("a.md").read_text(encoding="utf-8") == "old"
     done(run(f"{line} --force"))
@@ -138,10 +140,13 @@ def test_a_file_that_is_there_stays_unless_force_is_given(run: Runner) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (f"{SET} {ONE} --out a.pdf", "End it with .html, .md, .json or .csv, or give a `--format` of html, md"),
-        (f"{SET} {ONE} --out a.md --format docx", "`format` 'docx' is no format of a report."),
-        (f"{SET} {ONE} --out missing/a.md", "its folder is not there"),
-        (f"{SET} {ONE} --out -", "A report needs the name of a file, got '-'"),
+        (
+            f"{SET} {ONE} --out a.pdf",
+            "It must end with .html, .md, .json or .csv. Rename it, or give a `--format` of html, md",
+        ),
+        (f"{SET} {ONE} --out a.md --format docx", "`format` 'docx' is not a report format."),
+        (f"{SET} {ONE} --out missing/a.md", "its folder does not exist"),
+        (f"{SET} {ONE} --out -", "A report must be written to a file, got '-'"),
         (f"{SET} {ONE} --match rougeX", "`match_method` must be one of 'id'"),
         (f"{SET} {ONE} --by colour", "No question has 'colour'"),
         (f"{SET} {ONE} {TWO} --baseline bm", "`--baseline` 'bm' is none of the runs. Did you mean 'bm25'?"),
@@ -156,7 +161,7 @@ def test_a_mistake_is_told_in_one_line(run: Runner, line: str, message: str) -> 
 
 
 def test_what_cannot_be_written_is_told_before_the_runs_are_read(run: Runner) -> None:
-    assert "its folder is not there" in refused(run("report no-set.jsonl no-run.jsonl --out missing/a.md"))
+    assert "its folder does not exist" in refused(run("report no-set.jsonl no-run.jsonl --out missing/a.md"))
 
 
 def test_runs_that_lack_rows_are_refused_or_taken_as_empty(run: Runner) -> None:

@@ -76,7 +76,7 @@ def test_skipping_leaves_answers_and_verdicts_out_even_with_a_model() -> None:
     calls: list[str] = []
     bench = given(llm=writer(calls), skip_e2e=True)
     assert (bench.answers, bench.context, calls) == (None, None, [])
-    assert bench.left_out == ("No question was answered and nothing was judged by a model, as was asked for.",)
+    assert bench.left_out == ("No question was answered and nothing was judged by a model, as requested (`skip_e2e`).",)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_the_report_is_json_with_every_number_of_the_stages(tmp_path: Path) -> N
 def test_nothing_to_ask_is_said_at_once() -> None:
     with pytest.raises(InvalidInputError, match="no language model to write them"):
         run_bench(CORPUS, retrieve)
-    with pytest.raises(InvalidInputError, match="no chunks to make questions from"):
+    with pytest.raises(InvalidInputError, match="no chunks to generate questions from"):
         run_bench(None, retrieve, llm=writer([]))
 
 
@@ -207,7 +207,7 @@ def test_nothing_to_ask_is_said_at_once() -> None:
         ({"k": None}, "`k` must be ranks of at least 1 for a bench"),
         ({"concurrency": 0}, "`concurrency`"),
         ({"answer": 7}, "`answer` is an int"),
-        ({"eval_mode": "literal", "evalset": EvalSet(EVALSET[1:])}, "No question is of the mode 'literal'"),
+        ({"eval_mode": "literal", "evalset": EvalSet(EVALSET[1:])}, "No question fits the mode 'literal'"),
     ],
 )
 def test_what_cannot_be_used_is_refused(options: dict[str, Any], message: str) -> None:

@@ -118,7 +118,7 @@ def test_the_text_of_an_answer_is_found(given: object) -> None:
 
 @pytest.mark.parametrize("given", [None, 7, {"documents": []}, ["Seoul"], b"Seoul"])
 def test_what_holds_no_text_is_no_answer(given: object) -> None:
-    with pytest.raises(InvalidInputError, match="there is no text in it"):
+    with pytest.raises(InvalidInputError, match="without a text"):
         read_answer(given)
 
 

@@ -58,7 +58,7 @@ def test_ids_without_texts_are_answered_from_the_corpus() -> None:
     assert bench.context is not None
     assert (bench.answer_scores["exact_match"], bench.context["context_recall"]) == (1, 1)
     calls: list[str] = []
-    with pytest.raises(InvalidInputError, match="Not one retrieved document has a text"):
+    with pytest.raises(InvalidInputError, match="No retrieved document has a text"):
         given_to(ids, llm=writer(calls))
     assert not calls
     with pytest.warns(KragEvalWarning, match="12 of 12 retrieved documents have no text"):
@@ -94,7 +94,7 @@ def test_a_mistake_that_shows_in_the_last_stage_is_told_before_the_first() -> No
 def test_a_set_for_which_no_question_could_be_made_says_why() -> None:
     with (
         pytest.warns(KragEvalWarning, match="Only 0 of 2"),
-        pytest.raises(InvalidInputError, match=r"not one question.* dropped: [0-9]+ bad JSON"),
+        pytest.raises(InvalidInputError, match=r"no question to score\..* dropped: [0-9]+ bad JSON"),
     ):
         run_bench(CORPUS, retrieve, llm=lambda prompt: "Sure!", samples=2, concurrency=1)
 

@@ -21,7 +21,7 @@ from tests.support.context_judge_cases import ASKED, GOLD, USEFUL, USELESS, hone
 def test_a_document_without_a_text_is_useless_and_none_with_a_text_is_an_error() -> None:
     result = judge_contexts(GOLD, {"q": [{"id": "1"}, "three days"]}, honest, questions=ASKED)
     assert result["context_precision"] == 1 / 2
-    assert result.rows[0].chunks[0].reason == "It has no text."
+    assert result.rows[0].chunks[0].reason == "The chunk has no text."
     with pytest.raises(InvalidInputError, match="No document in `retrieved` has a text"):
         judge_contexts(GOLD, {"q": [{"id": "1"}]}, honest, questions=ASKED)
 
@@ -65,7 +65,7 @@ def test_prompts_can_be_replaced_and_change_the_signature(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"questions": None}, "The question of 'q' has no text, and the judge has to know it"),
+        ({"questions": None}, "The question of 'q' has no text, but the judge needs it"),
         ({"retrieved": {"q": "text"}}, "What was retrieved for the question of 'q' is .*str"),
         ({"retrieved": {"q": [5]}}, "Rank 1 for the question of 'q'"),
         ({"retrieved": {"x": []}}, "`retrieved` has 1 ids that `references` does not have"),
@@ -74,8 +74,8 @@ def test_prompts_can_be_replaced_and_change_the_signature(tmp_path: Path) -> Non
         ({"k": 0}, "`k` must be an integer of at least 1"),
         ({"concurrency": 0}, "`concurrency` must be an integer of at least 1"),
         ({"prompts": 5}, "`prompts` is .*int"),
-        ({"prompts": "nowhere"}, "nowhere: is no folder"),
-        ({"prompts": {"chunks": ""}}, "`prompts` has 'chunks', which is no prompt. Did you mean 'chunk'"),
+        ({"prompts": "nowhere"}, "nowhere: is not a folder"),
+        ({"prompts": {"chunks": ""}}, "`prompts` has 'chunks', which is not a prompt. Did you mean 'chunk'"),
         ({"prompts": {"chunk": 5}}, "`prompts` has .*int"),
         ({"prompts": {"chunk": "{question} {passage}"}}, "It must have question, reference, passage"),
         ({"prompts": {"chunk": PROMPT + "{language}"}}, "has the placeholders language, passage"),

@@ -43,7 +43,7 @@ def test_a_cache_that_holds_something_else_is_named() -> None:
     cache: dict[str, Any] = {}
     judge_contexts(GOLD, {"q": ["a"]}, honest, questions=ASKED, metrics="context_precision", cache=cache)
     cache = dict.fromkeys(cache, "yes")
-    with pytest.raises(InvalidInputError, match="`cache` has something else"):
+    with pytest.raises(InvalidInputError, match="`cache` has no valid verdict"):
         judge_contexts(GOLD, {"q": ["a"]}, honest, questions=ASKED, cache=cache)
 
 
@@ -155,7 +155,7 @@ def test_a_model_out_of_reach_is_given_up() -> None:
     assert len(asked) == 2 * 5  # each prompt was tried again once
     assert judged.n_failed == 30
     assert "no route" in judged.rows[0].failures[0]
-    assert "did not answer 5 prompts in a row" in judged.rows[-1].failures[0]
+    assert "left 5 prompts in a row unanswered" in judged.rows[-1].failures[0]
 
 
 def test_progress_is_told_after_every_question() -> None:

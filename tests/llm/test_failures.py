@@ -121,7 +121,7 @@ def test_a_mistake_in_a_function_is_told_with_its_place() -> None:
 
 def test_a_prompt_that_the_model_does_not_take_is_not_sent_again(waits: Waits) -> None:
     model = as_language_model(scripted(StatusError("context too long", 400)), sleep=waits)
-    with pytest.raises(NoAnswerError, match="does not take this prompt") as error:
+    with pytest.raises(NoAnswerError, match="rejects this prompt") as error:
         model.ask("capital?")
     assert (error.value.reason, waits.seconds) == ("rejected", [])
 
@@ -165,7 +165,7 @@ def test_a_model_that_hangs_for_ever_is_not_asked_for_ever(waits: Waits) -> None
         return JSON
 
     model = as_language_model(hang, retries=30, timeout=0.001, sleep=waits)
-    with pytest.raises(ModelSetupError, match="20 calls of the language model ran into the timeout"):
+    with pytest.raises(ModelSetupError, match="20 calls of the language model exceeded the timeout"):
         model.ask("capital?")
     released.set()
 

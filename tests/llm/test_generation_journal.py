@@ -44,7 +44,7 @@ def test_a_finished_generation_is_not_asked_again_and_gives_the_same(tmp_path: P
     assert resumed.evalset == made.evalset
     assert resumed.report.types == made.report.types
     assert resumed.report.n_found == len(rows_of(path))
-    assert f"{resumed.report.n_found} answers were in the journal already" in str(resumed)
+    assert f"{resumed.report.n_found} answers were already in the journal" in str(resumed)
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
@@ -150,7 +150,7 @@ def model_of(writer: Writer) -> Any:
 
 def test_after_an_outage_everything_without_an_answer_is_asked_again(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    with pytest.warns(KragEvalWarning, match="Run again with the same journal, to go on"):
+    with pytest.warns(KragEvalWarning, match="Rerun with the same journal to resume"):
         part = generate(model_of(Down(6)), n=12, journal=path)
     assert len(rows_of(path)) == 6
     assert 0 < len(part) < 12
@@ -182,9 +182,7 @@ def test_what_stops_everything_leaves_what_was_answered_in_the_journal(tmp_path:
                 raise TypeError("a mistake")
             return super().__call__(prompt)
 
-    with pytest.raises(
-        ModelSetupError, match=r"a mistake.* 3 answers of the model are in .*: run the same again to go"
-    ):
+    with pytest.raises(ModelSetupError, match=r"a mistake.* 3 answers of the model are in .*Rerun it to resume"):
         generate(model_of(Broken()), journal=path)
     assert len(rows_of(path)) == 3
     writer = Writer()

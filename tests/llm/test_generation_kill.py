@@ -64,5 +64,5 @@ def test_an_interrupted_generation_says_how_to_go_on(tmp_path: Path) -> None:
     writer = Writer(interrupt)
     with pytest.raises(KeyboardInterrupt) as stopped:
         generate(writer, journal=path)
-    assert str(stopped.value) == f"Stopped. 3 answers of the model are in {path}: run the same again to go on."
+    assert str(stopped.value) == f"Stopped. 3 answers of the model are in {path}. Rerun it to resume."
     assert len(generate(Writer(), journal=path)) == 8

@@ -62,15 +62,15 @@ def test_a_passage_cannot_end_itself() -> None:
 
 
 REFUSED: dict[str, tuple[Any, str]] = {
-    "no such folder": ("no/such/folder", "is no folder"),
+    "no such folder": ("no/such/folder", "is not a folder"),
     "no passage": ({"literal": "{rules} Ask."}, r"'literal' lacks \{passage\}"),
     "no language": ({"literal": "{passage}"}, r"'literal' lacks \{language\}"),
     "rules without a language": ({"rules": "Be good."}, r"lacks \{language\}"),
     "a typing error": (
         {"literal": "{rules} {pasage}"},
-        r"has \{pasage\}, for which there is no value. Did you mean 'pas",
+        r"has the unknown placeholder \{pasage\}. Did you mean 'pas",
     ),
-    "an unknown name": ({"litteral": "{rules} {passage}"}, "which is no prompt. Did you mean 'literal'"),
+    "an unknown name": ({"litteral": "{rules} {passage}"}, "which is not a prompt. Did you mean 'literal'"),
     "no text": ({"literal": 3}, "has an int for 'literal'"),
     "a number": (3, "`prompts` is an int"),
     "a retry without a reason": ({"retry": "Again."}, r"'retry' lacks \{reason\}"),
@@ -86,7 +86,7 @@ def test_prompts_that_cannot_work_are_refused_before_anything_is_asked(given: An
 
 
 def test_files_that_cannot_be_read_are_refused_by_their_name(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="holds no prompt"):
+    with pytest.raises(InvalidInputError, match="contains no prompt"):
         generate(Writer(), prompts=tmp_path)
     (tmp_path / "literal.txt").write_bytes(b"\xff\xfe{passage}")
     with pytest.raises(InvalidInputError, match=r"literal\.txt: cannot be read"):
@@ -98,7 +98,7 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {
     "types as a string": ({"types": "literal"}, "`types` is a str"),
     "no types": ({"types": []}, "Give at least one"),
     "a type twice": ({"types": ["literal", "literal"]}, "each once"),
-    "an unknown type": ({"types": ["litteral"]}, "for which there is no prompt. Did you mean 'literal'"),
+    "an unknown type": ({"types": ["litteral"]}, "which has no prompt. Did you mean 'literal'"),
     "rules as a type": ({"types": ["rules"]}, "`types` has 'rules'"),
     "language": ({"language": " "}, '`language` must be "auto"'),
     "seed": ({"seed": 0.5}, "`seed` must be an integer"),
@@ -108,10 +108,10 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {
     "progress": ({"progress": "yes"}, "`progress` must be"),
     "retries": ({"retries": -1}, "`retries` must be"),
     "a path for chunks": ({"chunks": "chunks.jsonl"}, r"`chunks` is a str.*read_corpus"),
-    "no chunks": ({"chunks": []}, "nothing to ask about: there are none"),
-    "short chunks": ({"chunks": ["a b", "c"]}, "nothing to ask about: 2 with fewer than 4 words"),
+    "no chunks": ({"chunks": []}, "has no usable chunk: there are none"),
+    "short chunks": ({"chunks": ["a b", "c"]}, "has no usable chunk: 2 with fewer than 4 words"),
     "no document": ({"chunks": [CHUNKS[0], 3]}, "chunk 1: an int is not a document"),
-    "an id for two texts": ({"chunks": [CHUNKS[0], {**CHUNKS[0], "text": "Another text."}]}, "stands for two texts"),
+    "an id for two texts": ({"chunks": [CHUNKS[0], {**CHUNKS[0], "text": "Another text."}]}, "has two different texts"),
 }
 
 

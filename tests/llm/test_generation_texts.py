@@ -7,20 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval.documents.text import normalize
-from krag_eval.llm.question_generation.evidence import (
-    Chunk,
+from krag_eval.llm.question_generation.checks import (
+    Candidate,
+    CandidateFilter,
     Span,
-    WordSearch,
     find_evidence,
-    in_order,
-    is_in,
-    is_question,
-    language_for,
     overlap,
     quotes_chunk,
-    script_of,
-    split_evenly,
 )
+from krag_eval.llm.question_generation.chunks import Chunk, in_order, split_evenly
+from krag_eval.llm.question_generation.languages import is_in, is_question, language_for, script_of
 
 QUESTIONS = [
     *("When does it open?", "when does it open", "My parcel is lost. What now?", "Is it open (today)?"),
@@ -103,14 +99,16 @@ def test_the_share_of_words_is_by_hand() -> None:
     assert overlap("?", "The card costs nothing.") is None
 
 
-def test_words_are_looked_for_in_one_text_at_a_time() -> None:
-    search = WordSearch(["It takes two", "days to come."])
-    assert [search.holds(words) for words in ("takes TWO", "two days", "days to come", "take")] == [
-        True,
-        False,
-        True,
-        False,
-    ]
+@pytest.mark.parametrize(
+    ("answer", "is_answered"),
+    [("takes two LONG", True), ("two long days", False), ("days to come", True)],
+)
+def test_the_answer_of_a_negative_question_is_looked_for_in_one_chunk_at_a_time(answer: str, is_answered: bool) -> None:
+    corpus = [Chunk("1", "It takes two long"), Chunk("2", "days to come.")]
+    checks = CandidateFilter(corpus, near=0.7, most_quoted=0.5)
+    question = {"question": "When does the shop open?", "answer": answer}
+    found = checks.check("negative", Chunk("3", "Something else."), question, "Latin")
+    assert found == "is_answered" if is_answered else isinstance(found, Candidate)
 
 
 @pytest.mark.parametrize(

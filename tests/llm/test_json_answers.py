@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 import pytest
 from langchain_core.language_models.fake_chat_models import (
     FakeMessagesListChatModel,
 )
 from langchain_core.messages import AIMessage, BaseMessage
 
+from krag_eval import InvalidInputError, MissingDependencyError
 from krag_eval.llm import NoAnswerError, as_language_model
 from tests.support.language_model_cases import ANSWER, JSON, SCHEMA, scripted
 
@@ -31,18 +35,18 @@ def test_json_is_found_in_what_models_write_around_it(text: str) -> None:
 
 
 BAD = {
-    "no JSON at all": ("Seoul.", "it holds no JSON object"),
+    "no JSON at all": ("Seoul.", "it contains no JSON object"),
     "nothing": ("  ", "it is empty"),
-    "cut off": ('{"capital": "Seo', "it holds no JSON object"),
-    "single quotes": ("{'capital': 'Seoul'}", "it holds no JSON object"),
-    "NaN": ('{"capital": NaN}', "it holds no JSON object"),
-    "another object": ('{"city": "Seoul"}', "`capital` is missing"),
-    "another type": ('{"capital": ["Seoul"]}', "`capital` is a list, not a string"),
-    "a boolean for a number": ('{"capital": "Seoul", "people": true}', "`people` is a bool, not an integer"),
-    "an empty string": ('{"capital": ""}', "`capital` is 0 characters, and must be at least 1"),
-    "nested without end": ('{"a":' * 20_000, "it holds no JSON object"),
-    "code": ("__import__('os').system('true')", "it holds no JSON object"),
-    "escaped quotes without end": ('{"' + '\\"' * 100_000, "it holds no JSON object"),
+    "cut off": ('{"capital": "Seo', "it contains no JSON object"),
+    "single quotes": ("{'capital': 'Seoul'}", "it contains no JSON object"),
+    "NaN": ('{"capital": NaN}', "it contains no JSON object"),
+    "another object": ('{"city": "Seoul"}', "'capital' is a required property"),
+    "another type": ('{"capital": ["Seoul"]}', "`capital`: ['Seoul'] is not of type 'string'"),
+    "a boolean for a number": ('{"capital": "Seoul", "people": true}', "`people`: True is not of type 'integer'"),
+    "an empty string": ('{"capital": ""}', "`capital`: '' should be non-empty"),
+    "nested without end": ('{"a":' * 20_000, "it contains no JSON object"),
+    "code": ("__import__('os').system('true')", "it contains no JSON object"),
+    "escaped quotes without end": ('{"' + '\\"' * 100_000, "it contains no JSON object"),
 }
 
 
@@ -96,5 +100,22 @@ def test_a_refusal_that_the_model_marks_is_one_without_a_schema_too(message: Bas
 
 def test_an_answer_cut_off_at_the_limit_of_tokens_says_so() -> None:
     message = AIMessage('{"capital": "Se', response_metadata={"finish_reason": "length"})
-    with pytest.raises(NoAnswerError, match="cut off at the model's limit of tokens"):
+    with pytest.raises(NoAnswerError, match="cut off at the model's token limit"):
         as_language_model(FakeMessagesListChatModel(responses=[message]), retries=0).ask("capital?", SCHEMA)
+
+
+def test_an_answer_as_json_needs_jsonschema_and_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jsonschema", None)
+    model = as_language_model(lambda prompt: JSON)
+    schema = SCHEMA | {"title": "not seen before"}
+    with pytest.raises(MissingDependencyError, match=r'pip install "krag-eval\[llm\]"'):
+        model.ask("capital?", schema)
+    assert model.ask("capital?") == JSON
+
+
+@pytest.mark.parametrize("schema", ["a string", {"type": "objekt"}, {"properties": 3}])
+def test_what_is_not_a_json_schema_is_refused_before_the_model_is_asked(schema: Any) -> None:
+    model = as_language_model(lambda prompt: JSON)
+    with pytest.raises(InvalidInputError, match="JSON schema"):
+        model.ask("capital?", schema)
+    assert model.counters.calls == 0

@@ -197,8 +197,8 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: as_language_model(len, timeout=0), "`timeout` must be a number of seconds, more than 0"),
     (lambda: as_language_model(len, backoff=float("nan")), "`backoff` must be"),
     (lambda: as_language_model(lambda p: p).ask(""), "`prompt` must be a text that is not blank"),
-    (lambda: as_language_model(lambda p: p).ask("x", {"anyOf": []}), "'anyOf', which is not checked here"),
-    (lambda: as_language_model(lambda p: p).ask("x", {"type": "text"}), "the type 'text'"),
+    (lambda: as_language_model(lambda p: p).ask("x", {"anyOf": []}), "`schema` is not a JSON schema"),
+    (lambda: as_language_model(lambda p: p).ask("x", {"type": "text"}), "'text' is not valid"),
 ]
 
 

@@ -83,7 +83,7 @@ def test_the_causes_of_a_comparison_are_not_looked_for_again() -> None:
 def test_the_comparison_of_other_systems_is_refused() -> None:
     made = compare({"a": run("a", 1), "b": run("b", 2)}, SET)
     for systems in ({"a": run("a", 1), "c": run("c", 2)}, {"a": run("a", 1), "b": run("b", 2)}):
-        with pytest.raises(InvalidInputError, match="`comparison` is of other systems"):
+        with pytest.raises(InvalidInputError, match="`comparison` compares other systems"):
             build_report(systems, SET, comparison=made)
 
 

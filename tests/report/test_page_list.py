@@ -106,7 +106,7 @@ def test_only_what_changed_is_shown_where_that_is_asked_for(page: Page, two_runs
     assert ids(page) == [KOREAN, ARABIC, RUSSIAN]
     page.select_option("#krag-change", label="got worse")
     assert ids(page) == []
-    assert page.inner_text("#krag-empty") == "No query fits these filters. Reset"
+    assert page.inner_text("#krag-empty") == "No query matches these filters. Reset"
     page.click("#krag-empty-reset")
     assert ids(page) == ALL
     page.select_option("#krag-one", label="second")

@@ -48,7 +48,7 @@ def test_a_sweep_alone_and_several_by_name_can_be_drawn() -> None:
 
 @pytest.mark.parametrize("given", [{}, {"a": 1}, 3, None])
 def test_what_is_no_sweep_is_refused(given: Any) -> None:
-    with pytest.raises(InvalidInputError, match=r"`swept` must be a Sweep.*Pass what `krag_eval.sweep` returned"):
+    with pytest.raises(InvalidInputError, match=r"`swept` must be a Sweep.*Pass the result of `krag_eval.sweep`"):
         plot_sweep(given)
 
 

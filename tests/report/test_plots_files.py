@@ -18,8 +18,9 @@ from matplotlib import font_manager
 from PIL import Image
 
 from krag_eval import InvalidInputError, KragEvalWarning, MissingDependencyError
-from krag_eval.report.plots import DPI, as_png, drawing, drawings_of, figures_of, plot_hits, write_plots
-from krag_eval.report.plots.drawing import PACKAGES, choose_fonts, texts_of
+from krag_eval.report.plots import DPI, as_png, drawings_of, figures_of, fonts, plot_hits, write_plots
+from krag_eval.report.plots.drawing import drawing
+from krag_eval.report.plots.fonts import PACKAGES, choose_fonts, texts_of
 from tests.support.plot_cases import named, nothing_defined, rouge
 
 NAMES = [f"{key}.{ending}" for key in ("hits", "over_k", "spread", "sweep", "causes") for ending in ("svg", "png")]
@@ -39,7 +40,7 @@ def no_fonts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     own = [font for font in font_manager.fontManager.ttflist if font.name.startswith("DejaVu")]
     monkeypatch.setattr(font_manager.fontManager, "ttflist", own)
     monkeypatch.setattr(font_manager, "findSystemFonts", lambda *_, **__: [])
-    monkeypatch.setattr(drawing, "PACKAGES", ())
+    monkeypatch.setattr(fonts, "PACKAGES", ())
     forget()
     yield
     monkeypatch.undo()
@@ -51,12 +52,12 @@ def packaged_fonts(monkeypatch: pytest.MonkeyPatch, no_fonts: None) -> None:
     """A machine that has those of the extra `fonts` besides, and none of its system."""
     for package in PACKAGES:
         pytest.importorskip(package, reason="need the extra `fonts` (make setup)")
-    monkeypatch.setattr(drawing, "PACKAGES", PACKAGES)
+    monkeypatch.setattr(fonts, "PACKAGES", PACKAGES)
 
 
 def forget() -> None:
-    drawing._choose.cache_clear()
-    drawing._add_fonts.cache_clear()
+    fonts._choose.cache_clear()
+    fonts._add_fonts.cache_clear()
     font_manager.fontManager._findfont_cached.cache_clear()  # type: ignore[attr-defined]
 
 
@@ -96,9 +97,11 @@ def test_files_that_are_there_are_replaced_only_with_force(tmp_path: Path) -> No
 def test_a_folder_that_is_a_file_or_lies_in_one_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("mine")
-    with pytest.raises(InvalidInputError, match=r"file: is a file\. Pictures are written into a folder; name one\."):
+    with pytest.raises(InvalidInputError, match=r"file: is a file\. Plots are written into a folder; give its path\."):
         write_plots(named("bm25"), file)
-    with pytest.raises(InvalidInputError, match=r"file/folder: cannot be made \(Not a directory\)\. Check the path\."):
+    with pytest.raises(
+        InvalidInputError, match=r"file/folder: cannot be created \(Not a directory\)\. Check the path\."
+    ):
         write_plots(named("bm25"), file / "folder")
     assert file.read_text() == "mine"
 
@@ -148,7 +151,7 @@ def test_one_font_draws_a_picture_in_the_style_of_its_language(names: list[str],
 
 
 def _drawn(letter: str) -> bytes:
-    with drawing.drawing(0.4) as figure:
+    with drawing(0.4) as figure:
         figure.text(0.1, 0.2, letter, fontsize=20)
     figure.set_size_inches(0.5, 0.5)
     with Image.open(io.BytesIO(as_png(figure))) as image:
@@ -184,7 +187,7 @@ def test_without_a_font_a_page_needs_no_warning_and_a_figure_has_one() -> None:
 
 @pytest.mark.usefixtures("packaged_fonts")
 def test_a_font_installed_after_matplotlib_looked_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "PACKAGES", ())
+    monkeypatch.setattr(fonts, "PACKAGES", ())
     assert choose_fonts(["한국"]) == (("DejaVu Sans",), "국한")
     path = Path(str(resources.files("noto_cjk_sans_otc"))) / "NotoSansCJK-Regular.ttc"
     monkeypatch.setattr(font_manager, "findSystemFonts", lambda *_, **__: [str(path), "no/such/font.ttf"])
@@ -193,7 +196,7 @@ def test_a_font_installed_after_matplotlib_looked_is_found(monkeypatch: pytest.M
 
 
 def test_a_matplotlib_that_does_not_join_letters_is_named_for_arabic_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "_shapes_text", lambda: False)
+    monkeypatch.setattr(fonts, "_shapes_text", lambda: False)
     with pytest.warns(KragEvalWarning, match=r"without joining the letters\. Install matplotlib 3\.11 or later"):
         plot_hits(named(SCRIPTS["Arabic"]))
     plot_hits(named(*(name for script, name in SCRIPTS.items() if script != "Arabic")))

@@ -11,7 +11,9 @@ import html5lib
 import pytest
 
 from krag_eval.report.plots import ReportFigure, drawings_of, figures_of
-from krag_eval.report.plots.drawing import INK, as_svg, clean, display_width, drawing, labels_of, shorten
+from krag_eval.report.plots.drawing import INK, drawing
+from krag_eval.report.plots.labels import clean, display_width, labels_of, shorten
+from krag_eval.report.plots.svg import as_svg
 from tests.support.plot_cases import HOSTILE, hostile, rouge, two_systems
 
 if TYPE_CHECKING:

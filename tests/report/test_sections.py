@@ -114,8 +114,8 @@ def test_a_result_without_a_defined_query_says_so_in_words() -> None:
 
 def test_a_run_of_ids_says_that_texts_are_missing() -> None:
     paragraphs = section(cases.ids_only(), "summary").paragraphs
-    assert [p for p in paragraphs if "texts are missing" in p] == list(paragraphs[:2])
-    assert not any("texts are missing" in p for p in section(cases.two_runs(), "summary").paragraphs)
+    assert [p for p in paragraphs if "cannot show their texts" in p] == list(paragraphs[:2])
+    assert not any("cannot show their texts" in p for p in section(cases.two_runs(), "summary").paragraphs)
 
 
 def test_the_comparison_says_what_the_rows_say() -> None:

@@ -52,14 +52,14 @@ def test_a_path_may_be_a_string(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "given", "message"),
     [
-        ("report.txt", None, "has the ending '.txt', which names no format of a report. End it with .html, .md, .json"),
-        ("report", None, "has no ending, which names no format"),
-        ("report.md", "pdf", "`format` 'pdf' is no format of a report. Formats: html, md, json, csv."),
+        ("report.txt", None, "has the unknown ending '.txt'. It must end with .html, .md, .json"),
+        ("report", None, "has no ending. It must end with"),
+        ("report.md", "pdf", "`format` 'pdf' is not a report format. Known formats: html, md, json, csv."),
         ("report.md", "htm", "Did you mean 'html'?"),
-        ("missing/report.md", None, "its folder is not there. Make the folder first"),
+        ("missing/report.md", None, "its folder does not exist. Create the folder first"),
         ("there.md/report.md", None, "its folder is not a folder"),
-        ("there.md", None, "is there already. Give another path, or replace it with force=True."),
-        (".", "md", "is a folder. Give the name of a file in it, such as report.md."),
+        ("there.md", None, "already exists. Give another path, or replace it with force=True."),
+        (".", "md", "is a folder. Give the path of a file in it, such as report.md."),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_any_work(
@@ -75,7 +75,7 @@ def test_what_cannot_be_written_is_refused_before_any_work(
     assert [path.name for path in tmp_path.iterdir()] == ["there.md"]
 
 
-@pytest.mark.parametrize(("path", "message"), [("-", "needs the name of a file, got '-'"), ("", "`path` is empty")])
+@pytest.mark.parametrize(("path", "message"), [("-", "must be written to a file, got '-'"), ("", "`path` is empty")])
 def test_a_path_that_names_no_file_is_refused(path: str, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         check_target(path, "md")
@@ -147,7 +147,7 @@ def test_a_result_and_a_comparison_write_themselves(tmp_path: Path) -> None:
     assert one.report(tmp_path / "one.md", title="제목").read_text(encoding="utf-8").startswith("# 제목\n")
     text = compare({"one": one, "two": two}).report(tmp_path / "both.md").read_text(encoding="utf-8")
     assert "### two against one" in text
-    with pytest.raises(InvalidInputError, match="is there already"):
+    with pytest.raises(InvalidInputError, match="already exists"):
         one.report(tmp_path / "one.md")
     one.report(tmp_path / "one.md", force=True)
 

@@ -1,4 +1,4 @@
-"""The whole way in one call: questions from chunks, retrieval, answers, and one report."""
+"""Evaluate end to end in one call: questions from chunks, retrieval, answers, and one report."""
 
 from krag_eval.llm.bench.answering import AnswerError
 from krag_eval.llm.bench.bench import run_bench

@@ -1,7 +1,4 @@
-"""Questions answered from what was retrieved, several at a time, each answer in a journal as soon as it is there.
-
-Who answers a question from what was retrieved: a program of the user's, or a language model with a prompt.
-"""
+"""Answer questions from the retrieved documents, with a program or a language model, and record the answers."""
 
 from __future__ import annotations
 
@@ -20,12 +17,13 @@ from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
-from krag_eval._utils.progress import ProgressHook, RunProgress
+from krag_eval._utils.progress import ProgressHook, reporter
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.threads import map_as_completed
 from krag_eval.datasets import Question, Run
 from krag_eval.documents.document import Document
-from krag_eval.llm.calling import ModelSetupError, TimeLimit
+from krag_eval.llm.calling import TimeLimit
+from krag_eval.llm.failures import ModelSetupError
 from krag_eval.llm.model import LanguageModel, as_language_model
 from krag_eval.llm.prompts import delimited, fill
 
@@ -61,14 +59,14 @@ def answer_questions(
 
     Args:
         questions: The questions.
-        run: What was retrieved for them; a question whose retriever raised is answered from nothing.
-        answerer: Who answers.
-        journal: Where answers are looked up and written down, by question and documents.
-        concurrency: How many questions are answered at a time, each in a thread.
+        run: What was retrieved for them; a question on which the retriever raised is answered without documents.
+        answerer: What answers.
+        journal: Where answers are looked up and recorded, by question and documents.
+        concurrency: How many questions to answer at a time, each in a thread.
         progress: Called after every answer.
 
     Returns:
-        By the id of the question, in the order given, the answer, or an error where there is none.
+        The answer or an error by the id of the question, in the given order.
 
     Raises:
         InvalidInputError: The journal cannot be written.
@@ -81,7 +79,7 @@ def answer_questions(
         if row is not None:
             done[name] = _read(row)
     left = [task for name, task in tasks.items() if name not in done]
-    start, errors = time.monotonic(), 0
+    report, errors = reporter(progress, "answers", len(tasks)), 0
     answered = map_as_completed(partial(_answer, answerer), left, concurrency, "krag-eval-answer")
     with closing(answered):
         for asked, (task, row) in enumerate(answered, 1):
@@ -89,18 +87,7 @@ def answer_questions(
                 journal.put(task.key, row)
             done[task.question.id] = _read(row)
             errors += row.get("error") is not None
-            if progress is not None:
-                progress(
-                    RunProgress(
-                        name="answers",
-                        done=len(done),
-                        total=len(tasks),
-                        errors=errors,
-                        asked=asked,
-                        seconds=time.monotonic() - start,
-                        is_over=len(done) == len(tasks),
-                    )
-                )
+            report(len(done), errors, asked, is_over=len(done) == len(tasks))
     return {name: done[name] for name in tasks}
 
 
@@ -133,15 +120,14 @@ _KEYS = ("answer", "result", "output", "response", "content", "text")
 
 
 def as_answerer(answer: object, timeout: float | None = None) -> Answerer:
-    """A program that answers questions, as a function.
+    """Turn a program that answers questions into a function.
 
     Args:
-        answer: A function of the question and the documents; a function of the question alone, which retrieves for
-            itself; a LangChain runnable, which is given `{"question", "input", "context", "documents"}`, or the
-            question where its `InputType` is str; or a LlamaIndex query engine, which is given the question. Functions
-            may be async. A language model itself (a LangChain chat model, a LlamaIndex LLM) is asked as
-            `model_answerer` does.
-        timeout: Seconds for one answer, or None.
+        answer: A function of the question and the documents; a function of the question alone, which does its own
+            retrieval; a LangChain runnable, which gets `{"question", "input", "context", "documents"}`, or the question
+            if its `InputType` is str; or a LlamaIndex query engine, which gets the question. Functions may be async. A
+            language model itself (a LangChain chat model, a LlamaIndex LLM) is asked with `model_answerer`.
+        timeout: The time limit of one answer in seconds, or None.
 
     Raises:
         InvalidInputError: It is none of these.
@@ -154,7 +140,7 @@ def as_answerer(answer: object, timeout: float | None = None) -> Answerer:
 
 
 def _asking(answer: object) -> Callable[[str, list[Document]], object]:
-    """What is called with a question and its documents, whatever it returns."""
+    """Return what to call with a question and its documents."""
     is_made = not isinstance(answer, type)
     invoke, query = getattr(answer, "invoke", None), getattr(answer, "query", None)
     if is_made and callable(invoke):
@@ -175,7 +161,7 @@ def _asking(answer: object) -> Callable[[str, list[Document]], object]:
 
 
 def model_answerer(model: LanguageModel) -> Answerer:
-    """A language model that answers from the passages, as `krag_eval/llm/bench/prompts/answer.txt` asks it to."""
+    """Have a language model answer from the passages, with the prompt `krag_eval/llm/bench/prompts/answer.txt`."""
     prompt = (resources.files("krag_eval.llm.bench") / "prompts" / "answer.txt").read_text(encoding="utf-8")
 
     def answer(question: str, documents: Sequence[Document]) -> str:
@@ -187,7 +173,7 @@ def model_answerer(model: LanguageModel) -> Answerer:
 
 
 def read_answer(given: object) -> str:
-    """The text of an answer of any framework.
+    """Return the text of an answer of any framework.
 
     Raises:
         InvalidInputError: There is none.
@@ -202,13 +188,13 @@ def read_answer(given: object) -> str:
         if texts:
             return texts[0]
     raise InvalidInputError(
-        f"The answer is {describe_type(given)}, and there is no text in it. Return a string, or an object with one of "
+        f"The answer is {describe_type(given)} without a text. Return a string, or an object with one of "
         f"{', '.join(_KEYS)}."
     )
 
 
 def is_model(answer: object) -> bool:
-    """Whether it is a language model of LangChain or LlamaIndex, and no program around one."""
+    """Return whether it is a language model of LangChain or LlamaIndex, not a program around one."""
     if isinstance(answer, (LanguageModel, type)):
         return isinstance(answer, LanguageModel)
     return any(callable(getattr(answer, name, None)) for name in ("generate_prompt", "complete"))
@@ -217,12 +203,12 @@ def is_model(answer: object) -> bool:
 def _takes_text(runnable: object) -> bool:
     try:
         return getattr(runnable, "InputType", None) is str
-    except TypeError:  # LangChain's way of saying that it cannot tell
+    except TypeError:  # LangChain raises it if the type is unknown
         return False
 
 
 def _parts(given: object) -> Iterator[object]:
-    """What stands where an answer may stand."""
+    """Yield the values of the keys that may have the answer."""
     for name in _KEYS:
         yield given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
 
@@ -233,10 +219,10 @@ def _inputs(question: str, documents: list[Document]) -> dict[str, object]:
 
 
 def _takes_documents(function: Callable[..., object]) -> bool:
-    """Whether its second parameter has no default, or a name that says documents; else the question is all it wants."""
+    """Return whether its second parameter has no default, or a name that means documents."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except ValueError:  # it does not tell
+    except ValueError:  # it has no readable signature
         return False
     positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
     if len(positional) < 2:

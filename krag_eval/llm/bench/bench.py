@@ -1,20 +1,10 @@
-"""`run_bench`: questions, retrieval, answers and their scores, one stage after the other.
-
-The stages of a bench, each with its journal and its line of progress.
-
-What is looked at before a bench asks anything: a mistake told at the end has cost money by then.
-
-Which questions of a set a bench asks, and which of them are answered.
-
-The texts of what a retriever returned by its ids alone, for whoever answers and judges.
-
-The verdicts of a judge, looked up and written down in a journal.
-"""
+"""Run a bench: questions, retrieval, answers and their scores, one stage after the other, each with its journal."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections import UserDict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -40,6 +30,7 @@ from krag_eval.llm.bench.answering import (
 )
 from krag_eval.llm.bench.report import EVAL_MODES, Bench, bench_sections
 from krag_eval.llm.context_judge import ContextResult, judge_contexts
+from krag_eval.llm.json_answers import check_schema
 from krag_eval.llm.model import LanguageModel, as_language_model
 from krag_eval.llm.question_generation import GeneratedEvalSet, GenerationReport, generate_evalset
 from krag_eval.matching.settings import ScoringSettings, make_settings
@@ -76,51 +67,53 @@ def run_bench(
     progress: bool | ProgressHook | None = True,
     **settings: Unpack[ScoringSettings],
 ) -> Bench:
-    """Make questions from chunks, retrieve, answer, score both, and report.
+    """Generate questions from chunks, retrieve, answer, score both, and report.
 
-    Every stage writes down what it finds out: the same call with the same `journals` goes on where it was stopped, and
-    asks nothing twice but what failed.
+    Every stage records its results: the same call with the same `journals` resumes where it was stopped and repeats
+    only what failed.
 
     Args:
-        corpus: The chunks that the retriever searches, as a list of documents. Questions are made from them where no
-            `evalset` is given, and answers where the retriever returns ids without texts.
+        corpus: The chunks that the retriever searches, as a list of documents. Questions are generated from them if no
+            `evalset` is given, and they provide the texts if the retriever returns only ids.
         retriever: As for `run_retriever`.
         llm: A LangChain chat model, a LlamaIndex LLM, or a function `prompt -> str`. It writes the questions, answers
-            them where there is no `answer`, and judges what was retrieved.
+            them if there is no `answer`, and judges the retrieved context.
         answer: The system that answers: a function of a question and its documents, or of the question alone, a
             LangChain runnable, or a LlamaIndex query engine; or another language model than `llm`.
-        evalset: Questions to ask in place of generated ones.
+        evalset: Questions to use instead of generated ones.
         samples: How many questions to generate.
         eval_mode: `"all"`, `"literal"`, or `"semantic"` for paraphrases and scenarios.
-        e2e_limit: How many questions are answered and judged at most, spread over the types.
-        skip_e2e: Score retrieval alone.
-        k: The cut-offs; as many documents are kept as the largest asks for.
+        e2e_limit: The maximum number of questions to answer and judge, spread over the types.
+        skip_e2e: Score retrieval only.
+        k: The cut-offs; the largest decides how many documents are kept.
         journals: A folder for the journals of the stages, and `evalset.jsonl` with the questions that were generated;
             None keeps none.
-        name: What the retriever is called; its own name by default.
-        answer_name: What the system that answers is called; its own name by default. Two chains of LangChain have the
+        name: The name of the retriever; its own name by default.
+        answer_name: The name of the answering system; its own name by default. Two chains of LangChain have the
             same: name them, so that the journal of one is refused for the other.
         parameters: What to record of it: chunk size, overlap, model.
         language: Of the questions, as for `generate_evalset`.
         seed: Of the choice of chunks, and of intervals.
-        concurrency: How many questions are asked at a time, at every stage.
-        timeout: Seconds for one call of the retriever, of the model or of the system that answers.
+        concurrency: How many questions to process at a time, in every stage.
+        timeout: The time limit in seconds of one call of the retriever, the model or the answering system.
         level: `"chunk"` or `"document"`, as for `evaluate_run`.
-        title: Of the report; by default it names the retriever and the questions.
-        progress: True shows a line a stage on a terminal; a function is called with a `RunProgress`.
-        **settings: The scoring settings that `evaluate_run` takes; `embeddings` are for the semantic similarity of
-            answers too.
+        title: The title of the report; by default the retriever and the questions.
+        progress: True shows one line per stage on a terminal; a function is called with a `RunProgress`.
+        **settings: The scoring settings that `evaluate_run` takes; `embeddings` are also used for the semantic
+            similarity of answers.
 
     Raises:
-        InvalidInputError: Something given cannot be used, or a journal belongs to another bench.
+        InvalidInputError: An argument is invalid, or a journal belongs to another bench.
         ModelSetupError: The model cannot be asked at all, as with a wrong key.
         MissingDependencyError: A package is not installed.
         RunStoppedError: The retriever failed on every question.
 
     Warns:
-        KragEvalWarning: Fewer questions could be made than asked for, or the retriever failed on some.
+        KragEvalWarning: Fewer questions than requested could be generated, or the retriever failed on some.
     """
     check_before(answer, level, **settings)
+    if llm is not None:
+        check_schema({})  # reports a missing package before any work starts
     one_of("eval_mode", eval_mode, list(EVAL_MODES))
     limit, cut_offs = check_count("e2e_limit", e2e_limit), check_ranks(k, "a bench")
     model = None if llm is None else as_language_model(llm, timeout=timeout)
@@ -135,7 +128,7 @@ def run_bench(
         questions = of_mode(as_evalset(evalset), eval_mode)
     elif model is not None:
         if corpus is None:
-            raise InvalidInputError("There are no chunks to make questions from. Give `corpus`, or an `evalset`.")
+            raise InvalidInputError("There are no chunks to generate questions from. Give `corpus`, or an `evalset`.")
         made = stages.generate(corpus, model, samples=samples, mode=eval_mode, language=language, seed=seed)
         questions, generation = made.evalset, made.report
     else:
@@ -145,10 +138,10 @@ def run_bench(
         )
     if not len(questions):
         why = "The set is empty." if generation is None else str(generation.stopped)
-        raise InvalidInputError(f"There is not one question, so there is nothing to score. {why}")
+        raise InvalidInputError(f"There is no question to score. {why}")
     run = stages.retrieve(retriever, questions, k=max(cut_offs), name=name, parameters=parameters)
     report = build_report({run.name: run}, questions, k=cut_offs, level=level, seed=seed, title=title, **settings)
-    asked = EvalSet(spread(questions, limit), name=questions.name)
+    asked = EvalSet(choose_evenly(questions, limit), name=questions.name)
     embeddings = settings.get("embeddings")
     answers: dict[str, str | Exception] | None = None
     scores: AnswerResult | None = None
@@ -180,14 +173,14 @@ def run_bench(
 def _left_out(
     skipped: bool, no_answers: bool, no_similarity: bool, no_context: bool, no_intervals: str | None
 ) -> tuple[str, ...]:
-    """What is not in the report, and why."""
+    """Say what is not in the report, and why."""
     if skipped:
-        return ("No question was answered and nothing was judged by a model, as was asked for.",)
+        return ("No question was answered and nothing was judged by a model, as requested (`skip_e2e`).",)
     no_model = "there is no language model (`llm`)"
     return tuple(
         text
         for text, holds in (
-            (f"No question was answered: {no_model} and no system that answers (`answer`).", no_answers),
+            (f"No question was answered: {no_model} and no answering system (`answer`).", no_answers),
             ("Answers have no semantic similarity: there is no embedding model (`embeddings`).", no_similarity),
             (f"Context precision and context recall were left out: {no_model}.", no_context),
             (f"Means have no intervals. {no_intervals}", no_intervals is not None),
@@ -202,13 +195,13 @@ EVALSET_FILE = "evalset.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """How the stages are carried out.
+    """The stages of a bench, and how they run.
 
     Attributes:
         journals: The folder of the journals; None keeps none.
-        concurrency: How many questions are asked at a time.
-        timeout: Seconds for one call, or None.
-        progress: Called with how far a stage has come, or None.
+        concurrency: How many questions to process at a time.
+        timeout: The time limit of one call in seconds, or None.
+        progress: Called with the progress of a stage, or None.
     """
 
     journals: Path | None
@@ -219,7 +212,7 @@ class Stages:
     def generate(
         self, corpus: object, model: LanguageModel, *, samples: int, mode: str, language: str, seed: int
     ) -> GeneratedEvalSet:
-        """Have the model write questions of a mode; beside their journal they are a set to read and to ask again."""
+        """Have the model write questions of a mode, and write them as a set next to their journal."""
         made = generate_evalset(
             corpus,
             model,
@@ -242,7 +235,7 @@ class Stages:
         """Ask the retriever.
 
         Warns:
-            KragEvalWarning: It failed on some questions, which count as nothing retrieved.
+            KragEvalWarning: It failed on some questions, which count as empty results.
 
         Raises:
             RunStoppedError: It failed on all of them, or on most of many.
@@ -262,14 +255,16 @@ class Stages:
         if run.errors:
             told = f"on {len(run.errors)} of {len(questions)} questions; the first: {next(iter(run.errors.values()))}"
             if len(run.errors) == len(questions):
-                raise RunStoppedError(f"The retriever failed {told}. Nothing can be scored: mend it, and run again.")
-            warn(f"The retriever failed {told}. They count as nothing retrieved, and are asked when it is run again.")
+                raise RunStoppedError(
+                    f"The retriever failed {told}. Nothing can be scored. Fix the retriever and rerun."
+                )
+            warn(f"The retriever failed {told}. They count as empty results; a rerun asks them again.")
         return run
 
     def answer(
         self, questions: EvalSet, run: Run, answer: object, model: LanguageModel | None, name: str | None
     ) -> dict[str, str | Exception] | None:
-        """Have the questions answered by the system given, or by the model; None where there is neither."""
+        """Have the questions answered by the given system or by the model; None if there is neither."""
         answerer: Answerer
         if answer is not None:
             answerer, by = as_answerer(answer, self.timeout), name or _name_of(answer)
@@ -284,7 +279,7 @@ class Stages:
             )
 
     def judge(self, questions: EvalSet, run: Run, model: LanguageModel, *, k: int, intervals: bool) -> ContextResult:
-        """Have the model judge what was retrieved for these questions."""
+        """Have the model judge the retrieved context of these questions."""
         rows_asked = {question.id: run.rows[question.id] for question in questions if question.id in run.rows}
         with KeyedJournal(self._journal("verdicts.jsonl"), VERDICTS_JOURNAL, {"model": model.name}) as rows:
             return judge_contexts(
@@ -292,7 +287,7 @@ class Stages:
                 replace(run, rows=rows_asked),
                 model,
                 k=k,
-                cache=Verdicts(rows),
+                cache=_Verdicts(rows),
                 concurrency=self.concurrency,
                 intervals=intervals,
                 progress=self.progress,
@@ -307,12 +302,13 @@ def _name_of(answer: object) -> str:
 
 
 def check_before(answer: object, level: str, **settings: Unpack[ScoringSettings]) -> None:
-    """See whether the last stages will be able to use what was given, by scoring a document against itself.
+    """Check whether the last stages can use the arguments, by scoring a document against itself.
 
-    An embedding model is asked for one vector where matching needs it.
+    A mistake found at the end would already have cost money. An embedding model is asked for one vector if matching
+    needs it.
 
     Raises:
-        InvalidInputError: Something cannot be used.
+        InvalidInputError: An argument is invalid.
         MissingDependencyError: A package is not installed.
     """
     if answer is not None:
@@ -326,7 +322,7 @@ def check_before(answer: object, level: str, **settings: Unpack[ScoringSettings]
 
 
 def why_no_intervals() -> str | None:
-    """What is missing for intervals; None where nothing is."""
+    """Say what is missing for intervals; None if nothing is."""
     try:
         need_scipy("The interval of a mean")
     except MissingDependencyError as error:
@@ -335,7 +331,7 @@ def why_no_intervals() -> str | None:
 
 
 def of_mode(evalset: EvalSet, mode: str) -> EvalSet:
-    """The questions of a mode; `"all"` takes also those of other types, or of none.
+    """Return the questions of a mode; `"all"` includes other types, and questions without a type.
 
     Raises:
         InvalidInputError: There is no such mode, or no question of it.
@@ -346,17 +342,17 @@ def of_mode(evalset: EvalSet, mode: str) -> EvalSet:
     if not len(chosen):
         types = sorted({question.type or "none" for question in evalset})
         raise InvalidInputError(
-            f"No question is of the mode {mode!r}, which asks the types {', '.join(EVAL_MODES[mode])}; the set has "
-            f"{', '.join(types)}. Use eval_mode='all', or give questions of such a type."
+            f"No question fits the mode {mode!r}, which uses the types {', '.join(EVAL_MODES[mode])}; the set has "
+            f"{', '.join(types)}. Use eval_mode='all', or give questions of these types."
         )
     return chosen
 
 
-def spread(questions: Sequence[Question], most: int) -> list[Question]:
-    """At most so many questions, as evenly over the types as they come, in the order of the set.
+def choose_evenly(questions: Sequence[Question], most: int) -> list[Question]:
+    """Choose at most `most` questions, as evenly over the types as possible, in the order of the set.
 
     >>> questions = [Question(id=str(n), type="ab"[n > 3]) for n in range(6)]
-    >>> [question.id for question in spread(questions, 4)]
+    >>> [question.id for question in choose_evenly(questions, 4)]
     ['0', '1', '4', '5']
     """
     by_type: dict[str | None, list[Question]] = {}
@@ -373,16 +369,16 @@ def spread(questions: Sequence[Question], most: int) -> list[Question]:
     return [question for question in questions if question.id in chosen]
 
 
-_CURE = "Have the retriever return texts, give the corpus that has their ids, or leave answers out (`skip_e2e`)."
+_CURE = "Have the retriever return texts, give the corpus with their ids, or skip answers (`skip_e2e`)."
 
 
 def with_texts(run: Run, corpus: object, *, is_read_by_model: bool) -> Run:
-    """The run with the texts of the corpus in the place of those that are missing.
+    """Fill in missing texts of a run from the corpus.
 
     Args:
         run: What was retrieved.
         corpus: The chunks, or None.
-        is_read_by_model: Whether a language model is to answer or judge from them.
+        is_read_by_model: Whether a language model answers or judges from the texts.
 
     Raises:
         InvalidInputError: A model would have nothing to read.
@@ -401,7 +397,7 @@ def with_texts(run: Run, corpus: object, *, is_read_by_model: bool) -> Run:
     filled = replace(run, rows=rows)
     lacks = list(map(_lacks_text, _documents(filled)))
     if is_read_by_model and all(lacks):
-        raise InvalidInputError(f"Not one retrieved document has a text for the model to read. {_CURE}")
+        raise InvalidInputError(f"No retrieved document has a text for the model to read. {_CURE}")
     if any(lacks):
         warn(f"{sum(lacks):,} of {len(lacks):,} retrieved documents have no text to answer from. {_CURE}")
     return filled
@@ -422,31 +418,16 @@ def _filled(document: Document, texts: dict[str, str | None]) -> Document:
 VERDICTS_JOURNAL = JournalKind("krag_eval_verdicts", "set of verdicts")
 
 
-class Verdicts(MutableMapping[str, Any]):
-    """A journal as the cache of `judge_contexts`; what stands there stays.
-
-    Args:
-        journal: The journal.
-    """
+class _Verdicts(UserDict[str, Any]):
+    """The cache of `judge_contexts`, kept in a journal; recorded verdicts stay."""
 
     def __init__(self, journal: KeyedJournal) -> None:
+        super().__init__()
         self._journal = journal
-
-    def __getitem__(self, key: str) -> Any:
-        row = self._journal.get(key)
-        if row is None:
-            raise KeyError(key)
-        return row["verdict"]
+        self.data = {key: row["verdict"] for key in journal if (row := journal.get(key)) is not None}
 
     def __setitem__(self, key: str, verdict: Any) -> None:
-        if self._journal.get(key) is None:
-            self._journal.put(key, {"verdict": verdict})
-
-    def __delitem__(self, key: str) -> None:
-        raise TypeError("a verdict that was written down stays")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._journal)
-
-    def __len__(self) -> int:
-        return len(self._journal)
+        if key in self.data:
+            return
+        self._journal.put(key, {"verdict": verdict})
+        super().__setitem__(key, verdict)

@@ -1,7 +1,4 @@
-"""What a bench comes to.
-
-What a bench adds to a report: how the questions were made, the answers, and what a model judged.
-"""
+"""The outcome of a bench, and the sections that it adds to a report."""
 
 from __future__ import annotations
 
@@ -10,20 +7,20 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
-from krag_eval.datasets import EvalSet, Question
+from krag_eval.datasets import EvalSet, Question, Run
 from krag_eval.evaluation.answers import AnswerResult
+from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.llm.bench.answering import AnswerError
 from krag_eval.llm.context_judge import ContextResult
 from krag_eval.llm.question_generation import GenerationReport
-from krag_eval.llm.question_generation.candidates import REASONS
+from krag_eval.llm.question_generation.checks import REASONS
 from krag_eval.llm.question_generation.report import FLATTERY
 from krag_eval.metrics.aggregation import MeanState
-from krag_eval.report import write_report
+from krag_eval.report import Report, write_report
 from krag_eval.report.records import (
     Cell,
     Column,
@@ -36,15 +33,6 @@ from krag_eval.report.records import (
     value_cell,
 )
 
-if TYPE_CHECKING:
-    from krag_eval.datasets import EvalSet, Run
-    from krag_eval.evaluation.answers import AnswerResult
-    from krag_eval.evaluation.results import EvaluationResult
-    from krag_eval.llm.context_judge import ContextResult
-    from krag_eval.llm.question_generation import GenerationReport
-    from krag_eval.report import Report
-
-
 EVAL_MODES: dict[str, tuple[str, ...]] = {
     "all": ("literal", "paraphrase", "scenario", "negative"),
     "literal": ("literal",),
@@ -55,18 +43,18 @@ EVAL_MODES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """The outcome of every stage, and the report of them all.
+    """The results of every stage, and the report on all of them.
 
     Attributes:
         evalset: The questions.
-        generation: How they were made; None where they were given.
+        generation: How they were generated; None if they were given.
         run: What the retriever returned.
         retrieval: Its scores.
-        answers: The answers by question, an exception in the place of one that failed; None where none were made.
-        answer_scores: Their scores; None where none were made, or no question has a reference.
-        context: What the model judged of the retrieved context; None where nothing was judged.
-        left_out: For each stage that was left out, why.
-        report: All of it.
+        answers: The answers by question, an exception in place of a failed one; None if none were made.
+        answer_scores: Their scores; None if there are no answers, or no question has a reference.
+        context: The judged context; None if nothing was judged.
+        left_out: For each skipped stage, why.
+        report: The report on everything.
     """
 
     evalset: EvalSet
@@ -86,17 +74,17 @@ class Bench:
         format: str | None = None,  # noqa: A002 - the word that users of such methods know
         force: bool = False,
     ) -> Path:
-        """Write the report as `write_report` does.
+        """Write the report, like `write_report`.
 
         Raises:
-            InvalidInputError: The file is there, or cannot be written.
-            MissingDependencyError: HTML was asked for, and a package of the extra `report` is not installed.
+            InvalidInputError: The file exists, or cannot be written.
+            MissingDependencyError: A package that HTML needs is not installed.
         """
         return write_report(self.report, path, format=format, force=force)
 
 
 _NO_TYPE = "(none)"
-_OURS = f"{AnswerError.__name__}: "  # says nothing to readers of a report
+_OURS = f"{AnswerError.__name__}: "  # means nothing to readers of a report
 
 
 def bench_sections(
@@ -107,15 +95,15 @@ def bench_sections(
     context: ContextResult | None,
     left_out: Sequence[str],
 ) -> tuple[Section, ...]:
-    """The sections of a bench, in the order of its stages.
+    """Return the sections of a bench, in the order of its stages.
 
     Args:
         questions: All questions.
-        asked: Those that were to be answered.
-        generation: How they were made; None where they were given.
+        asked: Those to be answered.
+        generation: How they were generated; None if they were given.
         scores: The scores of the answers.
-        context: What a model judged of the context.
-        left_out: What was left out, and why.
+        context: The context that a model judged.
+        left_out: What was skipped, and why.
     """
     return tuple(
         section
@@ -131,7 +119,7 @@ def bench_sections(
 
 def _questions(questions: EvalSet, generation: GenerationReport | None) -> Section:
     if generation is None:
-        return Section("questions", "The questions", (f"{len(questions)} questions were given; none was generated.",))
+        return Section("questions", "The questions", (f"{len(questions)} questions were given; none were generated.",))
     dropped = ", ".join(f"{count} {REASONS[reason][0]}" for reason, count in generation.dropped.items())
     made = (
         f"{generation.n_made} of {generation.n_wanted} questions were written by {generation.model} from "
@@ -150,7 +138,7 @@ def _questions(questions: EvalSet, generation: GenerationReport | None) -> Secti
         Column("made", "made"),
         Column("wanted", "wanted"),
         Column("dropped", "dropped"),
-        Column("overlap", "words from the chunk", help="Mean share of a question's words that stand in its chunk."),
+        Column("overlap", "words from the chunk", help="Mean share of a question's words that appear in its chunk."),
     )
     rows = tuple(
         (
@@ -166,7 +154,7 @@ def _questions(questions: EvalSet, generation: GenerationReport | None) -> Secti
 
 
 def _answers(asked: EvalSet, scores: AnswerResult) -> Section:
-    paragraphs = [f"Answers to {scores.n_answers} questions were asked for, and are scored against the references."]
+    paragraphs = [f"{scores.n_answers} questions were to be answered; the answers are scored against the references."]
     if scores.errors:
         first = next(iter(scores.errors.values())).removeprefix(_OURS)
         paragraphs.append(f"{len(scores.errors)} of them got no answer; the first: {first}")
@@ -178,7 +166,9 @@ def _answers(asked: EvalSet, scores: AnswerResult) -> Section:
 
 
 def _context(asked: EvalSet, context: ContextResult) -> Section:
-    paragraphs = [f"What was retrieved for {len(asked)} questions, judged by a language model: its opinion, no count."]
+    paragraphs = [
+        f"A language model judged the retrieved context of {len(asked)} questions: these values are its opinion."
+    ]
     paragraphs += _without_reference(asked, "nothing was judged for them")
     if context.n_failed:
         first = next(row.failures[0] for row in context.rows if row.failures)
@@ -205,7 +195,7 @@ def _table(
     undefined: Mapping[str, int],
     values: Mapping[str, FloatArray | Sequence[float | None]],
 ) -> Table:
-    """One row a metric: its mean with the interval, how many it leaves out, and the mean of each type of question."""
+    """Return one row per metric: its mean with the interval, undefined values, and the mean of each question type."""
     types = list(dict.fromkeys(question.type or _NO_TYPE for question in asked))
     types = types if len(types) > 1 else []
     columns = (
@@ -232,13 +222,7 @@ def _by_type(
     asked: Sequence[Question], types: Sequence[str], values: FloatArray | Sequence[float | None]
 ) -> Iterator[Cell]:
     for name in types:
+        of_type = [value for one, value in zip(asked, values, strict=True) if (one.type or _NO_TYPE) == name]
         state = MeanState()
-        state.add(_of_type(asked, name, values))
+        state.add(np.array(of_type, dtype=np.float64))
         yield value_cell(state.mean)
-
-
-def _of_type(asked: Sequence[Question], name: str, values: FloatArray | Sequence[float | None]) -> FloatArray:
-    return np.array(
-        [value for question, value in zip(asked, values, strict=True) if (question.type or _NO_TYPE) == name],
-        dtype=np.float64,
-    )

@@ -1,4 +1,4 @@
-"""Retrieved chunks judged by a language model, for those who have one. Everything else runs without."""
+"""Judge retrieved chunks with a language model (extra `llm`)."""
 
 from krag_eval.llm.context_judge.judge import CONTEXT_METRICS, judge_contexts
 from krag_eval.llm.context_judge.result import (

@@ -1,18 +1,10 @@
-"""Retrieved chunks judged by a language model: context precision and context recall.
-
-The judge asked: schemas of its answers, a cache, and failures that stay failures.
-
-What was retrieved for each question, as the texts that a judge reads.
-
-The judge's prompts: text files that can be read and replaced.
-"""
+"""Judge retrieved chunks with a language model: context precision and context recall."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
@@ -23,7 +15,7 @@ import numpy as np
 
 from krag_eval._utils.checks import check_count, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, did_you_mean
-from krag_eval._utils.progress import ProgressHook, RunProgress
+from krag_eval._utils.progress import ProgressHook, reporter
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.threads import DaemonThreads
 from krag_eval._utils.version import __version__
@@ -32,7 +24,6 @@ from krag_eval.documents.document import as_document
 from krag_eval.documents.text import normalize
 from krag_eval.evaluation.answers.references import References, read_references
 from krag_eval.evaluation.answers.result import answer_intervals
-from krag_eval.llm.calling import NoAnswerError
 from krag_eval.llm.context_judge.result import (
     ChunkVerdict,
     ContextResult,
@@ -41,13 +32,14 @@ from krag_eval.llm.context_judge.result import (
     context_precision,
     context_recall,
 )
+from krag_eval.llm.failures import NoAnswerError
 from krag_eval.llm.json_answers import violations
 from krag_eval.llm.model import LanguageModel, as_language_model
 from krag_eval.llm.prompts import bundled_prompts, delimited, fill, own_prompts, placeholders, version_of
 from krag_eval.metrics.aggregation import MeanState
 
 CONTEXT_METRICS = ("context_precision", "context_recall")
-# So many seconds are given to calls under way when it is stopped: they are paid for.
+# Running calls get so many seconds to finish when the run is stopped: they are paid for.
 _LAST_CALLS = 5.0
 
 _Verdict = tuple[str, dict[str, Any]]  # with its key before it
@@ -67,33 +59,33 @@ def judge_contexts(
     intervals: bool | float = False,
     progress: ProgressHook | None = None,
 ) -> ContextResult:
-    """Let a language model judge what was retrieved, against the reference answers.
+    """Have a language model judge the retrieved chunks against the reference answers.
 
-    `context_precision` asks of each chunk whether it was useful for arriving at the reference; `context_recall` takes
-    the reference apart into statements, once for all systems that are compared, and asks which of them the chunks say.
-    A judge that gives no usable verdict leaves the value undefined, and is counted. Nothing retrieved is 0; without a
-    reference both are undefined. Equal prompts are asked once.
+    `context_precision` asks for each chunk whether it was useful for arriving at the reference. `context_recall` splits
+    the reference into statements, once for all compared systems, and asks which of them the chunks support. Without a
+    usable verdict a value is undefined, and counted. An empty result is 0; without a reference both are undefined.
+    Equal prompts are asked once.
 
     Args:
         references: As for `evaluate_answers`: by id, in order, or an `EvalSet`. Of several references of one question
-            a chunk may be useful for any, and the recall is that of the one that is best covered.
-        retrieved: By id or in order: the retrieved documents, best first, or the exception that came instead of them;
-            or a `Run`. An id of the references that is missing here counts as nothing retrieved.
-        llm: A LangChain chat model, a LlamaIndex LLM, a function from a prompt to a string, or what
-            `as_language_model` makes of one, with its own number of retries and time limit.
+            a chunk may be useful for any, and the recall is that of the best covered one.
+        retrieved: By id or in order: the retrieved documents, best first, or the exception that was raised instead;
+            or a `Run`. An id of the references that is missing here counts as an empty result.
+        llm: A LangChain chat model, a LlamaIndex LLM, a function from a prompt to a string, or the result of
+            `as_language_model` with its own retries and time limit.
         questions: By id or in order; not needed with an `EvalSet`, which has them.
         metrics: `"context_precision"`, `"context_recall"`, or both; both by default.
-        k: How many chunks are judged; None for all.
-        prompts: A folder or a mapping with prompts in place of the bundled ones: `chunk`, `statements`, `attribution`.
-        cache: Verdicts by key, given before or in an earlier run; new ones are added. Any mutable mapping of strings
-            to dicts; it is read once, and filled as verdicts come.
-        concurrency: How many questions are judged at a time.
-        intervals: Give every mean its 95 % interval, in `result.intervals`, or one of another confidence such as 0.9.
+        k: How many chunks to judge; None for all.
+        prompts: A folder or a mapping with prompts instead of the bundled ones: `chunk`, `statements`, `attribution`.
+        cache: Earlier verdicts by key; new ones are added. Any mutable mapping of strings to dicts; it is read once
+            and filled as verdicts come.
+        concurrency: How many questions to judge at a time.
+        intervals: True for 95 % confidence intervals in `result.intervals`, or another confidence such as 0.9.
         progress: Called with a `RunProgress` after every question.
 
     Raises:
-        InvalidInputError: The sides do not fit together, or an argument cannot be used.
-        ModelSetupError: No prompt will be answered: a wrong key, an unknown model, a mistake in a program.
+        InvalidInputError: The sides do not match, or an argument is invalid.
+        ModelSetupError: No prompt will be answered: a wrong key, an unknown model, a bug in the program.
 
     >>> def judge(prompt):
     ...     return '{"reason": "it says so", "useful": true}'
@@ -148,9 +140,9 @@ def _in_threads(
     cache: MutableMapping[str, Any],
     progress: ProgressHook | None,
 ) -> list[ContextRow]:
-    """The rows in order; after an error nothing more is asked.
+    """Return the rows in order; after an error nothing more is asked.
 
-    The cache is used in the thread of the caller alone, and has a verdict before its thread asks for another one.
+    Only the thread of the caller uses the cache. It has a verdict before the thread that got it asks for another one.
     """
     events: SimpleQueue[tuple[_Verdict, threading.Event] | Future[ContextRow]] = SimpleQueue()
     given: list[tuple[_Verdict, threading.Event]] = []
@@ -165,7 +157,7 @@ def _in_threads(
 
     judge, threads = Judge(model, prompts, cache, tell), DaemonThreads(workers, "krag-eval-judge")
     futures: list[Future[ContextRow]] = []
-    started, done, failed = time.monotonic(), 0, 0
+    report, done, failed = reporter(progress, "verdicts", len(contexts)), 0, 0
     try:
         for context in contexts:
             futures.append(threads.submit(_judge, judge, context, metrics))
@@ -178,18 +170,7 @@ def _in_threads(
                 kept.set()
                 continue
             done, failed = done + 1, failed + bool(event.result().failures)
-            if progress is not None:
-                progress(
-                    RunProgress(
-                        name="verdicts",
-                        done=done,
-                        total=len(contexts),
-                        errors=failed,
-                        asked=done,
-                        seconds=time.monotonic() - started,
-                        is_over=done == len(contexts),
-                    )
-                )
+            report(done, failed, is_over=done == len(contexts))
     except BaseException:
         judge.stop()
         is_over.set()
@@ -197,14 +178,14 @@ def _in_threads(
             kept.set()
         threads.close()
         wait([future for future in futures if not future.cancelled()], _LAST_CALLS)
-        cache.update([verdict for verdict, _ in given])  # an interruption may have come before one was kept
+        cache.update([verdict for verdict, _ in given])  # an interruption may have come before one was recorded
         raise
     threads.close()
     return [future.result() for future in futures]
 
 
 def _judge(judge: Judge, context: Context, metrics: Sequence[str]) -> ContextRow:
-    """The verdicts on one question."""
+    """Return the verdicts on one question."""
     values: dict[str, float | None] = dict.fromkeys(metrics)
     chunks: tuple[ChunkVerdict, ...] = ()
     statements: tuple[StatementVerdict, ...] = ()
@@ -242,7 +223,7 @@ def _chunk_verdicts(judge: Judge, context: Context) -> Iterable[ChunkVerdict]:
     for rank, text in enumerate(context.texts, 1):
         earlier = first_rank.setdefault(normalize(text), rank)
         if not text:
-            yield ChunkVerdict(False, "It has no text.")
+            yield ChunkVerdict(False, "The chunk has no text.")
         elif earlier < rank:
             yield ChunkVerdict(False, None, repeats=earlier)
         else:
@@ -250,7 +231,7 @@ def _chunk_verdicts(judge: Judge, context: Context) -> Iterable[ChunkVerdict]:
 
 
 def _best_covered(judge: Judge, context: Context) -> tuple[float | None, tuple[StatementVerdict, ...]]:
-    """The recall of the reference that is covered best, with its statements."""
+    """Return the recall of the best covered reference, with its statements."""
     best: tuple[float | None, tuple[StatementVerdict, ...]] = (None, ())
     texts = [text for text in context.texts if text]
     for reference in context.references:
@@ -295,20 +276,20 @@ def _attribution(n_statements: int) -> dict[str, Any]:
     }
 
 
-# So many prompts in a row without a word from the model, each tried several times: it is out of reach.
+# After so many unanswered prompts in a row, each retried, the model counts as unreachable.
 MOST_UNANSWERED = 5
 
 
 class Judge:
     """A model that gives verdicts, each prompt asked once. Threads may share it.
 
-    Where several prompts in a row get no answer, the model is out of reach: no further one is asked.
+    After several unanswered prompts in a row the model counts as unreachable and is not asked again.
 
     Args:
         model: The model.
         prompts: The prompts by name.
-        known: Verdicts that were given before, by key.
-        tell: Called with every new verdict, as its key and itself, in the thread that asked.
+        known: Earlier verdicts by key.
+        tell: Called with every new verdict and its key, in the thread that asked.
     """
 
     def __init__(
@@ -328,11 +309,11 @@ class Judge:
         self._unanswered = 0
 
     def stop(self) -> None:
-        """Ask nothing more: whoever still wants a verdict gets a failure."""
+        """Ask nothing more: further requests fail."""
         self._stopped.set()
 
     def chunk(self, question: str, reference: str, text: str) -> ChunkVerdict:
-        """Whether a chunk was useful for arriving at the reference."""
+        """Judge whether a chunk was useful for arriving at the reference."""
         values = {"question": question, "reference": reference, "passage": text}
         try:
             verdict = self._ask("chunk", values, _CHUNK)
@@ -341,7 +322,7 @@ class Judge:
         return ChunkVerdict(verdict["useful"], verdict["reason"], None)
 
     def statements(self, question: str, reference: str) -> list[str]:
-        """The statements that a reference makes, repeats merged.
+        """Split a reference into its distinct statements.
 
         Raises:
             NoAnswerError: The model gave none.
@@ -350,10 +331,10 @@ class Judge:
         return list(dict.fromkeys(found["statements"]))
 
     def attribution(self, question: str, statements: Sequence[str], texts: Sequence[str]) -> list[StatementVerdict]:
-        """Which statements can be attributed to the chunks.
+        """Judge which statements can be attributed to the chunks.
 
         Raises:
-            NoAnswerError: The model did not give a verdict on each of them.
+            NoAnswerError: A verdict is missing.
         """
         values = {
             "question": question,
@@ -385,7 +366,7 @@ class Judge:
         key = hashlib.sha256(f"{self._model.name}\0{prompt}".encode("utf-8", "surrogatepass")).hexdigest()
         with self._lock:
             asking = self._asking.setdefault(key, threading.Lock())
-        with asking:  # who asks the same at the same time waits for the answer
+        with asking:  # a thread with the same prompt waits for the answer
             with self._lock:
                 known = self._known.get(key)
             if known is not None:
@@ -393,7 +374,7 @@ class Judge:
             if self._stopped.is_set():
                 raise NoAnswerError("the run was stopped")
             if self._unanswered >= MOST_UNANSWERED:
-                raise NoAnswerError(f"not asked, for the model did not answer {MOST_UNANSWERED} prompts in a row")
+                raise NoAnswerError(f"not asked, because the model left {MOST_UNANSWERED} prompts in a row unanswered")
             answer = self._answer(prompt, schema)
             if not is_whole(answer):
                 raise NoAnswerError(f"{self._model.name} gave no verdict on some of the statements", "bad_json")
@@ -413,17 +394,17 @@ class Judge:
 
     def _count(self, *, is_heard: bool) -> None:
         with self._lock:
-            if self._unanswered < MOST_UNANSWERED:  # once it is given up, it stays so
+            if self._unanswered < MOST_UNANSWERED:  # once unreachable, it stays so
                 self._unanswered = 0 if is_heard else self._unanswered + 1
 
 
 def _checked(known: object, key: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What a cache gave, if it is what the judge was asked for."""
+    """Check that a cached value is a verdict."""
     wrong = next(violations(known, schema), None)
     if wrong is not None or not isinstance(known, dict):
         raise InvalidInputError(
-            f"`cache` has something else for {key} than a verdict: {wrong}. It must give back the dict that was put "
-            "there. Remove the entry, or use another cache."
+            f"`cache` has no valid verdict for {key}: {wrong}. It must return the dict that was stored. "
+            "Remove the entry, or use another cache."
         )
     return known
 
@@ -433,11 +414,11 @@ class Context:
     """One question with its references and what was retrieved for it.
 
     Attributes:
-        index: Its place in the input, from 0.
-        id: Its id, where ids were given.
-        question: Its text; None only where nothing is to be judged.
+        index: Its position in the input, from 0.
+        id: Its id, if ids were given.
+        question: Its text; None only if nothing is to be judged.
         references: The references that are not empty.
-        texts: The retrieved texts, best first; empty where a document has none.
+        texts: The retrieved texts, best first; empty for a document without text.
         error: What the retriever raised, if it did.
     """
 
@@ -450,15 +431,15 @@ class Context:
 
     @property
     def asked(self) -> str:
-        """The text of the question."""
+        """The text of the question, empty if there is none."""
         return self.question or ""
 
 
 def read_contexts(rows: References, retrieved: object, questions: object, k: int | None) -> list[Context]:
-    """The contexts, in the order of the references.
+    """Read the contexts, in the order of the references.
 
     Raises:
-        InvalidInputError: What was retrieved cannot be read, or a question that is to be judged has no text.
+        InvalidInputError: `retrieved` cannot be read, or a question to be judged has no text.
     """
     if isinstance(retrieved, Run):
         retrieved = {
@@ -472,14 +453,14 @@ def read_contexts(rows: References, retrieved: object, questions: object, k: int
         texts = () if error is not None else tuple(_texts(given, rows.place(row), k))
         if texts and rows.texts[row] and not (asked[row] or "").strip():
             raise InvalidInputError(
-                f"The question {rows.place(row)} has no text, and the judge has to know it. Pass questions=..., by id "
-                "or in order, or an EvalSet that has them."
+                f"The question {rows.place(row)} has no text, but the judge needs it. Pass questions=... by id or in "
+                "order, or an EvalSet with questions."
             )
         contexts.append(Context(row, rows.ids[row] if rows.ids else None, asked[row], rows.texts[row], texts, error))
     if any(context.texts for context in contexts) and not any(any(context.texts) for context in contexts):
         raise InvalidInputError(
-            "No document in `retrieved` has a text, and a judge reads nothing else. Documents need their texts here, "
-            "not only ids. `read_corpus` gives the text of each id."
+            "No document in `retrieved` has a text, but the judge reads texts. Pass documents with their texts, not "
+            "only ids. `read_corpus` gives the text of each id."
         )
     return contexts
 
@@ -492,7 +473,7 @@ def _texts(given: object, place: str, k: int | None) -> Iterable[str]:
     if isinstance(given, (str, bytes, Mapping, set, frozenset)) or not isinstance(given, Iterable):
         raise InvalidInputError(
             f"What was retrieved for the question {place} is {describe_type(given)}. It must be a list of documents, "
-            "best first. Write [] where there is none."
+            "best first. Pass [] for an empty result."
         )
     for rank, document in enumerate(list(given)[:k], 1):
         try:
@@ -502,7 +483,7 @@ def _texts(given: object, place: str, k: int | None) -> Iterable[str]:
         yield "" if text is None or not text.strip() else text
 
 
-# The prompts, each with what it must hold.
+# The prompts with their placeholders.
 PROMPTS = {
     "chunk": ("question", "reference", "passage"),
     "statements": ("question", "reference"),
@@ -511,26 +492,26 @@ PROMPTS = {
 
 
 def load_prompts(given: object = None) -> dict[str, str]:
-    """The prompts by name: those given, the bundled ones for the rest.
+    """Load the prompts by name: the given ones, and the bundled ones for the rest.
 
     Args:
         given: None, a folder with files `chunk.txt`, `statements.txt` and `attribution.txt` or some of them, or a
             mapping from these names to texts.
 
     Raises:
-        InvalidInputError: A prompt has an unknown name, lacks a placeholder, or has one too many.
+        InvalidInputError: A prompt has an unknown name, or a missing or unknown placeholder.
     """
     own = own_prompts(given, "chunk")
     for name, text in own.items():
         if name not in PROMPTS:
             raise InvalidInputError(
-                f"`prompts` has {name!r}, which is no prompt.{did_you_mean(name, PROMPTS)} Known prompts: "
+                f"`prompts` has {name!r}, which is not a prompt.{did_you_mean(name, PROMPTS)} Known prompts: "
                 f"{', '.join(PROMPTS)}."
             )
         found = placeholders(text)
         if found != set(PROMPTS[name]):
             raise InvalidInputError(
                 f"The prompt {name!r} has the placeholders {', '.join(sorted(found)) or 'none'}. It must have "
-                f"{', '.join(PROMPTS[name])}. Write each in braces where its value belongs."
+                f"{', '.join(PROMPTS[name])}. Add each in braces where its value belongs."
             )
     return bundled_prompts("krag_eval.llm.context_judge") | own

@@ -1,11 +1,4 @@
-"""What comes out of judging contexts: means, rows with verdicts and reasons, and how the judge fared.
-
-What a judge said: of a chunk, of a statement, of everything about one question.
-
-How high the useful chunks stand, by the verdicts of a judge.
-
-How much of the right answer the retrieved chunks say, by the verdicts of a judge.
-"""
+"""The result of judging contexts: verdicts with reasons, and the metrics computed from them."""
 
 from __future__ import annotations
 
@@ -27,9 +20,9 @@ class ContextResult:
 
     Attributes:
         signature: Every setting that can change a number, the judge among them, in one line.
-        means: Metric to mean, None where it is undefined for every question.
-        undefined: For each metric, how many questions its mean leaves out.
-        rows: One a question, in the order of the references.
+        means: The mean of each metric, None if it is undefined for every question.
+        undefined: For each metric, how many questions its mean excludes.
+        rows: One per question, in the order of the references.
         counters: What happened to the prompts.
         intervals: The interval of every mean, None where that is undefined; None where none were asked for.
     """
@@ -43,7 +36,7 @@ class ContextResult:
 
     @property
     def n_failed(self) -> int:
-        """How many questions the judge failed on; what it would have decided is undefined, never 0."""
+        """How many questions the judge failed on; their values are undefined, never 0."""
         return sum(bool(row.failures) for row in self.rows)
 
     @property
@@ -53,14 +46,14 @@ class ContextResult:
 
     @property
     def errors(self) -> dict[int, str]:
-        """For questions whose retriever raised, what it said; they count as nothing retrieved."""
+        """The errors of the retriever by question; these count as empty results."""
         return {row.index: row.error for row in self.rows if row.error is not None}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.means)
 
     def __getitem__(self, key: str) -> float | None:
-        """The mean of a metric, None where it is undefined.
+        """Return the mean of a metric, None if it is undefined.
 
         Raises:
             UnknownMetricError: There is no such metric.
@@ -72,15 +65,15 @@ class ContextResult:
         return self.means[key]
 
     def keys(self) -> list[str]:
-        """The metrics."""
+        """Return the metrics."""
         return list(self.means)
 
     def to_dict(self) -> dict[str, float | None]:
-        """Every metric with its mean, None where it is undefined."""
+        """Return every metric with its mean, None if it is undefined."""
         return dict(self.means)
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """Everything, with the verdicts and their reasons, as JSON."""
+        """Return everything as JSON, including the verdicts and their reasons."""
         whole: dict[str, Any] = {
             "signature": self.signature,
             "metrics": dict(self.means),
@@ -94,7 +87,7 @@ class ContextResult:
         return json_text(whole, indent=indent)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a question; NaN where a value is undefined. Needs pandas."""
+        """Return one row per question, NaN for undefined values. Needs pandas."""
         with needing("result.to_pandas()", "pandas", "pandas"):
             import pandas as pd
         frame = pd.DataFrame([row.to_dict() for row in self.rows])
@@ -122,7 +115,7 @@ class ChunkVerdict:
     """What the judge said of one retrieved chunk.
 
     Attributes:
-        is_useful: Whether it was useful for arriving at the reference; None where the judge gave no verdict.
+        is_useful: Whether it was useful for arriving at the reference; None without a verdict.
         reason: Why, in the judge's words, or None.
         error: Why there is no verdict, or None.
         repeats: The rank of the earlier chunk with the same text; the judge is not asked again, and a repeat is not
@@ -155,17 +148,17 @@ class ContextRow:
     """One question with the verdicts on what was retrieved for it.
 
     Attributes:
-        index: Its place in the input, from 0.
-        id: Its id, where ids were given.
+        index: Its position in the input, from 0.
+        id: Its id, if ids were given.
         question: Its text.
         references: The references that are not empty.
         n_retrieved: How many chunks were judged, repeats among them.
-        values: Metric to value; None where it is undefined.
-        chunks: The verdict on each chunk, best rank first; empty where context precision was not asked for.
-        statements: The verdict on each statement of the reference that is best covered; empty where context recall
-            was not asked for, nothing was retrieved, or the judge failed.
-        failures: What went wrong with the judge, in its words.
-        error: What the retriever raised, if it did.
+        values: The value of each metric; None if it is undefined.
+        chunks: The verdict on each chunk, best rank first; empty if context precision was not requested.
+        statements: The verdict on each statement of the best covered reference; empty if context recall was not
+            requested, nothing was retrieved, or the judge failed.
+        failures: The errors of the judge.
+        error: The error of the retriever, or None.
     """
 
     index: int
@@ -180,7 +173,7 @@ class ContextRow:
     error: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The row as one dict, ready for JSON."""
+        """Return the row as a dict, ready for JSON."""
         row = {name: getattr(self, name) for name in ("index", "id", "question", "n_retrieved", "error")}
         row |= {"references": list(self.references), "failures": list(self.failures)}
         row |= {"chunks": [asdict(chunk) for chunk in self.chunks]}
@@ -189,7 +182,7 @@ class ContextRow:
 
 
 def context_precision(useful: Sequence[bool]) -> float:
-    """The mean precision at the ranks of the useful chunks.
+    """Return the mean precision at the ranks of the useful chunks.
 
         precision@r       = useful chunks among the first r / r
         context precision = sum over useful ranks r of precision@r / number of useful chunks retrieved
@@ -198,7 +191,7 @@ def context_precision(useful: Sequence[bool]) -> float:
 
     Edge cases:
         * No chunk is useful, or none was retrieved: 0.
-        * Useful chunks that were not retrieved are not known and cost nothing; that is what `context_recall` is for.
+        * Useful chunks that were not retrieved are unknown and cost nothing; see `context_recall`.
 
     Source: the context precision of ragas (`LLMContextPrecisionWithReference`), which divides by the number of useful
     chunks + 1e-10 and therefore never reaches 1; here the quotient is exact.
@@ -218,7 +211,7 @@ def context_precision(useful: Sequence[bool]) -> float:
 
 
 def context_recall(attributed: Sequence[bool]) -> float | None:
-    """The share of the statements of the reference that can be attributed to the retrieved chunks.
+    """Return the share of the statements of the reference that can be attributed to the retrieved chunks.
 
         context recall = attributed statements / statements
 

@@ -1,4 +1,4 @@
-"""Evaluation sets that a language model writes about chunks, each question checked, nothing asked twice."""
+"""Generate evaluation sets from chunks with a language model, and check every question."""
 
 from krag_eval.llm.question_generation.generate import generate_evalset
 from krag_eval.llm.question_generation.report import GeneratedEvalSet, GenerationReport, TypeReport

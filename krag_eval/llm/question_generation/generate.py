@@ -1,12 +1,8 @@
-"""The call that has a language model write an evaluation set.
-
-The questions that were kept as an evaluation set, and what is said about the others.
-"""
+"""Have a language model write an evaluation set."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,31 +12,22 @@ from krag_eval._utils.checks import check_count, check_threshold, describe_type
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
-from krag_eval._utils.progress import ProgressHook, RunProgress, hook_for
+from krag_eval._utils.progress import ProgressHook, hook_for, reporter
 from krag_eval.datasets import EvalSet, Question
 from krag_eval.datasets.question import DOC_KEY
 from krag_eval.documents.document import Document
-from krag_eval.llm.calling import ModelSetupError
+from krag_eval.llm.failures import ModelSetupError
 from krag_eval.llm.model import LanguageModel, as_language_model
-from krag_eval.llm.question_generation.candidates import (
-    MOST_UNANSWERED,
-    NEGATIVE,
-    REASONS,
-    RETRY,
-    RULES,
-    Asker,
-    Candidate,
-    Keeper,
-    Maker,
-    load_prompts,
-)
-from krag_eval.llm.question_generation.evidence import NOT_READ, check_language, in_order, read_chunks, split_evenly
+from krag_eval.llm.question_generation.candidates import MOST_UNANSWERED, RETRY, RULES, Asker, Generator, load_prompts
+from krag_eval.llm.question_generation.checks import NEGATIVE, REASONS, Candidate, CandidateFilter
+from krag_eval.llm.question_generation.chunks import NOT_READ, in_order, read_chunks, split_evenly
+from krag_eval.llm.question_generation.languages import check_language
 from krag_eval.llm.question_generation.report import GeneratedEvalSet, GenerationReport, TypeReport
 from krag_eval.matching.near_duplicates import NEAR
 
 TYPES = ("literal", "paraphrase", "scenario", "negative")
 GENERATION_JOURNAL = JournalKind("krag_eval_generation", "generation")
-# So many prompts for each question, and some more, before a model that writes nothing usable is given up.
+# A model that writes nothing usable is given up after so many prompts per question, plus some more.
 _PROMPTS_A_QUESTION, _PROMPTS_MORE = 10, 20
 
 
@@ -68,48 +55,48 @@ def generate_evalset(
     doc_key: str = DOC_KEY,
     id_key: str | None = None,
 ) -> GeneratedEvalSet:
-    """Have a language model write questions about chunks, with answers and evidence, and keep those that hold.
+    """Have a language model write questions about chunks, with answers and evidence, and keep those that pass.
 
-    A question is kept only if it has the form of a question in the language that was asked for, its answer is not
-    empty, its evidence stands in the chunk (after normalising), no other question is nearly the same, and it does not
-    quote the chunk, unless a literal one was asked for. A negative question has no gold; it is kept if the answer that
-    the model guessed stands neither in the chunk nor, from three words on, in another one. More cannot be checked: the
-    corpus may answer it in other words.
+    A question is kept only if it has the form of a question in the requested language, its answer is not empty, its
+    evidence is in the chunk (after normalization), it is not a near-duplicate, and it does not quote the chunk, unless
+    its type is literal. A negative question has no gold; it is kept if the answer that the model guessed is neither in
+    the chunk nor, from three words on, in another one. More cannot be checked: the corpus may answer it in other words.
 
     Args:
         chunks: LangChain documents, LlamaIndex nodes, rows with an id and a text, strings, or what `read_corpus` gives.
         llm: A LangChain chat model, a LlamaIndex LLM, a function `prompt -> str`, or a `LanguageModel`.
-        n: How many questions to make, split evenly among the types; the first types get what is left over.
+        n: How many questions to generate, split evenly among the types; the first types get the remainder.
         types: `"literal"`, `"paraphrase"`, `"scenario"`, `"negative"`, or a name for which `prompts` has a prompt.
         language: `"auto"` for that of each chunk, a code such as `"ko"`, or a name. Checked by its script.
-        seed: Of the order in which chunks are taken; one of each document comes before a second one of any.
-        journal: A file to which every answer of the model is written as it comes. The same call goes on with it and
-            asks nothing twice.
-        prompts: A folder with files such as `literal.txt`, or a mapping from names to texts, in place of the bundled
+        seed: The seed of the order of the chunks; one of each document comes before a second one of any.
+        journal: A file to which every answer of the model is written as it comes. The same call resumes from it and
+            repeats no prompt.
+        prompts: A folder with files such as `literal.txt`, or a mapping from names to texts, instead of the bundled
             ones.
         progress: True shows a line on a terminal; a function is called with a `RunProgress`.
-        concurrency: How many prompts are asked at a time. The questions do not depend on it, if the model's answers
-            do not.
-        attempts: How often one chunk is asked about for one question before another chunk is taken.
-        retries: How often a call is tried again that a rate limit, a time-out or a lost connection ended.
-        timeout: Seconds for one call, or None.
-        min_words: Chunks of fewer words are not asked about.
-        near_duplicates: The F-measure of ROUGE-L from which two questions are nearly the same.
-        most_quoted: The share from which a question quotes its chunk; see `evidence.quotes_chunk`.
-        most_prompts: After how many prompts to stop, for the costs; by default ten for each question and twenty more.
-        resume: Go on with a journal that is there; otherwise it is refused.
-        retry_errors: Ask prompts again that got no answer in an earlier session.
-        doc_key: The key of the metadata under which a chunk has the id of its document.
-        id_key: Read the ids of chunks from the metadata under this key alone.
+        concurrency: How many prompts to send at a time. The questions do not depend on it, if the model's answers do
+            not.
+        attempts: How often to ask about one chunk for one question before taking another chunk.
+        retries: How often to retry a call after a rate limit, a timeout or a lost connection.
+        timeout: The time limit of one call in seconds, or None.
+        min_words: Chunks of fewer words are skipped.
+        near_duplicates: The ROUGE-L F-measure from which two questions are near-duplicates.
+        most_quoted: The share from which a question quotes its chunk; see `checks.quotes_chunk`.
+        most_prompts: The number of prompts after which to stop, to limit costs; by default ten per question and twenty
+            more.
+        resume: Resume from an existing journal; otherwise it is refused.
+        retry_errors: Retry prompts that got no answer in an earlier session.
+        doc_key: The metadata key of the document id of a chunk.
+        id_key: Read the ids of chunks only from this metadata key.
 
     Returns:
-        The questions as `.evalset`, and how they were made as `.report`, which can be printed.
+        The questions as `.evalset`, and how they were generated as `.report`, which can be printed.
 
     Warns:
-        KragEvalWarning: Fewer questions could be made than asked for.
+        KragEvalWarning: Fewer questions than requested could be generated.
 
     Raises:
-        InvalidInputError: Something given cannot be used, or the journal belongs to another generation.
+        InvalidInputError: An argument is invalid, or the journal belongs to another generation.
         ModelSetupError: The model cannot be asked at all, as with a wrong key.
     """
     kinds = _check_types(types)
@@ -133,7 +120,7 @@ def generate_evalset(
     corpus = read_chunks(chunks, min_words=min_words, doc_key=doc_key, id_key=id_key)
     settings |= {"chunks": corpus.fingerprint, "prompts": texts.version, "model": model.name}
     before = model.counters
-    maker = Maker(
+    generator = Generator(
         split_evenly(n, kinds),
         in_order(corpus.usable, seed),
         texts,
@@ -142,11 +129,11 @@ def generate_evalset(
         most_prompts=settings["most_prompts"],
         tell=_teller(hook, n, model),
     )
-    keeper = Keeper(corpus.all, near=near_duplicates, most_quoted=most_quoted)
+    checks = CandidateFilter(corpus.all, near=near_duplicates, most_quoted=most_quoted)
     with KeyedJournal(journal, GENERATION_JOURNAL, settings, resume=resume, retry_errors=retry_errors) as rows:
         asker = Asker(model, rows, concurrency)
         try:
-            made = maker.make(asker, keeper)
+            made = generator.generate(asker, checks)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"Stopped. {_where(rows)}") from None
         except ModelSetupError as error:
@@ -154,7 +141,7 @@ def generate_evalset(
                 raise
             raise ModelSetupError(f"{error} {_where(rows)}") from None
     report = GenerationReport(
-        types=type_reports(split_evenly(n, kinds), made, maker),
+        types=type_reports(split_evenly(n, kinds), made, generator),
         model=model.name,
         prompts=texts.version,
         language=language,
@@ -164,7 +151,7 @@ def generate_evalset(
         n_named_chunks=corpus.n_named,
         n_found=rows.n_found,
         counters=model.counters - before,
-        stopped=None if len(made) == n else why_fewer(maker, asker, rows),
+        stopped=None if len(made) == n else why_fewer(generator, asker, rows),
     )
     if report.stopped is not None:
         warn(f"Only {len(made):,} of {n:,} questions could be made. {report.stopped}")
@@ -172,30 +159,19 @@ def generate_evalset(
 
 
 def _teller(hook: ProgressHook | None, total: int, model: LanguageModel) -> Callable[..., None]:
-    before, started = model.counters.prompts, time.monotonic()
+    before, report = model.counters.prompts, reporter(hook, "questions", total)
 
     def tell(done: int, dropped: int, *, is_over: bool = False) -> None:
-        if hook is not None:
-            hook(
-                RunProgress(
-                    name="questions",
-                    done=done,
-                    total=total,
-                    errors=dropped,
-                    asked=model.counters.prompts - before,
-                    seconds=time.monotonic() - started,
-                    is_over=is_over,
-                )
-            )
+        report(done, dropped, model.counters.prompts - before, is_over=is_over)
 
     return tell
 
 
 def _where(rows: KeyedJournal) -> str:
-    """How far it came, and how to go on."""
+    """Say how many answers are recorded, and how to resume."""
     if rows.path is None:
-        return f"{len(rows):,} answers of the model are lost: give `journal` a path to be able to go on."
-    return f"{len(rows):,} answers of the model are in {rows.path}: run the same again to go on."
+        return f"{len(rows):,} answers of the model are lost. To be able to resume, give `journal` a path."
+    return f"{len(rows):,} answers of the model are in {rows.path}. Rerun it to resume."
 
 
 def _check_types(given: object) -> list[str]:
@@ -226,7 +202,7 @@ def _check_seed(value: object) -> int:
 
 
 def evalset_of(made: Sequence[Candidate], source: str, doc_key: str) -> EvalSet:
-    """The questions, numbered by type in the order of their places."""
+    """Return the questions as a set, numbered by type."""
     numbers = Counter[str]()
     questions = []
     for candidate in made:
@@ -255,8 +231,8 @@ def _question(candidate: Candidate, question_id: str, source: str, doc_key: str)
     )
 
 
-def type_reports(wanted: Sequence[str], made: Sequence[Candidate], maker: Maker) -> dict[str, TypeReport]:
-    """What came of each type, in the order in which they were asked for."""
+def type_reports(wanted: Sequence[str], made: Sequence[Candidate], generator: Generator) -> dict[str, TypeReport]:
+    """Return the results of each type, in the requested order."""
     reports = {}
     for kind, n_wanted in Counter(wanted).items():
         of_kind = [candidate for candidate in made if candidate.kind == kind]
@@ -264,31 +240,33 @@ def type_reports(wanted: Sequence[str], made: Sequence[Candidate], maker: Maker)
         reports[kind] = TypeReport(
             wanted=n_wanted,
             made=len(of_kind),
-            asked=maker.asked[kind],
-            dropped=dict(maker.dropped[kind].most_common()),
+            asked=generator.asked[kind],
+            dropped=dict(generator.dropped[kind].most_common()),
             overlap=sum(shares) / len(shares) if shares else None,
         )
     return reports
 
 
-def why_fewer(maker: Maker, asker: Asker, rows: KeyedJournal) -> str:
-    """Why there are fewer questions than wanted, and what to do, in two sentences."""
-    go_on = "with the same journal, to go on" if rows.path is not None else "with `journal`, so that nothing is lost"
+def why_fewer(generator: Generator, asker: Asker, rows: KeyedJournal) -> str:
+    """Say why there are fewer questions than wanted, and what to do."""
+    how = "with the same journal to resume" if rows.path is not None else "with `journal`, so that nothing is lost"
     if asker.is_out_of_reach:
         return (
-            f"The model gave no answer to {MOST_UNANSWERED} prompts in a row (the last time: {asker.last_error}). Run "
-            f"again {go_on}."
+            f"The model gave no answer to {MOST_UNANSWERED} prompts in a row (the last time: {asker.last_error}). "
+            f"Rerun {how}."
         )
-    if maker.is_over_budget:
+    if generator.is_over_budget:
         return (
-            f"`most_prompts` was reached after {maker.asked.total():,} prompts{_dropped(maker)}. Use another model or "
-            "other prompts, or raise it."
+            f"`most_prompts` was reached after {generator.asked.total():,} prompts{_dropped(generator)}. Use another "
+            "model or other prompts, or raise it."
         )
-    return f"There are no further chunks to ask about{_dropped(maker)}. Give more chunks, or ask for fewer questions."
+    return (
+        f"There are no further chunks to ask about{_dropped(generator)}. Give more chunks, or ask for fewer questions."
+    )
 
 
-def _dropped(maker: Maker) -> str:
-    """What the model's answers were dropped for, the most frequent reason first."""
-    reasons = sum(maker.dropped.values(), Counter[str]())
+def _dropped(generator: Generator) -> str:
+    """Return why answers were dropped, the most frequent reason first."""
+    reasons = sum(generator.dropped.values(), Counter[str]())
     told = ", ".join(f"{count:,} {REASONS[reason][0]}" for reason, count in reasons.most_common())
     return f"; dropped: {told}" if told else ""

@@ -1,33 +1,34 @@
-"""What came of a generation: the questions, and how they were made."""
+"""The result of a generation: the questions, and how they were made."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from krag_eval.datasets import EvalSet
 from krag_eval.llm.calling import ModelCounters
-from krag_eval.llm.question_generation.candidates import REASONS
+from krag_eval.llm.question_generation.checks import REASONS
 
 FLATTERY = (
     "Generated questions flatter retrievers, lexical ones most: each was written from the chunk that it should find, "
-    "and shares words with it. Compare retrievers on them, but do not take the scores for those on questions of users."
+    "and shares words with it. Compare retrievers on them, but do not expect the same scores on users' questions."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeReport:
-    """What came of one type of question.
+    """The results of one type of question.
 
     Attributes:
-        wanted: How many were asked for.
+        wanted: How many were requested.
         made: How many were kept.
-        asked: How many prompts were answered, or given up, for them.
-        dropped: How many answers were not used, by reason (a key of `keeping.REASONS`).
-        overlap: The mean share of a question's words that stand in its chunk, 0 to 1; None without questions. Words
-            are those of the tokenizer `words`, so that in Korean, Russian and Arabic endings hide a part of it, and in
-            Chinese, Japanese and Thai single characters, of which any two texts share some, count.
+        asked: How many prompts were answered or given up.
+        dropped: How many answers were dropped, by reason (a key of `checks.REASONS`).
+        overlap: The mean share of a question's words that appear in its chunk, 0 to 1; None without questions. Words
+            are those of the tokenizer `words`, so endings hide a part of it in Korean, Russian and Arabic, and
+            single characters, which any two texts share, count in Chinese, Japanese and Thai.
     """
 
     wanted: int
@@ -39,20 +40,20 @@ class TypeReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationReport:
-    """How questions were made by a language model.
+    """How a language model generated questions.
 
     Attributes:
-        types: What came of each type.
+        types: The results of each type.
         model: The name of the model.
         prompts: The version of the prompts, eight hex digits.
-        language: The language that was asked for.
-        seed: Of the order of the chunks.
+        language: The requested language.
+        seed: The seed of the order of the chunks.
         n_chunks: How many chunks were given.
-        skipped_chunks: How many of them were not asked about, by reason.
-        n_named_chunks: How many had no id, and were given one.
-        n_found: How many answers were in the journal already.
+        skipped_chunks: How many of them were skipped, by reason.
+        n_named_chunks: How many had no id and got one.
+        n_found: How many answers were already in the journal.
         counters: What happened to the prompts of this session.
-        stopped: Why fewer questions were made than wanted; None if all were.
+        stopped: Why there are fewer questions than wanted; None if there are not.
     """
 
     types: Mapping[str, TypeReport]
@@ -74,33 +75,21 @@ class GenerationReport:
 
     @property
     def n_wanted(self) -> int:
-        """How many were asked for."""
+        """How many questions were requested."""
         return sum(one.wanted for one in self.types.values())
 
     @property
     def dropped(self) -> dict[str, int]:
-        """How many answers were not used, by reason, over all types."""
-        found: dict[str, int] = {}
-        for one in self.types.values():
-            for reason, count in one.dropped.items():
-                found[reason] = found.get(reason, 0) + count
+        """How many answers were dropped, by reason, over all types."""
+        found = sum((Counter(one.dropped) for one in self.types.values()), Counter[str]())
         return dict(sorted(found.items(), key=lambda entry: (-entry[1], entry[0])))
 
     def to_dict(self) -> dict[str, Any]:
-        """The report for JSON, without the questions."""
+        """Return the report for JSON, without the questions."""
         return {
             "made": self.n_made,
             "wanted": self.n_wanted,
-            "types": {
-                name: {
-                    "wanted": one.wanted,
-                    "made": one.made,
-                    "asked": one.asked,
-                    "dropped": dict(one.dropped),
-                    "overlap": one.overlap,
-                }
-                for name, one in self.types.items()
-            },
+            "types": {name: asdict(one) for name, one in self.types.items()},
             "model": self.model,
             "prompts": self.prompts,
             "language": self.language,
@@ -121,7 +110,7 @@ class GenerationReport:
             counts = [f"{value:,}" for value in (one.wanted, one.made, one.asked, sum(one.dropped.values()))]
             rows.append([name, *counts, "-" if one.overlap is None else f"{one.overlap:.0%}"])
         named = f"; {self.n_named_chunks:,} had no id and got one from their text" if self.n_named_chunks else ""
-        found = f"; {self.n_found:,} answers were in the journal already" if self.n_found else ""
+        found = f"; {self.n_found:,} answers were already in the journal" if self.n_found else ""
         lines = [
             f"{self.n_made:,} of {self.n_wanted:,} questions, written by {self.model} {how}",
             "",
@@ -138,7 +127,7 @@ class GenerationReport:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedEvalSet:
-    """Questions that a language model wrote, and how they were made. Printed, it is the report.
+    """Generated questions, and how they were made. Printing it shows the report.
 
     Attributes:
         evalset: The questions.

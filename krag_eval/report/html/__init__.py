@@ -1,4 +1,4 @@
-"""The report as one HTML file: tables, pictures, and a browser of the queries. Needs extra `report` (jinja2)."""
+"""Write a report as one HTML file with tables, plots and a query browser (extra `report`)."""
 
 from krag_eval.report.html.page import html_page, html_parts
 

@@ -1,12 +1,7 @@
-"""`html_page`: a report as one file that needs no other file, no server and no network.
+"""Write a report as one HTML file that needs no other file, no server and no network.
 
-Text of users made harmless: as text of a page, as JSON in a script tag; and a policy that lets nothing else run.
-
-What became of every gold document and of every rank, as columns over all queries.
-
-The data of the browser of queries: what the list shows, what an opened query shows, and the texts, each once.
-
-Values that stand once in the file and are named by their number everywhere else.
+The page holds the sections, the plots, and the data of the query browser as columns. Each text is stored once.
+Whatever users wrote is escaped, and a Content-Security-Policy allows the page's own script and style only.
 """
 
 from __future__ import annotations
@@ -44,7 +39,7 @@ _FOLDER = resources.files(__package__) / "templates"
 
 
 def html_page(report: Report) -> str:
-    """A report as a page.
+    """Return a report as a page.
 
     Raises:
         MissingDependencyError: A package of the extra `report` is not installed.
@@ -54,7 +49,7 @@ def html_page(report: Report) -> str:
 
 
 def html_parts(report: Report) -> Iterator[str]:
-    """The page of `html_page` in parts, for a file: with many texts a page is large."""
+    """Yield the page in parts, because a page with many texts is large."""
     template = _template()
     script, style = _script(), _read("report.css")
     yield from template.generate(
@@ -79,7 +74,7 @@ def _template() -> Template:
 
 
 def _script() -> str:
-    """Every script in a scope of its own: nothing of it can be reached from outside."""
+    """Return all scripts in one scope, which nothing outside can reach."""
     parts = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
     return f'(() => {{\n"use strict";\n{parts}}})();\n'
 
@@ -88,15 +83,15 @@ def _read(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8")
 
 
-# Characters that HTML has no place for, or that UTF-8 cannot hold.
+# Characters that HTML forbids or UTF-8 cannot encode.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-# What could end a script tag or a line of a script. In JSON these stand in strings only, where an escape says the same.
+# Characters that could end a script tag or a line. JSON has them in strings only, where an escape means the same.
 _ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
 def printable(value: object) -> object:
-    r"""A value for a template: in text, what HTML cannot hold becomes the replacement character.
+    r"""Replace in a text what HTML cannot contain by the replacement character.
 
     Markup stays as it is; the template escapes everything else.
 
@@ -109,10 +104,10 @@ def printable(value: object) -> object:
 
 
 def json_in_script(value: Any) -> str:
-    r"""A value as JSON that may stand in `<script type="application/json">`, whatever its strings hold.
+    r"""Return a value as JSON that is safe in `<script type="application/json">`, whatever its strings contain.
 
     Raises:
-        ValueError: The value holds NaN or an infinite number, which JSON does not know.
+        ValueError: The value contains NaN or infinity, which JSON does not have.
 
     >>> print(json_in_script(["</script>", 1.5]))
     ["\u003c/script\u003e",1.5]
@@ -124,7 +119,7 @@ def json_in_script(value: Any) -> str:
 
 
 def policy(script: str, style: str) -> str:
-    """A Content-Security-Policy under which this script and this style run, and nothing is loaded from anywhere."""
+    """Return a Content-Security-Policy that allows this script and this style, and loads nothing."""
     return (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
         "base-uri 'none'; form-action 'none'"
@@ -143,7 +138,7 @@ class Details:
     """The gold and the retrieved documents of all queries of a report.
 
     Attributes:
-        missed: For each system and query the causes of its misses, as a sum of powers of two in the order of `CAUSES`.
+        missed: For each system and query the causes of its misses, as bits in the order of `CAUSES`.
     """
 
     def __init__(self, report: Report, texts: Texts) -> None:
@@ -153,15 +148,16 @@ class Details:
         self._similarities: Numbered[str] = Numbered()
         self._scores: Numbered[str] = Numbered()
         self._answers = [texts.number(question.answer or None) for question in report.evalset or ()]
-        self._gold: dict[str, list[Any]] = {name: [] for name in ("start", "document", "grade", "repeat")}
+        self._gold = _Columns("document", "grade", "repeat")
+        self._starts: list[int] = []
         self._systems = [self._read(system, is_first=not place) for place, system in enumerate(report.systems)]
 
     def columns(self) -> dict[str, Any]:
-        """Everything, ready for JSON.
+        """Return everything as columns, ready for JSON.
 
-        Columns are flat: the documents of query `i` stand from `start[i]` to `start[i + 1]`. Ranks count from 1, and
-        0 is no rank; places and numbers count from 0, and -1 is none. The matches of a rank stand beside `at`, its
-        place in the columns of its system.
+        The documents of query `i` are at `start[i]` to `start[i + 1]`. Ranks count from 1, and 0 means no rank;
+        positions and numbers count from 0, and -1 means none. `at` is the position of a match's rank in the columns of
+        its system.
         """
         return {
             "ids": self._documents.ids.values(),
@@ -170,13 +166,13 @@ class Details:
             "similarities": self._similarities.values(),
             "scores": self._scores.values(),
             "answers": self._answers,
-            "gold": self._gold,
+            "gold": {"start": self._starts, **self._gold},
             "systems": self._systems,
         }
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """Which documents have no texts at all: `"gold"`, `"retrieved"`, both, or none of them."""
+        """The sides whose documents have no text at all: `"gold"`, `"retrieved"`, both or neither."""
         text = self._documents.columns["text"]
         sides = {"gold": [self._gold], "retrieved": [system["ranks"] for system in self._systems]}
         return tuple(
@@ -187,78 +183,81 @@ class Details:
         )
 
     def _read(self, system: ReportedSystem, *, is_first: bool) -> dict[str, Any]:
-        outcomes: dict[str, list[int]] = {name: [] for name in ("cause", "rank", "method", "similarity")}
-        ranks: dict[str, list[int]] = {name: [] for name in ("start", "document", "score", "credit", "repeat")}
-        matches: dict[str, list[int]] = {name: [] for name in ("at", "gold", "method", "similarity")}
+        outcomes = _Columns("cause", "rank", "method", "similarity")
+        ranks = _Columns("document", "score", "credit", "repeat")
+        matches = _Columns("at", "gold", "method", "similarity")
+        starts: list[int] = []
         causes = {(miss.query_index, miss.gold_index): _CAUSE_NUMBERS[miss.cause] for miss in system.diagnosis.misses}
         missed: list[int] = []
         for explanation in system.result.explanations():
             if is_first:
                 self._add_gold(explanation)
             missed.append(self._add_outcomes(outcomes, explanation, causes))
+            starts.append(len(ranks["document"]))
             self._add_ranks(ranks, matches, explanation)
         self.missed.append(missed)
-        ranks["start"].append(len(ranks["document"]))
+        starts.append(len(ranks["document"]))
         if is_first:
-            self._gold["start"].append(len(self._gold["document"]))
+            self._starts.append(len(self._gold["document"]))
         errors = {str(query): error for query, error in system.result.errors.items()}
-        return {"gold": outcomes, "ranks": ranks, "matches": matches, "errors": errors}
+        return {"gold": outcomes, "ranks": {"start": starts, **ranks}, "matches": matches, "errors": errors}
 
     def _add_gold(self, explanation: Explanation) -> None:
-        self._gold["start"].append(len(self._gold["document"]))
+        self._starts.append(len(self._gold["document"]))
         for outcome in explanation.gold:
-            self._gold["document"].append(self._documents.number(outcome.document))
-            grade = outcome.document.grade
-            self._gold["grade"].append(None if grade is None else f"{grade:g}")
-            self._gold["repeat"].append(NONE if outcome.repeat_of is None else outcome.repeat_of)
+            grade, repeat = outcome.document.grade, outcome.repeat_of
+            self._gold.add(
+                self._documents.number(outcome.document),
+                None if grade is None else f"{grade:g}",
+                NONE if repeat is None else repeat,
+            )
 
-    def _add_outcomes(
-        self, outcomes: dict[str, list[int]], explanation: Explanation, causes: dict[tuple[int, int], int]
-    ) -> int:
+    def _add_outcomes(self, outcomes: _Columns, explanation: Explanation, causes: dict[tuple[int, int], int]) -> int:
         missed = 0
         for place, outcome in enumerate(explanation.gold):
             cause = causes.get(
                 (explanation.index, place), FOUND if outcome.is_counted and outcome.repeat_of is None else NONE
             )
             match = outcome.match or outcome.nearest
-            outcomes["cause"].append(cause)
-            outcomes["rank"].append(match.rank if match else 0)
-            outcomes["method"].append(self._methods.number(match.method) if match else NONE)
-            outcomes["similarity"].append(self._similarity(match))
+            method = self._methods.number(match.method) if match else NONE
+            outcomes.add(cause, match.rank if match else 0, method, self._similarity(match))
             missed |= 1 << cause if 0 <= cause < FOUND else 0
         return missed
 
-    def _add_ranks(self, ranks: dict[str, list[int]], matches: dict[str, list[int]], explanation: Explanation) -> None:
-        ranks["start"].append(len(ranks["document"]))
+    def _add_ranks(self, ranks: _Columns, matches: _Columns, explanation: Explanation) -> None:
         for rank in explanation.ranks:
+            at = len(ranks["document"])
             for match in rank.matches:
-                matches["at"].append(len(ranks["document"]))
-                matches["gold"].append(match.gold)
-                matches["method"].append(self._methods.number(match.method))
-                matches["similarity"].append(self._similarity(match))
-            ranks["document"].append(self._documents.number(rank.document))
-            ranks["score"].append(self._scores.number(_score(rank.document.score)))
-            ranks["credit"].append(2 if rank.is_credited else int(rank.is_relevant))
-            ranks["repeat"].append(rank.repeat_of or 0)
+                matches.add(at, match.gold, self._methods.number(match.method), self._similarity(match))
+            score, credit = rank.document.score, 2 if rank.is_credited else int(rank.is_relevant)
+            scored = None if score is None or math.isnan(score) else f"{score:.4g}"
+            ranks.add(self._documents.number(rank.document), self._scores.number(scored), credit, rank.repeat_of or 0)
 
     def _similarity(self, match: Match | None) -> int:
         return NONE if match is None else self._similarities.number(format_value(match.similarity, 3))
 
 
-def _score(score: float | None) -> str | None:
-    return None if score is None or math.isnan(score) else f"{score:.4g}"
+class _Columns(dict[str, list[Any]]):
+    """Columns of one length, filled row by row."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__((name, []) for name in names)
+
+    def add(self, *row: object) -> None:
+        for column, value in zip(self.values(), row, strict=True):
+            column.append(value)
 
 
-# Shown at first, where the report has them: the metrics of the first name, one a name of the second.
+# The metrics shown at first: all of these for a single system, the first of these for several.
 _ALONE = ("hit_rate", "mrr", "recall", "ndcg")
 _COMPARED = ("recall", "ndcg", "hit_rate", "mrr")
 
 
 def payload(report: Report) -> Iterator[tuple[str, Any]]:
-    """The parts of the data, each with its name, ready for JSON.
+    """Yield the parts of the data, each with its name, ready for JSON.
 
-    `overview` has one value a query in each of its columns; `details` has the gold and retrieved documents of all
-    queries, one after the other, as numbers of documents; `texts-0` and so on have the texts.
+    `overview` has columns with one value per query, `details` the gold and retrieved documents of all queries as
+    document numbers, and `texts-0` and so on the texts.
     """
     texts = Texts()
     details = Details(report, texts)
@@ -296,15 +295,15 @@ def _overview(report: Report, details: Details) -> dict[str, Any]:
 
 
 def _column(values: Any) -> dict[str, list[Any]]:
-    """A column in which values repeat."""
+    """Return a column whose values repeat, as numbers of the distinct values."""
     different: Numbered[Any] = Numbered()
     return {"of": [different.number(value) for value in values], "values": different.values()}
 
 
 def _values(column: FloatArray) -> dict[str, list[Any]]:
-    """The values of a metric: the different ones as numbers and as they are printed, and which of them each query has.
+    """Return the distinct values of a metric, as numbers and as printed, and which of them each query has.
 
-    They are printed here, because JavaScript rounds ties in another direction than Python.
+    They are formatted here because JavaScript rounds ties differently from Python.
     """
     different, of = np.unique(column, return_inverse=True)
     values = [None if math.isnan(value) else value for value in different.tolist()]
@@ -312,7 +311,7 @@ def _values(column: FloatArray) -> dict[str, list[Any]]:
 
 
 def _shown_first(keys: list[str], report: Report) -> list[str]:
-    """The metrics whose columns are shown until the reader chooses others."""
+    """Return the metrics that are shown until the reader chooses others."""
     if report.comparison is not None and report.comparison.keys:
         compared = [key for key in report.comparison.keys if key in keys]
         return [key for name in _COMPARED for key in compared if key.partition("@")[0] == name][:1] or compared[:1]
@@ -322,21 +321,20 @@ def _shown_first(keys: list[str], report: Report) -> list[str]:
 
 
 def _slices(report: Report) -> list[dict[str, Any]]:
-    fields: dict[str, list[dict[str, Any]]] = {}
-    for part in report.slices:
-        if part.field is not None:
-            fields.setdefault(part.field, []).append({"value": part.value, "members": part.chosen.tolist()})
-    return [{"field": field, "values": values} for field, values in fields.items()]
+    return [
+        {"field": field, "values": [{"value": part.value, "members": part.chosen.tolist()} for part in parts]}
+        for field, parts in report.slices_by_field.items()
+    ]
 
 
 NONE = -1
-"""The number of what is absent."""
+"""The number of an absent value."""
 
 Value = TypeVar("Value", bound=Hashable)
 
 
 class Numbered(Generic[Value]):
-    """Different values, in the order in which they were first met.
+    """Numbers distinct values in the order of their first occurrence.
 
     >>> letters = Numbered[str]()
     >>> [letters.number(letter) for letter in ("a", "b", "a", None)], letters.values()
@@ -350,19 +348,19 @@ class Numbered(Generic[Value]):
         return len(self._numbers)
 
     def number(self, value: Value | None) -> int:
-        """The number of a value, a new one if it was not met before; `NONE` for None."""
+        """Return the number of a value, a new one for a new value; `NONE` for None."""
         return NONE if value is None else self._numbers.setdefault(value, len(self._numbers))
 
     def values(self) -> list[Value]:
-        """Every value at the place of its number."""
+        """Return the values in the order of their numbers."""
         return list(self._numbers)
 
 
 class Texts(Numbered[str]):
-    """Texts, which leave in blocks: a page needs few of them at a time."""
+    """Numbered texts, stored in blocks: a page needs few of them at a time."""
 
     def blocks(self, size: int = 1_000_000) -> Iterator[list[str]]:
-        """The texts in their order, so many characters a block and at least one text."""
+        """Yield the texts in order, in blocks of about `size` characters."""
         block: list[str] = []
         length = 0
         for text in self._numbers:
@@ -376,7 +374,7 @@ class Texts(Numbered[str]):
 
 
 class Documents:
-    """Different documents, as pairs of an id and a text."""
+    """Numbered documents, as pairs of an id and a text."""
 
     def __init__(self, texts: Texts) -> None:
         self.ids: Numbered[str] = Numbered()
@@ -384,11 +382,11 @@ class Documents:
         self._pairs: Numbered[tuple[int, int]] = Numbered()
 
     def number(self, document: Document) -> int:
-        """The number of a document; of an empty text nothing is kept."""
+        """Return the number of a document; an empty text counts as none."""
         return self._pairs.number((self.ids.number(document.id), self._texts.number(document.text or None)))
 
     @functools.cached_property
     def columns(self) -> dict[str, list[int]]:
-        """The id and the text of each document, as numbers."""
+        """The numbers of the id and the text of each document."""
         pairs = self._pairs.values()
         return {"id": [id_ for id_, _ in pairs], "text": [text for _, text in pairs]}

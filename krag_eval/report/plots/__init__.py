@@ -1,9 +1,4 @@
-"""The pictures of a report: SVG for its page, SVG and PNG files, and matplotlib figures (extra `report`).
-
-Every picture of a report, drawn.
-
-The pictures of a report as files.
-"""
+"""The plots of a report: SVG for its page, SVG and PNG files, and matplotlib figures (extra `report`)."""
 
 from __future__ import annotations
 
@@ -25,7 +20,9 @@ from krag_eval.report.plots.distributions import (
     plot_hits,
     plot_spread,
 )
-from krag_eval.report.plots.drawing import Drawing, as_svg, settle, style, warn_of_boxes, without_glyph_warnings
+from krag_eval.report.plots.drawing import Drawing, style
+from krag_eval.report.plots.fonts import warn_of_boxes, without_glyph_warnings
+from krag_eval.report.plots.svg import as_svg, settle
 from krag_eval.report.records import Report
 
 if TYPE_CHECKING:
@@ -48,12 +45,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A picture that a report may have.
+    """A plot that a report may have.
 
     Attributes:
-        section: The key of the section in which it stands.
+        section: The key of its section.
         title: Its heading.
-        draw: Draws it; None where the report has nothing for it.
+        draw: Draws it; returns None if the report has nothing for it.
     """
 
     section: str
@@ -72,14 +69,14 @@ PLOTS: dict[str, Plot] = {
 
 @dataclass(frozen=True, slots=True)
 class ReportFigure:
-    """A picture of a report, for a page.
+    """A plot of a report, for a page.
 
     Attributes:
         key: Its key in `PLOTS`.
-        section: The key of the section in which it stands.
+        section: The key of its section.
         title: Its heading.
-        description: What can be read from it, for those who cannot see it.
-        svg: An `<svg>` element without styles, scripts and references to the outside.
+        description: What it shows, for readers who cannot see it.
+        svg: An `<svg>` element without styles, scripts and external references.
     """
 
     key: str
@@ -90,7 +87,7 @@ class ReportFigure:
 
 
 def figures_of(report: Report) -> list[ReportFigure]:
-    """Every picture for which the report has something to show, in the order of `PLOTS`.
+    """Draw every plot for which the report has data, in the order of `PLOTS`.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
@@ -108,7 +105,7 @@ def figures_of(report: Report) -> list[ReportFigure]:
 
 
 def drawings_of(report: Report) -> Iterator[tuple[str, Plot, Drawing]]:
-    """Each picture for which the report has something to show, with its key."""
+    """Yield each plot for which the report has data, with its key."""
     for key, plot in PLOTS.items():
         drawn = plot.draw(report)
         if drawn is not None:
@@ -120,38 +117,38 @@ DPI = 160
 
 
 def write_plots(report: Report, folder: str | os.PathLike[str], *, force: bool = False) -> list[Path]:
-    """Write every picture for which the report has something to show, as `KEY.svg` and `KEY.png`.
+    """Write every plot for which the report has data, as `KEY.svg` and `KEY.png`.
 
-    Nothing is written where one of the files is there already, unless `force` is given. Each file is written whole or
-    not at all.
+    Nothing is written if one of the files exists, unless `force` is given. Each file is written completely or not at
+    all.
 
     Args:
-        report: What `build_report` returned.
-        folder: Where to write; it is made where it is missing.
-        force: Replace files that are there.
+        report: The result of `build_report`.
+        folder: Where to write; created if it is missing.
+        force: Replace existing files.
 
     Returns:
         The paths, in the order of `PLOTS`.
 
     Raises:
-        InvalidInputError: A file is there, or the folder cannot be written to.
+        InvalidInputError: A file exists, or the folder cannot be written to.
         MissingDependencyError: matplotlib is not installed.
     """
     target = Path(folder)
     if target.exists() and not target.is_dir():
-        raise InvalidInputError(f"{target}: is a file. Pictures are written into a folder; name one.")
+        raise InvalidInputError(f"{target}: is a file. Plots are written into a folder; give its path.")
     drawn = list(drawings_of(report))
     paths = [target / f"{key}.{ending}" for key, _, _ in drawn for ending in ("svg", "png")]
     there = [path.name for path in paths if path.exists() or path.is_symlink()]
     if there and not force:
         raise InvalidInputError(
-            f"{target}: has {', '.join(there)} already. Name another folder, or replace the files with force=True."
+            f"{target}: already contains {', '.join(there)}. Give another folder, or replace the files with force=True."
         )
     warn_of_boxes([drawing.figure for _, _, drawing in drawn])
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidInputError(f"{target}: cannot be made ({error.strerror or error}). Check the path.") from error
+        raise InvalidInputError(f"{target}: cannot be created ({error.strerror or error}). Check the path.") from error
     for key, plot, drawing in drawn:
         svg = as_svg(drawing.figure, key, plot.title, drawing.description, in_page=False)
         write_atomically(target / f"{key}.svg", ['<?xml version="1.0" encoding="utf-8"?>\n', svg, "\n"])
@@ -161,7 +158,7 @@ def write_plots(report: Report, folder: str | os.PathLike[str], *, force: bool =
 
 
 def as_png(figure: Figure) -> bytes:
-    """The figure as a PNG file; the same figure gives the same bytes."""
+    """Return the figure as a PNG file; the same figure gives the same bytes."""
     buffer = io.BytesIO()
     with style(), without_glyph_warnings():
         figure.savefig(buffer, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})

@@ -1,14 +1,9 @@
-"""Lines: each metric over the cut-off, one small picture a metric.
-
-Lines: each metric over the threshold from which two texts match, with the threshold in use marked.
-
-The threshold sweeps of a report: made where they cost next to nothing.
-"""
+"""Line plots: each metric over the cut-off, and over the threshold from which two texts match."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -26,17 +21,22 @@ from krag_eval.report.plots.drawing import (
     TITLE_WIDTH,
     WIDTH,
     Drawing,
-    clean,
     columns_of,
+    cut_offs_of,
+    describe,
+    is_budget,
+    largest_cut_off,
     line_style,
+    metrics_of,
     panels,
     quiet_axes,
     share_axis,
-    shorten,
     shown,
     tick_labels,
+    tick_of,
+    value_of,
 )
-from krag_eval.report.plots.values import cut_offs_of, is_budget, largest_cut_off, metrics_of, tick_of, value_of
+from krag_eval.report.plots.labels import clean, shorten
 from krag_eval.report.records import Report, ReportedSystem
 
 if TYPE_CHECKING:
@@ -48,10 +48,9 @@ MOST_MARKERS = 12
 
 
 def plot_over_k(report: Report) -> Figure:
-    """The mean of each metric over the cut-offs, a line a retriever.
+    """Plot the mean of each metric over the cut-offs, one line per retriever.
 
-    Ranks come first, "all" stands for all ranks, budgets of tokens follow on a line of their own. Cut-offs stand at
-    equal distances.
+    Ranks come first, "all" means all ranks, and token budgets follow on a line of their own. Cut-offs are equidistant.
 
     Raises:
         InvalidInputError: The report has fewer than two cut-offs, or no value is defined.
@@ -61,7 +60,7 @@ def plot_over_k(report: Report) -> Figure:
 
 
 def draw_over_k(report: Report) -> Drawing | None:
-    """The same with a description; None where there is nothing to draw."""
+    """Draw the same and describe it; None if there is nothing to draw."""
     cut_offs = cut_offs_of(report)
     metrics = [
         metric
@@ -74,7 +73,19 @@ def draw_over_k(report: Report) -> Drawing | None:
     with panels(len(metrics), names) as (figure, grid):
         for axes, metric in zip(grid, metrics, strict=True):
             _lines(axes, report, metric, cut_offs, columns_of(len(metrics)))
-    return Drawing(figure, _describe_over_k(report, metrics, cut_offs))
+    ends = [(at, tick_of(at)) for at in (cut_offs[0], cut_offs[-1])]
+    texts = (
+        (
+            system.name,
+            (
+                f"{metric} from "
+                + " to ".join(f"{format_value(value_of(system, metric + at))} at k = {tick}" for at, tick in ends)
+                for metric in metrics
+            ),
+        )
+        for system in report.systems
+    )
+    return Drawing(figure, describe(texts))
 
 
 def _lines(axes: Axes, report: Report, metric: str, cut_offs: list[str], n_columns: int) -> None:
@@ -83,7 +94,7 @@ def _lines(axes: Axes, report: Report, metric: str, cut_offs: list[str], n_colum
     for number, system in enumerate(report.systems):
         values = [value_of(system, metric + at) for at in cut_offs]
         given += values
-        for budget in (False, True):  # ranks and tokens are no steps of one scale
+        for budget in (False, True):  # ranks and tokens are different scales
             part = [(x, value) for x, value in enumerate(values) if is_budget(cut_offs[x]) is budget]
             if part:
                 heights = [float("nan") if value is None else value for _, value in part]
@@ -96,48 +107,34 @@ def _lines(axes: Axes, report: Report, metric: str, cut_offs: list[str], n_colum
     axes.set_xlim(-0.3, len(cut_offs) - 0.7)
 
 
-def _describe_over_k(report: Report, metrics: list[str], cut_offs: list[str]) -> str:
-    ends = (cut_offs[0], cut_offs[-1])
-    return " ".join(
-        f"{system.name}: "
-        + ", ".join(
-            f"{metric} from {format_value(value_of(system, metric + ends[0]))} at k = {tick_of(ends[0])} "
-            f"to {format_value(value_of(system, metric + ends[1]))} at k = {tick_of(ends[1])}"
-            for metric in metrics
-        )
-        + "."
-        for system in report.systems
-    )
-
-
 Sweeps = Mapping[str, Sweep]
 
 
 def plot_sweep(swept: Sweep | Mapping[str, Sweep] | Report) -> Figure:
-    """Each mean over the threshold, the threshold in use marked, with the neighbourhood that decides what is fragile.
+    """Plot each mean over the threshold; the threshold in use is marked, with the range in which a score is fragile.
 
     Args:
-        swept: What `krag_eval.sweep` returned, several of these by name, or a report, for which the sweeps are made
-            if they are cheap (see `sweeps_of`). Names have a line each, and of several cut-offs each has a picture.
+        swept: The result of `krag_eval.sweep`, several results by name, or a report, which is swept if that is cheap
+            (see `sweeps_of`). Each name has a line, and each cut-off a plot.
 
     Raises:
         InvalidInputError: It is none of these, or no value is defined.
         MissingDependencyError: matplotlib is not installed.
     """
     if isinstance(swept, Report):
-        lacking = "no ROUGE threshold decides, or there are too many texts. Call `sweep`, and pass what it returns."
+        lacking = "no ROUGE threshold is used, or there are too many texts. Call `sweep` and pass its result."
         return shown(draw_sweeps(swept), lacking)
     sweeps: object = {"": swept} if isinstance(swept, Sweep) else swept
     if not isinstance(sweeps, Mapping) or not sweeps or not all(isinstance(s, Sweep) for s in sweeps.values()):
         raise InvalidInputError(
             f"`swept` must be a Sweep, a mapping from names to sweeps, or a report, got {describe_type(swept)}. "
-            "Pass what `krag_eval.sweep` returned."
+            "Pass the result of `krag_eval.sweep`."
         )
     return shown(_draw(sweeps), "no value of the sweep is defined. Sweep questions that have gold documents.")
 
 
 def draw_sweeps(report: Report) -> Drawing | None:
-    """The same for a report, with a description; None where there is nothing to draw."""
+    """Draw the sweeps of a report and describe them; None if there are none."""
     return _draw(sweeps_of(report))
 
 
@@ -153,7 +150,7 @@ def _draw(sweeps: Sweeps) -> Drawing | None:
             _curves(axes, key, sweeps)
         for axes in grid:
             axes.set_xlabel("threshold")
-    return Drawing(figure, _describe_sweeps(sweeps, keys))
+    return Drawing(figure, describe((str(name), _describe_sweep(swept, keys)) for name, swept in sweeps.items()))
 
 
 def _in_use(sweeps: Sweeps) -> list[float]:
@@ -175,62 +172,42 @@ def _curves(axes: Axes, key: str, sweeps: Sweeps) -> None:
     quiet_axes(axes, "y")
 
 
-def _describe_sweeps(sweeps: Sweeps, keys: list[str]) -> str:
-    return " ".join(
-        (f"{name}: " if name else "")
-        + f"threshold {swept.in_use:g} in use; "
-        + ", ".join(_describe_sweep(swept, key) for key in keys if key in swept.values)
-        + "."
-        for name, swept in sweeps.items()
-    )
-
-
-def _describe_sweep(swept: Sweep, key: str) -> str:
-    column = swept.values[key]
-    here = column[swept.thresholds.index(swept.in_use)]
-    return (
-        f"{key} from {format_value(column[0])} at {swept.thresholds[0]:g} over {format_value(here)} there "
-        f"to {format_value(column[-1])} at {swept.thresholds[-1]:g}"
-    )
+def _describe_sweep(swept: Sweep, keys: list[str]) -> Iterator[str]:
+    yield f"threshold in use: {swept.in_use:g}"
+    for key in keys:
+        if key in swept.values:
+            column = list(map(format_value, swept.values[key]))
+            here = column[swept.thresholds.index(swept.in_use)]
+            first, last = swept.thresholds[0], swept.thresholds[-1]
+            yield f"{key} {column[0]} at {first:g}, {here} at {swept.in_use:g}, {column[-1]} at {last:g}"
 
 
 METRICS_SWEPT = ("recall", "precision", "mrr", "ndcg")
-MOST_PAIRS = 50_000  # of a gold and a retrieved text, all retrievers together: about two seconds
+MOST_PAIRS = 50_000  # of a gold and a retrieved text, over all retrievers: about two seconds
 MOST_CHARACTERS = 5_000_000  # of different texts
 
 
 def sweeps_of(report: Report) -> dict[str, Sweep]:
-    """Recall, precision, MRR and nDCG over the threshold, by retriever.
+    """Sweep recall, precision, MRR and nDCG over the threshold, for each retriever, if that is cheap.
 
-    Empty where no threshold decides (ids, equal texts), where several methods have different ones, where an embedding
-    model would be asked, and where there are more than 50,000 pairs of texts or 5 million characters to compare.
-    `krag_eval.sweep` does all of these, and `plot_sweep` draws what it returns.
+    Nothing is swept if no threshold decides (ids, equal texts), if methods have different thresholds, if an embedding
+    model would be asked, or if there are more than 50,000 pairs of texts or 5 million characters to compare. In those
+    cases call `krag_eval.sweep` and pass its result to `plot_sweep`.
     """
     names = [name for name in METRICS_SWEPT if name in metrics_of(report) and name in METRICS]
     if not names or not all(_has_one_threshold(system.detail.batch.settings) for system in report.systems):
         return {}
-    if sum(map(_pairs, report.systems)) > MOST_PAIRS or sum(map(_characters, report.systems)) > MOST_CHARACTERS:
+    batches = [system.detail.batch for system in report.systems]
+    n_pairs = sum(int((batch.actual.sizes * batch.predicted.sizes).sum()) for batch in batches)
+    if n_pairs > MOST_PAIRS or sum(len(text) for batch in batches for text in batch.unique_texts) > MOST_CHARACTERS:
         return {}
-    k = _as_cut_off(largest_cut_off(report))
+    at = largest_cut_off(report).removeprefix("@")
+    k = int(at) if at.isdecimal() else at or None
     return {system.name: _sweep(system, k, names) for system in report.systems}
 
 
 def _has_one_threshold(settings: Settings) -> bool:
     return settings.uses_rouge and not settings.uses_embeddings and len(set(settings.thresholds.values())) == 1
-
-
-def _pairs(system: ReportedSystem) -> int:
-    batch = system.detail.batch
-    return int((batch.actual.sizes * batch.predicted.sizes).sum())
-
-
-def _characters(system: ReportedSystem) -> int:
-    return sum(map(len, system.detail.batch.unique_texts))
-
-
-def _as_cut_off(at: str) -> int | str | None:
-    name = at.removeprefix("@")
-    return int(name) if name.isdecimal() else name or None
 
 
 def _sweep(system: ReportedSystem, k: int | str | None, metrics: list[str]) -> Sweep:

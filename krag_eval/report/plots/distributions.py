@@ -1,9 +1,4 @@
-"""Box plots: how the values of single questions are spread, by metric and retriever.
-
-Grouped bars: the share of questions for which something was found, by retriever and cut-off.
-
-Stacked bars: how many gold documents each retriever found, and why it missed the others.
-"""
+"""Box plots of values per query, bars of hit rates, and stacked bars of the causes of misses."""
 
 from __future__ import annotations
 
@@ -21,21 +16,25 @@ from krag_eval.report.plots.drawing import (
     WIDTH,
     Drawing,
     add_legend,
-    clean,
     colour_of,
     columns_of,
+    cut_offs_of,
+    describe,
     drawing,
-    labels_of,
+    interval_of,
+    largest_cut_off,
     legend_height,
     legend_labels,
+    metrics_of,
     quiet_axes,
     share_axis,
-    shorten,
     shown,
+    spread_evenly,
     text_on,
     tick_labels,
+    value_of,
 )
-from krag_eval.report.plots.values import cut_offs_of, interval_of, largest_cut_off, metrics_of, spread_evenly, value_of
+from krag_eval.report.plots.labels import clean, labels_of, shorten
 from krag_eval.report.records import Report, ReportedSystem
 
 if TYPE_CHECKING:
@@ -48,11 +47,11 @@ NAME_WIDTH = 24
 
 
 def plot_spread(report: Report) -> Figure:
-    """Box plots of the values of the single questions at the largest cut-off, a row a retriever.
+    """Plot the values per question at the largest cut-off as box plots, one row per retriever.
 
-    The box spans the middle half of the questions, the line in it is their median, the diamond their mean; whiskers
-    reach the last value within 1.5 times the box, and each value beyond has a dot. Undefined values are left out and
-    counted in the label. Metrics that are 0 or 1 for every question are left out: their mean says it all.
+    The box spans the middle half of the questions, its line is the median and the diamond the mean. Whiskers reach the
+    last value within 1.5 times the box, and each value beyond has a dot. Undefined values are excluded and counted in
+    the label. Metrics that are 0 or 1 for every question are excluded: their mean says it all.
 
     Raises:
         InvalidInputError: No metric has such values.
@@ -60,11 +59,14 @@ def plot_spread(report: Report) -> Figure:
 
     Source: Tukey (1977), Exploratory Data Analysis.
     """
-    return shown(draw_spread(report), "no metric has a value between 0 and 1 for any question. The bars say it all.")
+    return shown(
+        draw_spread(report),
+        "no metric has a value other than 0 and 1 for any question. Use `plot_hits` for such metrics.",
+    )
 
 
 def draw_spread(report: Report) -> Drawing | None:
-    """The same with a description; None where there is nothing to draw."""
+    """Draw the same and describe it; None if there is nothing to draw."""
     at = largest_cut_off(report)
     by_key = {key: given for key in _keys(report, at) if not _is_yes_or_no(given := _columns(report, key))}
     if not by_key:
@@ -80,7 +82,8 @@ def draw_spread(report: Report) -> Drawing | None:
             axes.set_axis_off()
         grid[0].set_yticks(range(len(names)), labels_of(names, NAME_WIDTH if columns > 1 else 2 * NAME_WIDTH))
         grid[0].set_ylim(len(names) - 0.4, -0.6)
-    return Drawing(figure, _describe_spread(report, by_key))
+    texts = ((s.name, (_describe_key(s, key) for key in by_key if key in s.detail.values)) for s in report.systems)
+    return Drawing(figure, describe(texts))
 
 
 def _keys(report: Report, at: str) -> list[str]:
@@ -89,7 +92,7 @@ def _keys(report: Report, at: str) -> list[str]:
 
 
 def _columns(report: Report, key: str) -> list[FloatArray]:
-    """The values of each retriever, NaN where undefined; empty where it does not have the metric."""
+    """Return the values of each retriever: NaN where undefined, empty without the metric."""
     return [system.detail.values.get(key, np.empty(0)) for system in report.systems]
 
 
@@ -104,7 +107,7 @@ def _boxes(axes: Axes, key: str, columns: list[FloatArray]) -> None:
     drawn = [number for number, values in enumerate(defined) if len(values)]
     stats = [boxplot_stats(defined[number])[0] for number in drawn]
     for one in stats:
-        one["fliers"] = np.unique(np.round(one["fliers"], 3))  # of ten thousand dots at 0 one is seen
+        one["fliers"] = np.unique(np.round(one["fliers"], 3))  # one dot is visible of ten thousand in one place
     artists = axes.bxp(
         stats,
         positions=drawn,
@@ -142,15 +145,6 @@ def _counted(columns: list[FloatArray], defined: list[FloatArray]) -> str:
     return f"{n} values" + (f", {undefined} undefined" if left_out[-1] else "")
 
 
-def _describe_spread(report: Report, by_key: dict[str, list[FloatArray]]) -> str:
-    return " ".join(
-        f"{system.name}: "
-        + ", ".join(_describe_key(system, key) for key in by_key if key in system.detail.values)
-        + "."
-        for system in report.systems
-    )
-
-
 def _describe_key(system: ReportedSystem, key: str) -> str:
     values = system.detail.values[key]
     values = values[~np.isnan(values)]
@@ -163,9 +157,10 @@ MOST_BARS, MOST_GROUPS = 60, 14
 
 
 def plot_hits(report: Report) -> Figure:
-    """Bars of `hit_rate@k` and `doc_hit@k`, a colour a retriever, with the intervals of the report as whiskers.
+    """Plot `hit_rate@k` and `doc_hit@k` as bars, one colour per retriever, with confidence intervals as whiskers.
 
-    A value that is undefined has no bar but a dash. Of very many cut-offs some are shown, from the first to the last.
+    An undefined value has a dash instead of a bar. Of very many cut-offs a selection is shown, the first and the last
+    included.
 
     Raises:
         InvalidInputError: The report has neither metric, or no question is defined.
@@ -175,7 +170,7 @@ def plot_hits(report: Report) -> Figure:
 
 
 def draw_hits(report: Report) -> Drawing | None:
-    """The same with a description; None where there is nothing to draw."""
+    """Draw the same and describe it; None if there is nothing to draw."""
     given = cut_offs_of(report)
     metrics = [
         metric
@@ -201,12 +196,13 @@ def draw_hits(report: Report) -> Drawing | None:
             axes.tick_params(axis="x", length=0)
         figure.axes[-1].set_xlabel("k")
         add_legend(figure, handles, labels)
-    return Drawing(figure, _describe_hits(report, metrics, cut_offs))
+    keys = [metric + at for metric in metrics for at in cut_offs]
+    return Drawing(figure, describe((s.name, (_describe_value(s, key) for key in keys)) for s in report.systems))
 
 
 def _bars(axes: Axes, report: Report, number: int, metric: str, cut_offs: list[str]) -> BarContainer:
     system, n_bars = report.systems[number], len(report.systems)
-    width = min(0.8 / n_bars, 0.09 * len(cut_offs))  # a single bar is no wall
+    width = min(0.8 / n_bars, 0.09 * len(cut_offs))  # keeps a single bar narrow
     at = [place + width * (number + 0.5 - n_bars / 2) for place in range(len(cut_offs))]
     values = [value_of(system, metric + cut_off) for cut_off in cut_offs]
     bars = axes.bar(at, [value or 0 for value in values], width * 0.88, color=colour_of(number), label=system.name)
@@ -220,22 +216,13 @@ def _bars(axes: Axes, report: Report, number: int, metric: str, cut_offs: list[s
     return bars
 
 
-def _describe_hits(report: Report, metrics: list[str], cut_offs: list[str]) -> str:
-    return " ".join(
-        f"{system.name}: "
-        + ", ".join(_describe_value(system, metric, at) for metric in metrics for at in cut_offs)
-        + "."
-        for system in report.systems
-    )
-
-
-def _describe_value(system: ReportedSystem, metric: str, at: str) -> str:
-    interval = format_interval(interval_of(system, metric + at))
-    return f"{metric}{at} {format_value(value_of(system, metric + at))}" + (f" ({interval})" if interval else "")
+def _describe_value(system: ReportedSystem, key: str) -> str:
+    interval = format_interval(interval_of(system, key))
+    return f"{key} {format_value(value_of(system, key))}" + (f" ({interval})" if interval else "")
 
 
 FOUND = "found"
-# Lightness falls and rises between neighbours, so that they part without colours too.
+# Neighbours differ in lightness, so they can be told apart without colours.
 COLOURS = {
     FOUND: "#56779b",
     "retriever_error": "#d1495b",
@@ -249,7 +236,7 @@ COLOURS = {
 
 
 def plot_causes(report: Report) -> Figure:
-    """One bar a retriever: its gold documents, found or missed for one cause each, with how many there are.
+    """Plot the gold documents of each retriever as one bar: found, or missed for one cause each.
 
     Raises:
         InvalidInputError: There is no gold document.
@@ -259,7 +246,7 @@ def plot_causes(report: Report) -> Figure:
 
 
 def draw_causes(report: Report) -> Drawing | None:
-    """The same with a description; None where there is nothing to draw."""
+    """Draw the same and describe it; None if there is nothing to draw."""
     counts = [_counts(system) for system in report.systems]
     most = max(sum(one.values()) for one in counts)
     if not most:
@@ -285,7 +272,10 @@ def draw_causes(report: Report) -> Drawing | None:
         quiet_axes(axes, "x")
         axes.tick_params(axis="y", length=0)
         add_legend(figure, handles, words)
-    return Drawing(figure, _describe_causes(report, counts))
+    texts = [
+        [f"{word}: {one[cause]}" for cause, word in zip(causes, words, strict=True) if one.get(cause)] for one in counts
+    ]
+    return Drawing(figure, describe(zip(names, texts, strict=True)))
 
 
 def _counts(system: ReportedSystem) -> dict[str, int]:
@@ -304,12 +294,3 @@ def _write_counts(axes: Axes, sizes: list[int], start: list[int], colour: str) -
     for row, (size, left) in enumerate(zip(sizes, start, strict=True)):
         if size >= most * (0.012 + 0.012 * len(str(size))):  # else the number would not fit
             axes.text(left + size / 2, row, str(size), ha="center", va="center_baseline", color=text_on(colour))
-
-
-def _describe_causes(report: Report, counts: list[dict[str, int]]) -> str:
-    return " ".join(
-        f"{system.name}: "
-        + ", ".join(f"{_in_words(cause, report)}: {one[cause]}" for cause in COLOURS if one.get(cause))
-        + "."
-        for system, one in zip(report.systems, counts, strict=True)
-    )

@@ -1,4 +1,4 @@
-"""The parts of a report, one file each. Every number is written for people here, once for all formats."""
+"""The sections of a report. Numbers are formatted here, once for all output formats."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["comparison_section", "sections_of", "summary_section"]
 
 
 def sections_of(report: Report) -> tuple[Section, ...]:
-    """What a report says, in the order in which every format shows it.
+    """Return the sections of a report, in the order in which every format shows them.
 
-    The keys are `summary`, `comparison`, `slices`, `causes`, `negatives`, `parameters` and `signatures`, each only
-    where there is something to say, then those of `report.further`.
+    The keys are `summary`, `comparison`, `slices`, `causes`, `negatives`, `parameters` and `signatures`, as far as the
+    report has data for them, then those of `report.further`.
 
     Raises:
-        InvalidInputError: A result was streamed and kept no queries.
+        InvalidInputError: A result comes from a stream and has no queries.
     """
     return (*_own(report), *report.further)
 

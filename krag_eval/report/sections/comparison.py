@@ -1,7 +1,4 @@
-"""Each system against the baseline: differences, tests, verdicts, and what became of the gold documents.
-
-The decisive metrics by type, language or another field of the questions.
-"""
+"""The sections that compare systems with the baseline, and metrics between slices of the questions."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ TONES = {Outcome.BETTER: "good", Outcome.WORSE: "bad", Outcome.SAME: None, Outco
 
 
 def comparison_section(comparison: Comparison) -> Section:
-    """One table a system, one row a metric."""
+    """Return one table per system, with one row per metric."""
     return Section(
         "comparison",
         f"Compared with {comparison.baseline}",
@@ -43,13 +40,13 @@ def comparison_section(comparison: Comparison) -> Section:
 
 
 def verdict_cell(row: ComparisonRow) -> Cell:
-    """The verdict in words; a dash where no query has a value in both."""
+    """Return the verdict in words, a dash if no query has a value in both systems."""
     return text_cell(row.verdict + remark(row), TONES[row.outcome]) if row.n else Cell(None, UNDEFINED, "quiet")
 
 
 def _paragraphs(comparison: Comparison) -> Iterator[str]:
     if not any(row.n for row in comparison.rows):
-        yield "No query has a value in both systems, so nothing can be compared: a dash stands in place of each number."
+        yield "No query has a value in both systems, so nothing can be compared: each number is a dash."
         return
     yield how_tested(comparison)
     for name in (comparison.baseline, *comparison.systems):
@@ -60,22 +57,18 @@ def _paragraphs(comparison: Comparison) -> Iterator[str]:
 
 def _table(comparison: Comparison, system: str, number: int) -> Table:
     rows = [row for row in comparison.rows if row.system == system]
-    return Table(
-        f"comparison-{number}",
-        f"{system} against {comparison.baseline}",
-        (
-            Column("metric", "metric", is_number=False),
-            Column("baseline", "base", help=f"The mean of {comparison.baseline}"),
-            Column("mean", "here", help=f"The mean of {system}"),
-            Column("difference", "diff", help="The difference of the two means"),
-            Column("interval", "interval", help="Of the difference"),
-            Column("p_holm", "p", help="Two-sided randomisation test, adjusted for all tests by Holm"),
-            Column("won_tied_lost", "+/=/-", help="Queries won, tied and lost"),
-            Column("verdict", "verdict", is_number=False),
-        ),
-        tuple(_row(row) for row in rows),
-        note=" ".join(_notes(comparison, system, rows)),
+    columns = (
+        Column("metric", "metric", is_number=False),
+        Column("baseline", "base", help=f"Mean of {comparison.baseline}"),
+        Column("mean", "here", help=f"Mean of {system}"),
+        Column("difference", "diff", help="Difference of the two means"),
+        Column("interval", "interval", help="Confidence interval of the difference"),
+        Column("p_holm", "p", help="Two-sided randomization test, adjusted for all tests by Holm's method"),
+        Column("won_tied_lost", "+/=/-", help="Queries won, tied and lost"),
+        Column("verdict", "verdict", is_number=False),
     )
+    title, note = f"{system} against {comparison.baseline}", " ".join(_notes(comparison, system, rows))
+    return Table(f"comparison-{number}", title, columns, tuple(map(_row, rows)), note)
 
 
 def _row(row: ComparisonRow) -> tuple[Cell, ...]:
@@ -111,7 +104,7 @@ Verdicts = dict[tuple[str, str, str | None, str | None], ComparisonRow]
 
 
 def slices_section(report: Report) -> Section:
-    """One table a field where there is one system, one table a field and metric where there are several."""
+    """Return one table per field for one system, one table per field and metric for several."""
     keys = (
         decisive_keys([system.result for system in report.systems])
         if report.comparison is None
@@ -120,7 +113,7 @@ def slices_section(report: Report) -> Section:
     rows = () if report.comparison is None else report.comparison.slices
     verdicts = {(row.system, row.key, row.field, row.value): row for row in rows}
     tables = []
-    for number, (field, parts) in enumerate(by_field(report).items(), 1):
+    for number, (field, parts) in enumerate(report.slices_by_field.items(), 1):
         if len(report.systems) == 1:
             tables.append(_of_one_system(report.systems[0], f"slices-{number}", field, parts, keys))
         else:
@@ -131,21 +124,13 @@ def slices_section(report: Report) -> Section:
     return Section(
         "slices",
         "By slices",
-        ("A mean is over the queries of the slice for which it is defined; how many these are stands beside it.",),
+        ("Each mean is over the queries of the slice for which it is defined; their number is in the table.",),
         tuple(tables),
     )
 
 
-def by_field(report: Report) -> dict[str, list[Slice]]:
-    """The slices by each field."""
-    fields: dict[str, list[Slice]] = {}
-    for part in report.slices:
-        fields.setdefault(f"{part.field}", []).append(part)
-    return fields
-
-
 def name_of(part: Slice) -> Cell:
-    """What a slice is called; questions that have no value there are `(none)`."""
+    """Return the name of a slice, `(none)` for questions without a value."""
     return Cell(None, "(none)", "quiet") if part.value is None else text_cell(part.value)
 
 
@@ -184,7 +169,7 @@ def _of_one_key(
 
 
 def _compared(row: ComparisonRow | None) -> list[Cell]:
-    """The difference and the verdict, which is short: the number of queries stands beside it."""
+    """Return the difference and a short verdict: the number of queries is in the table."""
     if row is None or not row.n:
         return [EMPTY, EMPTY]
     words = "not resolved" if row.outcome is Outcome.UNRESOLVED else row.verdict
@@ -195,7 +180,7 @@ def _columns(field: str) -> list[Column]:
     return [
         Column("slice", field, is_number=False),
         Column("queries", "queries"),
-        Column("defined", "defined", help="Queries that have a value"),
+        Column("defined", "defined", help="Queries with a value"),
     ]
 
 

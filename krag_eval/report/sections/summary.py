@@ -1,11 +1,4 @@
-"""The scores of all systems side by side, and what the means leave out.
-
-By which rule, and on which questions.
-
-What is known of how each run was made, and how long its retriever took.
-
-Questions without an answer, for which the right answer is nothing.
-"""
+"""The sections on scores, signatures, parameters with latency, and questions without an answer."""
 
 from __future__ import annotations
 
@@ -13,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from krag_eval._utils.formatting import number_of
-from krag_eval.datasets import Latency, Run
+from krag_eval.datasets import Run
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import read_leniently
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.report.records import (
     EMPTY,
+    SYSTEM,
     Cell,
     Column,
     Report,
@@ -39,10 +33,10 @@ Results = Mapping[str, EvaluationResult]
 
 
 def summary_section(results: Results) -> Section:
-    """One row a metric and cut-off, with every system's value and interval; then one row a system with its counts.
+    """Return one row per metric and cut-off with the values of every system, then one row per system with its counts.
 
     Args:
-        results: The scores of each system by name; those of a streamed evaluation are enough.
+        results: The scores of each system by name; results of a stream suffice.
     """
     return Section(
         "summary", "Scores", tuple(_paragraphs(results)), (_scores(results), _counts(results)) if results else ()
@@ -50,21 +44,21 @@ def summary_section(results: Results) -> Section:
 
 
 def ordered_keys(results: Results) -> list[str]:
-    """Every key that any result has, metric by metric, each at all its cut-offs."""
+    """Return every key that any result has, metric by metric."""
     keys = list(dict.fromkeys(key for result in results.values() for key in result))
     metrics = list(dict.fromkeys(key.partition("@")[0] for key in keys))
     return sorted(keys, key=lambda key: metrics.index(key.partition("@")[0]))
 
 
 def no_value_reason(result: EvaluationResult) -> str | None:
-    """Why no value of a result is defined, in a sentence; None where any is."""
+    """Say why no value of a result is defined; None if any is."""
     if any(state.n_defined for state in result.tally.means.values()):
         return None
     if not result.n_queries:
         return "There is no query, so no value is defined."
     if result.n_unjudged:
-        return "No query has a gold document at this level, so no value is defined: a dash stands in its place."
-    return "No query has a gold document, so no value is defined: a dash stands in its place."
+        return "No query has a gold document at this level, so no value is defined: each value is a dash."
+    return "No query has a gold document, so no value is defined: each value is a dash."
 
 
 def _paragraphs(results: Results) -> Iterator[str]:
@@ -75,12 +69,12 @@ def _paragraphs(results: Results) -> Iterator[str]:
             yield reason if len(names) == len(results) else f"{', '.join(names)}: {reason}"
     left_out = max((count for result in results.values() for count in result.undefined.values()), default=0)
     if left_out and not all(reasons.values()):
-        yield f"A mean leaves out the queries for which it is undefined, such as those without an answer: {left_out}."
+        yield f"A mean excludes the queries for which it is undefined, such as those without an answer: {left_out}."
     for side, documents in (("predicted", "retrieved"), ("actual", "gold")):
         if results and all(_has_no_texts(result, side) for result in results.values()):
-            yield f"No {documents} document has a text, only an id: texts are missing wherever they would be shown."
+            yield f"No {documents} document has a text, only an id, so the report cannot show their texts."
     if any(map(_has_intervals, results.values())):
-        yield "The interval of a value is where the mean over all such questions lies, with 95 % confidence."
+        yield "Intervals are 95 % confidence intervals of the mean."
 
 
 def _has_intervals(result: EvaluationResult) -> bool:
@@ -88,7 +82,7 @@ def _has_intervals(result: EvaluationResult) -> bool:
 
 
 def _has_no_texts(result: EvaluationResult, name: str) -> bool:
-    """Whether a side has documents, and none of them a text."""
+    """Return whether a side has documents, but none with a text."""
     if result.detail is None:
         return False
     side: Side = getattr(with_documents(result.detail.batch), name)
@@ -102,9 +96,16 @@ def _scores(results: Results) -> Table:
     differ = any(len({counts[key] for counts in undefined.values() if key in counts}) > 1 for key in keys)
     columns = [Column("metric", "metric", is_number=False)]
     for name in results:
-        columns.append(Column(f"value:{name}", name, help=f"The value of {name}", group=name))
+        columns.append(Column(f"value:{name}", name, help=f"Value of {name}", group=name))
         if name in with_intervals:
-            columns.append(Column(f"interval:{name}", "95 % interval", help=f"Of the value of {name}", group=name))
+            columns.append(
+                Column(
+                    f"interval:{name}",
+                    "95 % interval",
+                    help=f"95 % confidence interval of the value of {name}",
+                    group=name,
+                )
+            )
         if differ:
             columns.append(_undefined_column(f"undefined:{name}", name))
     if not differ:
@@ -123,7 +124,7 @@ def _scores(results: Results) -> Table:
 
 
 def _undefined_column(key: str, group: str | None) -> Column:
-    return Column(key, "undefined", help="Queries that the mean leaves out", group=group)
+    return Column(key, "undefined", help="Queries that the mean excludes", group=group)
 
 
 def _undefined(key: str, counts: Sequence[Mapping[str, int]]) -> Cell:
@@ -131,21 +132,21 @@ def _undefined(key: str, counts: Sequence[Mapping[str, int]]) -> Cell:
     return count_cell(known[0]) if known else EMPTY
 
 
-# What may be counted, each with what it means; those after the first two only where any system has one.
+# The counts, each with its meaning. Those after the first two are shown only if a system has any.
 _COUNTS: dict[str, tuple[str, Callable[[EvaluationResult], int]]] = {
-    "queries": ("Queries that were scored", lambda result: result.n_queries),
-    "failed": ("Retrievals that raised; they count as nothing retrieved", lambda result: len(result.errors)),
+    "queries": ("Scored queries", lambda result: result.n_queries),
+    "failed": ("Retrievals that raised; they count as an empty result", lambda result: len(result.errors)),
     "without an answer": ("Queries without gold documents", lambda result: result.no_answer.n_queries),
     "other level": (
-        "Queries whose gold is known at the other level only (chunk or document): undefined, but for doc_hit",
+        "Queries whose gold is known at the other level only (chunk or document): undefined except for doc_hit",
         lambda result: result.n_unjudged,
     ),
     "unmatchable gold": (
-        "Gold documents that lack what the method reads; they never match",
+        "Gold documents without the id or text that the method reads; they never match",
         lambda result: result.unmatchable.get("actual", 0),
     ),
     "unmatchable retrieved": (
-        "Retrieved documents that lack what the method reads; they never match",
+        "Retrieved documents without the id or text that the method reads; they never match",
         lambda result: result.unmatchable.get("predicted", 0),
     ),
 }
@@ -157,73 +158,55 @@ def _counts(results: Results) -> Table:
         for place, (name, (meaning, count)) in enumerate(_COUNTS.items())
         if place < 2 or any(count(result) for result in results.values())
     }
-    first = next(iter(results.values()))
-    return Table(
-        "counts",
-        f"What was scored: {number_of(first.n_queries, 'query')}",
-        (
-            Column("system", "system", is_number=False),
-            *(Column(name.replace(" ", "_"), name, help=meaning) for name, (meaning, _) in shown.items()),
-        ),
-        tuple(
-            (text_cell(name), *(count_cell(count(result)) for _, count in shown.values()))
-            for name, result in results.items()
-        ),
+    n_queries = next(iter(results.values())).n_queries
+    columns = (Column(name.replace(" ", "_"), name, help=meaning) for name, (meaning, _) in shown.items())
+    rows = tuple(
+        (text_cell(name), *(count_cell(count(result)) for _, count in shown.values()))
+        for name, result in results.items()
     )
+    return Table("counts", f"What was scored: {number_of(n_queries, 'query')}", (SYSTEM, *columns), rows)
 
 
 def signatures_section(report: Report) -> Section:
-    """The signature of every system, and the fingerprint of the evaluation set."""
+    """Return the signature of every system, and the fingerprint of the evaluation set."""
     questions = report.evalset
-    paragraphs = ["Numbers compare only where this line is the same: it holds every setting that can change one."]
+    paragraphs = [
+        "Scores are comparable only if their signatures are equal: it has every setting that can change a score."
+    ]
     if questions is not None:
         paragraphs.append(
-            f"Evaluation set: {questions.name or 'without a name'}, {number_of(len(questions), 'question')}, "
+            f"Evaluation set: {questions.name or 'unnamed'}, {number_of(len(questions), 'question')}, "
             f"fingerprint {questions.fingerprint}."
         )
-    return Section(
-        "signatures",
-        "How it was scored",
-        tuple(paragraphs),
-        (
-            Table(
-                "signatures",
-                None,
-                (Column("system", "system", is_number=False), Column("signature", "signature", is_number=False)),
-                tuple((text_cell(system.name), text_cell(system.result.signature)) for system in report.systems),
-            ),
-        ),
-    )
+    columns = (SYSTEM, Column("signature", "signature", is_number=False))
+    rows = tuple((text_cell(system.name), text_cell(system.result.signature)) for system in report.systems)
+    table = Table("signatures", None, columns, rows)
+    return Section("signatures", "How it was scored", tuple(paragraphs), (table,))
 
 
 _TIMES = ("mean", "p50", "p95", "p99", "max")
-# Said of the evaluation set elsewhere.
+# Shown with the evaluation set.
 _LEFT_OUT = ("evalset", "fingerprint", "n_questions")
 
 
 def parameters_section(report: Report) -> Section | None:
-    """Parameters that the user gave, what the runner recorded, and latencies; None where no run says anything."""
+    """Return the users' parameters, what the runner recorded, and latencies; None if no run has any."""
     runs = {system.name: system.run for system in report.systems if system.run is not None}
+    given = {name: dict(_flat(run.parameters)) for name, run in runs.items()}
+    recorded = {
+        name: {key: value for key, value in _flat(run.recorded) if key not in _LEFT_OUT} for name, run in runs.items()
+    }
     tables = [
-        table
-        for table in (
-            _side_by_side(
-                "parameters", "Parameters", {name: dict(_flat(run.parameters)) for name, run in runs.items()}
-            ),
-            _side_by_side("recorded", "Recorded by the runner", {name: _recorded(run) for name, run in runs.items()}),
-            _latencies(list(runs.items())),
-        )
-        if table is not None
+        _side_by_side("parameters", "Parameters", given),
+        _side_by_side("recorded", "Recorded by the runner", recorded),
+        _latencies(runs),
     ]
-    return Section("parameters", "How the runs were made", (), tuple(tables)) if tables else None
-
-
-def _recorded(run: Run) -> dict[str, Any]:
-    return {name: value for name, value in _flat(run.recorded) if name not in _LEFT_OUT}
+    kept = tuple(table for table in tables if table is not None)
+    return Section("parameters", "How the runs were made", (), kept) if kept else None
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The values by name; those of a mapping inside by both names."""
+    """Yield the values by name; those of a nested mapping by both names."""
     for name, value in values.items():
         if isinstance(value, Mapping) and value:
             yield from _flat(value, f"{prefix}{name}.")
@@ -235,73 +218,43 @@ def _side_by_side(key: str, title: str, values: Mapping[str, Mapping[str, Any]])
     names = list(dict.fromkeys(name for of_run in values.values() for name in of_run))
     if not names:
         return None
-    return Table(
-        key,
-        title,
-        (
-            Column("name", "name", is_number=False),
-            *(Column(f"value:{system}", system, is_number=False, group=system) for system in values),
-        ),
-        tuple(
-            (text_cell(name), *(any_cell(given[name]) if name in given else EMPTY for given in values.values()))
-            for name in names
-        ),
+    columns = (Column(f"value:{system}", system, is_number=False, group=system) for system in values)
+    rows = tuple(
+        (text_cell(name), *(any_cell(given[name]) if name in given else EMPTY for given in values.values()))
+        for name in names
     )
+    return Table(key, title, (Column("name", "name", is_number=False), *columns), rows)
 
 
-def _latencies(runs: Sequence[tuple[str, Run]]) -> Table | None:
-    known: list[tuple[str, Run, Latency]] = [(name, run, run.latency) for name, run in runs if run.latency is not None]
-    if not known:
-        return None
-    return Table(
-        "latency",
-        "Latency",
-        (
-            Column("system", "system", is_number=False),
-            Column("n", "calls", help="Calls that gave an answer, each measured alone"),
-            *(Column(name, name) for name in _TIMES),
-            Column("failed", "failed", help="Questions whose retriever raised"),
-        ),
-        tuple(
-            (
-                text_cell(name),
-                count_cell(latency.n),
-                *(seconds_cell(getattr(latency, time)) for time in _TIMES),
-                count_cell(len(run.errors)),
-            )
-            for name, run, latency in known
-        ),
+def _latencies(runs: Mapping[str, Run]) -> Table | None:
+    columns = (
+        SYSTEM,
+        Column("n", "calls", help="Successful calls, each measured alone"),
+        *(Column(name, name) for name in _TIMES),
+        Column("failed", "failed", help="Questions on which the retriever raised"),
     )
+    rows = []
+    for name, run in runs.items():
+        if run.latency is not None:
+            times = (seconds_cell(getattr(run.latency, time)) for time in _TIMES)
+            rows.append((text_cell(name), count_cell(run.latency.n), *times, count_cell(len(run.errors))))
+    return Table("latency", "Latency", columns, tuple(rows)) if rows else None
 
 
 def negatives_section(report: Report) -> Section:
-    """How often nothing came back for them, and how much did."""
-    return Section(
-        "negatives",
-        "Questions without an answer",
-        ("Every other value leaves them out: it is right to return nothing for them.",),
-        (
-            Table(
-                "negatives",
-                None,
-                (
-                    Column("system", "system", is_number=False),
-                    Column("queries", "questions", help="Questions without gold documents"),
-                    Column("empty", "came back empty", help="Those for which nothing was retrieved"),
-                    Column("empty_share", "share", help="Of the questions without an answer"),
-                    Column("mean_retrieved", "documents on average"),
-                ),
-                tuple(
-                    (
-                        text_cell(system.name),
-                        count_cell(state.n_queries),
-                        count_cell(state.n_empty),
-                        share_cell(state.empty_share),
-                        number_cell(state.mean_retrieved),
-                    )
-                    for system in report.systems
-                    for state in (system.result.no_answer,)
-                ),
-            ),
-        ),
+    """Return how often the result was empty for these questions, and how many documents it had."""
+    columns = (
+        SYSTEM,
+        Column("queries", "questions", help="Questions without gold documents"),
+        Column("empty", "came back empty", help="Those for which nothing was retrieved"),
+        Column("empty_share", "share", help="Of the questions without an answer"),
+        Column("mean_retrieved", "documents on average"),
     )
+    rows = []
+    for system in report.systems:
+        state = system.result.no_answer
+        counts = (count_cell(state.n_queries), count_cell(state.n_empty))
+        rows.append((text_cell(system.name), *counts, share_cell(state.empty_share), number_cell(state.mean_retrieved)))
+    paragraph = "They are excluded from all other metrics: the correct result is an empty list."
+    table = Table("negatives", None, columns, tuple(rows))
+    return Section("negatives", "Questions without an answer", (paragraph,), (table,))
