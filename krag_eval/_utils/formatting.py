@@ -118,7 +118,7 @@ def number_of(count: int, thing: str) -> str:
     >>> number_of(1, "query"), number_of(2, "query"), number_of(0, "gold document")
     ('1 query', '2 queries', '0 gold documents')
     """
-    return f"{count} {thing if count == 1 else _PLURALS.get(thing, thing + 's')}"
+    return f"{count:,} {thing if count == 1 else _PLURALS.get(thing, thing + 's')}"
 
 
 def one_line(text: str) -> str:

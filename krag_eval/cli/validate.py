@@ -1,4 +1,4 @@
-"""`krag-eval validate`: is a question set fit to score with?"""
+"""`krag-eval validate`: find the problems of a question set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import typer
 from rich.text import Text
 
 from krag_eval._utils.checks import check_threshold
-from krag_eval.cli.options import DocKey, GradeKey, IdKey, parse_names
+from krag_eval._utils.formatting import number_of
+from krag_eval.cli.options import DocKey, EvalSetFile, GradeKey, IdKey, JsonOut, Tokenizer, parse_names
 from krag_eval.cli.output import console, print_indented, print_table, put_json
 from krag_eval.datasets import findings, validation
 from krag_eval.datasets.corpus import read_corpus
@@ -22,29 +23,27 @@ _LINKED_ANEW = {"dead_id", "changed_text"}
 
 
 def validate(
-    evalset: Annotated[Path, typer.Argument(metavar="EVALSET", help="Questions with their gold documents.")],
+    evalset: EvalSetFile,
     corpus: Annotated[
-        Path | None, typer.Option(help="The documents or chunks that the gold should be in, to look for its ids.")
+        Path | None, typer.Option(help="The documents or chunks in which to look for the gold ids.")
     ] = None,
     near_duplicates: Annotated[
-        float, typer.Option(help="ROUGE-L from which two questions are nearly the same, above 0 and up to 1.")
+        float, typer.Option(help="Minimum ROUGE-L of near-duplicate questions, above 0 and up to 1.")
     ] = 0.85,
     ignore: Annotated[
-        str | None, typer.Option(metavar="KIND,...", help="Kinds of findings to leave out, as the table names them.")
+        str | None, typer.Option(metavar="KIND,...", help="Kinds of findings to leave out, as named in the table.")
     ] = None,
-    show: Annotated[int, typer.Option(min=0, help="Show so many findings of each kind; 0 shows all.")] = 10,
-    tokenizer: Annotated[str, typer.Option(help="words, rouge_score, characters, whitespace or kiwi.")] = "words",
+    show: Annotated[int, typer.Option(min=0, help="Findings to show of each kind; 0 shows all.")] = 10,
+    tokenizer: Tokenizer = "words",
     doc_key: DocKey = "doc_id",
     id_key: IdKey = None,
     grade_key: GradeKey = "relevance",
     from_format: Annotated[
-        str | None, typer.Option("--from", metavar="FORMAT", help="The format of the set; by default what it shows.")
+        str | None, typer.Option("--from", metavar="FORMAT", help="The format of the set; detected by default.")
     ] = None,
-    json_out: Annotated[
-        Path | None, typer.Option("--json", help="Write the findings as JSON; `-` prints them instead of the tables.")
-    ] = None,
+    json_out: JsonOut = None,
 ) -> None:
-    """Find what is wrong with a question set. Exit code 0: nothing, 1: errors or warnings, 2: it cannot be opened."""
+    """Find the problems of a question set. Exit code 0: none, 1: errors or warnings, 2: it cannot be read."""
     report = validation.validate(
         evalset,
         None if corpus is None else read_corpus(corpus),
@@ -64,9 +63,9 @@ def validate(
 
 def _print(report: ValidationReport, evalset: Path, corpus: Path | None, show: int) -> None:
     out = console()
-    title = f"{evalset}: {_number(report.n_questions, 'question')}"
+    title = f"{evalset}: {number_of(report.n_questions, 'question')}"
     if corpus is not None:
-        title += f", looked for in {corpus}: {_number(report.n_corpus or 0, 'document')}"
+        title += f", looked for in {corpus}: {number_of(report.n_corpus or 0, 'document')}"
     if not report.findings:
         out.print(title, markup=False, style="bold", soft_wrap=True)
         out.print("Nothing is wrong.")
@@ -83,7 +82,7 @@ def _print(report: ValidationReport, evalset: Path, corpus: Path | None, show: i
         if 0 < show < len(some):
             out.print(f"  and {len(some) - show:,} more; --show 0 shows all", style="dim")
     out.print()
-    counts = ", ".join(_number(len(report.with_severity(severity)), severity) for severity in findings.SEVERITIES)
+    counts = ", ".join(number_of(len(report.with_severity(severity)), severity) for severity in findings.SEVERITIES)
     out.print(f"{counts}.", markup=False)
     if corpus is not None and _LINKED_ANEW & report.counts.keys():
         command = f"krag-eval reanchor {evalset} --corpus {corpus}"
@@ -98,7 +97,3 @@ def _print_finding(finding: Finding, path: str) -> None:
             places.append(f"and {len(finding.places) - _MOST_PLACES:,} more")
         print_indented(", ".join(places), 2, "dim")
     print_indented(finding.message, 4)
-
-
-def _number(count: int, thing: str) -> str:
-    return f"1 {thing}" if count == 1 else f"{count:,} {thing}s"
