@@ -142,7 +142,7 @@ def test_a_file_may_come_from_any_editor(run: Runner, questions: bytes, rows: by
         ("--k 5,x", "InvalidInputError: `--k` must be positive integers separated by commas"),
         (
             "--k 0",
-            "InvalidInputError: `--k` must be positive integers separated by commas, such as 1,5,10, or `all`, got '0'.",
+            "InvalidInputError: `--k` must be positive integers separated by commas, such as 1,5,10, or `all`",
         ),
         ("--threshold nan", "InvalidInputError: `threshold` must be a number from 0 to 1, got nan"),
         ("--threshold half", "InvalidInputError: `--threshold` must be a number from 0 to 1"),
