@@ -1,11 +1,4 @@
-"""A run scored once more by another program, and where the two differ.
-
-`verify`: the same run by krag_eval and by ir_measures.
-
-A set of questions and a run in the words of ir_measures.
-
-What two programs make of one run.
-"""
+"""Score a run with ir_measures too, and compare the two programs query by query."""
 
 from __future__ import annotations
 
@@ -27,207 +20,6 @@ from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.metrics import ndcg
 from krag_eval.metrics.cut_offs import check_ranks
 from krag_eval.metrics.judgments import CutOff, Judgments
-
-
-def verify(
-    evalset: object,
-    run: Run,
-    k: int | Sequence[int] = (1, 3, 5, 10),
-    *,
-    level: str = "chunk",
-    doc_key: str = DOC_KEY,
-    id_key: str | None = None,
-    grade_key: str = "relevance",
-) -> Verification:
-    """Score a run by id with krag_eval and with ir_measures (trec_eval), and compare query by query.
-
-    What is defined differently is made the same: precision is divided by k; a repeated document keeps its rank and
-    earns nothing, which ir_measures is told by another name for each repeat; ranks are told by falling scores, since
-    trec_eval sorts by score and then by name. Questions without gold documents are undefined here, and are left out
-    there too. nDCG with exponential gain is nDCG over the gains 2^grade - 1 there.
-
-    Args:
-        evalset: An `EvalSet`, a list of questions, or a pandas frame.
-        run: The rankings.
-        k: One cut-off or several, each at least 1.
-        level: `"chunk"` or `"document"`, as in `evaluate_run`.
-        doc_key: The metadata key of document ids.
-        id_key: Read ids from the metadata under this key alone.
-        grade_key: Read grades from the metadata under this key.
-
-    Raises:
-        InvalidInputError: Something given cannot be used, or no question has gold documents.
-        MissingDependencyError: ir_measures or pytrec_eval is not installed.
-    """
-    ir_measures = _load()
-    questions = as_evalset(evalset)
-    cut_offs = check_ranks(k, "this comparison")
-    settings: Any = {} if id_key is None else {"id_key": id_key}
-    ours = evaluate_run(
-        questions,
-        run,
-        cut_offs,
-        level=level,
-        doc_key=doc_key,
-        metrics=[*MEASURES, "ndcg", "r_precision", ndcg_linear],
-        grade_key=grade_key,
-        precision_denominator="k",
-        **settings,
-    )
-    told = Told(questions, run, level, doc_key, id_key or (doc_key if level == "document" else None), grade_key)
-    if not told.qrels:
-        raise InvalidInputError("No question has a gold document, so there is nothing to compare. Give another set.")
-    measures = {
-        f"{name}@{cut_off}": measure @ cut_off
-        for name, measure in told.measures(ir_measures).items()
-        for cut_off in cut_offs
-    } | {"r_precision": ir_measures.Rprec}
-    # ir_measures may mix nDCG up with nDCG over other gains where it is asked for both at once.
-    with_gains = {measure for key, measure in measures.items() if key.startswith("ndcg@")}
-    theirs = {
-        (metric.measure, metric.query_id): float(metric.value)
-        for asked in (with_gains, {*measures.values()} - with_gains)
-        if asked
-        for metric in ir_measures.iter_calc([*asked], told.qrels, told.scores)
-    }
-    detail: Any = ours.detail  # `evaluate_run` keeps it
-    return Verification(
-        run=run.name,
-        rows=tuple(_compare(key, measure, detail.values[key], theirs, told) for key, measure in measures.items()),
-        n_queries=len(told.qrels),
-        notes=tuple(told.notes(ours)),
-        versions={name: version(name) for name in ("ir-measures", "pytrec-eval-terrier")},
-        signature=ours.signature,
-    )
-
-
-def ndcg_linear(judged: Judgments, k: CutOff) -> FloatArray:
-    """Give nDCG with the grade as gain."""
-    return ndcg(judged, k, gain="linear")
-
-
-def _compare(
-    key: str, measure: Any, values: FloatArray, theirs: Mapping[tuple[Any, str], float], told: Told
-) -> VerifiedMeasure:
-    """One measure, query by query."""
-    own: FloatArray = values[told.places]
-    other: FloatArray = np.array([theirs[measure, name] for name in told.qrels])
-    differences = np.nan_to_num(np.abs(own - other), nan=np.inf)
-    worst = int(differences.argmax())
-    return VerifiedMeasure(
-        key=key,
-        measure=str(measure),
-        ours=math.fsum(own.tolist()) / len(own),
-        theirs=math.fsum(other.tolist()) / len(other),
-        difference=float(differences[worst]),
-        query_id=told.query_ids[worst] if differences[worst] else None,
-    )
-
-
-def _load() -> Any:
-    for module, package in (("ir_measures", "ir-measures"), ("pytrec_eval", "pytrec-eval-terrier")):
-        with needing("verify", package, "verify", module=module):
-            importlib.import_module(module)
-    return importlib.import_module("ir_measures")
-
-
-# What ir_measures calls each of our metrics.
-MEASURES = {
-    "hit_rate": "Success",
-    "mrr": "RR",
-    "recall": "R",
-    "precision": "P",
-    "map": "AP",
-}
-# trec_eval counts documents by level, up to the highest one.
-_HIGHEST_GAIN = 1 << 16
-
-
-class Told:
-    """The questions with gold documents and their rankings; documents go by numbers, since its names are less free.
-
-    Attributes:
-        places: The place of each of these questions in the set.
-        query_ids: Its id.
-        qrels: The judgments as whole numbers, by question and document; where grades are none, 1 for all gold.
-        scores: The rankings as scores that fall from rank to rank.
-    """
-
-    def __init__(
-        self, evalset: EvalSet, run: Run, level: str, doc_key: str, id_key: str | None, grade_key: str
-    ) -> None:
-        gold = Side("actual", evalset.gold(level, doc_key), id_key, grade_key)
-        retrieved = Side("predicted", run.rankings(evalset), id_key, grade_key)
-        grades: dict[str, dict[str, float]] = {}
-        self.places: list[int] = []
-        self.scores: dict[str, dict[str, float]] = {}
-        self._n_repeats = 0
-        for query in range(len(evalset)):
-            names: dict[str, str] = {}
-            judged: dict[str, float] = {}
-            for place in range(*gold.offsets[query : query + 2].tolist()):
-                id_ = gold.ids[place]
-                name = f"gold {place}" if id_ is None else names.setdefault(id_, f"gold {place}")
-                judged[name] = max(float(gold.grades[place]), judged.get(name, 0.0))
-            if any(judged.values()):
-                self.places.append(query)
-                grades[f"q{query}"] = judged
-                self.scores[f"q{query}"] = self._ranking(retrieved, query, names)
-        self.query_ids = [evalset[place].id for place in self.places]
-        whole = {grade for judged in grades.values() for grade in judged.values() if grade == int(grade)}
-        self._has_whole_grades = whole.issuperset(grade for judged in grades.values() for grade in judged.values())
-        self._highest = int(max(whole, default=0))
-        self.qrels = {
-            query: {name: int(grade) if self._takes_grades else int(grade > 0) for name, grade in judged.items()}
-            for query, judged in grades.items()
-        }
-        self._gains = {int(grade): 2 ** int(grade) - 1 for grade in whole} if self._takes_exponential else {}
-
-    def _ranking(self, retrieved: Side, query: int, names: dict[str, str]) -> dict[str, float]:
-        scores: dict[str, float] = {}
-        first, last = retrieved.offsets[query : query + 2].tolist()
-        for place in range(first, last):
-            id_ = retrieved.ids[place]
-            name = f"retrieved {place}" if id_ is None else names.setdefault(id_, f"retrieved {place}")
-            if name in scores:
-                self._n_repeats += 1
-                name = f"repeat {place}"
-            scores[name] = float(last - place)
-        return scores
-
-    @property
-    def _takes_grades(self) -> bool:
-        return self._has_whole_grades and self._highest <= _HIGHEST_GAIN
-
-    @property
-    def _takes_exponential(self) -> bool:
-        return self._has_whole_grades and self._highest < _HIGHEST_GAIN.bit_length()
-
-    def measures(self, ir_measures: Any) -> dict[str, Any]:
-        """The measures of ir_measures that can be asked for, by our key, without their cut-offs."""
-        chosen = {key: getattr(ir_measures, name) for key, name in MEASURES.items()}
-        if self._takes_exponential:
-            differs = any(gain != grade for grade, gain in self._gains.items())
-            chosen["ndcg"] = ir_measures.nDCG(gains=self._gains) if differs else ir_measures.nDCG
-        if self._takes_grades:
-            chosen["ndcg_linear"] = ir_measures.nDCG
-        return chosen
-
-    def notes(self, ours: EvaluationResult) -> Iterator[str]:
-        """What is to be said about the comparison."""
-        left_out = ours.n_queries - len(self.places)
-        if left_out:
-            yield f"Questions without a gold document, undefined here and not counted there: {left_out}."
-        if self._n_repeats:
-            yield f"Retrieved documents that repeat an earlier one, not relevant for either program: {self._n_repeats}."
-        if ours.errors:
-            yield f"Retrievals that failed, nothing retrieved for either program: {len(ours.errors)}."
-        if not self._has_whole_grades:
-            yield "nDCG is left out: trec_eval takes whole numbers as grades, and some are none."
-        elif not self._takes_exponential:
-            which = "nDCG with exponential gain" if self._takes_grades else "nDCG"
-            yield f"{which} is left out: trec_eval keeps a counter for each gain up to the highest, which is too many."
-
 
 AGREEMENT = 1e-9
 """The difference below which two programs are said to agree. Both add the same terms, in orders of their own."""
@@ -315,3 +107,203 @@ class Verification:
 
     def __repr__(self) -> str:
         return f"Verification of {self.run!r} on {self.n_queries} queries. {self.verdict}"
+
+
+# What ir_measures calls each of our metrics.
+MEASURES = {
+    "hit_rate": "Success",
+    "mrr": "RR",
+    "recall": "R",
+    "precision": "P",
+    "map": "AP",
+}
+# trec_eval counts documents by level, up to the highest one.
+_HIGHEST_GAIN = 1 << 16
+
+
+def verify(
+    evalset: object,
+    run: Run,
+    k: int | Sequence[int] = (1, 3, 5, 10),
+    *,
+    level: str = "chunk",
+    doc_key: str = DOC_KEY,
+    id_key: str | None = None,
+    grade_key: str = "relevance",
+) -> Verification:
+    """Score a run by id with krag_eval and with ir_measures (trec_eval), and compare query by query.
+
+    What is defined differently is made the same: precision is divided by k; a repeated document keeps its rank and
+    earns nothing, which ir_measures is told by another name for each repeat; ranks are told by falling scores, since
+    trec_eval sorts by score and then by name. Questions without gold documents are undefined here, and are left out
+    there too. nDCG with exponential gain is nDCG over the gains 2^grade - 1 there.
+
+    Args:
+        evalset: An `EvalSet`, a list of questions, or a pandas frame.
+        run: The rankings.
+        k: One cut-off or several, each at least 1.
+        level: `"chunk"` or `"document"`, as in `evaluate_run`.
+        doc_key: The metadata key of document ids.
+        id_key: Read ids from the metadata under this key alone.
+        grade_key: Read grades from the metadata under this key.
+
+    Raises:
+        InvalidInputError: Something given cannot be used, or no question has gold documents.
+        MissingDependencyError: ir_measures or pytrec_eval is not installed.
+    """
+    ir_measures = _load()
+    questions = as_evalset(evalset)
+    cut_offs = check_ranks(k, "this comparison")
+    settings: Any = {} if id_key is None else {"id_key": id_key}
+    ours = evaluate_run(
+        questions,
+        run,
+        cut_offs,
+        level=level,
+        doc_key=doc_key,
+        metrics=[*MEASURES, "ndcg", "r_precision", ndcg_linear],
+        grade_key=grade_key,
+        precision_denominator="k",
+        **settings,
+    )
+    told = Told(questions, run, level, doc_key, id_key or (doc_key if level == "document" else None), grade_key)
+    if not told.qrels:
+        raise InvalidInputError("No question has a gold document, so there is nothing to compare. Give another set.")
+    measures = {
+        f"{name}@{cut_off}": measure @ cut_off
+        for name, measure in told.measures(ir_measures).items()
+        for cut_off in cut_offs
+    } | {"r_precision": ir_measures.Rprec}
+    # ir_measures may mix nDCG up with nDCG over other gains where it is asked for both at once.
+    with_gains = {measure for key, measure in measures.items() if key.startswith("ndcg@")}
+    theirs = {
+        (metric.measure, metric.query_id): float(metric.value)
+        for asked in (with_gains, {*measures.values()} - with_gains)
+        if asked
+        for metric in ir_measures.iter_calc([*asked], told.qrels, told.scores)
+    }
+    detail: Any = ours.detail  # `evaluate_run` keeps it
+    return Verification(
+        run=run.name,
+        rows=tuple(_compare(key, measure, detail.values[key], theirs, told) for key, measure in measures.items()),
+        n_queries=len(told.qrels),
+        notes=tuple(told.notes(ours)),
+        versions={name: version(name) for name in ("ir-measures", "pytrec-eval-terrier")},
+        signature=ours.signature,
+    )
+
+
+def _load() -> Any:
+    for module, package in (("ir_measures", "ir-measures"), ("pytrec_eval", "pytrec-eval-terrier")):
+        with needing("verify", package, "verify", module=module):
+            importlib.import_module(module)
+    return importlib.import_module("ir_measures")
+
+
+def ndcg_linear(judged: Judgments, k: CutOff) -> FloatArray:
+    """Give nDCG with the grade as gain."""
+    return ndcg(judged, k, gain="linear")
+
+
+def _compare(
+    key: str, measure: Any, values: FloatArray, theirs: Mapping[tuple[Any, str], float], told: Told
+) -> VerifiedMeasure:
+    """One measure, query by query."""
+    own: FloatArray = values[told.places]
+    other: FloatArray = np.array([theirs[measure, name] for name in told.qrels])
+    differences = np.nan_to_num(np.abs(own - other), nan=np.inf)
+    worst = int(differences.argmax())
+    return VerifiedMeasure(
+        key=key,
+        measure=str(measure),
+        ours=math.fsum(own.tolist()) / len(own),
+        theirs=math.fsum(other.tolist()) / len(other),
+        difference=float(differences[worst]),
+        query_id=told.query_ids[worst] if differences[worst] else None,
+    )
+
+
+class Told:
+    """The questions with gold documents and their rankings; documents go by numbers, since its names are less free.
+
+    Attributes:
+        places: The place of each of these questions in the set.
+        query_ids: Its id.
+        qrels: The judgments as whole numbers, by question and document; where grades are none, 1 for all gold.
+        scores: The rankings as scores that fall from rank to rank.
+    """
+
+    def __init__(
+        self, evalset: EvalSet, run: Run, level: str, doc_key: str, id_key: str | None, grade_key: str
+    ) -> None:
+        gold = Side("actual", evalset.gold(level, doc_key), id_key, grade_key)
+        retrieved = Side("predicted", run.rankings(evalset), id_key, grade_key)
+        grades: dict[str, dict[str, float]] = {}
+        self.places: list[int] = []
+        self.scores: dict[str, dict[str, float]] = {}
+        self._n_repeats = 0
+        for query in range(len(evalset)):
+            names: dict[str, str] = {}
+            judged: dict[str, float] = {}
+            for place in range(*gold.offsets[query : query + 2].tolist()):
+                id_ = gold.ids[place]
+                name = f"gold {place}" if id_ is None else names.setdefault(id_, f"gold {place}")
+                judged[name] = max(float(gold.grades[place]), judged.get(name, 0.0))
+            if any(judged.values()):
+                self.places.append(query)
+                grades[f"q{query}"] = judged
+                self.scores[f"q{query}"] = self._ranking(retrieved, query, names)
+        self.query_ids = [evalset[place].id for place in self.places]
+        whole = {grade for judged in grades.values() for grade in judged.values() if grade == int(grade)}
+        self._has_whole_grades = whole.issuperset(grade for judged in grades.values() for grade in judged.values())
+        self._highest = int(max(whole, default=0))
+        self.qrels = {
+            query: {name: int(grade) if self._takes_grades else int(grade > 0) for name, grade in judged.items()}
+            for query, judged in grades.items()
+        }
+        self._gains = {int(grade): 2 ** int(grade) - 1 for grade in whole} if self._takes_exponential else {}
+
+    def _ranking(self, retrieved: Side, query: int, names: dict[str, str]) -> dict[str, float]:
+        scores: dict[str, float] = {}
+        first, last = retrieved.offsets[query : query + 2].tolist()
+        for place in range(first, last):
+            id_ = retrieved.ids[place]
+            name = f"retrieved {place}" if id_ is None else names.setdefault(id_, f"retrieved {place}")
+            if name in scores:
+                self._n_repeats += 1
+                name = f"repeat {place}"
+            scores[name] = float(last - place)
+        return scores
+
+    @property
+    def _takes_grades(self) -> bool:
+        return self._has_whole_grades and self._highest <= _HIGHEST_GAIN
+
+    @property
+    def _takes_exponential(self) -> bool:
+        return self._has_whole_grades and self._highest < _HIGHEST_GAIN.bit_length()
+
+    def measures(self, ir_measures: Any) -> dict[str, Any]:
+        """The measures of ir_measures that can be asked for, by our key, without their cut-offs."""
+        chosen = {key: getattr(ir_measures, name) for key, name in MEASURES.items()}
+        if self._takes_exponential:
+            differs = any(gain != grade for grade, gain in self._gains.items())
+            chosen["ndcg"] = ir_measures.nDCG(gains=self._gains) if differs else ir_measures.nDCG
+        if self._takes_grades:
+            chosen["ndcg_linear"] = ir_measures.nDCG
+        return chosen
+
+    def notes(self, ours: EvaluationResult) -> Iterator[str]:
+        """What is to be said about the comparison."""
+        left_out = ours.n_queries - len(self.places)
+        if left_out:
+            yield f"Questions without a gold document, undefined here and not counted there: {left_out}."
+        if self._n_repeats:
+            yield f"Retrieved documents that repeat an earlier one, not relevant for either program: {self._n_repeats}."
+        if ours.errors:
+            yield f"Retrievals that failed, nothing retrieved for either program: {len(ours.errors)}."
+        if not self._has_whole_grades:
+            yield "nDCG is left out: trec_eval takes whole numbers as grades, and some are none."
+        elif not self._takes_exponential:
+            which = "nDCG with exponential gain" if self._takes_grades else "nDCG"
+            yield f"{which} is left out: trec_eval keeps a counter for each gain up to the highest, which is too many."

@@ -1,7 +1,4 @@
-"""`compare`: from runs or results to verdicts.
-
-The numbers of all rows of one slice, in as few passes as there are sets of questions.
-"""
+"""Compare systems with a baseline: differences, intervals, tests and verdicts."""
 
 from __future__ import annotations
 
@@ -39,6 +36,26 @@ from krag_eval.statistics import (
 )
 
 DECISIVE_METRICS = ("recall", "mrr", "ndcg")
+LOWER_IS_BETTER = frozenset({"redundancy", "undated"})
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a comparison is computed.
+
+    Attributes:
+        n_bootstrap: Resamples behind the intervals.
+        n_randomisation: Random choices of signs behind p-values that are not exact.
+        confidence: Of the intervals; 1 minus it is the level of the tests.
+        margin: The smallest difference that matters.
+        seed: Of both random streams.
+    """
+
+    n_bootstrap: int
+    n_randomisation: int
+    confidence: float
+    margin: float
+    seed: int
 
 
 def compare(
@@ -212,26 +229,16 @@ def _transitions(
     return tuple(transitions)
 
 
-LOWER_IS_BETTER = frozenset({"redundancy", "undated"})
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a comparison is computed.
+class Tested(NamedTuple):
+    """A row before the correction for several tests.
 
     Attributes:
-        n_bootstrap: Resamples behind the intervals.
-        n_randomisation: Random choices of signs behind p-values that are not exact.
-        confidence: Of the intervals; 1 minus it is the level of the tests.
-        margin: The smallest difference that matters.
-        seed: Of both random streams.
+        row: The row.
+        test: The same for rows that no choice of signs can tell apart.
     """
 
-    n_bootstrap: int
-    n_randomisation: int
-    confidence: float
-    margin: float
-    seed: int
+    row: ComparisonRow
+    test: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,18 +251,6 @@ class _Pair:
     baseline: FloatArray
     values: FloatArray
     bounds: tuple[float, float]
-
-
-class Tested(NamedTuple):
-    """A row before the correction for several tests.
-
-    Attributes:
-        row: The row.
-        test: The same for rows that no choice of signs can tell apart.
-    """
-
-    row: ComparisonRow
-    test: bytes
 
 
 def corrected(rows: Sequence[Tested]) -> tuple[ComparisonRow, ...]:

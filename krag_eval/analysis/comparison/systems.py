@@ -1,7 +1,4 @@
-"""The systems to compare: scored, and refused where they were not measured by the same rule on the same questions.
-
-The slices of an evaluation set.
-"""
+"""The systems and slices of a comparison: score runs, and refuse results that cannot be compared."""
 
 from __future__ import annotations
 

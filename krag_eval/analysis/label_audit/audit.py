@@ -1,11 +1,4 @@
-"""`audit_labels`: from a set of questions and some runs to what is wrong with the set.
-
-Documents that are perhaps gold, in the order in which they are worth a look.
-
-What is odd about gold documents themselves, and about questions.
-
-By what documents are told apart where nobody says it.
-"""
+"""Find gold labels that are probably missing or wrong, from what several systems retrieved."""
 
 from __future__ import annotations
 
@@ -35,6 +28,8 @@ from krag_eval.matching.settings import ScoringSettings, Settings, make_settings
 from krag_eval.metrics.judgments import identity_keys, merge_equal
 
 NEAR = 0.6
+# A text so little like the gold passage is no help to whoever looks for it.
+_NEAREST = 0.3
 
 
 def audit_labels(
@@ -158,6 +153,52 @@ def _check_min_systems(given: int | None, n_systems: int) -> int:
     return least
 
 
+def choose_methods(gold: Side, sides: Mapping[str, Side], settings: Settings) -> tuple[str, ...]:
+    """Ids where both sides have them, else texts, with a warning.
+
+    Raises:
+        InvalidInputError: A document has neither an id nor a text.
+    """
+    columns = [gold, *sides.values()]
+    ids = [{id_ for id_ in side.ids if id_ is not None} for side in columns]
+    retrieved: set[str] = set().union(*ids[1:])
+    for lacking, has_ids, sides_ in (("gold", ids[0], columns[:1]), ("retrieved", retrieved, columns[1:])):
+        if not has_ids and any(side.documents for side in sides_):
+            warn(f"The {lacking} documents have no ids, so documents are told apart by their texts.")
+            return ("text",)
+    if not ids[0] & retrieved:
+        forms = [{_form(text, settings) for text in side.texts if text} for side in columns]
+        if forms[0] & set().union(*forms[1:]):
+            warn(
+                "Not one gold id was retrieved, but gold texts were: documents are told apart by their texts. If ids "
+                "stand in the metadata, name their key with `id_key`."
+            )
+            return ("text",)
+        return ("id",)
+    if any(None in side.ids for side in columns):
+        warn("Some documents have no id: they are told apart by their texts.")
+        return ("id", "text")
+    for number, name in enumerate(sides, 1):
+        others = set().union(*(known for place, known in enumerate(ids) if place != number))
+        if ids[number] and not ids[number] & others:
+            warn(
+                f"The run {name!r} has not one id in common with the gold or another run, so nothing that it retrieved "
+                "is recognised. If its ids stand in the metadata, name their key with `id_key`; else match by 'text'."
+            )
+    return ("id",)
+
+
+def _form(text: str, settings: Settings) -> str:
+    return text if settings.normalize is None else settings.normalize(text)
+
+
+def gold_positions(batch: Batch) -> IntArray:
+    """Which gold documents count: not grade 0, and each once in its question."""
+    first = merge_equal(batch.actual, [codes.actual for codes in identity_keys(batch)])
+    counts: IntArray = np.flatnonzero((batch.actual.grades > 0) & (first == np.arange(len(first))))
+    return counts
+
+
 def make_candidates(
     evalset: EvalSet,
     pool: Pool,
@@ -209,17 +250,6 @@ def make_candidates(
 
 def _or_none(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
-
-
-# A text so little like the gold passage is no help to whoever looks for it.
-_NEAREST = 0.3
-
-
-def gold_positions(batch: Batch) -> IntArray:
-    """Which gold documents count: not grade 0, and each once in its question."""
-    first = merge_equal(batch.actual, [codes.actual for codes in identity_keys(batch)])
-    counts: IntArray = np.flatnonzero((batch.actual.grades > 0) & (first == np.arange(len(first))))
-    return counts
 
 
 def find_contained(evalset: EvalSet, batch: Batch, positions: IntArray) -> tuple[ContainedGold, ...]:
@@ -328,42 +358,3 @@ def find_near_questions(evalset: EvalSet, batch: Batch, positions: IntArray, nea
 def _rows(side: Side) -> list[list[Document]]:
     bounds = side.offsets.tolist()
     return [side.documents[start:stop] for start, stop in pairwise(bounds)]
-
-
-def choose_methods(gold: Side, sides: Mapping[str, Side], settings: Settings) -> tuple[str, ...]:
-    """Ids where both sides have them, else texts, with a warning.
-
-    Raises:
-        InvalidInputError: A document has neither an id nor a text.
-    """
-    columns = [gold, *sides.values()]
-    ids = [{id_ for id_ in side.ids if id_ is not None} for side in columns]
-    retrieved: set[str] = set().union(*ids[1:])
-    for lacking, has_ids, sides_ in (("gold", ids[0], columns[:1]), ("retrieved", retrieved, columns[1:])):
-        if not has_ids and any(side.documents for side in sides_):
-            warn(f"The {lacking} documents have no ids, so documents are told apart by their texts.")
-            return ("text",)
-    if not ids[0] & retrieved:
-        forms = [{_form(text, settings) for text in side.texts if text} for side in columns]
-        if forms[0] & set().union(*forms[1:]):
-            warn(
-                "Not one gold id was retrieved, but gold texts were: documents are told apart by their texts. If ids "
-                "stand in the metadata, name their key with `id_key`."
-            )
-            return ("text",)
-        return ("id",)
-    if any(None in side.ids for side in columns):
-        warn("Some documents have no id: they are told apart by their texts.")
-        return ("id", "text")
-    for number, name in enumerate(sides, 1):
-        others = set().union(*(known for place, known in enumerate(ids) if place != number))
-        if ids[number] and not ids[number] & others:
-            warn(
-                f"The run {name!r} has not one id in common with the gold or another run, so nothing that it retrieved "
-                "is recognised. If its ids stand in the metadata, name their key with `id_key`; else match by 'text'."
-            )
-    return ("id",)
-
-
-def _form(text: str, settings: Settings) -> str:
-    return text if settings.normalize is None else settings.normalize(text)

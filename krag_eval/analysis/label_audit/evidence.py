@@ -1,9 +1,4 @@
-"""What speaks for a retrieved document being gold.
-
-Which retrieved texts hold the expected answer of their question, and how much that tells.
-
-What all systems retrieved for each question, each document once.
-"""
+"""Pool what all systems retrieved, and weigh the evidence that a document is gold."""
 
 from __future__ import annotations
 
@@ -34,199 +29,10 @@ _SAME, _CONTAINS, _PART = 1.0, 0.95, 0.5
 _ANSWERS, _AGREED, _AGREED_ON_NEGATIVE = 0.6, 0.1, 0.05
 # A text like the gold one, but without the answer that stands there, was changed where it matters.
 _WITHOUT_ANSWER = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """One entry a pooled document.
-
-    Attributes:
-        reasons: For each key of `REASONS`, which documents it holds for.
-        strength: The largest weight of a reason that holds.
-        n_systems: How many systems have it within k.
-        mean_rr: The mean reciprocal rank within k over all systems.
-        similarity: ROUGE-L with the nearest gold text; NaN below `near`.
-        near_gold: The position of the gold document that the document is like; -1 where there is none.
-        answer_rarity: What `answer_rarity` gives.
-    """
-
-    reasons: dict[str, BoolArray]
-    strength: FloatArray
-    n_systems: IntArray
-    mean_rr: FloatArray
-    similarity: FloatArray
-    near_gold: IntArray
-    answer_rarity: FloatArray
-
-
-def weigh(
-    evalset: EvalSet,
-    pool: Pool,
-    batch: Batch,
-    judged: BoolArray,
-    negative: BoolArray,
-    *,
-    k: int,
-    min_systems: int,
-    near: float,
-) -> Evidence:
-    """What speaks for each pooled document.
-
-    Args:
-        evalset: The questions.
-        pool: What was retrieved.
-        batch: The gold documents and the pooled ones.
-        judged: Which pooled documents are gold, or were judged and found not relevant.
-        negative: Which questions have no gold document.
-        k: The rank down to which agreement counts.
-        min_systems: How many systems have to agree.
-        near: The ROUGE-L from which a text is nearly a gold text.
-    """
-    n_documents, n_systems = pool.ranks.shape
-    inside = (pool.ranks > 0) & (pool.ranks <= k)
-    mean_rr = np.where(inside, 1 / np.maximum(pool.ranks, 1), 0.0).sum(axis=1) / n_systems
-    agreeing: IntArray = inside.sum(axis=1)
-    texts = Batch(batch.actual, batch.predicted, _text_settings(batch.settings, near))
-    alike = _compare_with_gold(texts, near)
-    query = texts.predicted.query_of(np.arange(n_documents))
-    answers = [_normal_form(question.answer or "", batch.settings) for question in evalset]
-    looked_at = (inside.any(axis=1) | (alike.near_gold >= 0)) & ~judged
-    forms = [texts.normal_forms[code] if code >= 0 else "" for code in texts.texts.predicted.tolist()]
-    rarity = answer_rarity(answers, forms, texts.predicted.offsets, looked_at, judged)
-    holds_answer = ~np.isnan(rarity)
-    likeness = np.ones(n_documents)
-    for position in np.flatnonzero((alike.near_gold >= 0) & ~holds_answer).tolist():
-        code = int(texts.texts.actual[alike.near_gold[position]])
-        answer = answers[int(query[position])]
-        if answer and answer in texts.normal_forms[code]:
-            likeness[position] = _WITHOUT_ANSWER
-    reasons = alike.reasons | {"holds_answer": holds_answer, "several_systems": agreeing >= min_systems}
-    weights = {
-        "same_text": np.full(n_documents, _SAME),
-        "contains_gold": np.full(n_documents, _CONTAINS),
-        "near_duplicate": np.nan_to_num(alike.similarity) * likeness,
-        "part_of_gold": _PART * likeness,
-        "holds_answer": _ANSWERS * mean_rr * np.nan_to_num(rarity),
-        "several_systems": mean_rr * np.where(negative[query], _AGREED_ON_NEGATIVE, _AGREED),
-    }
-    return Evidence(
-        reasons={name: reasons[name] for name in REASONS},
-        strength=np.max([np.where(reasons[name], weights[name], 0.0) for name in REASONS], axis=0, initial=0.0),
-        n_systems=agreeing,
-        mean_rr=mean_rr,
-        similarity=alike.similarity,
-        near_gold=alike.near_gold,
-        answer_rarity=rarity,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Alike:
-    """How like a gold document each pooled document is: fields of `Evidence`, and the reasons that follow from them."""
-
-    reasons: dict[str, BoolArray]
-    similarity: FloatArray
-    near_gold: IntArray
-
-
-def _compare_with_gold(texts: Batch, near: float) -> _Alike:
-    n_documents = int(texts.predicted.offsets[-1])
-    is_gold = texts.actual.grades > 0
-    near_pairs = _only(pairs_above(texts, "rougeL", near), is_gold)
-    near_pairs = _only(near_pairs, np.argsort(near_pairs.similarity, kind="stable"))
-    contained = _only(match_containment(texts), is_gold)
-    form_length = np.array([*map(len, texts.normal_forms), 0], dtype=np.int64)
-    gold_length = form_length[texts.texts.actual[contained.actual]]
-    length = form_length[texts.texts.predicted[contained.predicted]]
-    long_enough = np.minimum(gold_length, length) >= _SHORTEST
-    reasons, near_gold = {}, np.full(n_documents, -1)
-    # Of several assignments to one place the last one stays: the strongest reason, and in it the most similar gold.
-    for name, found in (
-        ("part_of_gold", _only(contained, np.flatnonzero(long_enough & (gold_length > length)))),
-        ("near_duplicate", near_pairs),
-        ("contains_gold", _only(contained, np.flatnonzero(long_enough & (gold_length < length)))),
-        ("same_text", _only(texts.equal_texts(), is_gold)),
-    ):
-        reasons[name] = np.zeros(n_documents, dtype=bool)
-        reasons[name][found.predicted] = True
-        near_gold[found.predicted] = found.actual
-    similarity = np.full(n_documents, np.nan)
-    similarity[near_pairs.predicted] = near_pairs.similarity
-    return _Alike(reasons, similarity, near_gold)
-
-
-def _only(found: Found, which: BoolArray | IntArray) -> Found:
-    """The pairs at these places, or those whose gold document is one of these."""
-    if which.dtype == np.bool_:
-        which = np.flatnonzero(which[found.actual])
-    return Found(found.actual[which], found.predicted[which], found.similarity[which])
-
-
-def _text_settings(settings: Settings, near: float) -> Settings:
-    return replace(settings, match_method="rougeL", threshold=near, rouge_measure="fmeasure", containment="either")
-
-
-def _normal_form(text: str, settings: Settings) -> str:
-    return text if settings.normalize is None else settings.normalize(text)
-
-
 # Enough to tell an answer that stands everywhere ("two") from one that hardly does.
 _SAMPLE = 300
 # Where one of these ends an answer, another one must not go on: in Korean an ending may, in Chinese the next word does.
 _WHOLE_WORDS = r"[A-Za-z\u00c0-\u052f]"  # Latin, Greek, Cyrillic
-
-
-def answer_rarity(
-    answers: Sequence[str], texts: Sequence[str], offsets: IntArray, looked_at: BoolArray, judged: BoolArray
-) -> FloatArray:
-    """For each text that holds the answer of its question, how rare that is.
-
-        rarity = 1 - ln(n + 1) / ln(N + 1),    of N other texts (a sample) n hold the answer
-
-    An answer that begins or ends with a digit, or with a letter of the Latin, Greek or Cyrillic script, must not go on
-    there in the text: `10` does not stand in `1910`. That gold documents hold it is no wonder: they are not counted.
-
-    Args:
-        answers: The answer of each question in normal form, empty where there is none.
-        texts: The texts of all questions in normal form, empty where there is none.
-        offsets: Where those of each question begin; shape (n_questions + 1,).
-        looked_at: Which texts to look at.
-        judged: Which texts are those of gold documents, or were judged and found not relevant.
-
-    Returns:
-        One entry a text, from 0 (in every text) to 1 (in no other); NaN where it was not looked at or does not hold
-        the answer.
-    """
-    rarity = np.full(len(texts), math.nan)
-    sample = _sample(texts) if any(answers) else []
-    for answer, (start, stop) in zip(answers, pairwise(offsets.tolist()), strict=True):
-        if not answer:
-            continue
-        places = np.flatnonzero(looked_at[start:stop]) + start
-        hits = [place for place in places.tolist() if answer in texts[place]]
-        if not hits:
-            continue
-        pattern = re.compile(_edge(answer[0], "(?<!{})") + re.escape(answer) + _edge(answer[-1], "(?!{})"))
-        hits = [place for place in hits if pattern.search(texts[place])]
-        own = {texts[place] for place in [*hits, *(np.flatnonzero(judged[start:stop]) + start).tolist()]}
-        others = [text for text in sample if text not in own]
-        n_holding = sum(1 for text in others if answer in text and pattern.search(text))
-        rarity[hits] = 1 - math.log(n_holding + 1) / math.log(len(others) + 1) if others else 1.0
-    return rarity
-
-
-def _sample(texts: Sequence[str]) -> list[str]:
-    different = [text for text in dict.fromkeys(texts) if text]
-    return different[:: max(1, math.ceil(len(different) / _SAMPLE))]
-
-
-def _edge(character: str, pattern: str) -> str:
-    """What must not stand beside this first or last character of an answer."""
-    if character.isdigit():
-        return pattern.format(r"\d")
-    return pattern.format(_WHOLE_WORDS) if re.match(_WHOLE_WORDS, character) else ""
-
-
 Rows = list[list[Document]]
 
 
@@ -370,3 +176,188 @@ def fill_texts(gold: Rows, pooled: Rows, corpus: Iterable[object] | None, settin
 
 def _id(document: Document, settings: Settings) -> str | None:
     return document.id if settings.id_key is None else as_document(document, id_key=settings.id_key).id
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One entry a pooled document.
+
+    Attributes:
+        reasons: For each key of `REASONS`, which documents it holds for.
+        strength: The largest weight of a reason that holds.
+        n_systems: How many systems have it within k.
+        mean_rr: The mean reciprocal rank within k over all systems.
+        similarity: ROUGE-L with the nearest gold text; NaN below `near`.
+        near_gold: The position of the gold document that the document is like; -1 where there is none.
+        answer_rarity: What `answer_rarity` gives.
+    """
+
+    reasons: dict[str, BoolArray]
+    strength: FloatArray
+    n_systems: IntArray
+    mean_rr: FloatArray
+    similarity: FloatArray
+    near_gold: IntArray
+    answer_rarity: FloatArray
+
+
+def weigh(
+    evalset: EvalSet,
+    pool: Pool,
+    batch: Batch,
+    judged: BoolArray,
+    negative: BoolArray,
+    *,
+    k: int,
+    min_systems: int,
+    near: float,
+) -> Evidence:
+    """What speaks for each pooled document.
+
+    Args:
+        evalset: The questions.
+        pool: What was retrieved.
+        batch: The gold documents and the pooled ones.
+        judged: Which pooled documents are gold, or were judged and found not relevant.
+        negative: Which questions have no gold document.
+        k: The rank down to which agreement counts.
+        min_systems: How many systems have to agree.
+        near: The ROUGE-L from which a text is nearly a gold text.
+    """
+    n_documents, n_systems = pool.ranks.shape
+    inside = (pool.ranks > 0) & (pool.ranks <= k)
+    mean_rr = np.where(inside, 1 / np.maximum(pool.ranks, 1), 0.0).sum(axis=1) / n_systems
+    agreeing: IntArray = inside.sum(axis=1)
+    texts = Batch(batch.actual, batch.predicted, _text_settings(batch.settings, near))
+    alike = _compare_with_gold(texts, near)
+    query = texts.predicted.query_of(np.arange(n_documents))
+    answers = [_normal_form(question.answer or "", batch.settings) for question in evalset]
+    looked_at = (inside.any(axis=1) | (alike.near_gold >= 0)) & ~judged
+    forms = [texts.normal_forms[code] if code >= 0 else "" for code in texts.texts.predicted.tolist()]
+    rarity = answer_rarity(answers, forms, texts.predicted.offsets, looked_at, judged)
+    holds_answer = ~np.isnan(rarity)
+    likeness = np.ones(n_documents)
+    for position in np.flatnonzero((alike.near_gold >= 0) & ~holds_answer).tolist():
+        code = int(texts.texts.actual[alike.near_gold[position]])
+        answer = answers[int(query[position])]
+        if answer and answer in texts.normal_forms[code]:
+            likeness[position] = _WITHOUT_ANSWER
+    reasons = alike.reasons | {"holds_answer": holds_answer, "several_systems": agreeing >= min_systems}
+    weights = {
+        "same_text": np.full(n_documents, _SAME),
+        "contains_gold": np.full(n_documents, _CONTAINS),
+        "near_duplicate": np.nan_to_num(alike.similarity) * likeness,
+        "part_of_gold": _PART * likeness,
+        "holds_answer": _ANSWERS * mean_rr * np.nan_to_num(rarity),
+        "several_systems": mean_rr * np.where(negative[query], _AGREED_ON_NEGATIVE, _AGREED),
+    }
+    return Evidence(
+        reasons={name: reasons[name] for name in REASONS},
+        strength=np.max([np.where(reasons[name], weights[name], 0.0) for name in REASONS], axis=0, initial=0.0),
+        n_systems=agreeing,
+        mean_rr=mean_rr,
+        similarity=alike.similarity,
+        near_gold=alike.near_gold,
+        answer_rarity=rarity,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Alike:
+    """How like a gold document each pooled document is: fields of `Evidence`, and the reasons that follow from them."""
+
+    reasons: dict[str, BoolArray]
+    similarity: FloatArray
+    near_gold: IntArray
+
+
+def _compare_with_gold(texts: Batch, near: float) -> _Alike:
+    n_documents = int(texts.predicted.offsets[-1])
+    is_gold = texts.actual.grades > 0
+    near_pairs = _only(pairs_above(texts, "rougeL", near), is_gold)
+    near_pairs = _only(near_pairs, np.argsort(near_pairs.similarity, kind="stable"))
+    contained = _only(match_containment(texts), is_gold)
+    form_length = np.array([*map(len, texts.normal_forms), 0], dtype=np.int64)
+    gold_length = form_length[texts.texts.actual[contained.actual]]
+    length = form_length[texts.texts.predicted[contained.predicted]]
+    long_enough = np.minimum(gold_length, length) >= _SHORTEST
+    reasons, near_gold = {}, np.full(n_documents, -1)
+    # Of several assignments to one place the last one stays: the strongest reason, and in it the most similar gold.
+    for name, found in (
+        ("part_of_gold", _only(contained, np.flatnonzero(long_enough & (gold_length > length)))),
+        ("near_duplicate", near_pairs),
+        ("contains_gold", _only(contained, np.flatnonzero(long_enough & (gold_length < length)))),
+        ("same_text", _only(texts.equal_texts(), is_gold)),
+    ):
+        reasons[name] = np.zeros(n_documents, dtype=bool)
+        reasons[name][found.predicted] = True
+        near_gold[found.predicted] = found.actual
+    similarity = np.full(n_documents, np.nan)
+    similarity[near_pairs.predicted] = near_pairs.similarity
+    return _Alike(reasons, similarity, near_gold)
+
+
+def _only(found: Found, which: BoolArray | IntArray) -> Found:
+    """The pairs at these places, or those whose gold document is one of these."""
+    if which.dtype == np.bool_:
+        which = np.flatnonzero(which[found.actual])
+    return Found(found.actual[which], found.predicted[which], found.similarity[which])
+
+
+def _text_settings(settings: Settings, near: float) -> Settings:
+    return replace(settings, match_method="rougeL", threshold=near, rouge_measure="fmeasure", containment="either")
+
+
+def _normal_form(text: str, settings: Settings) -> str:
+    return text if settings.normalize is None else settings.normalize(text)
+
+
+def answer_rarity(
+    answers: Sequence[str], texts: Sequence[str], offsets: IntArray, looked_at: BoolArray, judged: BoolArray
+) -> FloatArray:
+    """For each text that holds the answer of its question, how rare that is.
+
+        rarity = 1 - ln(n + 1) / ln(N + 1),    of N other texts (a sample) n hold the answer
+
+    An answer that begins or ends with a digit, or with a letter of the Latin, Greek or Cyrillic script, must not go on
+    there in the text: `10` does not stand in `1910`. That gold documents hold it is no wonder: they are not counted.
+
+    Args:
+        answers: The answer of each question in normal form, empty where there is none.
+        texts: The texts of all questions in normal form, empty where there is none.
+        offsets: Where those of each question begin; shape (n_questions + 1,).
+        looked_at: Which texts to look at.
+        judged: Which texts are those of gold documents, or were judged and found not relevant.
+
+    Returns:
+        One entry a text, from 0 (in every text) to 1 (in no other); NaN where it was not looked at or does not hold
+        the answer.
+    """
+    rarity = np.full(len(texts), math.nan)
+    sample = _sample(texts) if any(answers) else []
+    for answer, (start, stop) in zip(answers, pairwise(offsets.tolist()), strict=True):
+        if not answer:
+            continue
+        places = np.flatnonzero(looked_at[start:stop]) + start
+        hits = [place for place in places.tolist() if answer in texts[place]]
+        if not hits:
+            continue
+        pattern = re.compile(_edge(answer[0], "(?<!{})") + re.escape(answer) + _edge(answer[-1], "(?!{})"))
+        hits = [place for place in hits if pattern.search(texts[place])]
+        own = {texts[place] for place in [*hits, *(np.flatnonzero(judged[start:stop]) + start).tolist()]}
+        others = [text for text in sample if text not in own]
+        n_holding = sum(1 for text in others if answer in text and pattern.search(text))
+        rarity[hits] = 1 - math.log(n_holding + 1) / math.log(len(others) + 1) if others else 1.0
+    return rarity
+
+
+def _sample(texts: Sequence[str]) -> list[str]:
+    different = [text for text in dict.fromkeys(texts) if text]
+    return different[:: max(1, math.ceil(len(different) / _SAMPLE))]
+
+
+def _edge(character: str, pattern: str) -> str:
+    """What must not stand beside this first or last character of an answer."""
+    if character.isdigit():
+        return pattern.format(r"\d")
+    return pattern.format(_WHOLE_WORDS) if re.match(_WHOLE_WORDS, character) else ""
