@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
-from krag_eval._utils.checks import check_threshold, one_of
+from krag_eval._utils.checks import check_threshold
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.formatting import format_value
+from krag_eval.datasets.findings import shorten
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import as_id, shape_of, split_pair
 from krag_eval.evaluation.results import Detail, EvaluationResult
@@ -86,7 +87,7 @@ class Miss:
             "ranked_below_k": f" (rank {self.rank})",
             "near_miss": f" (similarity {self.similarity or 0:.3f} at rank {self.near_rank})",
         }
-        return f"{name}: {_show(self.gold)}: {CAUSES[self.cause]}{detail.get(self.cause, '')}"
+        return f"{name}: {show_document(self.gold)}: {CAUSES[self.cause]}{detail.get(self.cause, '')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,29 +139,8 @@ class Diagnosis:
     @property
     def counts(self) -> dict[str, int]:
         """How many gold documents were missed for each cause, in the order of `CAUSES`; causes without any left out."""
-        return _in_order(Counter(self.causes))
-
-    def counts_by(self, slices: Sequence[object]) -> dict[str, dict[str, int]]:
-        """The counts of each slice.
-
-        Args:
-            slices: The slice of each query, such as its type or language.
-
-        Raises:
-            InvalidInputError: There is not one slice for each query.
-        """
-        if isinstance(slices, (str, bytes)) or len(slices) <= int(self.gold_queries.max(initial=-1)):
-            raise InvalidInputError("`slices` must hold one value for each query, such as the type of each question.")
-        counters: dict[str, Counter[str]] = {}
-        for query, cause in zip(self.gold_queries.tolist(), self.causes, strict=True):
-            counters.setdefault(str(slices[query]), Counter())[cause] += 1
-        return {name: {"found": counter[FOUND], **_in_order(counter)} for name, counter in sorted(counters.items())}
-
-    def examples(self, cause: str | None = None, n: int | None = None) -> list[Miss]:
-        """The first `n` misses of a cause, or of all causes."""
-        if cause is not None:
-            one_of("cause", cause, list(CAUSES))
-        return [miss for miss in self.misses if cause is None or miss.cause == cause][:n]
+        counter = Counter(self.causes)
+        return {cause: counter[cause] for cause in CAUSES if counter[cause]}
 
     def to_dict(self) -> dict[str, Any]:
         """Counts, ceilings and every miss, ready for JSON."""
@@ -170,11 +150,7 @@ class Diagnosis:
             "n_gold": self.n_gold,
             "n_found": self.n_found,
             "counts": self.counts,
-            "ceilings": {
-                "recall": self.ceilings.recall,
-                "with_perfect_reranking": self.ceilings.with_perfect_reranking,
-                "without_repeats": self.ceilings.without_repeats,
-            },
+            "ceilings": asdict(self.ceilings),
             "misses": [miss.to_dict() for miss in self.misses],
         }
 
@@ -182,13 +158,8 @@ class Diagnosis:
         at = "" if self.k is None else f" within rank {self.k}"
         lines = [f"Diagnosis: {self.n_found} of {self.n_gold} gold documents found{at}"]
         lines += [f"  {count:>6}  {cause:<17} {CAUSES[cause]}" for cause, count in self.counts.items()]
-        ceilings = self.ceilings
-        for name, value in (
-            ("recall", ceilings.recall),
-            ("with perfect reranking", ceilings.with_perfect_reranking),
-            ("without repeats", ceilings.without_repeats),
-        ):
-            lines.append(f"  {'-' if value is None else format(value, '.4f'):>6}  {name}")
+        for name, value in asdict(self.ceilings).items():
+            lines.append(f"  {format_value(value):>6}  {name.replace('_', ' ')}")
         return "\n".join(lines)
 
 
@@ -231,7 +202,7 @@ def diagnose(
     detail, judged = result.detail, result.detail.judged
     failed = np.zeros(len(judged), dtype=bool)
     failed[list(result.errors)] = True
-    decided = decide(detail, failed, cut_off, doc_key, near)
+    decided = _decide(detail, failed, cut_off, doc_key, near)
     batch = with_documents(detail.batch)
     misses = tuple(
         Miss(
@@ -280,7 +251,7 @@ def _document_at(batch: Batch, query: int, rank: int) -> Document | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class _Decided:
     """The causes of a batch, one entry a gold document in the order of the `gold_` columns of `Judgments`.
 
     Attributes:
@@ -298,7 +269,7 @@ class Decided:
     position: IntArray
 
 
-def decide(detail: Detail, failed: BoolArray, k: int | None, doc_key: str, near: float) -> Decided:
+def _decide(detail: Detail, failed: BoolArray, k: int | None, doc_key: str, near: float) -> _Decided:
     """The cause of each gold document of a result.
 
     Args:
@@ -320,12 +291,12 @@ def decide(detail: Detail, failed: BoolArray, k: int | None, doc_key: str, near:
         "ranked_below_k": rank > 0,
         "near_miss": nearest.rank > 0,
         "wrong_chunk": _same_document(batch, position, query, ~is_found & (rank == 0), doc_key, k),
-        "crowded_out": (repeats_within(batch, k) > 0)[query] & _is_full(judged, k)[query],
+        "crowded_out": (_repeats_within(batch, k) > 0)[query] & _is_full(judged, k)[query],
         "never_retrieved": np.ones(len(rank), dtype=bool),
     }
     cause = np.select(list(by_cause.values()), list(range(len(by_cause))))
     names = list(by_cause)
-    return Decided([names[c] for c in cause.tolist()], rank, nearest.rank, nearest.similarity, position)
+    return _Decided([names[c] for c in cause.tolist()], rank, nearest.rank, nearest.similarity, position)
 
 
 def _is_matched(judged: Judgments) -> BoolArray:
@@ -380,15 +351,15 @@ def _is_full(judged: Judgments, k: int | None) -> BoolArray:
     return judged.n_retrieved >= k if k is not None else np.zeros(len(judged), dtype=bool)
 
 
-def repeats_within(batch: Batch, k: int | None) -> IntArray:
+def _repeats_within(batch: Batch, k: int | None) -> IntArray:
     """How many of the first `k` ranks of each query repeat an earlier one; shape (n_queries,)."""
-    positions = repeated_positions(batch)
+    positions = _repeated_positions(batch)
     query = batch.predicted.query_of(positions)
     rank = positions - batch.predicted.offsets[query] + 1
     return np.bincount(query[rank <= k] if k is not None else query, minlength=len(batch))
 
 
-def repeated_positions(batch: Batch) -> IntArray:
+def _repeated_positions(batch: Batch) -> IntArray:
     """The positions of retrieved documents that repeat an earlier one of their query, sorted."""
     every = np.arange(int(batch.predicted.offsets[-1]))
     return np.array(
@@ -420,7 +391,7 @@ def _most_covered_by(judged: Judgments, k: int) -> IntArray:
 
 def _covered_without_repeats(judged: Judgments, batch: Batch, k: int | None) -> IntArray:
     """How many gold documents each query covers within k once ranks that repeat an earlier one are taken out."""
-    positions = repeated_positions(batch)
+    positions = _repeated_positions(batch)
     covered = np.flatnonzero(judged.gold_rank > 0)
     query, rank = judged.gold_query[covered], judged.gold_rank[covered]
     start = batch.predicted.offsets[query]
@@ -435,11 +406,7 @@ def _mean_share(covered: IntArray, n_gold: IntArray) -> float | None:
     return math.fsum(shares.tolist()) / len(shares) if len(shares) else None
 
 
-def _in_order(counts: Mapping[str, int]) -> dict[str, int]:
-    return {cause: counts[cause] for cause in CAUSES if counts.get(cause)}
-
-
-def _show(document: Document, most: int = 60) -> str:
-    text = " ".join((document.text or "").split())
-    text = text if len(text) <= most else text[: most - 1] + "…"
-    return " ".join(part for part in (document.id, repr(text) if text else "") if part)
+def show_document(document: Document) -> str:
+    """Return the id of a document and the beginning of its text, in one line."""
+    text = shorten(document.text, 60) if document.text else ""
+    return " ".join(part for part in (document.id, text) if part)

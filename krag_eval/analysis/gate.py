@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -21,6 +21,7 @@ from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.matching.settings import ScoringSettings, make_settings
+from krag_eval.statistics import check_seed, check_share
 
 
 class Status(StrEnum):
@@ -49,7 +50,7 @@ class Check:
 
     def to_dict(self) -> dict[str, str | None]:
         """The check as one flat dict."""
-        return {"requirement": self.requirement, "where": self.where, "status": str(self.status), "found": self.found}
+        return asdict(self) | {"status": str(self.status)}
 
 
 # A key or an end of its interval, a sign, a number.
@@ -160,20 +161,12 @@ class Policy:
         _check_keys(tables, ("gate", "slices", "scoring"), "the policy")
         gate = _table(tables.get("gate", {}), "gate")
         _check_keys(gate, _GATE_KEYS, "[gate]")
-        confidence = as_number(gate.get("confidence", 0.95))
-        if confidence is None or not 0 < confidence < 1:
-            raise InvalidInputError(
-                f"`confidence` must be a number between 0 and 1, such as 0.95, got {gate.get('confidence')!r:.40}."
-            )
-        seed = gate.get("seed", 0)
-        if isinstance(seed, bool) or not isinstance(seed, int):
-            raise InvalidInputError(f"`seed` must be an integer, got {seed!r:.40}.")
         policy = cls(
             demands=_demands(gate, "[gate]"),
             slices=_slices(_table(tables.get("slices", {}), "slices")),
             inconclusive=one_of("inconclusive", gate.get("inconclusive", "report"), INCONCLUSIVE),
-            confidence=confidence,
-            seed=seed,
+            confidence=check_share("confidence", gate.get("confidence", 0.95)),
+            seed=check_seed(gate.get("seed", 0)),
             scoring=_scoring(_table(tables.get("scoring", {}), "scoring")),
         )
         if not any((d.require or d.no_drop) for d in (policy.demands, *policy.slices.values())):
@@ -312,13 +305,8 @@ class GateReport:
         ]
         marks = {Status.PASS: "✅ pass", Status.FAIL: "❌ fail", Status.INCONCLUSIVE: "❔ inconclusive"}
         for check in sorted(self.checks, key=lambda check: list(marks)[::-1].index(check.status)):
-            cells = (
-                marks[check.status],
-                f"`{_cell(check.requirement)}`",
-                _cell(check.where or "all"),
-                _cell(check.found),
-            )
-            lines.append(f"| {' | '.join(cells)} |")
+            requirement, where, found = map(_cell, (check.requirement, check.where or "all", check.found))
+            lines.append(f"| {marks[check.status]} | `{requirement}` | {where} | {found} |")
         return "\n".join([*lines, "", f"<sub>`{_cell(self.signature)}`</sub>", ""])
 
 
@@ -364,7 +352,7 @@ def check_gate(evalset: EvalSet, run: Run, policy: Policy, *, baseline: Run | No
             continue
         result = _evaluate(part, run, demands, policy)
         signature = signature or result.signature
-        figures = _figures(part, run, result)
+        figures = _figures(part, _rows_of(run, part), result)
         checks += [
             check_result(result, requirement, where=where, confidence=policy.confidence, figures=figures)
             for requirement in demands.require
@@ -385,9 +373,12 @@ def _evaluate(part: EvalSet, run: Run, demands: Demands, policy: Policy) -> Eval
     """The result with just the metrics and cut-offs that are asked for."""
     keys = [requirement.key for requirement in demands.require if requirement.key not in FIGURES]
     names, cut_offs = _metrics_and_cut_offs([*keys, *demands.no_drop])
-    own = replace(run, rows={query_id: run.rows[query_id] for query_id in part.ids if query_id in run.rows})
     scoring: Any = dict(policy.scoring)
-    return evaluate_run(part, own, cut_offs or [None], metrics=names or None, **scoring)
+    return evaluate_run(part, _rows_of(run, part), cut_offs or [None], metrics=names or None, **scoring)
+
+
+def _rows_of(run: Run, part: EvalSet) -> Run:
+    return replace(run, rows={query_id: run.rows[query_id] for query_id in part.ids if query_id in run.rows})
 
 
 def _metrics_and_cut_offs(keys: Sequence[str]) -> tuple[list[str], list[int | str | None]]:
@@ -402,11 +393,10 @@ def _metrics_and_cut_offs(keys: Sequence[str]) -> tuple[list[str], list[int | st
 
 def _figures(part: EvalSet, run: Run, result: EvaluationResult) -> dict[str, float | None]:
     """Numbers beside the metrics that a policy may bound."""
-    own = replace(run, rows={query_id: run.rows[query_id] for query_id in part.ids if query_id in run.rows})
-    latency = own.latency
+    latency = run.latency
     return {
         "error_rate": len(result.errors) / len(part),
-        "missing_rate": len(own.missing(part)) / len(part),
+        "missing_rate": len(run.missing(part)) / len(part),
         "latency_p50": latency.p50 if latency else None,
         "latency_p95": latency.p95 if latency else None,
         "latency_p99": latency.p99 if latency else None,
@@ -478,18 +468,17 @@ def check_result(
     value = figures[key] if figures is not None and key in figures else result[key]
     if value is None:
         return Check(requirement.text, where, Status.INCONCLUSIVE, f"{key} is undefined: no query has a value")
+    found = f"{key} = {format_value(value)}"
     if requirement.end is None:
-        status = Status.PASS if requirement.holds(value) else Status.FAIL
-        return Check(requirement.text, where, status, f"{key} = {format_value(value)}")
+        return Check(requirement.text, where, Status.PASS if requirement.holds(value) else Status.FAIL, found)
     if figures is not None and key in figures:
         raise InvalidInputError(f"{key!r} has no interval. Write {key} {requirement.sign} {requirement.bound:g}.")
     interval = intervals_of(result, confidence)[key.removeprefix("macro_")]
     low, high = interval or (value, value)
-    found = f"{key} = {format_value(value)}, interval {format_value(low)} to {format_value(high)}"
+    found += f", interval {format_value(low)} to {format_value(high)}"
     own, other = (low, high) if requirement.end == "lower" else (high, low)
-    if requirement.holds(own):
-        return Check(requirement.text, where, Status.PASS, found)
-    return Check(requirement.text, where, Status.INCONCLUSIVE if requirement.holds(other) else Status.FAIL, found)
+    undecided = Status.INCONCLUSIVE if requirement.holds(other) else Status.FAIL
+    return Check(requirement.text, where, Status.PASS if requirement.holds(own) else undecided, found)
 
 
 def assert_retrieval(result: EvaluationResult, *requirements: str, confidence: float = 0.95) -> None:

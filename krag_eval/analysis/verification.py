@@ -110,7 +110,7 @@ class Verification:
 
 
 # What ir_measures calls each of our metrics.
-MEASURES = {
+_MEASURES = {
     "hit_rate": "Success",
     "mrr": "RR",
     "recall": "R",
@@ -134,7 +134,7 @@ def verify(
     """Score a run by id with krag_eval and with ir_measures (trec_eval), and compare query by query.
 
     What is defined differently is made the same: precision is divided by k; a repeated document keeps its rank and
-    earns nothing, which ir_measures is told by another name for each repeat; ranks are told by falling scores, since
+    earns nothing, which ir_measures is given by another name for each repeat; ranks are given by falling scores, since
     trec_eval sorts by score and then by name. Questions without gold documents are undefined here, and are left out
     there too. nDCG with exponential gain is nDCG over the gains 2^grade - 1 there.
 
@@ -161,17 +161,17 @@ def verify(
         cut_offs,
         level=level,
         doc_key=doc_key,
-        metrics=[*MEASURES, "ndcg", "r_precision", ndcg_linear],
+        metrics=[*_MEASURES, "ndcg", "r_precision", ndcg_linear],
         grade_key=grade_key,
         precision_denominator="k",
         **settings,
     )
-    told = Told(questions, run, level, doc_key, id_key or (doc_key if level == "document" else None), grade_key)
-    if not told.qrels:
+    given = _TrecInput(questions, run, level, doc_key, id_key or (doc_key if level == "document" else None), grade_key)
+    if not given.qrels:
         raise InvalidInputError("No question has a gold document, so there is nothing to compare. Give another set.")
     measures = {
         f"{name}@{cut_off}": measure @ cut_off
-        for name, measure in told.measures(ir_measures).items()
+        for name, measure in given.measures(ir_measures).items()
         for cut_off in cut_offs
     } | {"r_precision": ir_measures.Rprec}
     # ir_measures may mix nDCG up with nDCG over other gains where it is asked for both at once.
@@ -180,14 +180,14 @@ def verify(
         (metric.measure, metric.query_id): float(metric.value)
         for asked in (with_gains, {*measures.values()} - with_gains)
         if asked
-        for metric in ir_measures.iter_calc([*asked], told.qrels, told.scores)
+        for metric in ir_measures.iter_calc([*asked], given.qrels, given.scores)
     }
     detail: Any = ours.detail  # `evaluate_run` keeps it
     return Verification(
         run=run.name,
-        rows=tuple(_compare(key, measure, detail.values[key], theirs, told) for key, measure in measures.items()),
-        n_queries=len(told.qrels),
-        notes=tuple(told.notes(ours)),
+        rows=tuple(_compare(key, measure, detail.values[key], theirs, given) for key, measure in measures.items()),
+        n_queries=len(given.qrels),
+        notes=tuple(given.notes(ours)),
         versions={name: version(name) for name in ("ir-measures", "pytrec-eval-terrier")},
         signature=ours.signature,
     )
@@ -206,11 +206,11 @@ def ndcg_linear(judged: Judgments, k: CutOff) -> FloatArray:
 
 
 def _compare(
-    key: str, measure: Any, values: FloatArray, theirs: Mapping[tuple[Any, str], float], told: Told
+    key: str, measure: Any, values: FloatArray, theirs: Mapping[tuple[Any, str], float], given: _TrecInput
 ) -> VerifiedMeasure:
     """One measure, query by query."""
-    own: FloatArray = values[told.places]
-    other: FloatArray = np.array([theirs[measure, name] for name in told.qrels])
+    own: FloatArray = values[given.places]
+    other: FloatArray = np.array([theirs[measure, name] for name in given.qrels])
     differences = np.nan_to_num(np.abs(own - other), nan=np.inf)
     worst = int(differences.argmax())
     return VerifiedMeasure(
@@ -219,11 +219,11 @@ def _compare(
         ours=math.fsum(own.tolist()) / len(own),
         theirs=math.fsum(other.tolist()) / len(other),
         difference=float(differences[worst]),
-        query_id=told.query_ids[worst] if differences[worst] else None,
+        query_id=given.query_ids[worst] if differences[worst] else None,
     )
 
 
-class Told:
+class _TrecInput:
     """The questions with gold documents and their rankings; documents go by numbers, since its names are less free.
 
     Attributes:
@@ -285,7 +285,7 @@ class Told:
 
     def measures(self, ir_measures: Any) -> dict[str, Any]:
         """The measures of ir_measures that can be asked for, by our key, without their cut-offs."""
-        chosen = {key: getattr(ir_measures, name) for key, name in MEASURES.items()}
+        chosen = {key: getattr(ir_measures, name) for key, name in _MEASURES.items()}
         if self._takes_exponential:
             differs = any(gain != grade for grade, gain in self._gains.items())
             chosen["ndcg"] = ir_measures.nDCG(gains=self._gains) if differs else ir_measures.nDCG

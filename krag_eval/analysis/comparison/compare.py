@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple, Unpack
 
 import numpy as np
@@ -36,11 +36,11 @@ from krag_eval.statistics import (
 )
 
 DECISIVE_METRICS = ("recall", "mrr", "ndcg")
-LOWER_IS_BETTER = frozenset({"redundancy", "undated"})
+_LOWER_IS_BETTER = frozenset({"redundancy", "undated"})
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class _Options:
     """How a comparison is computed.
 
     Attributes:
@@ -124,7 +124,7 @@ def compare(
     check_names(settings, ScoringSettings.__annotations__)
     need_scipy("compare")
     given, first = check_systems(systems, baseline)
-    options = Options(
+    options = _Options(
         n_bootstrap=check_rounds("n_bootstrap", n_bootstrap),
         n_randomisation=check_rounds("n_randomisation", n_randomisation),
         confidence=check_share("confidence", confidence),
@@ -146,7 +146,9 @@ def compare(
     against = next(system for system in scored if system.name == first)
     others = [system for system in scored if system.name != first]
     everything = Slice(None, None, np.arange(against.result.n_queries))
-    fields = dict.fromkeys(part.field for part in parts)
+    by_field: dict[str | None, list[_Tested]] = {}
+    for part in parts:
+        by_field.setdefault(part.field, []).extend(_tested_rows(against, others, chosen, part, options))
     diagnoses = {system.name: diagnose(system.result, doc_key=doc_key) for system in (against, *others)}
     return Comparison(
         signature=against.result.signature,
@@ -154,19 +156,9 @@ def compare(
         systems=tuple(system.name for system in others),
         keys=tuple(chosen),
         n_queries=against.result.n_queries,
-        n_bootstrap=options.n_bootstrap,
-        n_randomisation=options.n_randomisation,
-        confidence=options.confidence,
-        margin=options.margin,
-        seed=options.seed,
-        rows=corrected(tested(against, others, chosen, everything, options)),
-        slices=tuple(
-            row
-            for field in fields
-            for row in corrected(
-                [row for part in parts if part.field == field for row in tested(against, others, chosen, part, options)]
-            )
-        ),
+        **asdict(options),
+        rows=_corrected(_tested_rows(against, others, chosen, everything, options)),
+        slices=tuple(row for rows in by_field.values() for row in _corrected(rows)),
         transitions=_transitions(against, others, diagnoses),
         errors={system.name: len(system.result.errors) for system in scored},
         results={system.name: system.result for system in (against, *others)},
@@ -229,7 +221,7 @@ def _transitions(
     return tuple(transitions)
 
 
-class Tested(NamedTuple):
+class _Tested(NamedTuple):
     """A row before the correction for several tests.
 
     Attributes:
@@ -253,7 +245,7 @@ class _Pair:
     bounds: tuple[float, float]
 
 
-def corrected(rows: Sequence[Tested]) -> tuple[ComparisonRow, ...]:
+def _corrected(rows: Sequence[_Tested]) -> tuple[ComparisonRow, ...]:
     """The rows with Holm's correction over all tests among them.
 
     Differences that are multiples of each other stay so under every choice of signs and have the same p-value: they
@@ -267,9 +259,9 @@ def corrected(rows: Sequence[Tested]) -> tuple[ComparisonRow, ...]:
     )
 
 
-def tested(
-    baseline: System, others: Sequence[System], keys: Sequence[str], part: Slice, options: Options
-) -> list[Tested]:
+def _tested_rows(
+    baseline: System, others: Sequence[System], keys: Sequence[str], part: Slice, options: _Options
+) -> list[_Tested]:
     """A row a system and key, by system."""
     pairs = [
         _pair(other.name, key, baseline.detail.values, other.detail.values, part) for other in others for key in keys
@@ -278,7 +270,7 @@ def tested(
     by_questions: dict[bytes, list[int]] = {}
     for place, pair in enumerate(pairs):
         by_questions.setdefault(pair.defined.tobytes(), []).append(place)
-    rows: dict[int, Tested] = {}
+    rows: dict[int, _Tested] = {}
     for places in by_questions.values():
         rows |= zip(places, _tested([pairs[place] for place in places], part, options), strict=True)
     return [rows[place] for place in range(len(pairs))]
@@ -295,7 +287,7 @@ def _pair(
     return _Pair(system, key, defined, theirs[defined], ours[defined], bounds)
 
 
-def _tested(pairs: Sequence[_Pair], part: Slice, options: Options) -> list[Tested]:
+def _tested(pairs: Sequence[_Pair], part: Slice, options: _Options) -> list[_Tested]:
     n = len(pairs[0].values)
     named = [
         ComparisonRow(
@@ -305,14 +297,14 @@ def _tested(pairs: Sequence[_Pair], part: Slice, options: Options) -> list[Teste
             value=part.value,
             n=n,
             n_left_out=len(pair.defined) - n,
-            lower_is_better=re.split("[(@]", pair.key)[0] in LOWER_IS_BETTER,
+            lower_is_better=re.split("[(@]", pair.key)[0] in _LOWER_IS_BETTER,
             confidence=options.confidence,
             margin=options.margin,
         )
         for pair in pairs
     ]
     if not n:
-        return [Tested(row, b"") for row in named]
+        return [_Tested(row, b"") for row in named]
     differences = np.stack([pair.values - pair.baseline for pair in pairs], axis=1)
     reach = np.array([pair.bounds[1] - pair.bounds[0] for pair in pairs])
     low, high = mean_intervals(differences, (-reach, reach), options.confidence, options.n_bootstrap, options.seed)
@@ -336,7 +328,7 @@ def _tested(pairs: Sequence[_Pair], part: Slice, options: Options) -> list[Teste
         for place, (row, pair, column) in enumerate(zip(named, pairs, differences.T, strict=True))
     ]
     where = repr((part.field, part.value)).encode() + pairs[0].defined.tobytes()
-    return [Tested(row, _digest(where, column)) for row, column in zip(rows, differences.T, strict=True)]
+    return [_Tested(row, _digest(where, column)) for row, column in zip(rows, differences.T, strict=True)]
 
 
 def _digest(where: bytes, differences: FloatArray) -> bytes:

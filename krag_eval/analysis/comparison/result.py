@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import UnknownMetricError, did_you_mean, needing
-from krag_eval._utils.formatting import format_difference, format_mean, format_p
+from krag_eval._utils.formatting import UNDEFINED, format_difference, format_mean, format_p, number_of, one_line
 
 if TYPE_CHECKING:
     import os
@@ -127,7 +127,7 @@ class ComparisonRow:
         if self.outcome is Outcome.SAME:
             return f"no difference larger than {self.margin:g}"
         if self.outcome is Outcome.UNRESOLVED:
-            return f"cannot be resolved with {self.n} {'query' if self.n == 1 else 'queries'}"
+            return f"cannot be resolved with {number_of(self.n, 'query')}"
         return str(self.outcome)
 
     def to_dict(self) -> dict[str, Any]:
@@ -332,7 +332,7 @@ def describe(comparison: Comparison) -> str:
 def how_tested(comparison: Comparison) -> str:
     """What the intervals and p-values are, in words."""
     return (
-        f"{_percent(comparison.confidence)} intervals from {comparison.n_bootstrap} resamples. p: two-sided "
+        f"{100 * comparison.confidence:.6g} % intervals from {comparison.n_bootstrap} resamples. p: two-sided "
         f"randomisation test ({comparison.n_randomisation} rounds unless exact), adjusted by Holm (number of "
         f"tests: {comparison.rows[0].n_tests}; in slices: all by the field), significant up to "
         f"{1 - comparison.confidence:.4g}. +/=/-: queries won, tied and lost. Seed {comparison.seed}."
@@ -341,20 +341,19 @@ def how_tested(comparison: Comparison) -> str:
 
 def _system(comparison: Comparison, system: str) -> Iterator[str]:
     rows = [row for row in comparison.rows if row.system == system]
-    names = f"{_one_line(system)} against {_one_line(comparison.baseline)}"
-    yield cut(f"{names}: {_queries(comparison.n_queries)}", WIDTH)
+    names = f"{one_line(system)} against {one_line(comparison.baseline)}"
+    yield cut(f"{names}: {number_of(comparison.n_queries, 'query')}", WIDTH)
     yield from _table([row.key for row in rows], rows)
     yield from _verdicts(rows)
     left_out = max((row.n_left_out for row in rows), default=0)
     if left_out:
-        yield f"{_GAP}{_queries(left_out)} without a value (such as those without gold documents): left out."
+        yield f"{_GAP}{number_of(left_out, 'query')} without a value (such as those without gold documents): left out."
     for name in dict.fromkeys([comparison.baseline, system]):
         if comparison.errors.get(name):
-            yield from _wrap(
-                f"{_one_line(name)}: {comparison.errors[name]} failed, counted as nothing retrieved.", _GAP
-            )
+            yield from _wrap(f"{one_line(name)}: {comparison.errors[name]} failed, counted as nothing retrieved.", _GAP)
     yield from _slices(comparison, system)
-    yield from _transitions(comparison, system)
+    for sentence in describe_transitions(comparison, system):
+        yield from _wrap(sentence, _GAP)
 
 
 def _table(labels: Sequence[str], rows: Sequence[ComparisonRow]) -> Iterator[str]:
@@ -372,10 +371,14 @@ def _cells(row: ComparisonRow) -> tuple[str, ...]:
         format_mean(row.baseline_mean),
         format_mean(row.mean),
         format_difference(row.difference),
-        "-" if row.low is None else f"{format_difference(row.low)} to {format_difference(row.high)}",
+        UNDEFINED if row.low is None else _interval(row),
         format_p(row.p_holm),
         f"{row.wins}/{row.ties}/{row.losses}",
     )
+
+
+def _interval(row: ComparisonRow) -> str:
+    return f"{format_difference(row.low)} to {format_difference(row.high)}"
 
 
 def _verdicts(rows: Sequence[ComparisonRow]) -> Iterator[str]:
@@ -415,20 +418,14 @@ def describe_worst(worst: ComparisonRow) -> str:
     """The worst slice of a system, in words."""
     surely = "" if (worst.gain_at_most or 0) < 0 else ", not surely a loss"
     return (
-        f"worst slice: {_label(worst, with_field=True)} ({_queries(worst.n)}): {worst.key} "
-        f"{format_difference(worst.difference)} "
-        f"({format_difference(worst.low)} to {format_difference(worst.high)}){surely}"
+        f"worst slice: {_label(worst, with_field=True)} ({number_of(worst.n, 'query')}): {worst.key} "
+        f"{format_difference(worst.difference)} ({_interval(worst)}){surely}"
     )
 
 
 def _label(row: ComparisonRow, *, with_field: bool = False) -> str:
-    value = "(none)" if row.value is None else _one_line(row.value)
+    value = "(none)" if row.value is None else one_line(row.value)
     return f"{row.field} = {value}" if with_field else value
-
-
-def _transitions(comparison: Comparison, system: str) -> Iterator[str]:
-    for sentence in describe_transitions(comparison, system):
-        yield from _wrap(sentence, _GAP)
 
 
 def describe_transitions(comparison: Comparison, system: str) -> Iterator[str]:
@@ -440,18 +437,6 @@ def describe_transitions(comparison: Comparison, system: str) -> Iterator[str]:
     ):
         why = ", ".join(f"{t.count} {t.before if t.after == _FOUND else t.after}" for t in parts)
         yield f"gold documents {title}: {sum(t.count for t in parts)}{f' ({why})' if why else ''}"
-
-
-def _queries(n: int) -> str:
-    return f"{n} {'query' if n == 1 else 'queries'}"
-
-
-def _one_line(name: str) -> str:
-    return " ".join(name.split())
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.6g} %"
 
 
 def _wrap(text: str, indent: str = "") -> list[str]:

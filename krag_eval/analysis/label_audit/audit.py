@@ -12,7 +12,7 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, IntArray
 from krag_eval._utils.checks import check_count, check_threshold, describe_type
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval.analysis.label_audit.evidence import Evidence, Pool, fill_texts, pool_documents, read_sides, weigh
+from krag_eval.analysis.label_audit.evidence import Evidence, Pool, fill_texts, normal_form, pool_documents, weigh
 from krag_eval.analysis.label_audit.report import Candidate, ContainedGold, DoctorReport, LostGold, NearQuestions
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.datasets.question import settings_at
@@ -77,7 +77,7 @@ def audit_labels(
     >>> print(audit_labels(evalset, run).candidates[0])
     1: b 'Refunds take three working days.': the same text as a gold document, under another id (bm25 1)
     """
-    questions, systems = as_evalset(evalset), _name(runs)
+    questions, systems = as_evalset(evalset), _by_name(runs)
     if not len(questions):
         raise InvalidInputError("The evaluation set has no question. Give at least one.")
     k, least = check_count("k", k), _check_min_systems(min_systems, len(systems))
@@ -87,15 +87,15 @@ def audit_labels(
     checked = make_settings(**settings_at(level, doc_key, settings))
     keys = checked.id_key, checked.grade_key
     gold_rows = questions.gold(level, doc_key)
-    sides = read_sides(questions, systems, *keys)
+    sides = {name: Side("predicted", run.rankings(questions), *keys) for name, run in systems.items()}
     if "match_method" not in settings and level == "chunk":
-        checked = replace(checked, match_method=choose_methods(Side("actual", gold_rows, *keys), sides, checked))
+        checked = replace(checked, match_method=_choose_methods(Side("actual", gold_rows, *keys), sides, checked))
     pool = pool_documents(questions, systems, sides, checked)
     known = fill_texts(gold_rows, pool.rows, corpus if level == "chunk" else None, checked)
     batch = Batch(Side("actual", gold_rows, *keys), Side("predicted", pool.rows, *keys), checked)
     matches = find_matches(batch)
     Supply.of(batch, matches).check(checked)
-    positions = gold_positions(batch)
+    positions = _gold_positions(batch)
     negative = np.ones(len(questions), dtype=bool)
     negative[batch.actual.query_of(positions)] = False
     unjudged = np.array(
@@ -114,14 +114,14 @@ def audit_labels(
         n_questions=len(questions),
         n_negative=int((negative & ~unjudged).sum()),
         n_unjudged=int(unjudged.sum()),
-        candidates=make_candidates(questions, pool, batch, evidence, judged, negative, unjudged),
-        contained_gold=find_contained(questions, batch, positions),
-        lost_gold=find_lost(questions, pool, batch, matches, positions, known),
-        near_questions=find_near_questions(questions, batch, positions, near_questions),
+        candidates=_make_candidates(questions, pool, batch, evidence, judged, negative, unjudged),
+        contained_gold=_find_contained(questions, batch, positions),
+        lost_gold=_find_lost(questions, pool, batch, matches, positions, known),
+        near_questions=_find_near_questions(questions, batch, positions, near_questions),
     )
 
 
-def _name(runs: object) -> dict[str, Run]:
+def _by_name(runs: object) -> dict[str, Run]:
     given = runs if isinstance(runs, Mapping) else None
     if given is None:
         listed = [runs] if isinstance(runs, Run) else runs
@@ -153,7 +153,7 @@ def _check_min_systems(given: int | None, n_systems: int) -> int:
     return least
 
 
-def choose_methods(gold: Side, sides: Mapping[str, Side], settings: Settings) -> tuple[str, ...]:
+def _choose_methods(gold: Side, sides: Mapping[str, Side], settings: Settings) -> tuple[str, ...]:
     """Ids where both sides have them, else texts, with a warning.
 
     Raises:
@@ -167,7 +167,7 @@ def choose_methods(gold: Side, sides: Mapping[str, Side], settings: Settings) ->
             warn(f"The {lacking} documents have no ids, so documents are told apart by their texts.")
             return ("text",)
     if not ids[0] & retrieved:
-        forms = [{_form(text, settings) for text in side.texts if text} for side in columns]
+        forms = [{normal_form(text, settings) for text in side.texts if text} for side in columns]
         if forms[0] & set().union(*forms[1:]):
             warn(
                 "Not one gold id was retrieved, but gold texts were: documents are told apart by their texts. If ids "
@@ -188,18 +188,14 @@ def choose_methods(gold: Side, sides: Mapping[str, Side], settings: Settings) ->
     return ("id",)
 
 
-def _form(text: str, settings: Settings) -> str:
-    return text if settings.normalize is None else settings.normalize(text)
-
-
-def gold_positions(batch: Batch) -> IntArray:
+def _gold_positions(batch: Batch) -> IntArray:
     """Which gold documents count: not grade 0, and each once in its question."""
     first = merge_equal(batch.actual, [codes.actual for codes in identity_keys(batch)])
     counts: IntArray = np.flatnonzero((batch.actual.grades > 0) & (first == np.arange(len(first))))
     return counts
 
 
-def make_candidates(
+def _make_candidates(
     evalset: EvalSet,
     pool: Pool,
     batch: Batch,
@@ -252,7 +248,7 @@ def _or_none(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def find_contained(evalset: EvalSet, batch: Batch, positions: IntArray) -> tuple[ContainedGold, ...]:
+def _find_contained(evalset: EvalSet, batch: Batch, positions: IntArray) -> tuple[ContainedGold, ...]:
     """Gold documents whose text stands in another gold document of the same question.
 
     Args:
@@ -282,7 +278,7 @@ def find_contained(evalset: EvalSet, batch: Batch, positions: IntArray) -> tuple
     )
 
 
-def find_lost(
+def _find_lost(
     evalset: EvalSet, pool: Pool, batch: Batch, matches: Matches, positions: IntArray, corpus: Collection[str] | None
 ) -> tuple[LostGold, ...]:
     """Gold documents that no system retrieved at any rank, of questions that a system answered.
@@ -331,7 +327,7 @@ def find_lost(
     return tuple(sorted(made, key=lambda one: (one.in_corpus is not False, -(one.similarity or 0.0))))
 
 
-def find_near_questions(evalset: EvalSet, batch: Batch, positions: IntArray, near: float) -> tuple[NearQuestions, ...]:
+def _find_near_questions(evalset: EvalSet, batch: Batch, positions: IntArray, near: float) -> tuple[NearQuestions, ...]:
     """Questions in nearly the same words, those with different gold first.
 
     Args:

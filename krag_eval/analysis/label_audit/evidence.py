@@ -57,15 +57,6 @@ class Pool:
         return {name: rank for name, rank in zip(self.systems, self.ranks[position].tolist(), strict=True) if rank}
 
 
-def read_sides(evalset: EvalSet, runs: Mapping[str, Run], id_key: str | None, grade_key: str) -> dict[str, Side]:
-    """The rankings of each system as columns.
-
-    Raises:
-        InvalidInputError: A run is of another set, or a document cannot be read.
-    """
-    return {name: Side("predicted", run.rankings(evalset), id_key, grade_key) for name, run in runs.items()}
-
-
 def pool_documents(evalset: EvalSet, runs: Mapping[str, Run], sides: Mapping[str, Side], settings: Settings) -> Pool:
     """Put the rankings of all systems together.
 
@@ -99,7 +90,9 @@ def pool_documents(evalset: EvalSet, runs: Mapping[str, Run], sides: Mapping[str
     rows: Rows = [[] for _ in range(len(evalset))]
     for position, its_query in zip(chosen[arranged].tolist(), query[chosen[arranged]].tolist(), strict=True):
         rows[its_query].append(documents[position])
-    return Pool(tuple(sides), rows, ranks[arranged], _asked(evalset, runs))
+    answered = {id_ for run in runs.values() for id_, row in run.rows.items() if row.error is None}
+    asked = np.array([id_ in answered for id_ in evalset.ids], dtype=bool)
+    return Pool(tuple(sides), rows, ranks[arranged], asked)
 
 
 def _number(ids: Sequence[str | None], texts: Sequence[str | None], settings: Settings) -> IntArray:
@@ -118,26 +111,13 @@ def _number(ids: Sequence[str | None], texts: Sequence[str | None], settings: Se
         for id_, text in zip(ids, texts, strict=True):
             if id_ is not None and text is not None:
                 id_of.setdefault(form(text), id_)
-    numbers: dict[tuple[str, str | None], int] = {}
-    return np.array(
-        [
-            numbers.setdefault(
-                ("id", id_)
-                if id_ is not None
-                else ("id", id_of[form(text)])
-                if form(text) in id_of
-                else ("", form(text)),
-                len(numbers),
-            )
-            for id_, text in zip(ids, texts, strict=True)
-        ],
-        dtype=np.int64,
-    )
-
-
-def _asked(evalset: EvalSet, runs: Mapping[str, Run]) -> BoolArray:
-    answered = {id_ for run in runs.values() for id_, row in run.rows.items() if row.error is None}
-    return np.array([id_ in answered for id_ in evalset.ids], dtype=bool)
+    numbers: dict[tuple[str, str], int] = {}
+    made = np.empty(len(ids), dtype=np.int64)
+    for place, (id_, text) in enumerate(zip(ids, texts, strict=True)):
+        same_id = id_ if id_ is not None else id_of.get(form(text))
+        key = ("", form(text)) if same_id is None else ("id", same_id)
+        made[place] = numbers.setdefault(key, len(numbers))
+    return made
 
 
 def fill_texts(gold: Rows, pooled: Rows, corpus: Iterable[object] | None, settings: Settings) -> frozenset[str] | None:
@@ -189,7 +169,7 @@ class Evidence:
         mean_rr: The mean reciprocal rank within k over all systems.
         similarity: ROUGE-L with the nearest gold text; NaN below `near`.
         near_gold: The position of the gold document that the document is like; -1 where there is none.
-        answer_rarity: What `answer_rarity` gives.
+        answer_rarity: For each text that holds the answer of its question, how rare that is; NaN for the others.
     """
 
     reasons: dict[str, BoolArray]
@@ -228,13 +208,16 @@ def weigh(
     inside = (pool.ranks > 0) & (pool.ranks <= k)
     mean_rr = np.where(inside, 1 / np.maximum(pool.ranks, 1), 0.0).sum(axis=1) / n_systems
     agreeing: IntArray = inside.sum(axis=1)
-    texts = Batch(batch.actual, batch.predicted, _text_settings(batch.settings, near))
+    by_text = replace(
+        batch.settings, match_method="rougeL", threshold=near, rouge_measure="fmeasure", containment="either"
+    )
+    texts = Batch(batch.actual, batch.predicted, by_text)
     alike = _compare_with_gold(texts, near)
     query = texts.predicted.query_of(np.arange(n_documents))
-    answers = [_normal_form(question.answer or "", batch.settings) for question in evalset]
+    answers = [normal_form(question.answer or "", batch.settings) for question in evalset]
     looked_at = (inside.any(axis=1) | (alike.near_gold >= 0)) & ~judged
     forms = [texts.normal_forms[code] if code >= 0 else "" for code in texts.texts.predicted.tolist()]
-    rarity = answer_rarity(answers, forms, texts.predicted.offsets, looked_at, judged)
+    rarity = _answer_rarity(answers, forms, texts.predicted.offsets, looked_at, judged)
     holds_answer = ~np.isnan(rarity)
     likeness = np.ones(n_documents)
     for position in np.flatnonzero((alike.near_gold >= 0) & ~holds_answer).tolist():
@@ -304,15 +287,12 @@ def _only(found: Found, which: BoolArray | IntArray) -> Found:
     return Found(found.actual[which], found.predicted[which], found.similarity[which])
 
 
-def _text_settings(settings: Settings, near: float) -> Settings:
-    return replace(settings, match_method="rougeL", threshold=near, rouge_measure="fmeasure", containment="either")
-
-
-def _normal_form(text: str, settings: Settings) -> str:
+def normal_form(text: str, settings: Settings) -> str:
+    """Return the text as the settings normalize it."""
     return text if settings.normalize is None else settings.normalize(text)
 
 
-def answer_rarity(
+def _answer_rarity(
     answers: Sequence[str], texts: Sequence[str], offsets: IntArray, looked_at: BoolArray, judged: BoolArray
 ) -> FloatArray:
     """For each text that holds the answer of its question, how rare that is.

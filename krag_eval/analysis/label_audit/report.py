@@ -12,6 +12,8 @@ from typing import Any
 from krag_eval._utils.checks import check_kind, describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files import json_text, read_jsonl, write_atomically
+from krag_eval._utils.formatting import number_of
+from krag_eval.analysis.diagnosis import show_document
 from krag_eval.datasets import EvalSet, Question, as_evalset
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import as_grade, as_id
@@ -88,7 +90,7 @@ class Candidate:
 
     def __str__(self) -> str:
         ranks = ", ".join(f"{name} {rank}" for name, rank in self.ranks.items())
-        return f"{self.query_id}: {shown(self.document)}: {REASONS[self.reasons[0]]} ({ranks})"
+        return f"{self.query_id}: {show_document(self.document)}: {REASONS[self.reasons[0]]} ({ranks})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +120,7 @@ class ContainedGold:
 
     def __str__(self) -> str:
         relation = "has the text of" if self.is_same else "contains"
-        return f"{self.query_id}: {shown(self.outer)} {relation} {shown(self.inner)}"
+        return f"{self.query_id}: {show_document(self.outer)} {relation} {show_document(self.inner)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,11 +155,11 @@ class LostGold:
         }
 
     def __str__(self) -> str:
-        text = f"{self.query_id}: {shown(self.gold)}"
+        text = f"{self.query_id}: {show_document(self.gold)}"
         if self.in_corpus is False:
             text += ": the corpus has no such id"
         if self.nearest is not None:
-            text += f"; nearest ({self.similarity:.2f}): {shown(self.nearest)}"
+            text += f"; nearest ({self.similarity:.2f}): {show_document(self.nearest)}"
         return text
 
 
@@ -182,7 +184,7 @@ class NearQuestions:
 
     def __str__(self) -> str:
         return " | ".join(
-            f"{query_id}: {cut(text)}" for query_id, text in zip(self.query_ids, self.questions, strict=True)
+            f"{query_id}: {_cut(text)}" for query_id, text in zip(self.query_ids, self.questions, strict=True)
         )
 
 
@@ -258,9 +260,9 @@ class DoctorReport:
         }
 
     def __repr__(self) -> str:
-        runs = f"{_number(len(self.systems), 'run')} ({', '.join(self.systems)})"
+        runs = f"{number_of(len(self.systems), 'run')} ({', '.join(self.systems)})"
         told_apart = f"documents told apart by {' then '.join(self.methods)}"
-        lines = [f"{_number(self.n_questions, 'question')}, {runs}, {told_apart}"]
+        lines = [f"{number_of(self.n_questions, 'question')}, {runs}, {told_apart}"]
         lines += _section("documents that are perhaps gold", self.candidates)
         lines[2:2] = [f"{count:>8}    {REASONS[reason]}" for reason, count in self.counts.items() if count]
         lines += _section("gold documents inside another gold document of their question", self.contained_gold)
@@ -274,10 +276,6 @@ class DoctorReport:
         return "\n".join(lines)
 
 
-def _number(count: int, thing: str) -> str:
-    return f"1 {thing}" if count == 1 else f"{count} {thing}s"
-
-
 def _section(title: str, findings: Sequence[object]) -> list[str]:
     """The number of findings and the first few."""
     return [f"{len(findings):>6}  {title}", *(f"            {finding}" for finding in findings[:_SHOWN])]
@@ -289,14 +287,7 @@ def plain(document: Document) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value not in (None, {})}
 
 
-def shown(document: Document) -> str:
-    """The id and the beginning of the text."""
-    text = "" if document.text is None else repr(cut(document.text))
-    return " ".join(part for part in (document.id, text) if part)
-
-
-def cut(text: str, most: int = 60) -> str:
-    """The beginning of a text in one line."""
+def _cut(text: str, most: int = 60) -> str:
     text = " ".join(text.split())
     return text if len(text) <= most else text[: most - 1] + "…"
 
