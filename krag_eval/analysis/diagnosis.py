@@ -65,7 +65,7 @@ class Miss:
     near: Document | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The miss as one flat dict."""
+        """Return the miss as one flat dict."""
         return {
             "query_index": self.query_index,
             "query_id": self.query_id,
@@ -143,7 +143,7 @@ class Diagnosis:
         return {cause: counter[cause] for cause in CAUSES if counter[cause]}
 
     def to_dict(self) -> dict[str, Any]:
-        """Counts, ceilings and every miss, ready for JSON."""
+        """Return counts, ceilings and every miss, ready for JSON."""
         return {
             "signature": self.signature,
             "k": self.k,
@@ -238,7 +238,7 @@ def _check_rank(k: object) -> int | None:
 
 
 def _largest_cut_off(result: EvaluationResult) -> int | None:
-    """The largest number of ranks; None, for all ranks, where the result has that or none but token budgets."""
+    """Return the largest cut-off; None (all ranks) if the result has that one, or only token budgets."""
     cut_offs = [key.removeprefix("@") for key in result.tally.counts]
     return None if "" in cut_offs else max((int(k) for k in cut_offs if k.isdecimal()), default=None)
 
@@ -270,7 +270,7 @@ class _Decided:
 
 
 def _decide(detail: Detail, failed: BoolArray, k: int | None, doc_key: str, near: float) -> _Decided:
-    """The cause of each gold document of a result.
+    """Decide the cause of each gold document of a result.
 
     Args:
         detail: What the result kept.
@@ -300,7 +300,7 @@ def _decide(detail: Detail, failed: BoolArray, k: int | None, doc_key: str, near
 
 
 def _is_matched(judged: Judgments) -> BoolArray:
-    """Which gold documents as they were given are matched at some rank; those of grade 0 are not."""
+    """Return which of the given gold documents are matched at some rank; those of grade 0 are not."""
     number = judged.gold_number
     matched: BoolArray = np.append(judged.gold_rank > 0, False)[
         number
@@ -309,7 +309,7 @@ def _is_matched(judged: Judgments) -> BoolArray:
 
 
 def _positions(judged: Judgments) -> IntArray:
-    """For each gold document the first position at which it was given."""
+    """Return for each gold document the first position at which it was given."""
     numbers = judged.gold_number
     given = np.flatnonzero(numbers >= 0)
     first = np.zeros(len(judged.gold_query), dtype=np.int64)
@@ -320,7 +320,7 @@ def _positions(judged: Judgments) -> IntArray:
 def _same_document(
     batch: Batch, position: IntArray, query: IntArray, wanted: BoolArray, doc_key: str, k: int | None
 ) -> BoolArray:
-    """Which of the wanted gold documents have another chunk of their source among the first `k` ranks."""
+    """Return which of the wanted gold documents have another chunk of their source among the first `k` ranks."""
     same = np.zeros(len(position), dtype=bool)
     retrieved: dict[int, set[str | None]] = {}
     for number in np.flatnonzero(wanted).tolist():
@@ -347,12 +347,12 @@ def _document_id(document: object, doc_key: str) -> str | None:
 
 
 def _is_full(judged: Judgments, k: int | None) -> BoolArray:
-    """Where every rank is taken: with room left, repeats keep nothing out."""
+    """Return which queries have k documents: if ranks are free, duplicates crowd nothing out."""
     return judged.n_retrieved >= k if k is not None else np.zeros(len(judged), dtype=bool)
 
 
 def _repeats_within(batch: Batch, k: int | None) -> IntArray:
-    """How many of the first `k` ranks of each query repeat an earlier one; shape (n_queries,)."""
+    """Return how many of the first `k` ranks of each query repeat an earlier one; shape (n_queries,)."""
     positions = _repeated_positions(batch)
     query = batch.predicted.query_of(positions)
     rank = positions - batch.predicted.offsets[query] + 1
@@ -360,7 +360,7 @@ def _repeats_within(batch: Batch, k: int | None) -> IntArray:
 
 
 def _repeated_positions(batch: Batch) -> IntArray:
-    """The positions of retrieved documents that repeat an earlier one of their query, sorted."""
+    """Return the sorted positions of retrieved documents that repeat an earlier one of their query."""
     every = np.arange(int(batch.predicted.offsets[-1]))
     return np.array(
         sorted(earlier_equal(batch.predicted, every, [key.predicted for key in identity_keys(batch)])), dtype=np.int64
@@ -379,7 +379,7 @@ def _ceilings(detail: Detail, k: int | None) -> Ceilings:
 
 
 def _most_covered_by(judged: Judgments, k: int) -> IntArray:
-    """For each query the most gold documents that any k of its ranks can match, each rank counted by itself."""
+    """Return for each query the most gold documents that any k of its ranks can match, counting each rank alone."""
     width = int(judged.n_retrieved.max(initial=0)) + 1
     rank_key, size = np.unique(judged.edge_query * width + judged.edge_rank, return_counts=True)
     query = rank_key // width
@@ -390,7 +390,7 @@ def _most_covered_by(judged: Judgments, k: int) -> IntArray:
 
 
 def _covered_without_repeats(judged: Judgments, batch: Batch, k: int | None) -> IntArray:
-    """How many gold documents each query covers within k once ranks that repeat an earlier one are taken out."""
+    """Return how many gold documents each query covers within k once duplicate ranks are removed."""
     positions = _repeated_positions(batch)
     covered = np.flatnonzero(judged.gold_rank > 0)
     query, rank = judged.gold_query[covered], judged.gold_rank[covered]

@@ -49,7 +49,7 @@ class Check:
     found: str
 
     def to_dict(self) -> dict[str, str | None]:
-        """The check as one flat dict."""
+        """Return the check as one flat dict."""
         return asdict(self) | {"status": str(self.status)}
 
 
@@ -98,7 +98,7 @@ class Requirement:
         return cls(str(text).strip(), (inner or plain).strip(), end, sign, bound)
 
     def holds(self, value: float) -> bool:
-        """Whether a value is on the right side of the bound."""
+        """Return whether a value meets the bound."""
         return {
             ">=": value >= self.bound,
             "<=": value <= self.bound,
@@ -280,7 +280,7 @@ class GateReport:
         return {Status.PASS: 0, Status.FAIL: 1, Status.INCONCLUSIVE: 3}[self.status]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
+        """Return everything, ready for JSON."""
         return {
             "status": str(self.status),
             "exit_code": self.exit_code,
@@ -293,7 +293,7 @@ class GateReport:
         }
 
     def to_markdown(self) -> str:
-        """A summary fit for a comment on a pull request."""
+        """Return a Markdown summary for a comment on a pull request."""
         against = f", compared with `{_cell(self.baseline)}`" if self.baseline else ""
         lines = [
             f"### Retrieval gate: {str(self.status).upper()}",
@@ -311,7 +311,7 @@ class GateReport:
 
 
 def _cell(text: object) -> str:
-    """Text in a cell of a Markdown table: on one line, without what would end the cell or the code."""
+    """Return text for a cell of a Markdown table: on one line, without what would end the cell or the code."""
     return " ".join(str(text).split()).replace("|", "\\|").replace("`", "'").replace("<", "&lt;")
 
 
@@ -370,7 +370,7 @@ def check_gate(evalset: EvalSet, run: Run, policy: Policy, *, baseline: Run | No
 
 
 def _evaluate(part: EvalSet, run: Run, demands: Demands, policy: Policy) -> EvaluationResult:
-    """The result with just the metrics and cut-offs that are asked for."""
+    """Score with just the metrics and cut-offs that the policy asks for."""
     keys = [requirement.key for requirement in demands.require if requirement.key not in FIGURES]
     names, cut_offs = _metrics_and_cut_offs([*keys, *demands.no_drop])
     scoring: Any = dict(policy.scoring)
@@ -392,7 +392,7 @@ def _metrics_and_cut_offs(keys: Sequence[str]) -> tuple[list[str], list[int | st
 
 
 def _figures(part: EvalSet, run: Run, result: EvaluationResult) -> dict[str, float | None]:
-    """Numbers beside the metrics that a policy may bound."""
+    """Return the numbers other than metrics that a policy may bound."""
     latency = run.latency
     return {
         "error_rate": len(result.errors) / len(part),
@@ -414,7 +414,7 @@ def _check_drops(
 
 
 def _only(result: EvaluationResult, keys: Iterable[str]) -> EvaluationResult:
-    """The result with just these keys in the values of its queries."""
+    """Return the result with only these keys in the values of its queries."""
     if result.detail is None:  # `evaluate_run` always keeps them
         return result
     for key in keys:
@@ -426,7 +426,7 @@ def _only(result: EvaluationResult, keys: Iterable[str]) -> EvaluationResult:
 
 
 def _check_drop(row: ComparisonRow, size: float, where: str | None) -> Check:
-    """Pass where the mean dropped by no more than is allowed; of a larger drop the test says if it can be chance."""
+    """Pass if the mean dropped no more than allowed; for a larger drop the test decides whether it may be chance."""
     requirement = f"{row.key}: no significant drop larger than {size:g}"
     if row.difference is None or row.low is None or row.high is None or row.p_holm is None:
         return Check(requirement, where, Status.INCONCLUSIVE, f"{row.key} is undefined: no query has a value in both")
@@ -482,7 +482,7 @@ def check_result(
 
 
 def assert_retrieval(result: EvaluationResult, *requirements: str, confidence: float = 0.95) -> None:
-    """Fail a test, readably, where a result does not meet what is required.
+    """Fail a test with a readable message if a result does not meet the requirements.
 
     Args:
         result: What `evaluate` or `evaluate_run` returned.
@@ -501,7 +501,7 @@ def assert_retrieval(result: EvaluationResult, *requirements: str, confidence: f
     if not isinstance(result, EvaluationResult):
         raise InvalidInputError(f"`result` must be what `evaluate` returned, got {result!r:.60}.")
     if not requirements:
-        raise InvalidInputError("There is no requirement. Give one, such as 'recall@5 >= 0.8'.")
+        raise InvalidInputError("There is no requirement. Give at least one, such as 'recall@5 >= 0.8'.")
     check_threshold(confidence, "confidence")
     checks = [check_result(result, Requirement.parse(text), confidence=confidence) for text in requirements]
     missed = [check for check in checks if check.status != Status.PASS]

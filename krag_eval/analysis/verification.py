@@ -77,7 +77,7 @@ class Verification:
         return self.largest.difference < AGREEMENT
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
+        """Return everything, ready for JSON."""
         return {
             "run": self.run,
             "agrees": self.agrees,
@@ -201,14 +201,14 @@ def _load() -> Any:
 
 
 def ndcg_linear(judged: Judgments, k: CutOff) -> FloatArray:
-    """Give nDCG with the grade as gain."""
+    """Return nDCG with the grade as gain."""
     return ndcg(judged, k, gain="linear")
 
 
 def _compare(
     key: str, measure: Any, values: FloatArray, theirs: Mapping[tuple[Any, str], float], given: _TrecInput
 ) -> VerifiedMeasure:
-    """One measure, query by query."""
+    """Compare one measure, query by query."""
     own: FloatArray = values[given.places]
     other: FloatArray = np.array([theirs[measure, name] for name in given.qrels])
     differences = np.nan_to_num(np.abs(own - other), nan=np.inf)
@@ -284,7 +284,7 @@ class _TrecInput:
         return self._has_whole_grades and self._highest < _HIGHEST_GAIN.bit_length()
 
     def measures(self, ir_measures: Any) -> dict[str, Any]:
-        """The measures of ir_measures that can be asked for, by our key, without their cut-offs."""
+        """Return the measures of ir_measures that can be computed, by our key, without their cut-offs."""
         chosen = {key: getattr(ir_measures, name) for key, name in _MEASURES.items()}
         if self._takes_exponential:
             differs = any(gain != grade for grade, gain in self._gains.items())
@@ -294,7 +294,7 @@ class _TrecInput:
         return chosen
 
     def notes(self, ours: EvaluationResult) -> Iterator[str]:
-        """What is to be said about the comparison."""
+        """Yield notes on the comparison."""
         left_out = ours.n_queries - len(self.places)
         if left_out:
             yield f"Questions without a gold document, undefined here and not counted there: {left_out}."

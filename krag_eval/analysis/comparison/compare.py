@@ -177,7 +177,7 @@ def _check_margin(value: object) -> float:
 
 
 def _shared_keys(systems: Sequence[System]) -> list[str]:
-    """The keys that all systems have: `doc_hit` is there only where documents have ids."""
+    """Return the keys that all systems have: `doc_hit` exists only where documents have ids."""
     keys = [key for key in systems[0].detail.values if all(key in system.detail.values for system in systems)]
     for system in systems:
         alone = [key for key in system.detail.values if key not in keys]
@@ -193,7 +193,7 @@ def _shared_keys(systems: Sequence[System]) -> list[str]:
 
 
 def _choose_keys(shared: Sequence[str], keys: Sequence[str] | None) -> list[str]:
-    """The values to compare, each once."""
+    """Return the keys to compare, each once."""
     if keys is None:
         return list(shared)
     if isinstance(keys, str) or not keys:
@@ -204,7 +204,7 @@ def _choose_keys(shared: Sequence[str], keys: Sequence[str] | None) -> list[str]
 def _transitions(
     baseline: System, others: Sequence[System], diagnoses: Mapping[str, Diagnosis]
 ) -> tuple[Transition, ...]:
-    """What became of each gold document, by how many, the largest first."""
+    """Return what became of the gold documents, the most frequent change first."""
     before = diagnoses[baseline.name]
     query_ids = baseline.detail.query_ids
     transitions = []
@@ -246,7 +246,7 @@ class _Pair:
 
 
 def _corrected(rows: Sequence[_Tested]) -> tuple[ComparisonRow, ...]:
-    """The rows with Holm's correction over all tests among them.
+    """Return the rows with Holm's correction over all their tests.
 
     Differences that are multiples of each other stay so under every choice of signs and have the same p-value: they
     are one test. Given the absolute differences, which is all that the randomisation test knows, the number of tests
@@ -262,7 +262,7 @@ def _corrected(rows: Sequence[_Tested]) -> tuple[ComparisonRow, ...]:
 def _tested_rows(
     baseline: System, others: Sequence[System], keys: Sequence[str], part: Slice, options: _Options
 ) -> list[_Tested]:
-    """A row a system and key, by system."""
+    """Return one row per system and key, by system."""
     pairs = [
         _pair(other.name, key, baseline.detail.values, other.detail.values, part) for other in others for key in keys
     ]
@@ -332,7 +332,7 @@ def _tested(pairs: Sequence[_Pair], part: Slice, options: _Options) -> list[_Tes
 
 
 def _digest(where: bytes, differences: FloatArray) -> bytes:
-    """The same for differences of the same queries that are multiples of each other."""
+    """Return a digest that is equal for differences of the same queries that are multiples of each other."""
     largest = differences[np.argmax(np.abs(differences))]
     # Quotients of equal ratios differ in their last bits at most.
     shape = np.rint(differences / (largest or 1.0) * 2.0**30)
@@ -340,7 +340,7 @@ def _digest(where: bytes, differences: FloatArray) -> bytes:
 
 
 def _mean(values: FloatArray, less: FloatArray | None = None) -> float | None:
-    """The mean, or how far it is from another, exact and rounded once."""
+    """Return the mean, or its difference from another mean, computed exactly and rounded once."""
     state, other = MeanState(), MeanState()
     state.add(values)
     other.add(values[:0] if less is None else less)

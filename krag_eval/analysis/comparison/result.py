@@ -131,7 +131,7 @@ class ComparisonRow:
         return str(self.outcome)
 
     def to_dict(self) -> dict[str, Any]:
-        """The row as one flat dict, outcome and verdict included."""
+        """Return the row as one flat dict, with outcome and verdict."""
         row = dataclasses.asdict(self)
         return row | {"outcome": str(self.outcome), "verdict": self.verdict}
 
@@ -156,7 +156,7 @@ class Transition:
     query_ids: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The transition as one flat dict."""
+        """Return the transition as one flat dict."""
         return {**dataclasses.asdict(self), "query_ids": list(self.query_ids)}
 
 
@@ -207,7 +207,7 @@ class Comparison:
     evalset: EvalSet | None
 
     def __getitem__(self, system_and_key: tuple[str, str] | str) -> ComparisonRow:
-        """The row of a system and a key such as `recall@5`, over all queries; of two systems the key is enough.
+        """Return the row of a system and a key such as `recall@5`, over all queries; of two systems, the key is enough.
 
         Raises:
             UnknownMetricError: There is no such row.
@@ -248,7 +248,7 @@ class Comparison:
         return at_most >= 0, lost / (abs(self[row.system, row.key].baseline_mean or 0.0) or 1.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
+        """Return everything, ready for JSON."""
         return {
             **{field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name not in _KEPT},
             "systems": list(self.systems),
@@ -261,7 +261,7 @@ class Comparison:
         }
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """Everything, as JSON."""
+        """Return everything as JSON."""
         import json
 
         text = json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
@@ -269,7 +269,7 @@ class Comparison:
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row for each of `rows`, then for each of `slices`. Needs pandas."""
+        """Return one row for each of `rows`, then for each of `slices`. Needs pandas."""
         with needing("comparison.to_pandas()", "pandas", "pandas"):
             import pandas as pd
         return pd.DataFrame([row.to_dict() for row in (*self.rows, *self.slices)])
@@ -282,7 +282,7 @@ class Comparison:
         title: str | None = None,
         force: bool = False,
     ) -> Path:
-        """Write a report: this comparison, tables, pictures, causes, and both rankings of every query.
+        """Write a report: this comparison, tables, plots, causes, and both rankings of every query.
 
         Args:
             path: The file to write; an HTML file needs no other file, no server and no network.
@@ -308,7 +308,7 @@ class Comparison:
         return describe(self)
 
     def _repr_html_(self) -> str:
-        """The comparison as tables, for notebooks."""
+        """Return the comparison as HTML tables, for notebooks."""
         from krag_eval.report import comparison_html
 
         return comparison_html(self)
@@ -321,7 +321,7 @@ _NUMBERS = ("base", "here", "diff", "interval", "p", "+/=/-")
 
 
 def describe(comparison: Comparison) -> str:
-    """Tables, verdicts, the worst slice and what became of the misses, system by system."""
+    """Return tables, verdicts, the worst slice and what became of the misses, system by system."""
     lines = []
     for system in comparison.systems:
         lines += [*_system(comparison, system), ""]
@@ -330,7 +330,7 @@ def describe(comparison: Comparison) -> str:
 
 
 def how_tested(comparison: Comparison) -> str:
-    """What the intervals and p-values are, in words."""
+    """Return how the intervals and p-values were computed, in words."""
     return (
         f"{100 * comparison.confidence:.6g} % intervals from {comparison.n_bootstrap} resamples. p: two-sided "
         f"randomisation test ({comparison.n_randomisation} rounds unless exact), adjusted by Holm (number of "
@@ -392,7 +392,7 @@ def _verdicts(rows: Sequence[ComparisonRow]) -> Iterator[str]:
 
 
 def remark(row: ComparisonRow) -> str:
-    """What the verdict alone does not say, in parentheses; empty where there is nothing."""
+    """Return what to add to the verdict, in parentheses; an empty string if nothing."""
     if row.outcome is Outcome.UNRESOLVED and row.p is not None and row.p <= 1 - row.confidence:
         return f" (p {row.p:.3f} as the only test)"
     if row.outcome is Outcome.UNRESOLVED and row.resolvable is not None:
@@ -403,7 +403,7 @@ def remark(row: ComparisonRow) -> str:
 
 
 def _slices(comparison: Comparison, system: str) -> Iterator[str]:
-    """The worst slice, and for its metric the slices beside it."""
+    """Yield the worst slice, and the other slices for its metric."""
     worst = comparison.worst_slices.get(system)
     if worst is None:
         return
@@ -415,7 +415,7 @@ def _slices(comparison: Comparison, system: str) -> Iterator[str]:
 
 
 def describe_worst(worst: ComparisonRow) -> str:
-    """The worst slice of a system, in words."""
+    """Return the worst slice of a system, in words."""
     surely = "" if (worst.gain_at_most or 0) < 0 else ", not surely a loss"
     return (
         f"worst slice: {_label(worst, with_field=True)} ({number_of(worst.n, 'query')}): {worst.key} "
@@ -429,7 +429,7 @@ def _label(row: ComparisonRow, *, with_field: bool = False) -> str:
 
 
 def describe_transitions(comparison: Comparison, system: str) -> Iterator[str]:
-    """How many gold documents were found or missed now, but not before, and why."""
+    """Yield how many gold documents are found or missed now but were not before, and why."""
     changes = [t for t in comparison.transitions if t.system == system]
     for title, parts in (
         ("found now, missed before", [t for t in changes if t.after == _FOUND != t.before]),
@@ -440,19 +440,19 @@ def describe_transitions(comparison: Comparison, system: str) -> Iterator[str]:
 
 
 def _wrap(text: str, indent: str = "") -> list[str]:
-    """Lines of at most `WIDTH` columns; wide characters count twice."""
+    """Return lines of at most `WIDTH` columns; wide characters count twice."""
     narrow = "".join(c + "\u2060" * (width_of(c) - 1) for c in text)
     lines = textwrap.wrap(narrow, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
     return [line.replace("\u2060", "") for line in lines]
 
 
 def width_of(text: str) -> int:
-    """How many columns a terminal takes for it."""
+    """Return how many terminal columns the text takes."""
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def cut(text: str, width: int) -> str:
-    """The text at most so many columns wide; what is too long loses its middle, for the cut-off stands at the end."""
+    """Return the text in at most `width` columns; a longer one loses its middle, because keys end with the cut-off."""
     if width_of(text) <= width:
         return text
     end = (width - 1) // 2
@@ -461,10 +461,10 @@ def cut(text: str, width: int) -> str:
 
 
 def _fitting(text: str, width: int) -> str:
-    """The first characters that fit into so many columns."""
+    """Return the first characters that fit into this many columns."""
     return next(text[:stop] for stop in range(len(text), -1, -1) if width_of(text[:stop]) <= width)
 
 
 def pad(text: str, width: int) -> str:
-    """The text with spaces up to a width."""
+    """Return the text padded with spaces to a width."""
     return text + " " * (width - width_of(text))

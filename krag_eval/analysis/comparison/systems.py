@@ -37,7 +37,7 @@ class System:
 def check_systems(
     systems: object, baseline: object, fewest: int = 2
 ) -> tuple[Mapping[str, Run | EvaluationResult], str]:
-    """The systems by name, and the name of the baseline: the first unless one is named.
+    """Return the systems by name, and the name of the baseline: by default the first one.
 
     Raises:
         InvalidInputError: They are no mapping from names to runs or results, fewer than `fewest`, or the baseline is
@@ -75,7 +75,7 @@ def score(
     missing: str,
     scoring: Mapping[str, Any],
 ) -> list[System]:
-    """The systems with their scores; runs are scored now.
+    """Return the systems with their scores; runs are scored here.
 
     Args:
         systems: The systems by name.
@@ -113,7 +113,7 @@ def _scored(name: str, system: Run | EvaluationResult, questions: EvalSet | None
 
 
 def _check_rows(runs: Mapping[str, Run], questions: EvalSet, missing: str) -> None:
-    """Nobody is compared on questions that only the others were asked."""
+    """Refuse runs that lack questions which other runs have."""
     for run in runs.values():
         run.rankings(questions)  # raises where it is the run of another set
     lacking = {name: run.missing(questions) for name, run in runs.items()}
@@ -222,14 +222,14 @@ def _check_gold(one: System, other: System) -> None:
 
 
 def _gold_names(detail: Detail) -> list[tuple[str | None, ...]]:
-    """What the methods read of each gold document."""
+    """Return what the matching methods read of each gold document."""
     side, settings = detail.batch.actual, detail.batch.settings
     columns = [side.ids] if settings.uses_ids else []
     return list(zip(*columns, *([side.texts] if settings.uses_texts else []), strict=True))
 
 
 def some(ids: Sequence[str], most: int = 5) -> str:
-    """The first ids, and how many more there are."""
+    """Return the first ids, and how many more there are."""
     shown = ", ".join(map(repr, ids[:most]))
     return shown if len(ids) <= most else f"{shown} and {len(ids) - most} more"
 
@@ -253,7 +253,7 @@ class Slice(NamedTuple):
 
 
 def slices_of(questions: EvalSet, by: object) -> list[Slice]:
-    """The slices by each of these fields, the largest first.
+    """Return the slices by each of these fields, the largest first.
 
     Args:
         questions: The set.
@@ -291,7 +291,7 @@ def _slices_by(questions: EvalSet, field: str) -> list[Slice]:
 
 
 def _values(question: Question, field: str) -> Iterable[str | None]:
-    """The values of a question, each once; None where it has none."""
+    """Return the values of a question, each once; None if it has none."""
     if field in Question.__slots__:
         value: object = getattr(question, field)
     else:

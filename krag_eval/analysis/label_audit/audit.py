@@ -154,7 +154,7 @@ def _check_min_systems(given: int | None, n_systems: int) -> int:
 
 
 def _choose_methods(gold: Side, sides: Mapping[str, Side], settings: Settings) -> tuple[str, ...]:
-    """Ids where both sides have them, else texts, with a warning.
+    """Choose ids if both sides have them, else texts, with a warning.
 
     Raises:
         InvalidInputError: A document has neither an id nor a text.
@@ -189,7 +189,7 @@ def _choose_methods(gold: Side, sides: Mapping[str, Side], settings: Settings) -
 
 
 def _gold_positions(batch: Batch) -> IntArray:
-    """Which gold documents count: not grade 0, and each once in its question."""
+    """Return which gold documents count: not grade 0, and each once per question."""
     first = merge_equal(batch.actual, [codes.actual for codes in identity_keys(batch)])
     counts: IntArray = np.flatnonzero((batch.actual.grades > 0) & (first == np.arange(len(first))))
     return counts
@@ -204,7 +204,7 @@ def _make_candidates(
     negative: BoolArray,
     left_out: BoolArray,
 ) -> tuple[Candidate, ...]:
-    """The documents that something speaks for and that are not judged yet, the most useful first.
+    """Return the documents that may be gold and are not judged yet, the most useful first.
 
     Args:
         evalset: The questions.
@@ -249,7 +249,7 @@ def _or_none(value: float) -> float | None:
 
 
 def _find_contained(evalset: EvalSet, batch: Batch, positions: IntArray) -> tuple[ContainedGold, ...]:
-    """Gold documents whose text stands in another gold document of the same question.
+    """Find gold documents whose text is contained in another gold document of the same question.
 
     Args:
         evalset: The questions.
@@ -281,7 +281,7 @@ def _find_contained(evalset: EvalSet, batch: Batch, positions: IntArray) -> tupl
 def _find_lost(
     evalset: EvalSet, pool: Pool, batch: Batch, matches: Matches, positions: IntArray, corpus: Collection[str] | None
 ) -> tuple[LostGold, ...]:
-    """Gold documents that no system retrieved at any rank, of questions that a system answered.
+    """Find gold documents that no system retrieved at any rank, for questions that a system answered.
 
     Args:
         evalset: The questions.
@@ -328,7 +328,7 @@ def _find_lost(
 
 
 def _find_near_questions(evalset: EvalSet, batch: Batch, positions: IntArray, near: float) -> tuple[NearQuestions, ...]:
-    """Questions in nearly the same words, those with different gold first.
+    """Find near-duplicate questions, those with different gold first.
 
     Args:
         evalset: The questions.

@@ -53,12 +53,12 @@ class Pool:
     asked: BoolArray
 
     def ranks_of(self, position: int) -> dict[str, int]:
-        """The rank in each system that has the document at a position of all rows, put end to end."""
+        """Return the rank of a document in each system that has it, by its position in all rows end to end."""
         return {name: rank for name, rank in zip(self.systems, self.ranks[position].tolist(), strict=True) if rank}
 
 
 def pool_documents(evalset: EvalSet, runs: Mapping[str, Run], sides: Mapping[str, Side], settings: Settings) -> Pool:
-    """Put the rankings of all systems together.
+    """Merge the rankings of all systems.
 
     Where ids are matched, two documents are the same if their ids are, or if one has no id and its text is that of the
     other; elsewhere if their normalised texts are.
@@ -96,7 +96,7 @@ def pool_documents(evalset: EvalSet, runs: Mapping[str, Run], sides: Mapping[str
 
 
 def _number(ids: Sequence[str | None], texts: Sequence[str | None], settings: Settings) -> IntArray:
-    """A number for each document, the same for the same document."""
+    """Return a number for each document, the same for the same document."""
     forms: dict[str, str] = {}
 
     def form(text: str | None) -> str:
@@ -192,7 +192,7 @@ def weigh(
     min_systems: int,
     near: float,
 ) -> Evidence:
-    """What speaks for each pooled document.
+    """Weigh the evidence that each pooled document is gold.
 
     Args:
         evalset: The questions.
@@ -281,7 +281,7 @@ def _compare_with_gold(texts: Batch, near: float) -> _Alike:
 
 
 def _only(found: Found, which: BoolArray | IntArray) -> Found:
-    """The pairs at these places, or those whose gold document is one of these."""
+    """Return the pairs at these places, or those whose gold document is one of these."""
     if which.dtype == np.bool_:
         which = np.flatnonzero(which[found.actual])
     return Found(found.actual[which], found.predicted[which], found.similarity[which])
@@ -295,7 +295,7 @@ def normal_form(text: str, settings: Settings) -> str:
 def _answer_rarity(
     answers: Sequence[str], texts: Sequence[str], offsets: IntArray, looked_at: BoolArray, judged: BoolArray
 ) -> FloatArray:
-    """For each text that holds the answer of its question, how rare that is.
+    """Return, for each text that holds the answer of its question, how rare that is.
 
         rarity = 1 - ln(n + 1) / ln(N + 1),    of N other texts (a sample) n hold the answer
 
@@ -337,7 +337,7 @@ def _sample(texts: Sequence[str]) -> list[str]:
 
 
 def _edge(character: str, pattern: str) -> str:
-    """What must not stand beside this first or last character of an answer."""
+    """Return what must not be next to this first or last character of an answer."""
     if character.isdigit():
         return pattern.format(r"\d")
     return pattern.format(_WHOLE_WORDS) if re.match(_WHOLE_WORDS, character) else ""

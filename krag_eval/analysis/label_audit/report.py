@@ -67,7 +67,7 @@ class Candidate:
     answer_rarity: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The candidate as a row of the labelling queue, with `label` to be filled in."""
+        """Return the candidate as a row of the labelling queue, with an empty `label`."""
         evidence: dict[str, Any] = {
             "strength": round(self.strength, 4),
             "ranks": dict(self.ranks),
@@ -110,7 +110,7 @@ class ContainedGold:
     is_same: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """The pair as a dict."""
+        """Return the pair as a dict."""
         return {
             "query_id": self.query_id,
             "outer": plain(self.outer),
@@ -144,7 +144,7 @@ class LostGold:
     ranks: Mapping[str, int]
 
     def to_dict(self) -> dict[str, Any]:
-        """The document as a dict."""
+        """Return the document as a dict."""
         return {
             "query_id": self.query_id,
             "gold": plain(self.gold),
@@ -179,7 +179,7 @@ class NearQuestions:
     same_gold: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """The group as a dict."""
+        """Return the group as a dict."""
         return {"query_ids": list(self.query_ids), "questions": list(self.questions), "same_gold": self.same_gold}
 
     def __str__(self) -> str:
@@ -235,7 +235,7 @@ class DoctorReport:
         return tuple(group for group in self.near_questions if not group.same_gold)
 
     def queue_rows(self, limit: int | None = None) -> Iterator[dict[str, Any]]:
-        """The rows of the labelling queue: the first `limit` candidates, each with `label` to be filled in."""
+        """Yield the rows of the labelling queue: the first `limit` candidates, each with an empty `label`."""
         for candidate in self.candidates[:limit]:
             row = candidate.to_dict()
             yield row | {"level": self.level, "doc_key": self.doc_key} if self.level == "document" else row
@@ -277,12 +277,12 @@ class DoctorReport:
 
 
 def _section(title: str, findings: Sequence[object]) -> list[str]:
-    """The number of findings and the first few."""
+    """Return the number of findings and the first few."""
     return [f"{len(findings):>6}  {title}", *(f"            {finding}" for finding in findings[:_SHOWN])]
 
 
 def plain(document: Document) -> dict[str, Any]:
-    """A document as it stands in a row: what it has of id, text and metadata."""
+    """Return a document for a row: its id, text and metadata, if it has them."""
     row = {"id": document.id, "text": document.text, "metadata": dict(document.metadata)}
     return {name: value for name, value in row.items() if value not in (None, {})}
 
@@ -320,7 +320,7 @@ def write_queue(
 
 
 def apply_labels(evalset: object, path: str | os.PathLike[str], *, id_key: str | None = None) -> EvalSet:
-    """A new set with the labels of a queue: `true` or a grade above 0 makes a document gold, `false` or 0 grade 0.
+    """Return a new set with the labels of a queue: `true` or a grade above 0 means gold, `false` or 0 means grade 0.
 
     Grade 0 means judged and not relevant: no metric counts it, and `audit_labels` does not ask again. A row whose label
     is null is passed over. A document that is gold already takes the grade of its label; for `true` it keeps its own.
@@ -406,7 +406,7 @@ def _key(document: Document) -> _Key:
 
 
 def _labelled(question: Question, labels: Mapping[_Key, _Label], id_key: str | None) -> Question:
-    """The question with its labels."""
+    """Return the question with its labels."""
     if not labels:
         return question
     doc_ids = [label.key[1] for label in labels.values() if label.doc_key is not None and label.grade != 0]
