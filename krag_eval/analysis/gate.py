@@ -87,7 +87,7 @@ class Requirement:
         found = _REQUIREMENT.fullmatch(text.strip()) if isinstance(text, str) else None
         if found is None:
             raise InvalidInputError(
-                f"{text!r:.80} is no requirement. Write a key, a sign and a number, such as 'recall@5 >= 0.8', "
+                f"{text!r:.80} is not a requirement. Write a key, a sign and a number, such as 'recall@5 >= 0.8', "
                 "or 'lower(recall@5) >= 0.8' for the lower end of its interval."
             )
         end, inner, plain, sign, number = found.groups()
@@ -171,7 +171,7 @@ class Policy:
         )
         if not any((d.require or d.no_drop) for d in (policy.demands, *policy.slices.values())):
             raise InvalidInputError(
-                'The policy demands nothing. Write, for example: [gate] require = ["recall@5 >= 0.8"]'
+                'The policy has no requirement. Write, for example: [gate] require = ["recall@5 >= 0.8"]'
             )
         return policy
 
@@ -240,7 +240,7 @@ def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], place: str) ->
     for key in table:
         if key not in known:
             raise InvalidInputError(
-                f"{place} has no {key!r}.{did_you_mean(key, known)} It may have: {', '.join(known)}."
+                f"{place} has no {key!r}.{did_you_mean(key, known)} Its keys are: {', '.join(known)}."
             )
 
 

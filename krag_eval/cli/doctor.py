@@ -38,7 +38,7 @@ def doctor(
         typer.Argument(metavar="RUN...", help="Retrieval results; several that differ reveal the most."),
     ] = None,
     queue: Annotated[
-        Path | None, typer.Option(help="Write the documents that are perhaps gold as JSONL, for labelling.")
+        Path | None, typer.Option(help="Write the documents that may be gold as JSONL, for labelling.")
     ] = None,
     limit: Annotated[str, typer.Option(help="Rows of the queue, the most useful first; or `all`.")] = "500",
     apply: Annotated[

@@ -89,7 +89,7 @@ def test_labels_go_round_from_the_queue_to_a_new_set(run: Runner) -> None:
     before = Path("set.jsonl").read_bytes()
     outcome = run("doctor set.jsonl bm25.jsonl dense.jsonl --apply labels.jsonl --out new.jsonl")
     assert (outcome.code, outcome.err) == (0, "new.jsonl: 2 of 3 questions have new labels.\n")
-    assert "     0  documents that are perhaps gold" in outcome.out.splitlines()
+    assert "     0  documents that may be gold" in outcome.out.splitlines()
     new = read_evalset("new.jsonl")
     assert [(one.id, one.grade) for one in new["q1"].gold] == [("g", None), ("a", None)]
     assert [(one.id, one.grade) for one in new["q2"].gold] == [("h", None), ("b", 0.0)]
@@ -143,5 +143,5 @@ def test_a_mistake_is_told_in_one_line_and_nothing_is_written(run: Runner, line:
 def test_a_fall_back_is_told_on_stderr(run: Runner) -> None:
     Path("texts.jsonl").write_text(jsonl(ranking_rows({"q1": [{"text": REFUNDS}, {"text": FEES}]})))
     outcome = run("doctor set.jsonl texts.jsonl")
-    assert outcome.err == "The retrieved documents have no ids, so documents are told apart by their texts.\n"
-    assert outcome.out.splitlines()[0].endswith("documents told apart by text")
+    assert outcome.err == "The retrieved documents have no ids, so documents are identified by their texts.\n"
+    assert outcome.out.splitlines()[0].endswith("documents identified by text")

@@ -47,7 +47,7 @@ def audit_labels(
 ) -> DoctorReport:
     """Find what is probably wrong with the gold documents of a set, from what several systems retrieved.
 
-    Documents that are perhaps gold and not listed; gold documents of a question that contain each other; gold
+    Documents that may be gold and not listed; gold documents of a question that contain each other; gold
     documents that no system ever found; questions in nearly the same words. Nothing is changed: fill in the labelling
     queue (`write_queue`) and read it back with `apply_labels`. Documents of grade 0 were judged before and are not
     asked about again.
@@ -63,7 +63,7 @@ def audit_labels(
             and tell which gold ids do not exist.
         level: `"chunk"`, or `"document"` to look at the documents that chunks come from.
         doc_key: The metadata key of document ids.
-        **settings: The scoring settings that `evaluate` takes. `match_method` says by what documents are told apart: by
+        **settings: The scoring settings that `evaluate` takes. `match_method` decides how documents are identified: by
             default ids where both sides have them, else texts, with a warning.
 
     Raises:
@@ -164,26 +164,26 @@ def _choose_methods(gold: Side, sides: Mapping[str, Side], settings: Settings) -
     retrieved: set[str] = set().union(*ids[1:])
     for lacking, has_ids, sides_ in (("gold", ids[0], columns[:1]), ("retrieved", retrieved, columns[1:])):
         if not has_ids and any(side.documents for side in sides_):
-            warn(f"The {lacking} documents have no ids, so documents are told apart by their texts.")
+            warn(f"The {lacking} documents have no ids, so documents are identified by their texts.")
             return ("text",)
     if not ids[0] & retrieved:
         forms = [{normal_form(text, settings) for text in side.texts if text} for side in columns]
         if forms[0] & set().union(*forms[1:]):
             warn(
-                "Not one gold id was retrieved, but gold texts were: documents are told apart by their texts. If ids "
-                "stand in the metadata, name their key with `id_key`."
+                "Not one gold id was retrieved, but gold texts were: documents are identified by their texts. If ids "
+                "are in the metadata, give their key as `id_key`."
             )
             return ("text",)
         return ("id",)
     if any(None in side.ids for side in columns):
-        warn("Some documents have no id: they are told apart by their texts.")
+        warn("Some documents have no id: they are identified by their texts.")
         return ("id", "text")
     for number, name in enumerate(sides, 1):
         others = set().union(*(known for place, known in enumerate(ids) if place != number))
         if ids[number] and not ids[number] & others:
             warn(
                 f"The run {name!r} has not one id in common with the gold or another run, so nothing that it retrieved "
-                "is recognised. If its ids stand in the metadata, name their key with `id_key`; else match by 'text'."
+                "is recognised. If its ids are in the metadata, give their key as `id_key`; otherwise match by 'text'."
             )
     return ("id",)
 

@@ -194,7 +194,7 @@ class DoctorReport:
 
     Attributes:
         systems: The names of the runs.
-        methods: By what documents were told apart.
+        methods: How documents were identified.
         level: `"chunk"` or `"document"`.
         doc_key: The metadata key of document ids.
         k: The rank down to which agreement counts.
@@ -202,7 +202,7 @@ class DoctorReport:
         n_questions: How many questions there are.
         n_negative: How many of them have no gold document.
         n_unjudged: How many have gold at the other level only; what was retrieved for them is left out.
-        candidates: Documents that are perhaps gold, the most useful to look at first; each pair of a question and a
+        candidates: Documents that may be gold, the most useful to look at first; each pair of a question and a
             document once.
         contained_gold: Gold documents of one question of which one contains the other.
         lost_gold: Gold documents that no system retrieved at any rank.
@@ -261,9 +261,9 @@ class DoctorReport:
 
     def __repr__(self) -> str:
         runs = f"{number_of(len(self.systems), 'run')} ({', '.join(self.systems)})"
-        told_apart = f"documents told apart by {' then '.join(self.methods)}"
+        told_apart = f"documents identified by {' then '.join(self.methods)}"
         lines = [f"{number_of(self.n_questions, 'question')}, {runs}, {told_apart}"]
-        lines += _section("documents that are perhaps gold", self.candidates)
+        lines += _section("documents that may be gold", self.candidates)
         lines[2:2] = [f"{count:>8}    {REASONS[reason]}" for reason, count in self.counts.items() if count]
         lines += _section("gold documents inside another gold document of their question", self.contained_gold)
         lines += _section("gold documents that no system retrieved at any rank", self.lost_gold)
@@ -312,7 +312,7 @@ def write_queue(
     check_kind("report", report, DoctorReport, "Give what `audit_labels` returned.")
     if Path(path).is_file() and not force:
         raise InvalidInputError(
-            f"{path}: is there already, perhaps with labels in it. Choose another name, or replace it with force=True."
+            f"{path}: already exists and may hold labels. Choose another name, or overwrite it with force=True."
         )
     rows = [*report.queue_rows(limit)]
     write_atomically(path, (json_text.dump(row, f"the row of {row['query_id']!r:.60}") + "\n" for row in rows))
@@ -354,8 +354,8 @@ def apply_labels(evalset: object, path: str | os.PathLike[str], *, id_key: str |
         earlier = by_question.setdefault(label.query_id, {}).setdefault(label.key, label)
         if (earlier.grade, earlier.keeps_grade) != (label.grade, label.keeps_grade):
             raise InvalidInputError(
-                f"{place}: labels the same document of the question {label.query_id!r:.60} otherwise than "
-                f"{earlier.place}. Leave one of the two rows."
+                f"{place}: labels the same document of the question {label.query_id!r:.60} differently from "
+                f"{earlier.place}. Keep one of the two rows."
             )
     changed = [_labelled(q, by_question.get(q.id, {}), id_key) for q in questions]
     return EvalSet(changed, name=questions.name)
