@@ -68,21 +68,6 @@ def krag_eval(
     """Measure whether the retriever finds the right documents, and how well it ranks them."""
 
 
-for command in (
-    evaluate,
-    run,
-    convert,
-    compare,
-    report,
-    gate,
-    validate,
-    reanchor,
-    doctor,
-    verify,
-    generate,
-    bench,
-    score_logs,
-    langfuse_resend,
-    demo,
-):
+_COMMANDS = (evaluate, run, convert, compare, report, gate, validate, reanchor, doctor, verify, generate, bench)
+for command in (*_COMMANDS, score_logs, langfuse_resend, demo):
     app.command(cls=_Command)(expand_option_groups(command))
