@@ -231,6 +231,10 @@ bench-smoke: $(PEERS_READY) $(READY) ## Run every benchmark once at a tiny size.
 screenshots: $(READY) ## Take the pictures of the report in docs/img (needs chromium).
 	@$(RUN)/python docs/make_screenshots.py
 
+.PHONY: house
+house: $(READY) ## Count modules, code lines, layers and the files of one call, and check the picture of the rooms.
+	@$(RUN)/python docs/make_house.py --check
+
 .PHONY: docs
 docs: $(READY) ## Build the documentation as a site, in build/site.
 	@NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --quiet --strict --config-file docs/site/mkdocs.yml

@@ -20,7 +20,8 @@ from benchmarks.simulated_queries import DEPTH, KEYS, METRICS, Population, popul
 from krag_eval import EvalSet, evaluate_ids
 from krag_eval._utils.arrays import FloatArray
 from krag_eval.analysis.comparison import ComparisonRow, Outcome, compare
-from krag_eval.statistics import mean_intervals, resolvable_difference
+from krag_eval.statistics.bootstrap import mean_intervals
+from krag_eval.statistics.significance import resolvable_difference
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "statistics.md"
 START, END = "<!-- simulated -->", "<!-- end of simulated -->"

@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.simulated_queries import DEPTH, Population, scored
 from krag_eval.evaluation.intervals import intervals_of
-from krag_eval.metrics.aggregation import Spread
-from krag_eval.statistics import CountSpread, ValueSpread
+from krag_eval.metrics.aggregation import Distributions
+from krag_eval.statistics.distributions import CountDistribution, ValueDistribution
 
 SHOWN = ("recall@10", "mrr@10", "ndcg@10", "micro_recall@10", "micro_precision@10", "micro_f1@10")
 
@@ -45,10 +45,10 @@ def large_table(populations: Sequence[Population], n: int, samples: int) -> Iter
         )
         for _ in range(samples):
             chosen = rng.integers(0, len(rows), n)
-            counts = CountSpread()
+            counts = CountDistribution()
             counts.add(rows[chosen])
-            values = {key: ValueSpread.of(column[chosen]) for key, column in result.detail.values.items()}
-            intervals = intervals_of(replace(result, spread=Spread(values, {f"@{DEPTH}": counts})))
+            values = {key: ValueDistribution.of(column[chosen]) for key, column in result.detail.values.items()}
+            intervals = intervals_of(replace(result, spread=Distributions(values, {f"@{DEPTH}": counts})))
             for key in SHOWN:
                 low, high = intervals[key] or (0.0, 0.0)
                 below[key] += (truth[key] or 0) < low

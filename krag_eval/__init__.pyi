@@ -7,8 +7,6 @@ from ._utils.errors import MissingDependencyError as MissingDependencyError
 from ._utils.errors import RunStoppedError as RunStoppedError
 from ._utils.errors import UnknownArgumentError as UnknownArgumentError
 from ._utils.errors import UnknownMetricError as UnknownMetricError
-from ._utils.journal import Outbox as Outbox
-from ._utils.journal import OutboxEntry as OutboxEntry
 from ._utils.progress import RunProgress as RunProgress
 from ._utils.redaction import Redactor as Redactor
 from ._utils.version import __version__ as __version__
@@ -59,7 +57,6 @@ from .evaluation.answers import AnswerResult as AnswerResult
 from .evaluation.answers import AnswerRow as AnswerRow
 from .evaluation.answers import evaluate_answers as evaluate_answers
 from .evaluation.evaluate import evaluate as evaluate
-from .evaluation.evaluate import evaluate_all as evaluate_all
 from .evaluation.evaluate import evaluate_ids as evaluate_ids
 from .evaluation.explanation import Explanation as Explanation
 from .evaluation.exports import to_deepeval_rows as to_deepeval_rows
@@ -69,6 +66,7 @@ from .evaluation.krag import EmbeddingRougeOfflineRetrievalEvaluators as Embeddi
 from .evaluation.krag import OfflineRetrievalEvaluators as OfflineRetrievalEvaluators
 from .evaluation.krag import RAGEvaluator as RAGEvaluator
 from .evaluation.krag import RougeOfflineRetrievalEvaluators as RougeOfflineRetrievalEvaluators
+from .evaluation.krag import evaluate_all as evaluate_all
 from .evaluation.pipeline import EvaluationCallback as EvaluationCallback
 from .evaluation.pipeline import EvaluationStart as EvaluationStart
 from .evaluation.results import EvaluationResult as EvaluationResult

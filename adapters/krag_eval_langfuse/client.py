@@ -105,6 +105,18 @@ def environment_of(client: Any) -> str | None:
     return environment if isinstance(environment, str) and environment else None
 
 
+def project_of(client: Any) -> object:
+    """The public key of the client, which stands for its project."""
+    return getattr(getattr(client, "_resources", None), "public_key", None)
+
+
+def time_limit_of(client: Any) -> float:
+    """How many seconds the client waits for an answer; the default of langfuse where that cannot be told."""
+    ask = getattr(getattr(client.api, "_client_wrapper", None), "get_timeout", None)
+    limit = ask() if callable(ask) else None
+    return float(limit) if isinstance(limit, (int, float)) and limit > 0 else 5.0
+
+
 def without_keys(client: Any, text: str) -> str:
     """A text, such as the answer of a server, without the keys of this client and the environment, or what looks so."""
     try:

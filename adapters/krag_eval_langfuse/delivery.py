@@ -1,7 +1,4 @@
-"""How scores leave: through the client's queue, or at once with an answer for each.
-
-Scores in one request, and what the server said to each.
-"""
+"""How scores leave: through the client's queue, or in requests with an answer for each."""
 
 from __future__ import annotations
 
@@ -20,6 +17,7 @@ _LOG = logging.getLogger("krag_eval.langfuse")
 AT_ONCE = 100
 _FULL = "the queue of the Langfuse client is full; delivery='sync' sends large evaluations without it"
 GIVE_UP_AFTER = 3
+LONGEST_TOLD = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +206,6 @@ def _joined(thread: threading.Thread, end: float | None) -> bool:
     return not thread.is_alive()
 
 
-LONGEST_TOLD = 200
-
-
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A score that the server did not take, of a request that it did.
@@ -265,6 +260,8 @@ def post(client: Any, scores: Sequence[Score], options: Mapping[str, Any] | None
         ],
         request_options=options,
     )
+    if {told.id for told in (*answer.successes, *answer.errors)} != set(events):
+        raise UnknownAnswerError(f"an answer that does not say what became of each score: {answer!r:.500}")
     return [
         Refusal(_message(client, error), events[error.id].id if error.id in events else None, error.status)
         for error in answer.errors

@@ -59,7 +59,7 @@ class LangfuseScoreHandler(RetrievalSink):
         delivery: `"queue"` hands scores to the client, which sends them in the background and tells nobody whether
             they arrived; `"sync"` sends them at once and knows; `"outbox"` writes them to a file and sends them from
             there in the background, until each is accepted.
-        outbox: That file. One process at a time may have it open; what it left is sent when it is opened again.
+        outbox: That file, which several processes may share. What one left is sent by the next that opens it.
         on_error: `"log"`, or `"raise"` a `LangfuseDeliveryError` at the end of an evaluation. `evaluate` turns what a
             callback raises into one warning, unless it is called with `raise_errors=True`.
         langchain_handler: The callback handler, or handlers, of Langfuse that the chains are called with. They know

@@ -1,581 +1,454 @@
-"""Sends what lies in an outbox, oldest first, on a thread of its own, until the server has taken it.
+"""The outbox: a SQLite file that keeps each score until Langfuse has answered for it, and the thread that sends them.
 
-One outbox and its postman for all handlers of this process that name the same file.
-
-Scores by way of a file: written down at once, sent on a thread of its own, forgotten when the server has them.
-
-Sends what an outbox still holds, when the run that filled it is over.
-
-Which failures of a request pass, and how long to wait for that.
+`ScoreFile` is the file, `Outbox` writes to it and sends what is in it, and `resend_outbox` sends what a run has left.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
+import errno
 import importlib
+import json
 import logging
 import os
+import random
 import shlex
+import shutil
+import sqlite3
+import stat
+import struct
+import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from tenacity import RetryCallState, Retrying, wait_random_exponential
-
-from krag_eval import InvalidInputError, KragEvalError, Outbox, OutboxEntry
-from krag_eval_langfuse.client import LangfuseDeliveryError, environment_of, load_langfuse, why_disabled
+from krag_eval import InvalidInputError, KragEvalError
+from krag_eval_langfuse.client import (
+    LangfuseDeliveryError,
+    environment_of,
+    load_langfuse,
+    project_of,
+    time_limit_of,
+    why_disabled,
+)
 from krag_eval_langfuse.delivery import AT_ONCE, Outcome, Refusal, describe, post
 from krag_eval_langfuse.scores import Score, score_from_row
 
 _LOG = logging.getLogger("krag_eval.langfuse")
-_ONE_TRY = {"max_retries": 0}
-_MOST_PROBLEMS = 20
-_TOLD_AT = 3  # once in an outage, and not at every hiccup
-
-
-class _StoppedError(Exception):
-    pass
-
-
-class _NotYetError(Exception):
-    """The server took the request, and says of a score in it that it could not see to it."""
-
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.message)
-        self.status_code, self.body = refusal.status, refusal.message
-
-
-class Postman:
-    """Delivers the scores of an outbox.
-
-    A failure that passes is waited for, as long as it takes. A request of several scores with one that is refused is
-    divided until that one is found. A request that the server cannot digest is divided, too, after some attempts.
-
-    Args:
-        outbox: Where the scores are.
-        client: The Langfuse client.
-        waits: How long to wait between attempts.
-
-    Attributes:
-        problem: What went wrong last, if nothing has arrived since.
-    """
-
-    def __init__(self, outbox: Outbox, client: Any, waits: Waits | None = None) -> None:
-        self.problem: str | None = None
-        self._outbox, self._client, self._waits = outbox, client, waits or Waits()
-        self._changed = threading.Condition()
-        self._news = Outcome()
-        self._is_hurried = self._is_delivering = self._is_stopping = self._is_broken = False
-        self._retirement: Callable[[], bool] | None = None
-        self._thread = threading.Thread(target=self._work, name="krag-eval-langfuse-outbox", daemon=True)
-        self._thread.start()
-
-    def wake(self) -> None:
-        """There is something new."""
-        with self._changed:
-            self._changed.notify_all()
-
-    def news(self) -> Outcome:
-        """What has become known since this was asked last."""
-        with self._changed:
-            news, self._news = self._news, Outcome()
-            return news
-
-    def wait(self, timeout: float | None, *, since_last: bool = False) -> bool:
-        """Wait until nothing waits in the outbox; whether that is so.
-
-        Args:
-            timeout: For at most so many seconds.
-            since_last: Count them anew whenever something was delivered.
-        """
-        end = None if timeout is None else time.monotonic() + timeout
-        with self._changed:
-            self._is_hurried = True  # the next attempt need not wait for the end of a pause
-            self._changed.notify_all()
-            left = self._outbox.n_waiting
-            while (left or self._is_delivering) and not self._is_broken:
-                self._changed.wait(None if end is None else max(0.0, end - time.monotonic()))
-                if since_last and timeout is not None and self._outbox.n_waiting < left:
-                    end = time.monotonic() + timeout
-                left = self._outbox.n_waiting
-                if end is not None and time.monotonic() >= end:
-                    break
-            return not left and not self._is_delivering
-
-    def retire(self, may_go: Callable[[], bool]) -> None:
-        """When nothing waits any longer, ask whether that was all, and end if so."""
-        with self._changed:
-            self._retirement = may_go
-            self._changed.notify_all()
-
-    def stop(self, timeout: float = 0.0) -> None:
-        """Begin no further request, and wait so many seconds for the one that is under way."""
-        with self._changed:
-            self._is_stopping = True
-            self._changed.notify_all()
-        if threading.current_thread() is not self._thread:
-            self._thread.join(timeout)
-
-    def _work(self) -> None:
-        try:
-            while True:
-                with self._changed:
-                    self._changed.wait_for(lambda: self._is_stopping or self._retirement or self._outbox.n_waiting)
-                    if self._is_stopping:
-                        return
-                    self._is_delivering = bool(self._outbox.n_waiting)
-                    may_go, self._retirement = self._retirement, self._retirement if self._is_delivering else None
-                if not self._is_delivering:
-                    if may_go is not None and may_go():
-                        return
-                    continue
-                self._deliver(self._outbox.peek(AT_ONCE))
-        except _StoppedError:
-            pass
-        except Exception as error:  # noqa: BLE001 - on a thread of its own nobody would catch it
-            _LOG.warning("krag_eval: the outbox %s is not delivered further: %s", self._outbox.path, describe(error))
-            with self._changed:
-                self.problem, self._is_broken = describe(error), True
-                self._changed.notify_all()
-
-    def _deliver(self, batch: Sequence[OutboxEntry]) -> None:
-        newest = list({entry.key: entry for entry in batch}.values())  # of two values of one score the later is right
-        refused = dict[str, str]()
-        parts = [newest]
-        while parts:
-            part = parts.pop()
-            try:
-                found = self._send(part)
-            except _StoppedError:
-                raise
-            except Exception as error:  # noqa: BLE001 - whatever the client raises is the answer
-                if self._is_stopping:
-                    raise _StoppedError from None
-                if len(part) > 1 and failure_of(error) is not Failure.SHUT_OUT:
-                    parts += [part[len(part) // 2 :], part[: len(part) // 2]]
-                    continue
-                found = dict.fromkeys((entry.key for entry in part), self._say(error))
-            else:
-                if found is None:
-                    parts += [part[len(part) // 2 :], part[: len(part) // 2]]
-                    continue
-            refused |= found
-        for entry in newest:
-            if entry.key in refused:
-                self._set_aside(entry, refused[entry.key])
-        self._settle(batch)
-        failed = sum(entry.key in refused for entry in batch)
-        problems = tuple(dict.fromkeys(f"rejected: {reason}" for reason in refused.values()))
-        with self._changed:
-            known = (self._news.problems + problems)[:_MOST_PROBLEMS]
-            self._news = Outcome(self._news.sent + len(batch) - failed, self._news.failed + failed, known)
-            self.problem, self._is_delivering = None, False
-            self._changed.notify_all()
-
-    def _set_aside(self, entry: OutboxEntry, reason: str) -> None:
-        """Note that a score was refused, however long that takes: settled without it, its row would be forgotten."""
-        while True:
-            try:
-                return self._outbox.refuse(entry, reason)
-            except KragEvalError as error:  # the disk is full
-                with self._changed:
-                    if self.problem != describe(error):
-                        _LOG.warning("krag_eval: what was refused could not be noted down yet: %s", describe(error))
-                    self.problem = describe(error)
-                    if self._changed.wait_for(lambda: self._is_stopping, timeout=self._waits.longest):
-                        raise _StoppedError from None
-
-    def _settle(self, batch: Sequence[OutboxEntry]) -> None:
-        try:
-            self._outbox.settle(batch)
-        except KragEvalError as error:  # the disk is full: the next start sends these again, which changes nothing
-            if self._is_stopping:
-                raise _StoppedError from None
-            _LOG.warning("krag_eval: what arrived could not be noted down: %s", describe(error))
-
-    def _send(self, part: Sequence[OutboxEntry]) -> dict[str, str] | None:
-        """Send scores until the server answers; the refused ones, or None where it does not say which they are."""
-        n_doubtful = 0
-
-        def is_worth_it(state: RetryCallState) -> bool:
-            nonlocal n_doubtful
-            error = state.outcome.exception() if state.outcome is not None else None
-            if not isinstance(error, Exception) or isinstance(error, _StoppedError):
-                return False
-            failure = failure_of(error)
-            n_doubtful = n_doubtful + 1 if failure is Failure.DOUBTFUL else 0
-            return failure is Failure.TEMPORARY or (failure is Failure.DOUBTFUL and n_doubtful < MOST_DOUBTFUL)
-
-        retrying = Retrying(
-            sleep=_no_sleep,
-            wait=self._waits,
-            retry=is_worth_it,
-            before_sleep=self._pause,
-            reraise=True,
-        )
-        return retrying(self._try, part)
-
-    def _try(self, part: Sequence[OutboxEntry]) -> dict[str, str] | None:
-        with self._changed:
-            if self._is_stopping:
-                raise _StoppedError
-            self._is_hurried = False
-        refusals = post(self._client, [score_from_row(entry.row) for entry in part], _ONE_TRY)
-        for refusal in refusals:
-            if refusal.status is not None and failure_of_status(refusal.status) in (
-                Failure.TEMPORARY,
-                Failure.DOUBTFUL,
-            ):
-                raise _NotYetError(refusal)
-        if refusals and len(refusals) >= len(part):
-            why = "; ".join(dict.fromkeys(refusal.message for refusal in refusals))
-            named = {refusal.score_id: refusal.message for refusal in refusals}
-            return {entry.key: named.get(entry.key, why) for entry in part}
-        if any(refusal.score_id is None for refusal in refusals):
-            return None
-        return {str(refusal.score_id): refusal.message for refusal in refusals}
-
-    def _say(self, error: Exception) -> str:
-        return describe(error, self._client)
-
-    def _pause(self, state: RetryCallState) -> None:
-        """Wait before the next attempt; a pause that the server asked for is kept even if somebody is in a hurry."""
-        error = state.outcome.exception() if state.outcome is not None else None
-        seconds = state.next_action.sleep if state.next_action is not None else 0.0
-        is_asked_for = self._waits.asked_for(state) is not None
-        said = self._say(error) if isinstance(error, Exception) else ""
-        level = logging.WARNING if state.attempt_number == _TOLD_AT else logging.DEBUG
-        _LOG.log(level, "krag_eval: Langfuse does not take scores now, they wait in %s: %s", self._outbox.path, said)
-        with self._changed:
-            self.problem = said
-            self._changed.wait_for(
-                lambda: self._is_stopping or (self._is_hurried and not is_asked_for), timeout=seconds
-            )
-            if self._is_stopping:
-                raise _StoppedError
-
-
-def _no_sleep(seconds: float) -> None:
-    """The pause is made by `_pause`, which knows who asked for it."""
-
-
-OF = "scores for Langfuse"
 AT_EXIT_SECONDS = 5.0
-_LOCK = threading.RLock()
-_OFFICES: dict[Path, PostOffice] = {}
+SYNC_SECONDS = 1.0
+POLL_SECONDS = 0.5
+FIRST_WAIT, LONGEST_WAIT = 0.5, 15.0
+LONGEST_RETRY_AFTER = 900.0
+LONGEST_REQUEST = 120.0
+# How often a score is tried that the server fails at, and how long where the server takes no other either.
+MOST_TRIES = 6
+PATIENCE = 900.0
+_WHOLE_TRIES = 2  # tries before a request is divided
+_LONG_OUTAGE = 20  # failures in a row after which no score is blamed for them
+_TOLD_AT = 3  # once in an outage, and not at every hiccup
+_MOST_PROBLEMS = 20
+_BUSY_SECONDS = 30.0
+# What Langfuse and what stands before it answer while they are busy, restarted or out of reach.
+_TEMPORARY = frozenset({408, 425, 429, 502, 503, 504})
+# What is about the keys, the address or the plan, and not about any score.
+_SHUT_OUT = frozenset({401, 402, 403, 404, 405, 407})
+_APPLICATION_ID = 0x6B726167
+_VERSION = 1
+_SCHEMA = (
+    (
+        "CREATE TABLE IF NOT EXISTS scores (n INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, row TEXT NOT NULL, "
+        "crc INTEGER NOT NULL, tries INTEGER NOT NULL DEFAULT 0, since REAL, reason TEXT)"
+    ),
+    "CREATE INDEX IF NOT EXISTS by_key ON scores (key)",
+    "CREATE INDEX IF NOT EXISTS by_state ON scores (reason, tries)",
+    f"PRAGMA application_id = {_APPLICATION_ID}",
+    f"PRAGMA user_version = {_VERSION}",
+)
+_CORRUPT, _NOT_A_DATABASE = 11, 26
 
 
-class PostOffice:
-    """An outbox that is open, and who uses it; made by `join`.
+class _DamagedError(InvalidInputError):
+    def __init__(self, path: Path, damage: str) -> None:
+        super().__init__(
+            f"{path}: is damaged ({damage}). It is left as it is. Send the scores that can still be read, and see "
+            f"which ones cannot, with: krag-eval langfuse-resend {shlex.quote(str(path))}"
+        )
+        self.damage = damage
+
+
+class Row(NamedTuple):
+    """A score in the file.
 
     Attributes:
-        outbox: The outbox; in a copy of the process it takes and gives nothing.
-        postman: Who delivers, as soon as there is a client.
+        n: Its number in the file; of two scores with one key the later is right.
+        key: Its id.
+        row: The score as JSON.
+        tries: How many requests with it have failed for a reason that may be its own.
+        since: When the first of them failed, in seconds since 1970.
+        reason: Why it was set aside, if it was.
     """
 
-    def __init__(self, path: Path, place: Path) -> None:
-        self.outbox = Outbox(path, OF)
-        self.postman: Postman | None = None
-        self._place = place  # what it is found by, wherever the program goes
-        self._client: Any = None
-        self._n_users = 0
+    n: int
+    key: str
+    row: str
+    tries: int = 0
+    since: float | None = None
+    reason: str = ""
 
-    @staticmethod
-    def join(path: str | os.PathLike[str]) -> PostOffice:
-        """The office of this file.
-
-        Raises:
-            InvalidInputError: The file cannot be written, is in use elsewhere, damaged, or something else.
-        """
-        with _LOCK:
-            place = Path(path).resolve()
-            office = _OFFICES.get(place)
-            if office is None:
-                office = _OFFICES[place] = PostOffice(Path(path), place)
-            office._n_users += 1
-            return office
-
-    def start(self, client: Any, waits: Waits | None = None) -> Postman:
-        """Begin to deliver, with what an earlier process left.
+    def score(self, path: Path) -> Score:
+        """The score.
 
         Raises:
-            InvalidInputError: It delivers to another project of Langfuse already.
+            InvalidInputError: It is none: another program wrote it.
         """
-        with _LOCK:
-            if self.postman is None:
-                self._client, self.postman = client, Postman(self.outbox, client, waits)
-            elif _project(client) != _project(self._client):
-                raise InvalidInputError(
-                    f"{self.outbox.path}: another handler delivers this outbox with another public key. Scores would "
-                    "go to the wrong project. Give each project an outbox of its own."
-                )
-            return self.postman
-
-    def leave(self) -> None:
-        """One user less. After the last one the rest is still delivered, then the file is closed."""
-        if self.outbox.is_copy:
-            return
-        with _LOCK:
-            self._n_users -= 1
-            if self._n_users:
-                return
-            if self.postman is None or not self.outbox.n_waiting:
-                self._close()
-            else:
-                self.postman.retire(self._close_if_unused)
-
-    def close(self, timeout: float) -> None:
-        """One user less. After the last one nothing more is sent, and the file is closed."""
-        if self.outbox.is_copy:
-            return
-        with _LOCK:
-            self._n_users -= 1
-            if self._n_users:
-                return
-            _OFFICES.pop(self._place, None)
-        if self.postman is not None:
-            self.postman.stop(timeout)
-        self.outbox.close()
-
-    def describe_waiting(self) -> str:
-        """How many scores wait, why, and what to do."""
-        problem = None if self.postman is None else self.postman.problem
-        return describe_waiting(self.outbox.path, self.outbox.n_waiting, problem)
-
-    def _close(self) -> None:
-        _OFFICES.pop(self._place, None)
-        if self.postman is not None:
-            self.postman.stop()
-        self.outbox.close()
-
-    def _close_if_unused(self) -> bool:
-        with _LOCK:
-            if not self._n_users:
-                self._close()
-            return not self._n_users
+        try:
+            return score_from_row(json.loads(self.row))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, KragEvalError) as error:
+            raise InvalidInputError(
+                f"{path}: row {self.n} is no score ({type(error).__name__}). Use an outbox that krag_eval has written."
+            ) from error
 
 
-def describe_waiting(path: Path, waiting: int, problem: str | None) -> str:
-    """How many scores wait, why, and what to do."""
-    why = f" ({problem})" if problem else ""
-    scores = "1 score has" if waiting == 1 else f"{waiting:,} scores have"
-    return (
-        f"{scores} not reached Langfuse yet{why}. Nothing is lost: the next run with the outbox {path} goes on, or "
-        f"this command: krag-eval langfuse-resend {shlex.quote(str(path))}"
-    )
+class ScoreFile:
+    """The scores that Langfuse has not answered for, and those that it refused, in a file of SQLite.
 
-
-def _project(client: Any) -> object:
-    return getattr(getattr(client, "_resources", None), "public_key", None)
-
-
-def _at_exit() -> None:
-    """Give what was written last a moment to arrive. The files stay open: live scorers may still have something."""
-    end = time.monotonic() + AT_EXIT_SECONDS
-    for office in tuple(_OFFICES.values()):
-        is_done = office.postman is None or office.postman.wait(max(0.0, end - time.monotonic()))
-        if not is_done:
-            _LOG.warning("krag_eval: %s", office.describe_waiting())
-
-
-def _start_anew() -> None:
-    """In a copy of the process: the offices, and who is busy there, are those of another, and so may be the lock."""
-    global _LOCK
-    _LOCK = threading.RLock()
-    _OFFICES.clear()
-
-
-atexit.register(_at_exit)
-if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked
-    os.register_at_fork(after_in_child=_start_anew)
-
-
-class OutboxDelivery:
-    """Writes scores into an outbox and has them sent from there, until each is accepted or refused.
+    Threads and processes may share the file. A score is in it when `put` returns, whatever happens to the process, and
+    on the disk a second later, whatever happens to the machine.
 
     Args:
-        path: The file of the outbox.
+        path: The file. It is created, readable for its owner alone; one that is there keeps its permissions.
+
+    Attributes:
+        path: The file, as it was given.
+        place: The file, wherever the program goes.
 
     Raises:
-        InvalidInputError: It cannot be written, is in use elsewhere, damaged, or something else.
+        InvalidInputError: The file cannot be written, is damaged, or something else.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._office = PostOffice.join(path)
-        self._leave = weakref.finalize(self, _leave, self._office)
-        self._leave.atexit = False
+        self.path = Path(path)
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._claim: sqlite3.Connection | None = None
+        self._timer: threading.Timer | None = None
+        try:
+            self.place = self.path.resolve()
+            self.place.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(self.place, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            if not stat.S_ISREG(self.place.stat().st_mode):
+                raise OSError(errno.EINVAL, "it is no regular file")
+        except (OSError, ValueError) as error:  # a ValueError: a name with NUL or half a character in it
+            why = getattr(error, "strerror", None) or error
+            raise InvalidInputError(f"{self.path}: cannot be written ({why}). Give another path.") from error
+        _FILES.add(self)
+        try:
+            self._check()
+        except BaseException:
+            self.close()
+            raise
 
-    @property
-    def waiting(self) -> int:
-        """How many scores Langfuse has not answered for."""
-        return self._office.outbox.n_waiting
+    def __del__(self) -> None:
+        self.close()
 
-    def start(self, client: Any) -> None:
-        """Send what an earlier process left."""
-        if not self._office.outbox.is_copy:
-            self._office.start(client)
+    def put(self, scores: Iterable[Score]) -> None:
+        """Write scores down, all of them or none.
 
-    def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
-        """Write these scores down."""
-        environment, problems, n_failed = environment_of(client) or "default", list[str](), 0
-        for score in scores:
+        Raises:
+            InvalidInputError: They cannot be written, for example because the disk is full.
+        """
+        rows = [(score.id, json.dumps(score.to_row(), allow_nan=False)) for score in scores]
+        self._write(
+            ("DELETE FROM scores WHERE key = ? AND reason IS NOT NULL", [(key,) for key, _ in rows]),
+            ("INSERT INTO scores (key, row, crc) VALUES (?, ?, ?)", [(*row, _checksum(*row)) for row in rows]),
+        )
+        self._sync_soon()
+
+    def take(self) -> list[Row]:
+        """The scores of the next request: those with the fewest failures, the oldest first, one of each key.
+
+        What has failed more often comes in ever smaller requests.
+
+        Raises:
+            InvalidInputError: One was changed after it was written.
+        """
+        rows = self._rows("reason IS NULL ORDER BY tries, n LIMIT ?", AT_ONCE)
+        tries = rows[0].tries if rows else 0
+        size = max(1, AT_ONCE >> max(0, tries - _WHOLE_TRIES))
+        return list({row.key: row for row in rows[:size] if row.tries == tries}.values())
+
+    def refused(self) -> list[Row]:
+        """The scores that were set aside, with the reasons."""
+        return self._rows("reason IS NOT NULL ORDER BY n")
+
+    def last(self) -> int:
+        """The number of the latest score."""
+        return int(self._read("SELECT coalesce(max(n), 0) FROM scores")[0][0])
+
+    def n_waiting(self, last: int = 2**62) -> int:
+        """How many scores wait, of those up to this number."""
+        return int(self._read("SELECT count(*) FROM scores WHERE reason IS NULL AND n <= ?", last)[0][0])
+
+    def settle(self, rows: Sequence[Row]) -> int:
+        """Forget scores that have arrived, and earlier values of the same; how many these are."""
+        places = [(row.key, row.n) for row in rows]
+        return self._write(
+            ("DELETE FROM scores WHERE key = ? AND n <= ? AND reason IS NULL", places),
+            ("DELETE FROM scores WHERE key = ? AND n < ?", places),
+        )
+
+    def set_aside(self, rows: Sequence[Row], reason: str) -> int:
+        """Keep scores that are not sent again by themselves; how many these are, with earlier values of the same."""
+        return self._write(
+            ("DELETE FROM scores WHERE key = ? AND n < ? AND reason IS NULL", [(row.key, row.n) for row in rows]),
+            ("UPDATE scores SET reason = ? WHERE n = ?", [(reason, row.n) for row in rows]),
+            counted=2,
+        )
+
+    def postpone(self, rows: Sequence[Row], least: int = 0) -> None:
+        """Count a failure of these scores, as if there had been so many before it at least: others come first."""
+        change = "UPDATE scores SET tries = max(tries, ?) + 1, since = coalesce(since, ?) WHERE n = ?"
+        self._write((change, [(least, time.time(), row.n) for row in rows]))
+
+    def forgive(self) -> None:
+        """Count no failure of the scores that wait."""
+        self._write(("UPDATE scores SET tries = 0, since = NULL WHERE reason IS NULL AND tries > 0", [()]))
+
+    def retry(self) -> None:
+        """Have everything tried at once, also what was set aside; that need not be doubted for long any more."""
+        change = "UPDATE scores SET tries = 0, since = CASE WHEN reason IS NULL THEN NULL ELSE 0 END, reason = NULL"
+        self._write((change, [()]))
+
+    def claim(self) -> bool:
+        """Be the process that sends from this file; whether no other one is. A process that dies gives it back."""
+        with self._lock:
+            if self._claim is None:
+                name = f"{self.place}-lock"
+                with contextlib.suppress(FileExistsError):
+                    os.close(os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+                    Path(name).chmod(stat.S_IMODE(self.place.stat().st_mode))
+                claim = sqlite3.connect(name, timeout=0, isolation_level=None, check_same_thread=False)
+                try:
+                    claim.execute("PRAGMA journal_mode = OFF")
+                    claim.execute("BEGIN EXCLUSIVE")
+                except sqlite3.OperationalError:
+                    claim.close()
+                    return False
+                self._claim = claim
+            return True
+
+    def release(self) -> None:
+        """Let another process send."""
+        with self._lock:
+            claim, self._claim = self._claim, None
+            if claim is not None:
+                # One that opens it right now may send beside one that comes later: ids make that harmless.
+                with contextlib.suppress(OSError):
+                    Path(f"{self.place}-lock").unlink(missing_ok=True)
+                claim.close()
+
+    def sync(self) -> None:
+        """Have everything on the disk, and in the file itself."""
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            self._timer = None
+            if self._connection is not None:
+                self._connection.execute("PRAGMA busy_timeout = 100")  # who is in the way does it later
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000:.0f}")
+
+    def close(self) -> None:
+        """Give back the space of what was sent and let go of the file, which is opened again when it is used."""
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            self.release()
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            if self._connection is not None:
+                asked = [self._connection.execute(f"PRAGMA {name}") for name in ("freelist_count", "page_count")]
+                free, pages = (answer.fetchone()[0] for answer in asked)
+                self._connection.execute("PRAGMA busy_timeout = 100")
+                if free * 2 > pages:
+                    self._connection.execute("VACUUM")
+        self._disconnect()
+
+    def before_fork(self) -> None:
+        """Hold still: a connection must not be in two processes."""
+        self._lock.acquire()
+        self._disconnect()
+
+    def after_fork(self, *, is_child: bool) -> None:
+        """Go on; in a child what is held belongs to the parent."""
+        if is_child:
+            self._timer, claim, self._claim = None, self._claim, None
+            if claim is not None:
+                claim.close()  # which takes nothing from the parent
+        self._lock.release()
+
+    def _disconnect(self) -> None:
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+    def _rows(self, which: str, *values: object) -> list[Row]:
+        found = self._read(f"SELECT n, key, row, crc, tries, since, reason FROM scores WHERE {which}", *values)
+        return [self._sound(*row) for row in found]
+
+    def _sound(self, n: int, key: str, row: str, crc: int, *rest: Any) -> Row:
+        if _checksum(key, row) != crc:
+            raise _DamagedError(self.path, f"the checksum of score {n} is wrong")
+        return Row(n, key, row, *rest)
+
+    def _read(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        with self._using() as connection:
+            return connection.execute(sql, values).fetchall()
+
+    def _write(self, *changes: tuple[str, Sequence[Sequence[object]]], counted: int = 1) -> int:
+        """Do all of it or nothing; how many rows the first changes concern."""
+        with self._using() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            with connection:  # commits, or rolls back
+                changed = [connection.executemany(*change).rowcount for change in changes]
+            return sum(max(0, n) for n in changed[:counted])
+
+    @contextlib.contextmanager
+    def _using(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
             try:
-                self._office.outbox.put(score.id, replace(score, environment=environment).to_row())
-            except Exception as error:  # noqa: BLE001 - the application goes on, and the failure is counted
-                n_failed += 1
-                problems.append(describe(error, client))
-        if not self._office.outbox.is_copy:
-            self._office.start(client).wake()
-        return Outcome(failed=n_failed, problems=tuple(dict.fromkeys(problems)))
+                yield self._connect()
+            except sqlite3.Error as error:
+                raise self._unusable(error) from error
 
-    def finish(self, client: Any) -> Outcome:  # noqa: ARG002 - nobody waits for the server here
-        """What is known by now."""
-        return self.news()
-
-    def news(self) -> Outcome:
-        """What has become known since this was asked last."""
-        if self._office.postman is None or self._office.outbox.is_copy:
-            return Outcome()
-        return self._office.postman.news()
-
-    def flush(self, client: Any, timeout: float | None) -> bool:
-        """Wait until Langfuse has answered for all; whether it has. What waits goes on waiting."""
-        if self._office.outbox.is_copy:  # what waits there is sent by the process that opened it
-            return True
-        is_done = self._office.start(client).wait(timeout)
-        if not is_done:
-            _LOG.warning("krag_eval: %s", self.describe_waiting())
-        return is_done
-
-    def close(self, timeout: float | None) -> bool:
-        """Wait as `flush` does, then let go of the file; whether nothing waits in it."""
-        if self._office.outbox.is_copy:
-            return True
-        end = None if timeout is None else time.monotonic() + timeout
-        if self._office.postman is not None:
-            self._office.postman.wait(timeout)
-        if self._leave.detach():
-            self._office.close(1.0 if end is None else max(0.1, end - time.monotonic()))
-        return not self.waiting
-
-    def describe_waiting(self) -> str:
-        """How many scores wait, why, and what to do."""
-        return self._office.describe_waiting()
-
-
-def _leave(office: PostOffice) -> None:
-    """On a thread of its own: what collects garbage may hold any of the locks that are needed."""
-    threading.Thread(target=office.leave, name="krag-eval-langfuse-leave", daemon=True).start()
-
-
-@dataclass(frozen=True, slots=True)
-class Resent:
-    """What became of the scores in an outbox.
-
-    Attributes:
-        path: The outbox.
-        sent: How many Langfuse accepted now.
-        waiting: How many it has not answered for; they stay in the outbox.
-        rejected: Those that it did not accept, with its reasons; they stay in the outbox, too.
-        problem: What went wrong last, where some wait.
-    """
-
-    path: Path
-    sent: int
-    waiting: int
-    rejected: tuple[tuple[Score, str], ...]
-    problem: str | None = None
-
-    @property
-    def ok(self) -> bool:
-        """Whether the outbox is empty now."""
-        return not self.waiting and not self.rejected
-
-    def describe_waiting(self) -> str:
-        """How many scores wait, why, and what to do."""
-        return describe_waiting(self.path, self.waiting, self.problem)
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it, as JSON can hold it."""
-        rejected = [score.to_row() | {"reason": reason} for score, reason in self.rejected]
-        return {
-            "outbox": str(self.path),
-            "sent": self.sent,
-            "waiting": self.waiting,
-            "problem": self.problem,
-            "rejected": rejected,
-        }
-
-
-def resend_outbox(path: str | os.PathLike[str], client: Any = None, *, timeout: float = 60.0) -> Resent:
-    """Send what is still in an outbox, and once more what Langfuse rejected: the key may be another one now.
-
-    Scores keep their ids and times, so that one that had arrived is overwritten, not doubled.
-
-    Args:
-        path: The outbox.
-        client: A Langfuse client; None takes that of the environment (`LANGFUSE_PUBLIC_KEY` and so on), whatever other
-            clients there are, and without a key there `langfuse.get_client()`.
-        timeout: Give up when nothing was answered for so many seconds.
-
-    Raises:
-        InvalidInputError: There is no such file, or it is in use, damaged, or no outbox of scores.
-        MissingDependencyError: langfuse is not installed.
-        LangfuseDeliveryError: The client sends nothing, for example because there are no keys.
-    """
-    if not Path(path).is_file():
-        raise InvalidInputError(f"{path}: there is no such file. Give the outbox that a run was given as `outbox`.")
-    outbox = Outbox(path, OF)
-    postman: Postman | None = None
-    try:
-        if not outbox.n_waiting and not outbox.n_refused:
-            return Resent(Path(path), 0, 0, ())
-        if client is None:
-            langfuse = load_langfuse("resend_outbox")
-            client = langfuse.Langfuse() if os.environ.get("LANGFUSE_PUBLIC_KEY") else langfuse.get_client()
-        disabled = why_disabled(client)
-        if disabled is not None:
-            n_left = outbox.n_waiting + outbox.n_refused
-            raise LangfuseDeliveryError(
-                f"The Langfuse client sends nothing: {disabled}. {n_left:,} scores stay in {path}. Set the "
-                "environment variables of the project and send them again.",
-                (disabled,),
+    def _connect(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = sqlite3.connect(
+                self.place, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
-        outbox.retry_refused()
-        postman = Postman(outbox, client)
-        postman.wait(timeout, since_last=True)
-        postman.stop(1.0)
-        rejected = tuple((score_from_row(entry.row), reason) for entry, reason in outbox.refused())
-        return Resent(Path(path), postman.news().sent, outbox.n_waiting, rejected, postman.problem)
-    finally:
-        if postman is not None:
-            postman.stop()
-        outbox.close()
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._connection.execute("PRAGMA secure_delete = ON")
+        return self._connection
+
+    def _sync_soon(self) -> None:
+        with self._lock:
+            if self._timer is None:
+                self._timer = threading.Timer(SYNC_SECONDS, self.sync)
+                self._timer.daemon = True
+                try:
+                    self._timer.start()
+                except RuntimeError:  # too many threads, or the interpreter is shutting down
+                    self.sync()
+
+    def _check(self) -> None:
+        """Create what is not there, and look at all that is.
+
+        Raises:
+            InvalidInputError: It is damaged, or something else.
+        """
+        log = Path(f"{self.place}-wal")
+        if not _is_whole_log(log):
+            time.sleep(0.1)  # another process may be writing to it just now
+            if not _is_whole_log(log):
+                raise _DamagedError(self.path, f"the end of {log.name} cannot be read")
+        with self._using() as connection:
+            asked = [connection.execute(f"PRAGMA {name}") for name in ("page_count", "application_id", "user_version")]
+            pages, *kind = (answer.fetchone()[0] for answer in asked)
+            if not pages:
+                connection.execute("BEGIN EXCLUSIVE")  # several processes may be here at once
+                with connection:
+                    for statement in _SCHEMA:
+                        connection.execute(statement)
+            elif kind != [_APPLICATION_ID, _VERSION]:
+                raise self._foreign()
+            with contextlib.suppress(sqlite3.OperationalError):  # while others look at it: the next one does it
+                connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            if found != "ok":
+                raise _DamagedError(self.path, " ".join(str(found).split()))
+            for row in connection.execute("SELECT n, key, row, crc FROM scores"):
+                self._sound(*row)
+
+    def _unusable(self, error: sqlite3.Error) -> InvalidInputError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == _NOT_A_DATABASE:
+            return self._foreign()
+        if code == _CORRUPT or str(error).startswith(("no such", "Could not decode")):
+            return _DamagedError(self.path, str(error))
+        return InvalidInputError(
+            f"{self.path}: cannot be written ({error}). The scores written so far stand: make room, or check the "
+            "folder, and run again to go on."
+        )
+
+    def _foreign(self) -> InvalidInputError:
+        self._disconnect()
+        with self.place.open("rb") as file:
+            start = file.read(16)
+        if start == b'{"krag_outbox": ':
+            return InvalidInputError(
+                f"{self.path}: is an outbox of an earlier version of krag_eval, and is left as it is. Send it with "
+                "`krag-eval langfuse-resend` of the version that wrote it, and give this one another path."
+            )
+        return InvalidInputError(
+            f"{self.path}: is no outbox of this version of krag_eval, or its beginning is damaged. It is left as it "
+            "is. Give another path, or restore the file."
+        )
 
 
-# What Langfuse and what stands before it answer while they are busy, restarted or out of reach.
-TEMPORARY = frozenset({408, 425, 429, 502, 503, 504})
-# What is about the keys, the address or the plan, and not about any score.
-_SHUT_OUT = frozenset({401, 402, 403, 404, 405, 407})
-FIRST_WAIT, LONGEST_WAIT = 0.5, 15.0
-LONGEST_RETRY_AFTER = 900.0
-MOST_DOUBTFUL = 6
+def _checksum(key: object, row: object) -> int:
+    return zlib.crc32(f"{key}\0{row}".encode("utf-8", "surrogatepass"))
+
+
+def _is_whole_log(path: Path) -> bool:
+    """Whether SQLite will read all of its write-ahead log: it drops what follows a damaged page without a word.
+
+    A last page that is not complete was being written when the process died, before anybody was told of it.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return True
+    if len(data) < 32:
+        return True
+    magic, _, size = struct.unpack_from(">3I", data)
+    order, salt, sums, is_over = "<>"[magic & 1], data[16:24], _sums(data[:24], "<>"[magic & 1], (0, 0)), False
+    if sums != struct.unpack_from(">2I", data, 24):
+        return False
+    for start in range(32, len(data) - size - 23, size + 24):
+        frame = data[start : start + size + 24]
+        if frame[8:16] != salt:  # of an earlier use of the log
+            is_over = True
+            continue
+        sums = _sums(frame[24:], order, _sums(frame[:8], order, sums))
+        if is_over or sums != struct.unpack_from(">2I", frame, 16):
+            return False
+    return True
+
+
+def _sums(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]:
+    one, two = sums
+    words = struct.unpack(f"{order}{len(data) // 4}I", data)
+    for first, second in zip(words[::2], words[1::2], strict=True):
+        one = (one + first + two) & 0xFFFFFFFF
+        two = (two + second + one) & 0xFFFFFFFF
+    return one, two
 
 
 class Failure(Enum):
     """What a failed request means for the scores in it."""
 
     TEMPORARY = "the server cannot be reached or is busy: it will pass"
-    DOUBTFUL = (
-        "an error inside the server, or an answer that nobody understands: perhaps one of the scores is the cause"
-    )
+    SLOW = "no answer came in time: a longer time limit may help"
+    DOUBTFUL = "an error inside the server, or an answer that nobody understands: perhaps one score is the cause"
     REFUSED = "the server does not want a score in it"
     SHUT_OUT = "the server does not want anything from this client"
 
@@ -586,6 +459,8 @@ def failure_of(error: Exception) -> Failure:
     if isinstance(status, int):
         return failure_of_status(status)
     httpx = importlib.import_module("httpx")  # langfuse speaks through it, and it costs time to import
+    if isinstance(error, (httpx.ReadTimeout, httpx.WriteTimeout)):
+        return Failure.SLOW
     return Failure.TEMPORARY if isinstance(error, (httpx.TransportError, OSError)) else Failure.DOUBTFUL
 
 
@@ -595,7 +470,7 @@ def failure_of_status(status: int) -> Failure:
     >>> [failure_of_status(status).name for status in (503, 500, 400, 401)]
     ['TEMPORARY', 'DOUBTFUL', 'REFUSED', 'SHUT_OUT']
     """
-    if status in TEMPORARY:
+    if status in _TEMPORARY:
         return Failure.TEMPORARY
     if not 400 <= status < 500:
         return Failure.DOUBTFUL
@@ -617,34 +492,500 @@ def retry_after(error: Exception, now: datetime) -> float | None:
     return min(max(0.0, seconds), LONGEST_RETRY_AFTER)
 
 
-class Waits:
-    """How long to wait before the next attempt: what the server asked for, or ever longer, and never all at once.
+def backoff(n_failures: int) -> float:
+    """The seconds to wait after so many failures in a row: ever longer, and random."""
+    return random.uniform(FIRST_WAIT / 10, min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(n_failures - 1, 30)))
+
+
+class _StoppedError(Exception):
+    pass
+
+
+class Outbox:
+    """Writes scores into a file and sends them from there, on a thread of its own, until each is accepted or refused.
+
+    All handlers of this process that name the same file share one, made by `open_outbox`. Of several processes one
+    sends at a time.
 
     Args:
-        first: The longest first wait in seconds; doubled before each further attempt.
-        longest: The longest wait that the server did not ask for.
-        now: The time of day, which dates in `Retry-After` are compared with.
+        path: The file.
 
     Attributes:
-        longest: The longest wait that the server did not ask for.
+        file: The file.
+        problem: What went wrong last, if nothing has arrived since.
+
+    Raises:
+        InvalidInputError: The file cannot be written, is damaged, or something else.
     """
 
-    def __init__(
-        self,
-        first: float = FIRST_WAIT,
-        longest: float = LONGEST_WAIT,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._now, self.longest = now, longest
-        self._backoff = wait_random_exponential(multiplier=first, max=longest, min=first / 10)
-        self._jitter = wait_random_exponential(multiplier=first, max=first)
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.file = ScoreFile(path)
+        self._client: Any = None
+        self.begin_anew()
 
-    def __call__(self, state: RetryCallState) -> float:
-        """Seconds."""
-        asked = self.asked_for(state)
-        return self._backoff(state) if asked is None else asked + self._jitter(state)
+    def begin_anew(self) -> None:
+        """Know nothing of what the parent of this process does."""
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._news = Outcome()
+        self.problem: str | None = None
+        self._is_hurried = False
+        self._n_failures = self._n_slow = 0
+        self._accepted_at = 0.0
 
-    def asked_for(self, state: RetryCallState) -> float | None:
-        """The seconds that the server asked for, if it did."""
-        error: Any = None if state.outcome is None else state.outcome.exception()
-        return None if error is None else retry_after(error, self._now())
+    @property
+    def waiting(self) -> int:
+        """How many scores Langfuse has not answered for."""
+        return self.file.n_waiting()
+
+    @property
+    def is_sending(self) -> bool:
+        """Whether this process waits for answers, or for another process that does."""
+        return self._thread is not None
+
+    def start(self, client: Any) -> None:
+        """Send what waits, with what an earlier process left.
+
+        Raises:
+            InvalidInputError: It sends to another project of Langfuse already.
+        """
+        with self._changed:
+            if self._client is not None and project_of(client) != project_of(self._client):
+                raise InvalidInputError(
+                    f"{self.file.path}: another handler delivers this outbox with another public key. Scores would go "
+                    "to the wrong project. Give each project an outbox of its own."
+                )
+            self._client = self._client or client
+            if self._thread is None and self.waiting:
+                self._thread = threading.Thread(target=self._work, name="krag-eval-langfuse-outbox", daemon=True)
+                try:
+                    self._thread.start()
+                except RuntimeError:  # the interpreter is shutting down: the next process sends
+                    self._thread = None
+
+    def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
+        """Write these scores down."""
+        environment = environment_of(client) or "default"
+        try:
+            self.file.put(replace(score, environment=environment) for score in scores)
+        except Exception as error:  # noqa: BLE001 - the application goes on, and the failure is counted
+            return Outcome(failed=len(scores), problems=(describe(error, client),))
+        self.start(client)
+        return Outcome()
+
+    def finish(self, client: Any) -> Outcome:  # noqa: ARG002 - nobody waits for the server here
+        """What is known by now."""
+        return self.news()
+
+    def news(self) -> Outcome:
+        """What has become known since this was asked last."""
+        with self._changed:
+            news, self._news = self._news, Outcome()
+            return news
+
+    def wait(self, timeout: float | None, *, since_last: bool = False) -> bool:
+        """Wait until nothing waits of what is in the file now; whether that is so.
+
+        Args:
+            timeout: For at most so many seconds.
+            since_last: Count them anew whenever something was answered.
+        """
+        last, end = self.file.last(), None if timeout is None else time.monotonic() + timeout
+        with self._changed:
+            self._is_hurried = True  # the next attempt need not wait for the end of a pause
+            self._changed.notify_all()
+            left = self.file.n_waiting(last)
+            while left and self._thread is not None and (end is None or time.monotonic() < end):
+                self._changed.wait(None if end is None else max(0.0, end - time.monotonic()))
+                before, left = left, self.file.n_waiting(last)
+                if since_last and timeout is not None and left < before:
+                    end = time.monotonic() + timeout
+            return not left
+
+    def flush(self, client: Any, timeout: float | None) -> bool:
+        """Wait until Langfuse has answered for all; whether it has. What waits goes on waiting."""
+        self.start(client)
+        is_done = self.wait(timeout)
+        if not is_done:
+            _LOG.warning("krag_eval: %s", self.describe_waiting())
+        return is_done
+
+    def close(self, timeout: float | None) -> bool:
+        """Wait as `flush` does, then send no more and let go of the file; whether nothing waits in it.
+
+        Another handler that shares it starts it again when it sends.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        self.wait(timeout)
+        with self._changed:
+            thread, self._thread, self._client = self._thread, None, None
+            self._changed.notify_all()
+        if thread is not None:
+            thread.join(1.0 if end is None else max(0.1, end - time.monotonic()))
+        is_done = not self.waiting
+        self.file.close()
+        return is_done
+
+    def describe_waiting(self) -> str:
+        """How many scores wait, why, and what to do."""
+        return describe_waiting(self.file.path, self.waiting, self.problem)
+
+    def _work(self) -> None:
+        try:
+            while self._has_more():
+                if self.file.claim():
+                    self._deliver(self.file.take())
+                else:
+                    self._pause(POLL_SECONDS)  # another process sends
+        except _StoppedError:
+            return
+        except Exception as error:  # noqa: BLE001 - on a thread of its own nobody would catch it
+            _LOG.warning("krag_eval: the outbox %s is not delivered further: %s", self.file.path, describe(error))
+            with self._changed:
+                if self._thread is threading.current_thread():
+                    self.problem, self._thread = describe(error), None
+                    self.file.release()
+                self._changed.notify_all()
+
+    def _has_more(self) -> bool:
+        with self._changed:
+            self._go_on()
+            has_more = self.waiting > 0
+            if not has_more:
+                self._thread = None
+                self.file.release()
+            self._changed.notify_all()
+            return has_more
+
+    def _go_on(self) -> None:
+        if self._thread is not threading.current_thread():
+            raise _StoppedError
+
+    def _deliver(self, rows: Sequence[Row]) -> None:
+        """Send one request, and note what became of its scores."""
+        client, self._is_hurried = self._client, False
+        if not rows or client is None:  # another process was faster, or it was closed just now
+            return
+        limit, doublings = time_limit_of(client), max(rows[0].tries, self._n_slow)
+        options: dict[str, Any] = {"max_retries": 0}
+        if doublings:
+            options["timeout_in_seconds"] = max(limit, min(LONGEST_REQUEST, limit * 2.0 ** min(doublings, 30)))
+        scores, began = [row.score(self.file.path) for row in rows], time.monotonic()
+        try:
+            refusals = post(client, scores, options)
+        except Exception as error:  # noqa: BLE001 - whatever the client raises is the answer
+            self._has_failed(rows, error, describe(error, client))
+            return
+        if time.monotonic() - began < limit:
+            self._n_slow = 0
+        is_anonymous = any(refusal.score_id is None for refusal in refusals)  # langfuse 5 only counts them
+        if is_anonymous and len(refusals) < len(rows):
+            self._server_works()
+            self._note(lambda: self.file.postpone(rows, _WHOLE_TRIES))
+        elif is_anonymous:
+            self._doubt(rows, f"rejected: {refusals[0].message}")
+        else:
+            self._sort({str(refusal.score_id): refusal for refusal in refusals}, rows)
+
+    def _sort(self, refusals: Mapping[str, Refusal], rows: Sequence[Row]) -> None:
+        accepted = [row for row in rows if row.key not in refusals]
+        if accepted:
+            self._note(lambda: self.file.settle(accepted), lambda n: Outcome(sent=n))
+            self._server_works()
+        doubtful = list[Row]()
+        for row in rows:
+            refusal = refusals.get(row.key)
+            if refusal is None:
+                continue
+            failure = Failure.REFUSED if refusal.status is None else failure_of_status(refusal.status)
+            if failure in (Failure.TEMPORARY, Failure.DOUBTFUL):
+                doubtful.append(row)
+            else:
+                self._refuse([row], refusal.message)
+        if doubtful:
+            self._doubt(doubtful, refusals[doubtful[0].key].message)
+
+    def _has_failed(self, rows: Sequence[Row], error: Exception, said: str) -> None:
+        self._go_on()
+        failure, asked = failure_of(error), retry_after(error, datetime.now(UTC))
+        if failure is Failure.SHUT_OUT or (failure is Failure.REFUSED and len(rows) == 1):
+            self._refuse(rows, said)
+        elif failure is Failure.REFUSED:
+            self._note(lambda: self.file.postpone(rows, _WHOLE_TRIES))
+        elif failure is Failure.DOUBTFUL:
+            self._doubt(rows, said, asked)
+        else:
+            if failure is Failure.SLOW:
+                self._n_slow += 1
+                self._note(lambda: self.file.postpone(rows))
+            self._wait_for_server(said, asked)
+
+    def _doubt(self, rows: Sequence[Row], said: str, asked: float | None = None) -> None:
+        """Try again what may be a fault of the server; blame a score once the server has taken others meanwhile."""
+        since = time.time() if rows[0].since is None else rows[0].since
+        is_blamed = self._accepted_at > since or time.time() - since > PATIENCE
+        if is_blamed and len(rows) > 1:
+            self._note(lambda: self.file.postpone(rows, _WHOLE_TRIES))
+        elif is_blamed and rows[0].tries + 1 >= MOST_TRIES:
+            self._refuse(rows, said)
+        else:
+            self._note(lambda: self.file.postpone(rows))
+            self._wait_for_server(said, asked)
+
+    def _server_works(self) -> None:
+        """Note that the server takes scores; none is blamed for what failed in a long outage before."""
+        if self._n_failures >= _LONG_OUTAGE:
+            self._note(self.file.forgive)
+        self._n_failures, self._accepted_at = 0, time.time()
+
+    def _refuse(self, rows: Sequence[Row], reason: str) -> None:
+        why = reason.removeprefix("rejected: ")
+        self._note(lambda: self.file.set_aside(rows, why), lambda n: Outcome(failed=n, problems=(f"rejected: {why}",)))
+
+    def _note(self, change: Callable[[], int | None], news: Callable[[int], Outcome] | None = None) -> None:
+        """Write down what became of scores, however long that takes: else they would be sent again or forgotten."""
+        while True:
+            try:
+                with self._changed:
+                    self._go_on()
+                    n = change() or 0
+                    if news is not None:
+                        outcome = self._news + news(n)
+                        known = tuple(dict.fromkeys(outcome.problems))[:_MOST_PROBLEMS]
+                        self._news, self.problem = replace(outcome, problems=known), None
+                    self._changed.notify_all()
+                    return
+            except _DamagedError:
+                raise
+            except KragEvalError as error:  # the disk is full
+                said = describe(error)
+            if self.problem != said:
+                _LOG.warning("krag_eval: what became of scores could not be noted down yet: %s", said)
+            self.problem = said
+            self._pause(LONGEST_WAIT)
+
+    def _wait_for_server(self, said: str, asked: float | None) -> None:
+        self._n_failures += 1
+        level = logging.WARNING if self._n_failures == _TOLD_AT else logging.DEBUG
+        _LOG.log(level, "krag_eval: Langfuse does not take scores now, they wait in %s: %s", self.file.path, said)
+        self.problem = said
+        if asked is None:
+            self._pause(backoff(self._n_failures), may_hurry=True)
+        else:
+            self._pause(asked + random.uniform(0.0, FIRST_WAIT))
+
+    def _pause(self, seconds: float, *, may_hurry: bool = False) -> None:
+        """Wait; a pause that the server asked for is kept even if somebody is in a hurry."""
+        me = threading.current_thread()
+        with self._changed:
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._thread is not me or (may_hurry and self._is_hurried), timeout=seconds)
+            self._go_on()
+
+
+def open_outbox(path: str | os.PathLike[str]) -> Outbox:
+    """The outbox of this file, which all who name it in this process share.
+
+    Raises:
+        InvalidInputError: The file cannot be written, is damaged, or something else.
+    """
+    with _LOCK:
+        outbox = None
+        with contextlib.suppress(OSError, ValueError):  # which is told when it is opened
+            outbox = _OPEN.get(Path(path).resolve())
+        if outbox is None:
+            outbox = Outbox(path)
+            _OPEN[outbox.file.place] = outbox
+        return outbox
+
+
+def describe_waiting(path: Path, waiting: int, problem: str | None) -> str:
+    """How many scores wait, why, and what to do."""
+    why = f" ({problem})" if problem else ""
+    scores = "1 score has" if waiting == 1 else f"{waiting:,} scores have"
+    return (
+        f"{scores} not reached Langfuse yet{why}. Nothing is lost: the next run with the outbox {path} goes on, or "
+        f"this command: krag-eval langfuse-resend {shlex.quote(str(path))}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Resent:
+    """What became of the scores in an outbox.
+
+    Attributes:
+        path: The outbox.
+        sent: How many Langfuse accepted now.
+        waiting: How many it has not answered for; they stay in the outbox.
+        rejected: Those that it did not accept, with its reasons; they stay in the outbox, too.
+        problem: What went wrong last, where some wait.
+        damage: What is wrong with the file, where it is damaged. It is left as it is then.
+        damaged: The scores that cannot be read any more, by number and, where it is known, by id.
+    """
+
+    path: Path
+    sent: int
+    waiting: int
+    rejected: tuple[tuple[Score, str], ...]
+    problem: str | None = None
+    damage: str | None = None
+    damaged: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the outbox is empty now."""
+        return not self.waiting and not self.rejected and self.damage is None
+
+    def describe_waiting(self) -> str:
+        """How many scores wait, why, and what to do."""
+        return describe_waiting(self.path, self.waiting, self.problem)
+
+    def describe_damage(self) -> str:
+        """What is damaged, and what to do."""
+        return (
+            f"{self.path} is damaged ({self.damage}): at least {len(self.damaged):,} of its scores cannot be read. It "
+            "is left as it is: restore it from a copy and send it again, or remove it once the others have arrived."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, as JSON can hold it."""
+        rejected = [score.to_row() | {"reason": reason} for score, reason in self.rejected]
+        return {
+            "outbox": str(self.path),
+            "sent": self.sent,
+            "waiting": self.waiting,
+            "problem": self.problem,
+            "rejected": rejected,
+            "damage": self.damage,
+            "damaged": list(self.damaged),
+        }
+
+
+def resend_outbox(path: str | os.PathLike[str], client: Any = None, *, timeout: float = 60.0) -> Resent:
+    """Send what is still in an outbox, and once more what Langfuse rejected: the key may be another one now.
+
+    Scores keep their ids and times, so that one that had arrived is overwritten, not doubled. Of a damaged outbox the
+    scores that can be read are sent, the others are named, and the file is left as it is.
+
+    Args:
+        path: The outbox.
+        client: A Langfuse client; None takes that of the environment (`LANGFUSE_PUBLIC_KEY` and so on), whatever other
+            clients there are, and without a key there `langfuse.get_client()`.
+        timeout: Give up when nothing was answered for so many seconds.
+
+    Raises:
+        InvalidInputError: There is no such file, or it is no outbox of scores.
+        MissingDependencyError: langfuse is not installed.
+        LangfuseDeliveryError: The client sends nothing, for example because there are no keys.
+    """
+    if not Path(path).is_file():
+        raise InvalidInputError(f"{path}: there is no such file. Give the outbox that a run was given as `outbox`.")
+    if not Path(path).stat().st_size:
+        raise InvalidInputError(f"{path}: is empty, so that nothing can be sent. Restore the file if it had scores.")
+    with tempfile.TemporaryDirectory(prefix="krag-eval-") as folder:
+        try:
+            return _resend(Path(path), Path(path), client, timeout)
+        except _DamagedError as error:
+            sound, damaged = _salvage(Path(path).resolve(), Path(folder))
+            resent = _resend(sound, Path(path), client, timeout)
+            return replace(resent, damage=error.damage, damaged=tuple(damaged))
+
+
+def _resend(place: Path, path: Path, client: Any, timeout: float) -> Resent:
+    outbox = open_outbox(place)
+    try:
+        n_left = outbox.waiting + len(outbox.file.refused())
+        if not n_left:
+            return Resent(path, 0, 0, ())
+        if client is None:
+            langfuse = load_langfuse("resend_outbox")
+            client = langfuse.Langfuse() if os.environ.get("LANGFUSE_PUBLIC_KEY") else langfuse.get_client()
+        disabled = why_disabled(client)
+        if disabled is not None:
+            raise LangfuseDeliveryError(
+                f"The Langfuse client sends nothing: {disabled}. {n_left:,} scores stay in {path}. Set the "
+                "environment variables of the project and send them again.",
+                (disabled,),
+            )
+        outbox.file.retry()
+        outbox.start(client)
+        outbox.wait(timeout, since_last=True)
+        rejected = tuple((row.score(path), row.reason) for row in outbox.file.refused())
+        return Resent(path, outbox.news().sent, outbox.waiting, rejected, outbox.problem)
+    finally:
+        outbox.close(0.0)
+
+
+def _salvage(place: Path, folder: Path) -> tuple[Path, list[str]]:
+    """Copy the sound scores of a damaged outbox into a new one; where that is, and which scores are not sound."""
+    for end in ("", "-wal"):
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copyfile(f"{place}{end}", folder / f"damaged{end}")
+    sound, damaged, keys, last, is_known = list[Score](), list[str](), dict[int, str](), 0, True
+    with contextlib.closing(sqlite3.connect(folder / "damaged", isolation_level=None)) as connection:
+        connection.text_factory = lambda text: text.decode("utf-8", "replace")
+        connection.execute("PRAGMA writable_schema = ON")  # read it even if its end is missing
+        for order in ("key", "key DESC"):  # the index knows of scores that the table has lost
+            try:
+                keys |= connection.execute(f"SELECT n, key FROM scores INDEXED BY by_key ORDER BY {order}")
+            except (sqlite3.Error, TypeError):
+                is_known = False
+        with contextlib.suppress(sqlite3.Error, TypeError):
+            last = max(connection.execute("SELECT seq FROM sqlite_sequence").fetchone())
+        for n in range(1, max((last, *keys)) + 1):
+            found: Any = None
+            try:
+                found = connection.execute("SELECT key, row, crc FROM scores WHERE n = ?", (n,)).fetchone()
+                is_there = n in keys or found is not None
+            except sqlite3.Error:
+                is_there = n in keys or not is_known
+            if found is not None and _checksum(*found[:2]) == found[2]:
+                sound.append(score_from_row(json.loads(found[1])))
+            elif is_there:
+                damaged.append(f"score {n} ({keys.get(n) or (found and found[0]) or 'its id is lost'})")
+    if not last and not keys:
+        damaged.append("all scores, whose number is lost")
+    file = ScoreFile(folder / "sound")
+    file.put(sound)
+    file.close()
+    return file.path, damaged
+
+
+_LOCK = threading.RLock()
+_OPEN: weakref.WeakValueDictionary[Path, Outbox] = weakref.WeakValueDictionary()
+_FILES: weakref.WeakSet[ScoreFile] = weakref.WeakSet()
+_HELD: list[ScoreFile] = []
+
+
+def _at_exit() -> None:
+    """Give what was written last a moment to arrive. A live scorer may still write: that opens the file again."""
+    end = time.monotonic() + AT_EXIT_SECONDS
+    for outbox in tuple(_OPEN.values()):
+        if outbox.is_sending and not outbox.wait(max(0.0, end - time.monotonic())):
+            _LOG.warning("krag_eval: %s", outbox.describe_waiting())
+        outbox.file.close()
+
+
+def _before_fork() -> None:
+    _LOCK.acquire()
+    for file in tuple(_FILES):
+        file.before_fork()
+        _HELD.append(file)
+
+
+def _after_fork(*, is_child: bool) -> None:
+    while _HELD:
+        _HELD.pop().after_fork(is_child=is_child)
+    if is_child:
+        for outbox in tuple(_OPEN.values()):
+            outbox.begin_anew()
+    _LOCK.release()
+
+
+atexit.register(_at_exit)
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=lambda: _after_fork(is_child=False),
+        after_in_child=lambda: _after_fork(is_child=True),
+    )

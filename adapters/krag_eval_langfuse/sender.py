@@ -1,7 +1,4 @@
-"""Sends scores by one way, counts what became of them, and says so as loudly as was asked for.
-
-The ways for scores to leave, by name.
-"""
+"""Sends scores by one way, counts what became of them, and says so as loudly as was asked for."""
 
 from __future__ import annotations
 
@@ -24,12 +21,13 @@ from krag_eval_langfuse.client import (
     without_keys,
 )
 from krag_eval_langfuse.delivery import Delivery, Outcome, QueueDelivery, SyncDelivery
-from krag_eval_langfuse.outbox import OutboxDelivery
+from krag_eval_langfuse.outbox import open_outbox
 from krag_eval_langfuse.scores import Primitive, Score
 
 _LOG = logging.getLogger("krag_eval.langfuse")
 OnError = Literal["log", "raise"]
 MOST_PROBLEMS = 20
+DELIVERIES = ("queue", "sync", "outbox")
 
 
 @dataclass(slots=True)
@@ -229,9 +227,6 @@ class ScoreSender:
             _LOG.log(level, "krag_eval: scores did not reach Langfuse: %s", problem)
 
 
-DELIVERIES = ("queue", "sync", "outbox")
-
-
 def make_delivery(name: object, outbox: str | os.PathLike[str] | None) -> Delivery:
     """The way of this name.
 
@@ -259,4 +254,4 @@ def make_delivery(name: object, outbox: str | os.PathLike[str] | None) -> Delive
             f'`outbox` is {outbox!r:.60}. With delivery="outbox" scores are written to a file before they are sent. '
             'Give its path, such as outbox="langfuse.outbox".'
         )
-    return OutboxDelivery(outbox)
+    return open_outbox(outbox)

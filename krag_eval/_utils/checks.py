@@ -1,4 +1,4 @@
-"""Checks of single arguments that several rooms share; each says what was given and what would be right."""
+"""Check single arguments; each error says what was given and what is expected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from krag_eval._utils.errors import InvalidInputError, did_you_mean, show
 
 
 def as_number(value: object) -> float | None:
-    """The value as a float; None where it is no number (a bool is none)."""
+    """Return the value as a float; None where it is no number (a bool is none)."""
     if type(value) is float:  # by far the most common, and the check of the abstract class is slow
         return value
     if isinstance(value, bool):
@@ -22,13 +22,13 @@ def as_number(value: object) -> float | None:
 
 
 def describe_type(value: object) -> str:
-    """The type of a value for a message: `a dict`, `an int`."""
+    """Return the type of a value for a message: `a dict`, `an int`."""
     name = type(value).__name__
     return f"an {name}" if name[0].lower() in "aeiou" else f"a {name}"
 
 
 def one_of(name: str, value: object, known: Sequence[str]) -> str:
-    """The value, if it is one of the known names.
+    """Return the value, if it is one of the known names.
 
     Raises:
         InvalidInputError: It is not; the nearest name is suggested.
@@ -41,7 +41,7 @@ def one_of(name: str, value: object, known: Sequence[str]) -> str:
 
 
 def check_threshold(value: object, name: str = "threshold") -> float:
-    """The threshold as a float in [0, 1].
+    """Return the threshold as a float in [0, 1].
 
     Raises:
         InvalidInputError: It is no number, NaN, or outside [0, 1].
@@ -55,7 +55,7 @@ def check_threshold(value: object, name: str = "threshold") -> float:
 
 
 def check_count(name: str, value: object, *, least: int = 1) -> int:
-    """The value as a number of things, at least one or as many as `least` says.
+    """Return the value as a number of things, at least one or as many as `least` says.
 
     Raises:
         InvalidInputError: It is no integer, or below that.

@@ -5,13 +5,11 @@
     │   ├── UnknownArgumentError (TypeError)    an argument that does not exist
     │   └── UnknownMetricError (KeyError)       a metric or result key that does not exist
     ├── MissingDependencyError (ImportError)    an optional package is not installed
-    └── RunStoppedError (RuntimeError)          a run was given up; krag_eval/_utils/errors.py
+    └── RunStoppedError (RuntimeError)          a run was given up before every question was answered
 
-    KragEvalWarning (UserWarning)               the result stands, but look at this
+    KragEvalWarning (UserWarning)               the result is valid, but look at this
 
-A message has three parts: what is wrong with the value given, what would be right, what to do.
-
-The error of a run that was given up.
+A message says what is wrong with the value given, what is expected, and what to do.
 """
 
 from __future__ import annotations
@@ -64,18 +62,30 @@ class MissingDependencyError(KragEvalError, ImportError):
         return type(self), (self.needed_by, self.package, self.extra)
 
 
+class RunStoppedError(KragEvalError, RuntimeError):
+    """A run was given up before every question was answered; the answers so far are in its journal."""
+
+
+class RetrieverError(Exception):
+    """What a retriever raised, as a run recorded it: `Type: message`. It takes the place of a ranking."""
+
+
+class KragEvalWarning(UserWarning):
+    """The result is valid, but something about the input deserves a look."""
+
+
 @contextlib.contextmanager
 def needing(needed_by: str, package: str, extra: str, *, module: str | None = None) -> Iterator[None]:
-    """Goes around the import of an optional package.
+    """Turn the failed import of an optional package into an error that says how to install it.
 
     Args:
         needed_by: What needs it, as the user wrote it.
         package: The name of the package.
         extra: The extra of krag-eval that brings it.
-        module: The name it is imported by, where that is another.
+        module: The name under which it is imported, if that differs.
 
     Raises:
-        MissingDependencyError: It is not installed. What is missing inside of one that is comes through as it is.
+        MissingDependencyError: It is not installed. An ImportError of another package passes unchanged.
     """
     try:
         yield
@@ -85,17 +95,9 @@ def needing(needed_by: str, package: str, extra: str, *, module: str | None = No
         raise MissingDependencyError(needed_by, package, extra) from error
 
 
-class RetrieverError(Exception):
-    """What a retriever raised, as a run recorded it: `Type: message`. It stands in the place of a ranking."""
-
-
-class KragEvalWarning(UserWarning):
-    """The result stands, but something about the input deserves a look."""
-
-
 def warn(message: str) -> None:
-    """Warn with `KragEvalWarning`, at the line of the user that called into this package."""
-    package = os.path.dirname(__file__) + os.sep  # noqa: PTH120 - pathlib costs a tenth of the import
+    """Warn with `KragEvalWarning`, at the user's line that called into this package."""
+    package = os.path.dirname(os.path.dirname(__file__)) + os.sep  # noqa: PTH120 - pathlib costs a tenth of the import
     frame, level = sys._getframe(1), 2  # noqa: SLF001 - `skip_file_prefixes` needs Python 3.12
     while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
         frame, level = frame.f_back, level + 1
@@ -103,7 +105,7 @@ def warn(message: str) -> None:
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """A sentence that names the nearest known name, or an empty string.
+    """Return a sentence that suggests the closest known name, or an empty string.
 
     >>> did_you_mean("ndgc", ["ndcg", "recall"])
     " Did you mean 'ndcg'?"
@@ -116,12 +118,8 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 
 def show(value: object, longest: int = 60) -> str:
-    """The beginning of the `repr` of a value, for a message; its type where it has none."""
+    """Return the beginning of the `repr` of a value, for a message; its type if `repr` fails."""
     try:
         return repr(value)[:longest]
     except Exception:  # noqa: BLE001 - whatever a foreign `__repr__` raises; of a huge integer a ValueError
         return f"<{type(value).__name__}>"
-
-
-class RunStoppedError(KragEvalError, RuntimeError):
-    """A run was given up before every question was answered; what was answered is in its journal."""

@@ -1,7 +1,4 @@
-"""Numbers for people: every table, picture and page writes a number in the same digits.
-
-How tables say things.
-"""
+"""Format numbers, counts and names for people, alike in every table, picture and page."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import Any
 
 
 def qualified_name(thing: object) -> str:
-    """The module and name of a function or class, or of the class of an object.
+    """Return the module and name of a function or class, or of the class of an object.
 
     >>> qualified_name(qualified_name)
     'krag_eval._utils.formatting.qualified_name'
@@ -22,20 +19,11 @@ def qualified_name(thing: object) -> str:
     return f"{module}.{owner.__qualname__}" if module else str(owner.__qualname__)
 
 
-def shortest(number: float) -> str:
-    """The number in as few digits as tell it from every other.
-
-    >>> shortest(1.0), shortest(0.7)
-    ('1', '0.7')
-    """
-    return str(int(number)) if number == int(number) else repr(number)
-
-
 UNDEFINED = "-"
 
 
 def format_value(value: float | None, digits: int = 4) -> str:
-    """A value of a metric: fixed digits, a dash where it is undefined.
+    """Return a value of a metric: fixed digits, a dash where it is undefined.
 
     >>> format_value(0.5), format_value(None)
     ('0.5000', '-')
@@ -44,7 +32,7 @@ def format_value(value: float | None, digits: int = 4) -> str:
 
 
 def format_interval(interval: tuple[float, float] | None, digits: int = 4) -> str:
-    """Both ends of the interval of a value; empty where there is none.
+    """Return both ends of the interval of a value; empty where there is none.
 
     >>> format_interval((0.25, 0.75))
     '0.2500 to 0.7500'
@@ -53,7 +41,7 @@ def format_interval(interval: tuple[float, float] | None, digits: int = 4) -> st
 
 
 def format_mean(value: float | None) -> str:
-    """A mean that is compared with another one: three digits, fewer where it is large.
+    """Return a mean that is compared with another one: three digits, fewer where it is large.
 
     >>> format_mean(0.5), format_mean(1234.5)
     ('0.500', '1234')
@@ -62,7 +50,7 @@ def format_mean(value: float | None) -> str:
 
 
 def format_difference(value: float | None) -> str:
-    """A difference of two means, with its sign.
+    """Return a difference of two means, with its sign.
 
     >>> format_difference(0.25)
     '+0.250'
@@ -71,7 +59,7 @@ def format_difference(value: float | None) -> str:
 
 
 def format_p(p: float | None) -> str:
-    """A p-value.
+    """Return a p-value.
 
     >>> format_p(0.25), format_p(0.0001)
     ('0.250', '<.001')
@@ -80,7 +68,7 @@ def format_p(p: float | None) -> str:
 
 
 def format_percent(share: float | None, digits: int = 1) -> str:
-    """A share, as a percentage.
+    """Return a share, as a percentage.
 
     >>> format_percent(0.256)
     '25.6 %'
@@ -89,7 +77,7 @@ def format_percent(share: float | None, digits: int = 1) -> str:
 
 
 def format_seconds(seconds: float | None) -> str:
-    """A duration, in the unit that fits it.
+    """Return a duration, in the unit that fits it.
 
     >>> format_seconds(0.00123), format_seconds(0.25), format_seconds(75)
     ('1.2 ms', '250 ms', '75.0 s')
@@ -113,7 +101,7 @@ _PLURALS = {"query": "queries"}
 
 
 def number_of(count: int, thing: str) -> str:
-    """The count and the thing, in the singular or the plural.
+    """Return the count and the thing, in the singular or the plural.
 
     >>> number_of(1, "query"), number_of(2, "query"), number_of(0, "gold document")
     ('1 query', '2 queries', '0 gold documents')
@@ -122,7 +110,7 @@ def number_of(count: int, thing: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Text on one line: white space is one space, and what cannot be shown the replacement character.
+    r"""Return text on one line: white space is one space, and what cannot be shown the replacement character.
 
     >>> one_line(" a\n b") + one_line("\0") == "a b\ufffd"
     True

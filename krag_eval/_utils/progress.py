@@ -1,4 +1,4 @@
-"""How far a run has come, and a line of it for the terminal."""
+"""Report the progress of a run, to a function or on one line of the terminal."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.formatting import number_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,7 @@ class RunProgress:
         errors: How many of the rows are errors.
         asked: How many were asked since this session began.
         seconds: How long ago that was.
-        is_over: Whether the run has ended, be it early.
+        is_over: Whether the run has ended, even if early.
     """
 
     name: str
@@ -61,23 +62,23 @@ class TerminalLine:
         if now < self._next and not progress.is_over:
             return
         self._next = now + self.EVERY
-        line = in_words(progress)
+        line = _in_words(progress)
         self._width = max(self._width, len(line))
         sys.stderr.write("\r" + line.ljust(self._width) + ("\n" if progress.is_over else ""))
         sys.stderr.flush()
 
 
-def in_words(progress: RunProgress) -> str:
-    """One line.
+def _in_words(progress: RunProgress) -> str:
+    """Return one line.
 
-    >>> in_words(RunProgress(name="bm25", done=120, total=1000, errors=2, asked=20, seconds=4.0))
+    >>> _in_words(RunProgress(name="bm25", done=120, total=1000, errors=2, asked=20, seconds=4.0))
     'bm25: 120 of 1,000, 5.0 a second, 2 errors, 2:56 left'
     """
     parts = [f"{progress.name}: {progress.done:,} of {progress.total:,}"]
     if progress.rate is not None:
         parts.append(f"{progress.rate:,.1f} a second")
     if progress.errors:
-        parts.append("1 error" if progress.errors == 1 else f"{progress.errors:,} errors")
+        parts.append(number_of(progress.errors, "error"))
     if progress.seconds_left is not None and not progress.is_over:
         minutes, seconds = divmod(round(progress.seconds_left), 60)
         hours, minutes = divmod(minutes, 60)
@@ -86,7 +87,7 @@ def in_words(progress: RunProgress) -> str:
 
 
 def hook_for(progress: object) -> ProgressHook | None:
-    """What `progress` means: a function is called, True is a line where stderr is a terminal or a notebook.
+    """Return what `progress` means: a function is called, True is a line where stderr is a terminal or a notebook.
 
     Raises:
         InvalidInputError: It is neither a function nor True, False or None.

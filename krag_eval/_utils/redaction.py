@@ -1,4 +1,4 @@
-"""Keeps API keys and passwords out of messages, journals and reports, and tells a foreign error in one line."""
+"""Keep API keys and passwords out of messages, journals and reports, and describe a foreign error in one line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PATTERNS = (
 
 
 class Redactor:
-    """Takes credentials out of texts: those that an object or the environment holds, and what looks like one.
+    """Removes credentials from texts: those that an object or the environment holds, and whatever looks like one.
 
     Args:
         holder: A client or model; its attributes are looked through, a few levels deep.
@@ -49,7 +49,7 @@ class Redactor:
         self._values = sorted((value for value in found if len(value) >= _SHORTEST), key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
-        """The text without credentials."""
+        """Return the text without credentials."""
         for value in self._values:
             text = text.replace(value, "[key]")
         for pattern, instead in _PATTERNS:
@@ -58,7 +58,7 @@ class Redactor:
 
 
 def describe_error(error: BaseException, redact: Callable[[str], str] | None = None, *, longest: int = 500) -> str:
-    """An error as `Type: message`, on one line, without credentials.
+    """Describe an error as `Type: message`, on one line, without credentials.
 
     Args:
         error: What a foreign program raised.
@@ -73,7 +73,7 @@ def describe_error(error: BaseException, redact: Callable[[str], str] | None = N
 
 
 def message_of(error: BaseException, redact: Callable[[str], str], longest: int) -> str:
-    """The message of an error alone, as `describe_error` gives it; empty where it cannot be had."""
+    """Return the message of an error alone, as `describe_error` shows it; empty if it has none that can be read."""
     try:
         message = redact(" ".join(str(error)[: _READ_TIMES * longest].split()))
     except Exception:  # noqa: BLE001 - a foreign error that cannot be printed still has a name
@@ -82,7 +82,7 @@ def message_of(error: BaseException, redact: Callable[[str], str], longest: int)
 
 
 def as_cause(error: BaseException, redact: Callable[[str], str]) -> BaseException | None:
-    """The error, to be raised from; None where it or one behind it would show a credential in the traceback."""
+    """Return the error to raise from; None if it, or one behind it, would show a credential in the traceback."""
     shown = "".join(traceback.format_exception(error, limit=0))
     return error if redact(shown) == shown else None
 
@@ -92,7 +92,7 @@ def _is_secret_name(name: object) -> bool:
 
 
 def _held(holder: object, depth: int) -> Iterator[str]:
-    """The strings that an object holds under names of secrets."""
+    """Yield the strings that an object holds under names of secrets."""
     for name, value in itertools.islice(_members(holder), _MOST_MEMBERS):
         if _is_secret_name(name):
             yield from _strings(value)
@@ -102,7 +102,7 @@ def _held(holder: object, depth: int) -> Iterator[str]:
 
 
 def _members(holder: object) -> Iterator[tuple[object, object]]:
-    """The members of a mapping, a sequence or an object, with their names; of a bound method those of its object."""
+    """Yield the members of a mapping, a sequence, an object, or of the object of a bound method, with their names."""
     try:
         if isinstance(holder, (list, tuple)):
             yield from enumerate(holder)

@@ -1,45 +1,59 @@
-"""States as records that JSON can hold, and back: read strictly, for a wrong shape here is a wrong number later."""
+"""Write results and states as JSON, and read states strictly: a wrong shape would be a wrong number later."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import Any, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, Self
 
 from krag_eval._utils.errors import InvalidInputError
 
-StateT = TypeVar("StateT")
+
+def json_text(value: object, **options: Any) -> str:
+    """Return a value as JSON that can be written as UTF-8; `options` are those of `json.dumps`."""
+    # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
+    return json.dumps(value, ensure_ascii=False, **options).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def numbers_of(state: Any) -> dict[str, int]:
-    """A dataclass of whole numbers as a record."""
-    return {field.name: getattr(state, field.name) for field in fields(state)}
+class SumState:
+    """Base class of states that are whole numbers: they merge by addition, in any order.
 
-
-def read_numbers(cls: type[StateT], record: object, *, signed: Sequence[str] = ()) -> StateT:
-    """The dataclass of whole numbers that `numbers_of` made a record of.
-
-    Args:
-        cls: The dataclass.
-        record: What was stored.
+    Attributes:
         signed: The fields that may be below 0.
-
-    Raises:
-        InvalidInputError: A field is missing, unknown, or no such number.
     """
-    names = [field.name for field in fields(cls)]  # type: ignore[arg-type] # every class given is a dataclass
-    read = read_record(record, cls.__name__, names)
-    return cls(
-        **{name: read_whole(read[name], f"{cls.__name__}.{name}", -math.inf if name in signed else 0) for name in names}
-    )
+
+    __slots__: tuple[str, ...] = ()
+    signed: ClassVar[tuple[str, ...]] = ()
+
+    def merge(self, other: Self) -> None:
+        """Add another state to this one."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the state as JSON can hold it."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_dict(cls, record: object) -> Self:
+        """Read the state that `to_dict` wrote.
+
+        Raises:
+            InvalidInputError: A field is missing, unknown, or not such a number.
+        """
+        read, state = read_record(record, cls.__name__, cls.__slots__), cls()
+        for name, value in read.items():
+            least = -math.inf if name in cls.signed else 0
+            setattr(state, name, read_whole(value, f"{cls.__name__}.{name}", least))
+        return state
 
 
 def read_record(record: object, what: str, names: Sequence[str] | None = None) -> Mapping[str, Any]:
-    """A mapping with exactly these names, or with any where they are not given.
+    """Return the record, if it is a mapping with exactly these names, or with any if none are given.
 
     Raises:
-        InvalidInputError: It is none, or a name is missing or unknown.
+        InvalidInputError: It is not a mapping, or a name is missing or unknown.
     """
     if not isinstance(record, Mapping) or not all(isinstance(name, str) for name in record):
         refuse(what, f"a mapping{'' if names is None else ' with ' + ', '.join(names)}", record)
@@ -49,10 +63,10 @@ def read_record(record: object, what: str, names: Sequence[str] | None = None) -
 
 
 def read_whole(value: object, what: str, least: float = 0) -> int:
-    """A whole number.
+    """Return the value, if it is a whole number of at least `least`.
 
     Raises:
-        InvalidInputError: It is none, or below `least`.
+        InvalidInputError: It is not.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         refuse(what, "a whole number" + (f" of at least {least}" if least > -math.inf else ""), value)
@@ -60,10 +74,10 @@ def read_whole(value: object, what: str, least: float = 0) -> int:
 
 
 def read_list(values: object, what: str, size: int | None = None) -> list[Any]:
-    """A list, of so many entries where their number is given.
+    """Return the value, if it is a list, of `size` entries if that is given.
 
     Raises:
-        InvalidInputError: It is none, or has more or fewer.
+        InvalidInputError: It is not.
     """
     if not isinstance(values, list) or (size is not None and len(values) != size):
         refuse(what, "a list" + (f" of {size} entries" if size is not None else ""), values)
@@ -71,19 +85,19 @@ def read_list(values: object, what: str, size: int | None = None) -> list[Any]:
 
 
 def read_wholes(values: object, what: str, size: int | None = None, least: float = 0) -> list[int]:
-    """A list of whole numbers.
+    """Return the value, if it is a list of whole numbers of at least `least`.
 
     Raises:
-        InvalidInputError: It is none, or one of them is below `least`.
+        InvalidInputError: It is not.
     """
     return [read_whole(value, what, least) for value in read_list(values, what, size)]
 
 
 def read_double(value: object, what: str) -> float:
-    """The double that `float.hex` wrote.
+    """Return the double that `float.hex` wrote.
 
     Raises:
-        InvalidInputError: It is none, or NaN.
+        InvalidInputError: It is not one, or NaN.
     """
     try:
         number = float.fromhex(value) if isinstance(value, str) else math.nan
@@ -95,7 +109,7 @@ def read_double(value: object, what: str) -> float:
 
 
 def refuse(what: str, wanted: str, got: object) -> NoReturn:
-    """Refuse a part of a stored state.
+    """Raise the error about a part of a stored state that cannot be read.
 
     Raises:
         InvalidInputError: Always.

@@ -15,7 +15,8 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.formatting import format_value
 from krag_eval.datasets.findings import shorten
 from krag_eval.documents.document import Document, as_document
-from krag_eval.documents.readers import as_id, shape_of, split_pair
+from krag_eval.documents.readers import reader_of, split_pair
+from krag_eval.evaluation.explanation import show_document
 from krag_eval.evaluation.results import Detail, EvaluationResult
 from krag_eval.matching import Batch
 from krag_eval.matching.id_batch import with_documents

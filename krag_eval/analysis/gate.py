@@ -12,7 +12,7 @@ from typing import Any
 
 from krag_eval._utils.checks import as_number, check_kind, check_path, check_threshold, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, did_you_mean
-from krag_eval._utils.files import read_whole
+from krag_eval._utils.files.io import read_whole
 from krag_eval._utils.formatting import format_value
 from krag_eval.analysis.comparison import ComparisonRow, compare
 from krag_eval.datasets import EvalSet, Run

@@ -17,9 +17,9 @@ from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.documents.columns import Side
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
-from krag_eval.metrics import ndcg
 from krag_eval.metrics.cut_offs import check_ranks
 from krag_eval.metrics.judgments import CutOff, Judgments
+from krag_eval.metrics.ndcg import ndcg
 
 AGREEMENT = 1e-9
 """The difference below which two programs are said to agree. Both add the same terms, in orders of their own."""

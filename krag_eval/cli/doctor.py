@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from krag_eval import InvalidInputError
-from krag_eval._utils.files import json_text
+from krag_eval._utils.files.strict_json import dump_json
 from krag_eval.analysis.label_audit import DoctorReport, apply_labels, audit_labels, write_queue
 from krag_eval.cli.loading import read_runs
 from krag_eval.cli.options import (
@@ -133,7 +133,7 @@ def _put_out(report: DoctorReport, queue: Path | None, json_out: Path | None, mo
         written = write_queue(report, queue, limit=most, force=force)
         of_all = "" if written == len(report.candidates) else f" of {len(report.candidates)}; --limit all writes them"
         notes().print(f"{queue}: {written} documents to label{of_all}.", markup=False)
-    if not put_json(json_out, lambda: json_text.dump(report.to_dict(most), "the report", indent=2)):
+    if not put_json(json_out, lambda: dump_json(report.to_dict(most), "the report", indent=2)):
         console().print(repr(report), markup=False, soft_wrap=True)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from krag_eval._utils.files import write_atomically
+from krag_eval._utils.files.io import write_atomically
 from krag_eval.analysis.gate import GateReport, check_gate, read_policy
 from krag_eval.cli.options import EvalSetFile, JsonOut
 from krag_eval.cli.output import console, print_table, put_json

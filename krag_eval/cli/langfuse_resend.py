@@ -34,9 +34,17 @@ def langfuse_resend(
 def _print(resent: Any, show: int) -> None:
     out = console()
     title = f"{resent.path}: {resent.sent:,} sent, {resent.waiting:,} waiting, {len(resent.rejected):,} rejected"
+    if resent.damage is not None:
+        title += f", {len(resent.damaged):,} damaged"
     out.print(title, markup=False, highlight=False, soft_wrap=True)
     if resent.waiting:
         print_indented(resent.describe_waiting(), 0)
+    if resent.damage is not None:
+        print_indented(resent.describe_damage(), 0)
+        for name in resent.damaged[: show or None]:
+            print_indented(f"damaged: {name}", 2)
+        if 0 < show < len(resent.damaged):
+            out.print(f"  and {len(resent.damaged) - show:,} more; --show 0 shows all", style="dim")
     for score, reason in resent.rejected[: show or None]:
         place = ", ".join(f"{name} {value}" for name, value in score.target.to_dict().items())
         print_indented(f"rejected: {score.name} = {score.value} of {place} ({score.id})", 2)

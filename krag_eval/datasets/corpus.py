@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import is_file, unreadable
+from krag_eval._utils.files.io import is_file, unreadable
 from krag_eval.datasets.formats import llama_index, squad
-from krag_eval.datasets.formats.native import read_at
-from krag_eval.datasets.formats.source import Source, read_passage
+from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.question import check_new
 from krag_eval.documents.document import Document
+from krag_eval.documents.readers import as_id
+
+ID_KEYS = ("id", "_id", "chunk_id", "docid", "docno", "doc_id")
+TEXT_KEYS = ("text", "contents", "content", "page_content", "passage")
 
 
 def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False, max_bad_rows: int = 0) -> list[Document]:
-    """The documents of a corpus, in the order of the file.
+    """Read the documents of a corpus, in the order of the file.
 
     Reads rows in JSONL (also packed as .gz), a JSON list, CSV, TSV or Parquet, with an id under `id`, `_id`,
     `chunk_id`, `docid`, `docno` or `doc_id`, a text under `text`, `contents`, `content`, `page_content` or `passage`,
@@ -26,12 +31,12 @@ def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False, ma
     Args:
         path: The file or folder.
         prepend_title: Put the title before the text, as retrievers of BEIR corpora index it.
-        max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be left out, with a warning, and kept
+        max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be skipped, with a warning, and saved
             in `path.rejected.jsonl`; with 0 the first bad line is an error.
 
     Raises:
         InvalidInputError: The file cannot be read, repeats an id, or holds nothing; the message begins with
-            `path:line:` where a line is at fault.
+            `path:line:` if a line is to blame.
         MissingDependencyError: The format needs a package that is not installed.
     """
     seen: set[str] = set()
@@ -44,9 +49,49 @@ def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False, ma
     return documents
 
 
+def read_passage(row: Mapping[str, Any], *, prepend_title: bool = False) -> Document:
+    """Return the document of a row: the first of `ID_KEYS` and of `TEXT_KEYS` that it has; the rest is metadata.
+
+    Args:
+        row: The row.
+        prepend_title: Put `title` before the text, as retrievers of BEIR corpora index it; it stays in the metadata.
+
+    Raises:
+        InvalidInputError: It has neither an id nor a text.
+
+    >>> read_passage({"_id": 7, "title": "Hours", "text": "Open from 9 to 18."}, prepend_title=True)
+    Document(id='7', text='Hours Open from 9 to 18.', grade=None, score=None, metadata={'title': 'Hours'})
+    """
+    id_key = next((key for key in ID_KEYS if as_id(row.get(key)) is not None), None)
+    text_key = next((key for key in TEXT_KEYS if isinstance(row.get(key), str)), None)
+    kept = row.get("metadata")
+    metadata = dict(kept) if isinstance(kept, Mapping) else {}
+    if id_key is None and as_id(metadata.get("id")) is not None:
+        id_key, row = "id", {**row, "id": metadata["id"]}
+    if id_key is None and not (text_key and row[text_key]):
+        raise InvalidInputError(
+            f"has neither an id ({', '.join(ID_KEYS)}) nor a text ({', '.join(TEXT_KEYS)}). A document needs one."
+        )
+    # A document id also says which document a chunk belongs to, so it stays in the metadata.
+    used = {text_key, "metadata" if isinstance(kept, Mapping) else None, id_key if id_key != "doc_id" else None}
+    metadata = {key: value for key, value in row.items() if key not in used and value not in (None, "")} | metadata
+    text = row[text_key] if text_key else None
+    if prepend_title and isinstance(row.get("title"), str):
+        text = " ".join(part for part in (row["title"], text) if part)
+    return Document(id=None if id_key is None else as_id(row[id_key]), text=text, metadata=metadata)
+
+
+def passage_row(document: Document, doc_id: str) -> dict[str, Any]:
+    """Return a document as a row of a BEIR corpus."""
+    metadata = dict(document.metadata)
+    kept = metadata.get("title")
+    title = metadata.pop("title") if isinstance(kept, str) and kept else ""
+    row: dict[str, Any] = {"_id": doc_id, "title": title, "text": document.text or ""}
+    return row | ({"metadata": metadata} if metadata else {})
+
+
 def _check_new(seen: set[str], place: str, document: Document) -> Document:
-    if document.id in seen:
-        raise InvalidInputError(f"{place}: the document id {document.id!r:.60} stands twice. Ids must be unique.")
+    check_new(document.id, seen, f"{place}: the document id")
     if document.id is not None:
         seen.add(document.id)
     return document
@@ -54,17 +99,16 @@ def _check_new(seen: set[str], place: str, document: Document) -> Document:
 
 def _documents(source: Source, prepend_title: bool) -> Iterator[tuple[str, Document]]:
     if source.container == "json":
-        if llama_index.is_llama_index(source.document):
+        if llama_index.kinds_in(source):
             yield from llama_index.passages(source)
             return
-        if squad.is_squad(source.document):
+        if squad.kinds_in(source):
             yield from squad.passages(source)
             return
-    read = partial(read_passage, prepend_title=prepend_title)
-    yield from source.rejects.each(source.rows(), lambda place, row: read_at(place, read, row))
+    yield from source.each(partial(read_passage, prepend_title=prepend_title))
 
 
-def _source(path: str | os.PathLike[str], max_bad_rows: int) -> Source:
+def _source(path: str | os.PathLike[str], max_bad_rows: int = 0) -> Source:
     source = Source(path, max_bad_rows=max_bad_rows)
     if not source.is_folder:
         return source

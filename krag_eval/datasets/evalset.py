@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, did_you_mean, needing
-from krag_eval.datasets.question import DOC_KEY, Question
+from krag_eval.datasets.question import DOC_KEY, Question, check_new
 from krag_eval.documents.document import Document
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ class EvalSet(Sequence[Question]):
 
     Args:
         questions: `Question` objects, or rows as mappings with the fields of `Question`.
-        name: What the set is called in tables and reports.
+        name: The name of the set in tables and reports.
 
     Attributes:
-        n_rejected: How many bad lines of its file were left out by `read_evalset`.
+        n_rejected: How many bad lines of its file `read_evalset` skipped.
 
     Raises:
         InvalidInputError: A row cannot be read or repeats an id; the message names its number.
@@ -46,10 +46,7 @@ class EvalSet(Sequence[Question]):
             )
         for number, given in enumerate(questions):
             question = _as_question(given, f"question {number}")
-            if question.id in self._by_id:
-                raise InvalidInputError(
-                    f"question {number}: the id {question.id!r:.60} stands twice. Ids must be unique."
-                )
+            check_new(question.id, self._by_id, f"question {number}: the id")
             self._by_id[question.id] = question
         self._rows = tuple(self._by_id.values())
 
@@ -64,7 +61,7 @@ class EvalSet(Sequence[Question]):
     @overload
     def __getitem__(self, key: slice) -> EvalSet: ...
     def __getitem__(self, key: int | str | slice) -> Question | EvalSet:
-        """The question with this id or at this place; a slice is a set again.
+        """Return the question with this id or at this position; a slice is a set again.
 
         Raises:
             InvalidInputError: There is no question with this id.
@@ -87,7 +84,7 @@ class EvalSet(Sequence[Question]):
         return f"EvalSet({self.name or ''!r}, {len(self)} questions, {negative} of them without an answer)"
 
     def get(self, question_id: str) -> Question | None:
-        """The question with this id, or None."""
+        """Return the question with this id, or None."""
         return self._by_id.get(question_id)
 
     @property
@@ -97,15 +94,15 @@ class EvalSet(Sequence[Question]):
 
     @property
     def texts(self) -> list[str]:
-        """The text of each question; empty where it has none."""
+        """The text of each question; empty if it has none."""
         return [question.question or "" for question in self]
 
     def gold(self, level: str = "chunk", doc_key: str = DOC_KEY) -> list[list[Document]]:
-        """The gold documents of each question at a level, as `evaluate` takes them."""
+        """Return the gold documents of each question at a level, as `evaluate` takes them."""
         return [question.gold_at(level, doc_key) for question in self]
 
     def where(self, keep: Callable[[Question], bool] | None = None, **values: object) -> EvalSet:
-        """The questions for which `keep` holds and whose fields, or metadata, have these values.
+        """Return the questions for which `keep` holds and whose fields, or metadata, have these values.
 
         >>> evalset = EvalSet([{"id": 1, "type": "fact", "gold": []}, {"id": 2, "type": "literal", "gold": []}])
         >>> evalset.where(type="fact").ids
@@ -132,14 +129,14 @@ class EvalSet(Sequence[Question]):
         return digest.hexdigest()[:16]
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a question, with the columns of `Question.to_dict`. Needs pandas."""
+        """Return a frame with one row per question and the columns of `Question.to_dict`. Needs pandas."""
         with needing("evalset.to_pandas()", "pandas", "pandas"):
             import pandas as pd
         return pd.DataFrame([question.to_dict() for question in self])
 
 
 def as_evalset(given: object) -> EvalSet:
-    """An `EvalSet`, a sequence of questions or rows, or a pandas frame, as an `EvalSet`.
+    """Return an `EvalSet`, a sequence of questions or rows, or a pandas frame as an `EvalSet`.
 
     Raises:
         InvalidInputError: It is nothing of these, or a row cannot be read.
@@ -152,7 +149,7 @@ def as_evalset(given: object) -> EvalSet:
         return EvalSet([{str(k): v for k, v in row.items() if not _is_missing(v)} for row in rows])
     is_retriever = any(callable(getattr(given, name, None)) for name in ("invoke", "retrieve", "__call__"))
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable) or is_retriever:
-        changed_places = "Have two arguments changed places? " if is_retriever or hasattr(given, "rows") else ""
+        changed_places = "Were two arguments swapped? " if is_retriever or hasattr(given, "rows") else ""
         raise InvalidInputError(
             f"An evaluation set must be an EvalSet, a list of questions or a pandas frame, got {describe_type(given)}. "
             f"{changed_places}Read a file with `read_evalset(path)`."
@@ -164,7 +161,7 @@ def _as_question(given: object, place: str) -> Question:
     if isinstance(given, Question):
         return given
     if not isinstance(given, Mapping):
-        raise InvalidInputError(f"{place}: {describe_type(given)} is no question. Give a Question or a mapping.")
+        raise InvalidInputError(f"{place}: {describe_type(given)} is not a question. Give a Question or a mapping.")
     try:
         return Question.from_dict(given)
     except InvalidInputError as error:

@@ -1,22 +1,12 @@
-"""What can be wrong with a question set, and how bad it is.
-
-The questions of a set with their places, read without stopping at the first mistake.
-"""
+"""What can be wrong with a question set, and how bad it is."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import parse_jsonl
-from krag_eval.datasets.evalset import as_evalset
-from krag_eval.datasets.formats import native
-from krag_eval.datasets.formats.registry import EVALSET, FORMATS, no_reader, open_source
-from krag_eval.datasets.formats.source import Row, Source
 from krag_eval.datasets.question import Question
 
 Severity = Literal["error", "warning", "note"]
@@ -34,10 +24,10 @@ KINDS: Mapping[str, tuple[Severity, str]] = {
     "dead_id": ("error", "gold ids that the corpus lacks, while it has their texts"),
     "missing_text": ("warning", "gold texts that the corpus does not have"),
     "changed_text": ("warning", "gold ids that now belong to another text"),
-    "contradicting_levels": ("warning", "gold chunks whose document is no gold document"),
+    "contradicting_levels": ("warning", "gold chunks whose document is not a gold document"),
     "empty_gold": ("warning", "questions without gold that are not marked negative"),
     "contradicting_type": ("warning", "questions marked negative that have gold"),
-    "repeated_gold": ("warning", "gold that stands twice in a question"),
+    "repeated_gold": ("warning", "gold that appears twice in a question"),
     "duplicate_question": ("warning", "questions asked twice, with the same gold"),
     "near_duplicate": ("warning", "questions in nearly the same words"),
     "type_spellings": ("warning", "types that are spelled in several ways"),
@@ -56,9 +46,9 @@ class Finding:
         kind: A key of `KINDS`.
         message: What it is, and what would be right.
         question_ids: The questions that it is about.
-        places: Where they stand, as `path:line`; empty for a set that was not read from a file.
+        places: Their places, as `path:line`; empty for a set that was not read from a file.
         gold_id: The gold id that it is about, or None.
-        found_in: The chunks in which the text of that gold stands.
+        found_in: The chunks that contain the text of that gold.
     """
 
     kind: str
@@ -74,7 +64,7 @@ class Finding:
         return KINDS[self.kind][0]
 
     def to_dict(self) -> dict[str, Any]:
-        """The finding as JSON takes it, without what it does not have."""
+        """Return the finding for JSON, without the fields that are not set."""
         row = {name: value for name, value in asdict(self).items() if value not in (None, ())}
         listed = {name: list(value) if isinstance(value, tuple) else value for name, value in row.items()}
         return {"severity": self.severity, **listed}
@@ -87,7 +77,7 @@ class ValidationReport:
     Attributes:
         findings: Errors first, then warnings, then notes; by kind, and within a kind in the order of the set.
         n_questions: How many questions could be read.
-        n_corpus: How many documents the corpus has; None where there was none.
+        n_corpus: How many documents the corpus has; None if there was none.
     """
 
     findings: tuple[Finding, ...]
@@ -96,7 +86,7 @@ class ValidationReport:
 
     @classmethod
     def of(cls, findings: Iterable[Finding], n_questions: int, n_corpus: int | None = None) -> ValidationReport:
-        """A report from findings in any order of kinds."""
+        """Return a report of findings in any order."""
         order = {kind: number for number, kind in enumerate(KINDS)}
         by_severity = sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), order[f.kind]))
         return cls(findings=tuple(by_severity), n_questions=n_questions, n_corpus=n_corpus)
@@ -112,19 +102,16 @@ class ValidationReport:
         return dict(Counter(finding.kind for finding in self.findings))
 
     def with_severity(self, severity: Severity) -> list[Finding]:
-        """The findings of one severity."""
+        """Return the findings of one severity."""
         return [finding for finding in self.findings if finding.severity == severity]
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON takes it."""
+        """Return the report for JSON."""
         row: dict[str, Any] = {"ok": self.ok, "n_questions": self.n_questions}
         if self.n_corpus is not None:
             row["n_corpus"] = self.n_corpus
         row |= {f"n_{severity}s": len(self.with_severity(severity)) for severity in SEVERITIES}
         return row | {"counts": self.counts, "findings": [finding.to_dict() for finding in self.findings]}
-
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +120,7 @@ class Entry:
 
     Attributes:
         question: The question.
-        place: Where it stands, as `path:line`; None for a set that was not read from a file.
+        place: Its place, as `path:line`; None for a set that was not read from a file.
         row: The row that it was read from, or None.
     """
 
@@ -143,90 +130,13 @@ class Entry:
 
 
 def find(kind: str, message: str, *entries: Entry, **fields: Any) -> Finding:
-    """A finding about these entries."""
+    """Return a finding about these entries."""
     ids = tuple(dict.fromkeys(entry.question.id for entry in entries))
     places = tuple(entry.place for entry in entries if entry.place is not None)
     return Finding(kind=kind, message=message, question_ids=ids, places=places, **fields)
 
 
 def shorten(text: str | None, most: int = 90) -> str:
-    """The beginning of a text in quotation marks, on one line."""
+    """Return the beginning of a text in quotation marks, on one line."""
     line = " ".join((text or "").split())
     return repr(line if len(line) <= most else f"{line[: most - 1]}…")
-
-
-def read_entries(evalset: object, *, format_name: str | None = None) -> tuple[list[Entry], list[Finding]]:
-    """The questions that can be read, and what is wrong with the rows that cannot.
-
-    Args:
-        evalset: The path of a file in any format that `read_evalset` reads, or what `as_evalset` takes.
-        format_name: The format of the file; by default the one that it shows.
-
-    Raises:
-        InvalidInputError: The file cannot be opened, or the value is no question set.
-        MissingDependencyError: The format needs a package that is not installed.
-    """
-    found = _of_file(evalset, format_name) if isinstance(evalset, (str, os.PathLike)) else _of_rows(evalset)
-    entries: list[Entry] = []
-    findings: list[Finding] = []
-    for one in found:
-        if isinstance(one, Entry):
-            entries.append(one)
-        else:
-            findings.append(one)
-    return entries, findings
-
-
-def _of_rows(evalset: object) -> Iterator[Entry | Finding]:
-    if not isinstance(evalset, (list, tuple)):
-        yield from map(Entry, as_evalset(evalset))
-        return
-    for number, row in enumerate(evalset):
-        try:
-            yield from (Entry(question, None, row) for question in as_evalset([row]))
-        except InvalidInputError as error:
-            yield _unreadable(f"question {number}", str(error).replace("question 0: ", f"question {number}: ", 1))
-
-
-def _of_file(path: str | os.PathLike[str], format_name: str | None) -> Iterator[Entry | Finding]:
-    source, name = open_source(path, format_name)
-    read = FORMATS[name].questions
-    if read is None:
-        raise no_reader(source.path, name, EVALSET)
-    if read is not native.questions:
-        yield from _until_error(Entry(question, place) for place, question in read(source))
-        return
-    rows = _lines(source) if source.container == "jsonl" else _until_error(source.rows())
-    for one in rows:
-        if isinstance(one, Finding):
-            yield one
-            continue
-        place, row = one
-        try:
-            yield Entry(Question.from_dict(row), place, row)
-        except InvalidInputError as error:
-            yield _unreadable(place, str(error))
-
-
-def _lines(source: Source) -> Iterator[tuple[str, Row] | Finding]:
-    """The rows of a JSONL file; a line that is none does not end the reading."""
-    for number, line in enumerate(_until_error(source.lines()), 1):
-        if isinstance(line, Finding):
-            yield line
-            continue
-        try:
-            yield from parse_jsonl([line], source.path, number)
-        except InvalidInputError as error:
-            yield _unreadable(f"{source.path}:{number}", str(error))
-
-
-def _until_error(rows: Iterable[T]) -> Iterator[T | Finding]:
-    """The rows up to the first that cannot be read."""
-    try:
-        yield from rows
-    except InvalidInputError as error:
-        yield Finding(kind="unreadable", message=f"{error} Nothing after it could be read.")
-
-
-def _unreadable(place: str, message: str) -> Finding:
-    return Finding(kind="unreadable", message=message.removeprefix(f"{place}: "), places=(place,))

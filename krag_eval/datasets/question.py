@@ -1,37 +1,30 @@
-"""One row of an evaluation set, and the gold documents that it means at chunk level and at document level.
-
-What a row probably is that lacks what a question needs, and what its author may have meant.
-
-The scoring settings of an evaluation set, at chunk level and at document level.
-"""
+"""One question of an evaluation set, and its gold at chunk level and at document level."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from krag_eval._utils.checks import describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, show
-from krag_eval.documents.document import Document, as_document, read_leniently, telling
+from krag_eval.documents.document import Document, as_document, as_input_error, read_leniently
 from krag_eval.documents.readers import as_id, read_grade, read_own_grade
 from krag_eval.matching.settings import ScoringSettings
 
 RUN_HEADER = "krag_eval_run"
-
-
 Level = Literal["chunk", "document"]
 LEVELS: tuple[str, ...] = get_args(Level)
 DOC_KEY = "doc_id"
-
-_TEXTS = ("question", "answer", "type", "notes", "source")
-_GOLD = ("gold", "gold_doc_ids", "gold_chunk_ids")
-_FIELDS = {"id", *_TEXTS, *_GOLD, "metadata"}
+TEXTS = ("question", "answer", "type", "notes", "source")
+GOLD = ("gold", "gold_doc_ids", "gold_chunk_ids")
+_FIELDS = {"id", *TEXTS, *GOLD, "metadata"}
+_OWN = frozenset({"id", "question"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One question with what answers it.
+    """One question of an evaluation set, with its gold documents.
 
     Attributes:
         id: Its id, unique in the set; an integer becomes a string.
@@ -67,7 +60,7 @@ class Question:
         if question_id is None:
             raise InvalidInputError(f"`id` is {show(self.id)}. A question needs a string or an integer there.")
         object.__setattr__(self, "id", question_id)
-        for name in _TEXTS:
+        for name in TEXTS:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 raise InvalidInputError(f"`{name}` is {describe_type(value)}. It must be a string, or left out.")
@@ -79,26 +72,26 @@ class Question:
                 raise InvalidInputError(f"`{name}` is {describe_type(getattr(self, name))}. It must be a mapping.")
 
     def value(self, name: str) -> object:
-        """The value of a field, of a key of the metadata or of a field that was kept; None where there is none."""
+        """Return the value of a field, of a metadata key or of a field of the file; None if there is none."""
         if name in type(self).__slots__:
             return getattr(self, name)
         return self.metadata.get(name, self.further.get(name))
 
     @property
     def is_negative(self) -> bool:
-        """Whether nothing answers it: there is no gold document at any level, but for those judged not relevant."""
+        """Whether nothing answers it: it has no gold document at any level, apart from those judged not relevant."""
         return not (any(document.grade != 0 for document in self.gold) or self.gold_chunk_ids or self.gold_doc_ids)
 
     def gold_chunks(self) -> list[Document]:
-        """The gold at chunk level: the gold documents, then the gold chunk ids that are none of theirs."""
+        """Return the gold at chunk level: the gold documents, then the gold chunk ids that none of them has."""
         known = {document.id for document in self.gold}
         return [*self.gold, *(Document(id=chunk_id) for chunk_id in self.gold_chunk_ids if chunk_id not in known)]
 
     def gold_documents(self, doc_key: str = DOC_KEY, grade_key: str = "relevance") -> list[Document]:
-        """The gold at document level, each with its id also under `doc_key` in its metadata.
+        """Return the gold at document level, each document with its id also under `doc_key` in its metadata.
 
         These are the gold document ids and the document ids that gold documents carry under `doc_key`; a document has
-        the highest grade of its gold chunks, and none where it was only named by its id.
+        the highest grade of its gold chunks, and none if it was only named by its id.
         """
         grades: dict[str, float | None] = dict.fromkeys(self.gold_doc_ids)
         for document in self.gold:
@@ -108,7 +101,7 @@ class Question:
         return [Document(id=doc_id, grade=grade, metadata={doc_key: doc_id}) for doc_id, grade in grades.items()]
 
     def gold_at(self, level: str = "chunk", doc_key: str = DOC_KEY) -> list[Document]:
-        """The gold at a level.
+        """Return the gold at a level.
 
         Raises:
             InvalidInputError: The level is neither `"chunk"` nor `"document"`.
@@ -122,7 +115,7 @@ class Question:
         Raises:
             InvalidInputError: The row says nothing about its gold documents, or a field has the wrong type.
         """
-        if all(row.get(name) is None for name in _GOLD):
+        if all(row.get(name) is None for name in GOLD):
             raise InvalidInputError(
                 "`gold` is missing, and so are `gold_chunk_ids` and `gold_doc_ids`. "
                 f"It must be a list of documents, [] for a question that has no answer.{without_gold(row)}"
@@ -137,73 +130,41 @@ class Question:
         return cls(**known, further={name: value for name, value in row.items() if name not in _FIELDS})
 
     def to_dict(self) -> dict[str, Any]:
-        """The row to write: what is set, by name, and the fields that were kept."""
+        """Return the row to write: the fields that are set, by name, and the unknown fields of the file."""
         row: dict[str, Any] = {"id": self.id}
-        row |= {name: value for name in _TEXTS if (value := getattr(self, name)) is not None}
-        row |= {name: list(value) for name in _GOLD[1:] if (value := getattr(self, name))}
+        row |= {name: value for name in TEXTS if (value := getattr(self, name)) is not None}
+        row |= {name: list(value) for name in GOLD[1:] if (value := getattr(self, name))}
         if self.gold or self.is_negative:
-            row["gold"] = [_document_row(document) for document in self.gold]
+            row["gold"] = [document_row(document, "grade") for document in self.gold]
         if self.metadata:
             row["metadata"] = dict(self.metadata)
         return row | dict(self.further)
 
 
-def _check_ids(name: str, given: object) -> tuple[str, ...]:
-    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise InvalidInputError(f"`{name}` is {describe_type(given)}. It must be a list of ids, [] if there are none.")
-    ids = []
-    for position, value in enumerate(_listed(name, given)):
-        checked = as_id(value)
-        if checked is None:
-            raise InvalidInputError(f"`{name}[{position}]` is {show(value)}. An id is a string or an integer.")
-        ids.append(checked)
-    return tuple(dict.fromkeys(ids))
+def check_new(new_id: str | None, known: Container[str], what: str) -> None:
+    """Check that an id is not known yet.
+
+    Args:
+        new_id: The id, or None.
+        known: The ids so far.
+        what: What it is, for the message, as `path:line: the question id`.
+
+    Raises:
+        InvalidInputError: The id is known.
+    """
+    if new_id is not None and new_id in known:
+        raise InvalidInputError(f"{what} {new_id!r:.60} appears twice. Ids must be unique.")
 
 
-def _check_gold(given: object) -> tuple[Document, ...]:
-    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise InvalidInputError(
-            f"`gold` is {describe_type(given)}. It must be a list of documents, [] if there are none."
-        )
-    documents = []
-    for position, value in enumerate(_listed("gold", given)):
-        try:
-            documents.append(_gold_document(value))
-        except InvalidInputError as error:
-            raise InvalidInputError(f"`gold[{position}]`: {error}") from None
-    return tuple(documents)
-
-
-def _listed(name: str, given: Iterable[object]) -> list[object]:
-    try:
-        return list(given)
-    except Exception as error:
-        from krag_eval._utils.redaction import describe_error  # only an error needs it
-
-        raise InvalidInputError(f"`{name}`: going through it failed ({describe_error(error)}). Give a list.") from error
-
-
-def _gold_document(given: object) -> Document:
-    """Any framework's document, with its grade left open where it has none: metadata may hold it."""
-    if isinstance(given, Document):
-        return given
-    read = read_leniently(given)
-    if read.id is None and read.text is None and not read.metadata:
-        as_document(given)  # raises
-    with telling(given):
-        return replace(read, grade=read_own_grade(given), score=None)
-
-
-def _document_row(document: Document) -> dict[str, Any]:
-    row = {"id": document.id, "text": document.text, "grade": document.grade, "metadata": dict(document.metadata)}
+def document_row(document: Document, number: str) -> dict[str, Any]:
+    """Return the row to write of a document: what is set of its id, its text, its grade or score, and its metadata."""
+    row = {"id": document.id, "text": document.text, number: getattr(document, number)}
+    row["metadata"] = dict(document.metadata)
     return {name: value for name, value in row.items() if value not in (None, {})}
 
 
-_OWN = frozenset({"id", "question"})
-
-
 def without_gold(row: Mapping[str, Any]) -> str:
-    """Sentences for a row that says nothing about its gold; none where nothing can be told.
+    """Return sentences for a row that says nothing about its gold; none if there is no hint.
 
     >>> without_gold({"query_id": "q1", "retrieved": []})
     ' This looks like a run: the evaluation set comes first, and runs after it.'
@@ -216,7 +177,7 @@ def without_gold(row: Mapping[str, Any]) -> str:
 
 
 def of_other_names(field: str, names: Iterable[object]) -> str:
-    """Sentences for a row in which a field may have another name; none for a row without fields.
+    """Return sentences for a row in which a field may have another name; none for a row without fields.
 
     >>> print(of_other_names("question", ["query"]).strip())
     The row has: query. If one of these is meant, say so: columns={'question': NAME} in `read_evalset` and ...
@@ -229,7 +190,7 @@ def of_other_names(field: str, names: Iterable[object]) -> str:
 
 
 def settings_at(level: str, doc_key: str, settings: ScoringSettings) -> ScoringSettings:
-    """The settings with the defaults of evaluation sets: ids are matched, at document level those under `doc_key`.
+    """Return the settings with the defaults of evaluation sets: match by id, for documents under `doc_key`.
 
     Args:
         level: `"chunk"` or `"document"`.
@@ -252,3 +213,49 @@ def settings_at(level: str, doc_key: str, settings: ScoringSettings) -> ScoringS
             )
         given["id_key"] = given.get("id_key") or doc_key
     return given
+
+
+def _check_ids(name: str, given: object) -> tuple[str, ...]:
+    ids = []
+    for position, value in enumerate(_listed(name, given, "ids")):
+        checked = as_id(value)
+        if checked is None:
+            raise InvalidInputError(f"`{name}[{position}]` is {show(value)}. An id is a string or an integer.")
+        ids.append(checked)
+    return tuple(dict.fromkeys(ids))
+
+
+def _check_gold(given: object) -> tuple[Document, ...]:
+    documents = []
+    for position, value in enumerate(_listed("gold", given, "documents")):
+        try:
+            documents.append(_gold_document(value))
+        except InvalidInputError as error:
+            raise InvalidInputError(f"`gold[{position}]`: {error}") from None
+    return tuple(documents)
+
+
+def _listed(name: str, given: object, what: str) -> list[object]:
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidInputError(
+            f"`{name}` is {describe_type(given)}. It must be a list of {what}, [] if there are none."
+        )
+    try:
+        return list(given)
+    except Exception as error:
+        from krag_eval._utils.redaction import describe_error  # only an error needs it
+
+        raise InvalidInputError(
+            f"`{name}`: iterating over it failed ({describe_error(error)}). Give a list."
+        ) from error
+
+
+def _gold_document(given: object) -> Document:
+    """Return any framework's document; its grade stays open if it has none, because metadata may hold it."""
+    if isinstance(given, Document):
+        return given
+    read = read_leniently(given)
+    if read.id is None and read.text is None and not read.metadata:
+        as_document(given)  # raises
+    with as_input_error(given):
+        return replace(read, grade=read_own_grade(given), score=None)

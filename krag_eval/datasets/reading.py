@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 
 from krag_eval._utils.checks import check_kind, check_path
 from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.files.io import StrPath
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats import beir, native
+from krag_eval.datasets.formats import beir, huggingface, native
 from krag_eval.datasets.formats.registry import (
     EVALSET,
     FORMATS,
     RUN,
-    StrPath,
-    checked_questions,
-    checked_rankings,
     format_to_write,
+    no_reader,
     no_writer,
     open_source,
+    question_reader,
+    ranking_reader,
 )
-from krag_eval.datasets.formats.source import stem
+from krag_eval.datasets.formats.source import check_documents, stem
 from krag_eval.datasets.formats.topics import fill_in
 from krag_eval.datasets.formats.writing import Writing
-from krag_eval.datasets.question import Question
+from krag_eval.datasets.question import Question, check_new
 from krag_eval.datasets.run import Run, RunRow
 
 
@@ -46,25 +48,27 @@ def read_evalset(
         grade_key: The key of the metadata under which grades will be read.
         columns: For rows with other names, the column of each field of `Question`: `{"question": "query"}`.
         queries: A file with the texts of the queries, for TREC qrels, which have ids alone.
-        max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be left out, with a warning, and kept
+        max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be skipped, with a warning, and saved
             in `path.rejected.jsonl`; with 0 the first bad line is an error.
 
     Raises:
-        InvalidInputError: The file cannot be read; the message begins with `path:line:` where a line is at fault.
+        InvalidInputError: The file cannot be read; the message begins with `path:line:` if a line is to blame.
         MissingDependencyError: The format needs a package that is not installed.
     """
-    questions: dict[str, Question] = {}
-
-    def check_new(place: str, question: Question) -> Question:
-        if question.id in questions:
-            raise InvalidInputError(f"{place}: the question id {question.id!r:.60} stands twice. Ids must be unique.")
-        return question
-
     check_path(path)
     source, its_format = open_source(path, format, has_columns=bool(columns), max_bad_rows=max_bad_rows)
+    if columns and FORMATS[its_format].container is None:
+        raise no_reader(path, its_format, "rows with columns")
+    read = partial(huggingface.questions, columns=columns) if columns else question_reader(path, its_format)
+    questions: dict[str, Question] = {}
+
+    def check(place: str, question: Question) -> Question:
+        check_documents(place, "gold", question.gold, id_key=id_key, grade_key=grade_key, is_gold=True)
+        check_new(question.id, questions, f"{place}: the question id")
+        return question
+
     with source.rejects.kept(source.lines):
-        read = checked_questions(source, its_format, columns, id_key, grade_key)
-        for _, question in source.rejects.each(read, check_new):
+        for _, question in source.rejects.each(read(source), check):
             questions[question.id] = question
         if not questions:
             raise InvalidInputError(f"{path}: holds no question. An evaluation set needs at least one.")
@@ -87,16 +91,16 @@ def write_evalset(
 
     Args:
         evalset: The questions.
-        path: The file, or for BEIR the folder, which must not be there.
+        path: The file, or for BEIR the folder, which must not exist.
         format: A name of `FORMATS`; by default the one of the ending.
-        id_key: Where a format has one id a document: read it from the metadata under this key.
-        grade_key: Where a format has one grade a document: read it from the metadata under this key.
+        id_key: The metadata key of the ids to write, for formats that hold one id per document.
+        grade_key: The metadata key of the grades to write, for formats that hold one grade per document.
 
     Raises:
-        InvalidInputError: The file cannot be written, the ending tells no format, or it could hold nothing of the set.
+        InvalidInputError: It cannot be written, its ending belongs to no format, or it could hold nothing of the set.
         MissingDependencyError: The format needs a package that is not installed.
     """
-    check_kind("evalset", evalset, EvalSet, "Make one with `EvalSet(rows)` or `as_evalset`; it stands before the path.")
+    check_kind("evalset", evalset, EvalSet, "Make one with `EvalSet(rows)` or `as_evalset`; it comes before the path.")
     check_path(path)
     name = format_to_write(path, format)
     writing = Writing(os.fspath(path), name, id_key, grade_key)
@@ -120,25 +124,26 @@ def read_run(
 
     Args:
         path: The file, which may be the journal of `run_retriever`, also of a run that was cut short.
-        evalset: The set that it must be a run of.
-        name: What the run is called; by default what the file calls it, else its name without the ending.
+        evalset: The set that the run must belong to.
+        name: The name of the run; by default the one in the file, else the file's name without its ending.
         format: A name of `FORMATS`; by default what the ending and the beginning of the file show.
         id_key: The key of the metadata under which ids will be read.
-        max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be left out, with a warning, and kept
+        max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be skipped, with a warning, and saved
             in `path.rejected.jsonl`; with 0 the first bad line is an error. A
-            ranking that is left out counts as nothing retrieved.
+            ranking that is skipped counts as nothing retrieved.
 
     Raises:
-        InvalidInputError: The file cannot be read; the message begins with `path:line:` where a line is at fault.
+        InvalidInputError: The file cannot be read; the message begins with `path:line:` if a line is to blame.
         MissingDependencyError: The format needs a package that is not installed.
     """
     check_path(path)
     source, format_name = open_source(path, format, max_bad_rows=max_bad_rows)
+    read = ranking_reader(path, format_name)
     rows: dict[str, RunRow] = {}
 
-    def check_new(place: str, row: RunRow) -> RunRow:
-        if row.query_id in rows:
-            raise InvalidInputError(f"{place}: the query {row.query_id!r:.60} stands twice. A run has one row a query.")
+    def check(place: str, row: RunRow) -> RunRow:
+        check_documents(place, "retrieved", row.retrieved, id_key=id_key)
+        check_new(row.query_id, rows, f"{place}: the query")
         if evalset is not None and evalset.get(row.query_id) is None:
             raise InvalidInputError(
                 f"{place}: the evaluation set has no question {row.query_id!r:.60}. Is this the run of another set?"
@@ -146,11 +151,11 @@ def read_run(
         return row
 
     with source.rejects.kept(source.lines):
-        for _, row in source.rejects.each(checked_rankings(source, format_name, id_key), check_new):
+        for _, row in source.rejects.each(read(source), check):
             rows[row.query_id] = row
     if not rows:
-        warn(f"{path}: holds no ranking, so that every question counts as nothing retrieved. Is it the right file?")
-    header = native.run_header(source) if FORMATS[format_name].rankings is native.rankings else {}
+        warn(f"{path}: holds no ranking, so every question counts as nothing retrieved. Is it the right file?")
+    header = native.run_header(source) if read is native.rankings else {}
     return Run(
         name=name or header.get("name") or stem(path),
         rows=rows,
@@ -175,13 +180,13 @@ def write_run(
         path: The file.
         format: A name of `FORMATS`; by default the one of the ending.
         evalset: The questions, for rows of ragas, which hold both.
-        id_key: Where a format has one id a document: read it from the metadata under this key.
+        id_key: The metadata key of the ids to write, for formats that hold one id per document.
 
     Raises:
-        InvalidInputError: The file cannot be written, the ending tells no format, or it could hold nothing of the run.
+        InvalidInputError: It cannot be written, its ending belongs to no format, or it could hold nothing of the run.
         MissingDependencyError: The format needs a package that is not installed.
     """
-    check_kind("run", run, Run, "Make one with `Run.of(name, rows)` or `run_retriever`; it stands before the path.")
+    check_kind("run", run, Run, "Make one with `Run.of(name, rows)` or `run_retriever`; it comes before the path.")
     check_path(path)
     name = format_to_write(path, format)
     writing = Writing(os.fspath(path), name, id_key, evalset=evalset)

@@ -1,7 +1,4 @@
-"""Label drift: the gold passages of a question set linked to the chunks of a corpus that was cut anew.
-
-What became of each gold passage in a corpus that was cut anew.
-"""
+"""Link the gold passages of a question set to the chunks of a corpus that was chunked anew."""
 
 from __future__ import annotations
 
@@ -14,13 +11,16 @@ from typing import Any, Literal, get_args
 from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval.datasets.evalset import EvalSet, as_evalset
 from krag_eval.datasets.passages import FOUND, Chunks, Link, Passage, find_links
-from krag_eval.datasets.question import DOC_KEY, Question
+from krag_eval.datasets.question import DOC_KEY, Question, check_new
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import as_id, read_grade
 from krag_eval.documents.text import normalize
 
 # A chunk so many times as long as a passage is more than that passage with some edits.
 _LARGER = 1.25
+Status = Literal["valid", "moved", "merged", "split", "lost", "unanchorable"]
+_SHOWN = 200
+STATUSES: tuple[Status, ...] = get_args(Status)
 
 
 def reanchor(
@@ -35,16 +35,16 @@ def reanchor(
 ) -> ReanchorReport:
     """Link the gold passages of a question set to the chunks of another corpus.
 
-    A passage is the text of a gold document, or the text that its id has in `old_corpus`. It is looked for by equal
+    A passage is the text of a gold document, or the text that its id has in `old_corpus`. It is searched for by equal
     text, by containment and by the recall of ROUGE-L, in its own document first. The new set has the ids of the chunks
-    that hold it now; its text, its grade and everything else stay, so that the set can be linked again and again. Where
+    that hold it now; its text, its grade and everything else stay, so the set can be linked again and again. If
     several chunks hold a passage together, all of them become gold. A passage that is not found stays as it was.
 
     Args:
         evalset: The question set, or what `as_evalset` reads.
         corpus: The chunks of the new corpus, each with an id and a text; anything that `evaluate` takes as a document.
-        old_corpus: The chunks that the set was made for, where its gold documents have ids but no texts.
-        threshold: From which share of its words on a passage is found.
+        old_corpus: The chunks that the set was made for, if its gold documents have ids but no texts.
+        threshold: The share of its words from which on a passage counts as found.
         doc_key: The key of the metadata under which a chunk has the id of its document.
         tokenizer: What the words are, as in `evaluate`.
         with_texts: Write the text of each passage into the new set, so that it needs no old corpus the next time.
@@ -85,7 +85,7 @@ class _Search:
     """What is known of the gold passages before and after.
 
     Attributes:
-        links: Where each passage stands.
+        links: Where each passage was found.
     """
 
     def __init__(self, chunks: Chunks, before: Mapping[str, Document], doc_key: str) -> None:
@@ -95,7 +95,7 @@ class _Search:
         self._doc_key = doc_key
 
     def passage(self, question: Question, gold: Document) -> Passage | None:
-        """The text of a gold document with its document; None where no text is known."""
+        """Return the text of a gold document with its document; None if no text is known."""
         before = self._before.get(gold.id or "")
         text = next((d.text for d in (gold, before) if d is not None and d.text and normalize(d.text)), None)
         if text is None:
@@ -108,7 +108,7 @@ class _Search:
         return Passage(text, gold.id, next(filter(None, named), None))
 
     def anchor(self, question: Question, gold: Document, passage: Passage | None) -> Anchor:
-        """What became of a gold document."""
+        """Return what became of a gold document."""
         old_ids = () if gold.id is None else (gold.id,)
         if passage is None:
             return Anchor(question_id=question.id, status="unanchorable", old_id=gold.id, new_ids=old_ids)
@@ -148,7 +148,7 @@ class _Search:
         return tuple(self._chunks.documents[place].id or "" for place in places)
 
     def moved_documents(self, question: Question, passages: Sequence[Passage | None]) -> Iterator[MovedDocument]:
-        """The gold documents of a question that the corpus does not have, with those that have their passages."""
+        """Yield the gold documents that the corpus does not have, with the documents that have their passages."""
         for doc_id in question.gold_doc_ids:
             if not self._chunks.has_documents or self._chunks.has_document(doc_id):
                 continue
@@ -160,7 +160,7 @@ class _Search:
     def rewrite(
         self, question: Question, anchors: Sequence[Anchor], moved: Sequence[MovedDocument], *, with_texts: bool
     ) -> Question:
-        """The question with the new ids."""
+        """Return the question with the new ids."""
         chunk_ids: dict[str | None, list[str]] = {}
         gold: list[Document] = []
         for number, (document, anchor) in enumerate(zip(question.gold_chunks(), anchors, strict=True)):
@@ -177,7 +177,7 @@ class _Search:
         )
 
     def _gold(self, document: Document, anchor: Anchor) -> Iterator[Document]:
-        """A gold document, once for each chunk that holds it now."""
+        """Yield a gold document once for each chunk that holds it now."""
         if anchor.status in ("lost", "unanchorable"):
             yield document
             return
@@ -189,7 +189,7 @@ class _Search:
 
 
 def _without_repeats(gold: Iterable[Document]) -> Iterator[Document]:
-    """Each document once, with the highest of its grades."""
+    """Yield each document once, with the highest of its grades."""
     best: dict[tuple[str | None, str | None], Document] = {}
     for document in gold:
         key = document.id, document.text
@@ -207,16 +207,10 @@ def _read(name: str, corpus: Iterable[object]) -> list[Document]:
     seen: set[str] = set()
     for number, given in enumerate(corpus):
         document = given if isinstance(given, Document) else as_document(given)
-        if document.id is not None and document.id in seen:
-            raise InvalidInputError(f"`{name}[{number}]`: the id {document.id!r:.60} stands twice. Ids must be unique.")
+        check_new(document.id, seen, f"`{name}[{number}]`: the id")
         seen.add(document.id or "")
         documents.append(document)
     return documents
-
-
-Status = Literal["valid", "moved", "merged", "split", "lost", "unanchorable"]
-_SHOWN = 200
-STATUSES: tuple[Status, ...] = get_args(Status)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,8 +223,8 @@ class Anchor:
             `"merged"`: a larger chunk holds it; `"split"`: several chunks hold it together; `"lost"`: nothing in the
             corpus is similar enough; `"unanchorable"`: its text is not known.
         old_id: The id of its chunk, or None.
-        new_ids: The ids of the chunks that hold it now; the old one where it is lost or cannot be anchored.
-        method: `"text"`, `"containment"` or `"rougeL"`; None where it was not found.
+        new_ids: The ids of the chunks that hold it now; the old one if it is lost or cannot be anchored.
+        method: `"text"`, `"containment"` or `"rougeL"`; None if it was not found.
         similarity: The share of its words that these chunks have in the same order, 0 to 1; of a lost one what the
             nearest chunks have.
         alternatives: Other chunks that hold all of it, at most 20.
@@ -256,7 +250,7 @@ class MovedDocument:
     Attributes:
         question_id: The question.
         old_id: The id of the document.
-        new_ids: The documents in which its passages were found; empty where there is none.
+        new_ids: The documents in which its passages were found; empty if there are none.
     """
 
     question_id: str
@@ -286,7 +280,7 @@ class ReanchorReport:
 
     @property
     def lost(self) -> list[Anchor]:
-        """The gold passages that are not in the corpus, or cannot be looked for."""
+        """The gold passages that are not in the corpus, or have no known text."""
         return [anchor for anchor in self.anchors if anchor.status in ("lost", "unanchorable")]
 
     @property
@@ -295,7 +289,7 @@ class ReanchorReport:
         return not self.lost and all(document.new_ids for document in self.documents)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON takes it, without the question set."""
+        """Return the report for JSON, without the question set."""
         return {
             "ok": self.ok,
             "n_questions": len(self.evalset),

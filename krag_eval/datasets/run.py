@@ -1,7 +1,4 @@
-"""What a retriever returned for the questions of an evaluation set.
-
-How long a retriever took for one question: the usual percentiles.
-"""
+"""What a retriever returned for the questions of an evaluation set, and how long it took."""
 
 from __future__ import annotations
 
@@ -13,8 +10,11 @@ from typing import Any
 from krag_eval._utils.checks import as_number, check_kind, describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
 from krag_eval.datasets.evalset import EvalSet
+from krag_eval.datasets.question import check_new, document_row
 from krag_eval.documents.document import Document, read_leniently
 from krag_eval.documents.readers import as_id
+
+_FIELDS = {"query_id", "retrieved", "error", "seconds"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +23,9 @@ class RunRow:
 
     Attributes:
         query_id: The id of the question.
-        retrieved: The documents, best first; empty where the retriever raised.
+        retrieved: The documents, best first; empty if the retriever raised.
         error: What the retriever raised, as `Type: message`, or None.
-        seconds: How long the call that counts took, without waiting and without retries; None where not measured.
+        seconds: How long the call that counts took, without waiting and without retries; None if it was not measured.
         further: Fields of the file that krag_eval does not know.
     """
 
@@ -61,13 +61,13 @@ class RunRow:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The row to write."""
-        row: dict[str, Any] = {"query_id": self.query_id, "retrieved": [_document_row(d) for d in self.retrieved]}
+        """Return the row to write."""
+        row: dict[str, Any] = {
+            "query_id": self.query_id,
+            "retrieved": [document_row(d, "score") for d in self.retrieved],
+        }
         row |= {name: value for name in ("error", "seconds") if (value := getattr(self, name)) is not None}
         return row | dict(self.further)
-
-
-_FIELDS = {"query_id", "retrieved", "error", "seconds"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,11 +75,11 @@ class Run:
     """What one retriever returned for the questions of an evaluation set.
 
     Attributes:
-        name: What it is called in tables and reports.
+        name: Its name in tables and reports.
         rows: By the id of the question.
-        parameters: What the user says about the retriever: chunk size, overlap, model.
-        recorded: What the runner wrote down: k, fingerprint of the evaluation set, versions, time.
-        n_rejected: How many bad lines of its file were left out.
+        parameters: What the user recorded about the retriever: chunk size, overlap, model.
+        recorded: What the runner recorded: k, fingerprint of the evaluation set, versions, time.
+        n_rejected: How many bad lines of its file were skipped.
     """
 
     name: str
@@ -90,15 +90,14 @@ class Run:
 
     @classmethod
     def of(cls, name: str, rows: Iterable[RunRow], **fields: Any) -> Run:
-        """A run from its rows.
+        """Return a run made of rows.
 
         Raises:
             InvalidInputError: A question has two rows.
         """
         by_id: dict[str, RunRow] = {}
         for row in rows:
-            if row.query_id in by_id:
-                raise InvalidInputError(f"the query {row.query_id!r:.60} stands twice. A run has one row a query.")
+            check_new(row.query_id, by_id, "the query")
             by_id[row.query_id] = row
         return cls(name=name, rows=by_id, **fields)
 
@@ -107,16 +106,16 @@ class Run:
 
     @property
     def errors(self) -> dict[str, str]:
-        """For questions whose retriever raised, what it said."""
+        """The errors of the questions whose retriever raised, by question id."""
         return {query_id: row.error for query_id, row in self.rows.items() if row.error is not None}
 
     @property
     def latency(self) -> Latency | None:
-        """How long the calls took that gave an answer; None where no time was recorded."""
+        """How long the successful calls took; None if no time was recorded."""
         return Latency.of(row.seconds for row in self.rows.values() if row.error is None and row.seconds is not None)
 
     def rankings(self, evalset: EvalSet) -> list[Sequence[Document] | RetrieverError]:
-        """For each question of the set, in its order, the documents or the error; nothing where there is no row.
+        """Return the documents or the error for each question of the set, in its order; nothing if it has no row.
 
         Raises:
             InvalidInputError: The run has questions that the set does not have.
@@ -130,7 +129,7 @@ class Run:
         return [_ranking(self.rows.get(question_id)) for question_id in evalset.ids]
 
     def missing(self, evalset: EvalSet) -> list[str]:
-        """The ids of the questions without a row; they count as nothing retrieved."""
+        """Return the ids of the questions without a row; these count as nothing retrieved."""
         return [question_id for question_id in evalset.ids if question_id not in self.rows]
 
 
@@ -150,13 +149,8 @@ def _read(number: int, given: object) -> Document:
     return document
 
 
-def _document_row(document: Document) -> dict[str, Any]:
-    row = {"id": document.id, "text": document.text, "score": document.score, "metadata": dict(document.metadata)}
-    return {name: value for name, value in row.items() if value not in (None, {})}
-
-
 def check_run(run: object) -> None:
-    """See that it is a run.
+    """Check that the value is a run.
 
     Raises:
         InvalidInputError: It is something else, such as a path.
@@ -190,7 +184,7 @@ class Latency:
 
     @classmethod
     def of(cls, seconds: Iterable[float]) -> Latency | None:
-        """The percentiles of these; None where there are none."""
+        """Return the percentiles of these times; None if there are none."""
         ordered = sorted(seconds)
         if not ordered:
             return None
@@ -204,7 +198,7 @@ class Latency:
         )
 
     def to_dict(self) -> dict[str, float]:
-        """The attributes by name."""
+        """Return the attributes by name."""
         return asdict(self)
 
     def __str__(self) -> str:

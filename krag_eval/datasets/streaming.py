@@ -8,19 +8,23 @@ from typing import Any, TypeGuard
 
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, RetrieverError
+from krag_eval._utils.files.io import StrPath
 from krag_eval.datasets.formats import native
-from krag_eval.datasets.formats.registry import EVALSET, FORMATS, RUN, StrPath, check_documents, no_reader, open_source
-from krag_eval.datasets.formats.source import Source
-from krag_eval.datasets.question import DOC_KEY, LEVELS, Question
+from krag_eval.datasets.formats.registry import open_source, question_reader, ranking_reader
+from krag_eval.datasets.formats.source import Row, Source, check_documents
+from krag_eval.datasets.question import DOC_KEY, LEVELS, TEXTS, Question
 from krag_eval.datasets.run import RunRow
 from krag_eval.documents.document import as_document
 from krag_eval.documents.readers import read_grade
 
 Documents = Sequence[object]
 Gold = Documents | Mapping[str, float]
-_TEXTS = ("question", "answer", "type", "notes", "source")
-_QUICK_GOLD = frozenset({"id", "text", "grade"})
-_QUICK_RETRIEVED = frozenset({"id", "text", "score"})
+_PLAIN_GOLD = frozenset({"id", "text", "grade"})
+_PLAIN_RETRIEVED = frozenset({"id", "text", "score"})
+_CURE = (
+    "In a stream both files must have the same questions in the same order; "
+    "`read_evalset` and `read_run` take them in any order."
+)
 
 
 def stream_pairs(
@@ -35,17 +39,17 @@ def stream_pairs(
     doc_key: str = DOC_KEY,
     bare_ids: bool = False,
 ) -> Iterator[tuple[Gold, Documents | RetrieverError]]:
-    """The gold and the retrieved documents of each question, for `evaluate_stream`.
+    """Yield the gold and the retrieved documents of each question, for `evaluate_stream`.
 
     Both files must have the same questions in the same order, which `read_evalset` and `read_run` do not ask for.
     Memory holds a few rows of JSONL, CSV or Parquet, and the lines of one query of TREC files, whose lines of one query
-    must stand together; formats that are one JSON value are held whole. That no id comes twice is not checked.
+    must be together; formats that are one JSON value are held whole. Duplicate ids are not detected.
 
     Args:
         evalset: The file of the evaluation set.
         run: The file of the run; it may be the same one, for rows of ragas that hold both.
         evalset_format: A name of `FORMATS`; by default what the file shows.
-        run_format: The same of the run.
+        run_format: The same for the run.
         id_key: As for `read_evalset`.
         grade_key: As for `read_evalset`.
         level: `"chunk"`, or `"document"` for the gold at that level; then score with `id_key=doc_key`.
@@ -64,96 +68,77 @@ def stream_pairs(
         if question is None or ranking is None:
             place, query_id, _ = question or ranking
             other = run if ranking is None else evalset
-            raise InvalidInputError(f"{place}: has the question {query_id!r:.60}, and {other} ends before it. {_CURE}")
+            raise InvalidInputError(f"{place}: has the question {query_id!r:.60}, but {other} ends before it. {_CURE}")
         if question[1] != ranking[1]:
             raise InvalidInputError(
                 f"{ranking[0]}: has the question {ranking[1]!r:.60} where {question[0]} has {question[1]!r:.60}. "
                 f"{_CURE}"
             )
+        (place, _, documents), (its_place, _, found) = question, ranking
         if not bare_ids:
-            yield question[2], ranking[2]
-        elif isinstance(ranking[2], RetrieverError):
-            yield _bare_gold(question[0], question[2], id_key, grade_key), ranking[2]
-        else:
-            yield (
-                _bare_gold(question[0], question[2], id_key, grade_key),
-                _bare(ranking[0], ranking[2], "retrieved", id_key),
-            )
-
-
-_CURE = (
-    "In a stream both files must have the same questions in the same order; "
-    "`read_evalset` and `read_run` take them in any order."
-)
+            yield documents, found
+            continue
+        gold_ids = _bare_gold(place, documents, id_key, grade_key)
+        yield gold_ids, found if isinstance(found, RetrieverError) else _bare(its_place, found, "retrieved", id_key)
 
 
 def _gold(
     source: Source, name: str, id_key: str | None, grade_key: str, level: str, doc_key: str
 ) -> Iterator[tuple[str, str, Documents]]:
-    its = FORMATS[name]
-    read = its.questions_in_order or its.questions
-    if read is None:
-        raise no_reader(source.path, name, EVALSET)
-    if name != "jsonl" or level != "chunk":
-        for place, question in read(source):
+    """Yield each question's place, id and gold documents."""
+    read = question_reader(source.path, name, in_order=True)
+    records: Iterator[tuple[str, Row | Question]]
+    records = source.each(_plain_question) if read is native.questions and level == "chunk" else read(source)
+    for place, question in records:
+        if isinstance(question, dict):
+            yield place, question["id"], question["gold"]
+        else:
             check_documents(place, "gold", question.gold, id_key=id_key, grade_key=grade_key, is_gold=True)
             yield place, question.id, question.gold_at(level, doc_key)
-        return
-    for place, row in source.rows():
-        if _is_quick_question(row):
-            yield place, row["id"], row["gold"]
-            continue
-        question = native.read_at(place, Question.from_dict, row)
-        check_documents(place, "gold", question.gold, id_key=id_key, grade_key=grade_key, is_gold=True)
-        yield place, question.id, question.gold_chunks()
 
 
 def _retrieved(source: Source, name: str, id_key: str | None) -> Iterator[tuple[str, str, Documents | RetrieverError]]:
-    its = FORMATS[name]
-    read = its.rankings_in_order or its.rankings
-    if read is None:
-        raise no_reader(source.path, name, RUN)
-    if name != "jsonl":
-        for place, ranking in read(source):
-            yield _checked(place, ranking, id_key)
-        return
-    for place, row in native.ranking_rows(source):
-        if _is_quick_ranking(row):
-            yield place, row["query_id"], row["retrieved"]
+    """Yield each ranking's place, id, and documents or error."""
+    read = ranking_reader(source.path, name, in_order=True)
+    records: Iterator[tuple[str, Row | RunRow]]
+    is_native = read is native.rankings
+    records = source.each(_plain_ranking, native.ranking_rows(source)) if is_native else read(source)
+    for place, ranking in records:
+        if isinstance(ranking, dict):
+            yield place, ranking["query_id"], ranking["retrieved"]
         else:
-            yield _checked(place, native.read_at(place, RunRow.from_dict, row), id_key)
+            check_documents(place, "retrieved", ranking.retrieved, id_key=id_key)
+            documents = ranking.retrieved if ranking.error is None else RetrieverError(ranking.error)
+            yield place, ranking.query_id, documents
 
 
-def _checked(place: str, ranking: RunRow, id_key: str | None) -> tuple[str, str, Documents | RetrieverError]:
-    check_documents(place, "retrieved", ranking.retrieved, id_key=id_key)
-    documents = ranking.retrieved if ranking.error is None else RetrieverError(ranking.error)
-    return place, ranking.query_id, documents
-
-
-def _is_quick_question(row: Mapping[str, Any]) -> bool:
-    """Whether a row is so plain that `evaluate` reads its documents as `Question.from_dict` would."""
-    return (
+def _plain_question(row: Row) -> Row | Question:
+    """Return the row as it is if `evaluate` reads its documents as `Question.from_dict` would, which is much faster."""
+    is_plain = (
         type(row.get("id")) is str
         and bool(row["id"])
         and not row.get("gold_chunk_ids")
         and not row.get("gold_doc_ids")
         and row.get("metadata") is None
-        and all(isinstance(row.get(name), str | None) for name in _TEXTS)
-        and _are_quick(row.get("gold"), _QUICK_GOLD)
+        and all(isinstance(row.get(name), str | None) for name in TEXTS)
+        and _are_plain(row.get("gold"), _PLAIN_GOLD)
         and all("grade" not in document or _is_grade(document["grade"]) for document in row["gold"])
     )
+    return row if is_plain else Question.from_dict(row)
 
 
-def _is_quick_ranking(row: Mapping[str, Any]) -> bool:
-    return (
+def _plain_ranking(row: Row) -> Row | RunRow:
+    """Return the row as it is if `evaluate` reads its documents as `RunRow.from_dict` would."""
+    is_plain = (
         type(row.get("query_id")) is str
         and bool(row["query_id"])
         and row.get("error") is None
-        and _are_quick(row.get("retrieved"), _QUICK_RETRIEVED)
+        and _are_plain(row.get("retrieved"), _PLAIN_RETRIEVED)
     )
+    return row if is_plain else RunRow.from_dict(row)
 
 
-def _are_quick(documents: object, keys: frozenset[str]) -> bool:
+def _are_plain(documents: object, keys: frozenset[str]) -> bool:
     return type(documents) is list and all(
         type(document) is dict and type(document.get("id")) is str and document["id"] and document.keys() <= keys
         for document in documents
@@ -165,12 +150,12 @@ def _is_grade(value: object) -> bool:
 
 
 def _bare(place: str, documents: Documents, name: str, id_key: str | None) -> list[str]:
-    if id_key is None and _are_plain(documents):
+    if id_key is None and _are_rows(documents):
         return [document["id"] for document in documents]
     ids = [as_document(document, id_key=id_key).id for document in documents]
     if None in ids:
         raise InvalidInputError(
-            f"{place}: `{name}[{ids.index(None)}]` has no id, and bare ids are asked for. "
+            f"{place}: `{name}[{ids.index(None)}]` has no id, but `bare_ids` needs one. "
             "Give each document one, or leave `bare_ids` out."
         )
     return [str(one) for one in ids]
@@ -178,7 +163,7 @@ def _bare(place: str, documents: Documents, name: str, id_key: str | None) -> li
 
 def _bare_gold(place: str, documents: Documents, id_key: str | None, grade_key: str) -> Gold:
     ids = _bare(place, documents, "gold", id_key)
-    if _are_plain(documents) and not any("grade" in document for document in documents):
+    if _are_rows(documents) and not any("grade" in document for document in documents):
         return ids
     best: dict[str, float] = {}
     for one, document in zip(ids, documents, strict=True):
@@ -186,6 +171,6 @@ def _bare_gold(place: str, documents: Documents, id_key: str | None, grade_key: 
     return best
 
 
-def _are_plain(documents: Documents) -> TypeGuard[Sequence[dict[str, Any]]]:
-    """Whether they stand as in the file, which is so only where they were found to be plain."""
+def _are_rows(documents: Documents) -> TypeGuard[Sequence[dict[str, Any]]]:
+    """Return whether the documents are rows of the file, which only plain ones are."""
     return all(type(document) is dict for document in documents)

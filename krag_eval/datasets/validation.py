@@ -1,30 +1,34 @@
-"""Is a question set fit to score with?
-
-Whether a corpus has the gold of a question set.
-
-What can be wrong with the questions of a set, each looked at for itself and by its type.
-
-Questions that stand twice in a set: by id, by text, in nearly the same words.
-"""
+"""Check that a question set is fit to score with: its rows, its gold, duplicates, and a corpus that has the gold."""
 
 from __future__ import annotations
 
-import re
+import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from typing import TypeVar
 
 from krag_eval._utils.checks import check_threshold, one_of
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval.datasets.findings import KINDS, Entry, Finding, ValidationReport, find, read_entries, shorten
-from krag_eval.datasets.passages import FOUND, Chunks, Link, Passage, common_letters, find_links, least_common, size_of
+from krag_eval._utils.files.io import StrPath
+from krag_eval._utils.files.strict_json import parse_jsonl
+from krag_eval.datasets.corpus_checks import check_corpus
+from krag_eval.datasets.evalset import as_evalset
+from krag_eval.datasets.findings import KINDS, Entry, Finding, ValidationReport, find, shorten
+from krag_eval.datasets.formats import native
+from krag_eval.datasets.formats.registry import open_source, question_reader
+from krag_eval.datasets.formats.source import Row, Source
 from krag_eval.datasets.question import DOC_KEY, Question
 from krag_eval.documents.document import Document, as_document, read_leniently
 from krag_eval.documents.readers import as_id, read_grade
 from krag_eval.documents.text import normalize
 from krag_eval.documents.tokenizers import WordTokenizer
 from krag_eval.matching.near_duplicates import NEAR, group_near_duplicates
+
+T = TypeVar("T")
+# What people call a question that has no answer, in letters and digits alone.
+_NEGATIVE = {"negative", "noanswer", "unanswerable", "unanswered", "impossible", "outofscope", "outofdomain"}
+_MOST_SHOWN = 4
 
 
 def validate(
@@ -39,10 +43,10 @@ def validate(
     grade_key: str = "relevance",
     format: str | None = None,  # noqa: A002 - the word that `read_evalset` uses
 ) -> ValidationReport:
-    """Look for everything that can be wrong with a question set; the kinds are the keys of `KINDS`.
+    """Look for everything that can be wrong with a question set; the keys of `KINDS` are what it looks for.
 
     Args:
-        evalset: The path of a file, of which every row is looked at, whatever is wrong with the others; or a question
+        evalset: The path of a file, of which every row is checked even if others are unreadable; or a question
             set, or what `as_evalset` reads.
         corpus: The documents or chunks that the gold should be in; anything that `evaluate` takes as a document.
         doc_key: The key of the metadata under which a chunk has the id of its document.
@@ -65,16 +69,16 @@ def validate(
     """
     ignored = {one_of("ignore", kind, tuple(KINDS)) for kind in ignore}
     threshold = check_threshold(near_duplicate_threshold, "near_duplicate_threshold")
-    entries, findings = read_entries(evalset, format_name=format)
+    entries, findings = _read_entries(evalset, format_name=format)
     if not entries and not findings:
         findings.append(Finding(kind="unreadable", message="The set holds no question."))
-    texts = check_texts(
+    texts = _check_texts(
         entries,
         threshold=None if {"near_duplicate", "similar_question"} <= ignored else threshold,
         tokenizer=tokenizer,
         id_key=id_key,
     )
-    checks = [check_ids(entries), check_questions(entries, id_key=id_key, grade_key=grade_key), texts]
+    checks = [_check_ids(entries), _check_questions(entries, id_key=id_key, grade_key=grade_key), texts]
     documents = None if corpus is None else [d if isinstance(d, Document) else as_document(d) for d in corpus]
     if documents is not None:
         checks.append(check_corpus(entries, documents, doc_key=doc_key, id_key=id_key, tokenizer=tokenizer))
@@ -82,217 +86,77 @@ def validate(
     return ValidationReport.of(found, len(entries), None if documents is None else len(documents))
 
 
-# From so many gold ids on, of which the corpus has none, it is probably another corpus.
-_MANY = 3
-_SPACES_AND_ZEROS = re.compile(r"\s|(?<!\d)0+(?=\d)")
-
-
-@dataclass(slots=True)
-class _Gold:
-    """The questions that have a gold id, and the texts that they give it."""
-
-    entries: list[Entry] = field(default_factory=list)
-    passages: list[Passage] = field(default_factory=list)
-    is_chunk_id: bool = False
-
-
-def check_corpus(
-    entries: Sequence[Entry], corpus: Sequence[Document], *, doc_key: str, id_key: str | None, tokenizer: object
-) -> Iterator[Finding]:
-    """Gold ids and gold texts that the corpus does not have, or has under another id.
+def _read_entries(evalset: object, *, format_name: str | None = None) -> tuple[list[Entry], list[Finding]]:
+    """Return the questions that can be read, and findings about the rows that cannot.
 
     Args:
-        entries: The questions.
-        corpus: The documents, or the chunks of documents.
-        doc_key: The key of the metadata under which a chunk has the id of its document.
-        id_key: The key of the metadata under which gold documents and chunks have their ids.
-        tokenizer: What the words are, as in `evaluate`.
+        evalset: The path of a file in any format that `read_evalset` reads, or what `as_evalset` takes.
+        format_name: The format of the file; by default the one that it shows.
+
+    Raises:
+        InvalidInputError: The file cannot be opened, or the value is not a question set.
+        MissingDependencyError: The format needs a package that is not installed.
     """
-    by_id, by_doc, by_text = _gather(entries, doc_key, id_key)
-    check = _Check([_with_id(document, id_key) for document in corpus], doc_key)
-    check.look([by_id, by_text], tokenizer)
-    yield from check.other_corpus(by_id or by_doc)
-    for chunk_id, gold in by_id.items():
-        yield from check.chunk(chunk_id, gold)
-    for text, gold in by_text.items():
-        yield from check.text(text, gold)
-    yield from check.documents(by_doc)
-    if by_doc and check.docs:
-        for entry in entries:
-            yield from check.levels(entry, id_key)
+    found = list(_of_file(evalset, format_name) if isinstance(evalset, (str, os.PathLike)) else _of_rows(evalset))
+    entries = [one for one in found if isinstance(one, Entry)]
+    return entries, [one for one in found if isinstance(one, Finding)]
 
 
-def _gather(
-    entries: Sequence[Entry], doc_key: str, id_key: str | None
-) -> tuple[dict[str, _Gold], dict[str, _Gold], dict[str, _Gold]]:
-    """The gold of all questions: by the id of the chunk, by the id of the document, and by text where it has no id."""
-    by_id, by_doc, by_text = (defaultdict[str, _Gold](_Gold) for _ in range(3))
-    for entry in entries:
-        question = entry.question
-        own_doc = question.gold_doc_ids[0] if len(question.gold_doc_ids) == 1 else None
-        for document in question.gold:
-            chunk_id, doc_id = _with_id(document, id_key).id, as_id(document.metadata.get(doc_key))
-            form = normalize(document.text or "")
-            if doc_id is not None:
-                by_doc[doc_id].entries.append(entry)
-            if chunk_id is not None or form:
-                gold = by_text[form] if chunk_id is None else by_id[chunk_id]
-                gold.entries.append(entry)
-                gold.passages += [Passage(document.text or "", chunk_id, doc_id or own_doc)] if form else []
-        for chunk_id in question.gold_chunk_ids:
-            by_id[chunk_id].entries.append(entry)
-            by_id[chunk_id].is_chunk_id = True
-        for doc_id in question.gold_doc_ids:
-            by_doc[doc_id].entries.append(entry)
-    return by_id, by_doc, by_text
+def _of_rows(evalset: object) -> Iterator[Entry | Finding]:
+    if not isinstance(evalset, (list, tuple)):
+        yield from map(Entry, as_evalset(evalset))
+        return
+    for number, row in enumerate(evalset):
+        try:
+            yield from (Entry(question, None, row) for question in as_evalset([row]))
+        except InvalidInputError as error:
+            yield _unreadable(f"question {number}", str(error).replace("question 0: ", f"question {number}: ", 1))
 
 
-class _Check:
-    """A corpus, and where it has the texts of the gold.
-
-    Attributes:
-        docs: The ids of documents that its chunks name.
-    """
-
-    def __init__(self, corpus: Sequence[Document], doc_key: str) -> None:
-        self._doc_of = {d.id: as_id(d.metadata.get(doc_key)) for d in corpus if d.id is not None}
-        self.docs = {doc_id for doc_id in self._doc_of.values() if doc_id is not None}
-        self._doc_key = doc_key
-        self._chunks = Chunks(corpus, doc_key)
-        self._loosely = {_loosely(known): known for known in (*self.docs, *self._doc_of)}
-        self._links: dict[Passage, Link] = {}
-
-    def look(self, golds: Sequence[Mapping[str, _Gold]], tokenizer: object) -> None:
-        """Find the texts of which the ids do not say where they stand."""
-        passages = [
-            passage
-            for by_name in golds
-            for gold in by_name.values()
-            for passage in gold.passages
-            if not self._stands_under(passage.id, passage)
-        ]
-        different = list(dict.fromkeys(passages))
-        links = find_links(different, self._chunks, threshold=FOUND, tokenizer=tokenizer)
-        self._links = dict(zip(different, links, strict=True))
-
-    def other_corpus(self, golds: Mapping[str, _Gold]) -> Iterator[Finding]:
-        """That it has not one of the gold ids."""
-        if len(golds) < _MANY or any(self._has(gold_id) for gold_id in golds):
-            return
-        looks = "has no ids" if not self._doc_of else f"has ids such as {next(iter(self._doc_of))!r}"
-        message = (
-            f"Not one of the {len(golds):,} gold ids is in the corpus: gold ids look like {next(iter(golds))!r}, the "
-            f"corpus {looks}. Is it the right corpus, and are the ids under the right key?"
-        )
-        yield Finding(kind="other_corpus", message=message)
-
-    def chunk(self, chunk_id: str, gold: _Gold) -> Iterator[Finding]:
-        """That the corpus has no such chunk, or another text under its id."""
-        links = [self._links[passage] for passage in gold.passages if passage in self._links]
-        found = next((link for link in links if link.method is not None), None)
-        found_in = () if found is None else self._ids(found)
-        where = "" if found is None else f" Its text {self._where(found)}."
-        if chunk_id in self._doc_of:
-            if links:
-                place = self._chunks.place_of(chunk_id)
-                text = self._chunks.texts[place] if place >= 0 else None
-                message = f"The chunk {chunk_id!r} is now another text, {shorten(text)}.{where}"
-                yield find("changed_text", message, *gold.entries, gold_id=chunk_id, found_in=found_in)
-        elif chunk_id in self.docs and not gold.is_chunk_id:
-            if links and found is None:
-                message = f"The document {chunk_id!r} does not have the text {shorten(gold.passages[0].text)}."
-                yield find("missing_text", message, *gold.entries, gold_id=chunk_id)
-        elif found is not None:
-            message = f"The corpus has no chunk {chunk_id!r}.{where}"
-            yield find("dead_id", message, *gold.entries, gold_id=chunk_id, found_in=found_in)
-        else:
-            also = " Its text is nowhere in it." if gold.passages else ""
-            message = f"The corpus has no chunk {chunk_id!r}.{also}{self._hint(chunk_id)}"
-            yield find("dangling_id", message, *gold.entries, gold_id=chunk_id)
-
-    def text(self, text: str, gold: _Gold) -> Iterator[Finding]:
-        """That the corpus has a text nowhere that is gold without an id."""
-        links = [self._links[passage] for passage in gold.passages]
-        if all(link.method is None for link in links):
-            best = max(links, key=lambda link: link.similarity)
-            near = (
-                f" {self._ids(best)[0]!r} comes nearest, with {best.similarity:.0%} of its words."
-                if best.chunks
-                else ""
-            )
-            yield find("missing_text", f"The corpus does not have the text {shorten(text)}.{near}", *gold.entries)
-
-    def documents(self, golds: Mapping[str, _Gold]) -> Iterator[Finding]:
-        """That the corpus has no such documents."""
-        if golds and not self.docs and not any(doc_id in self._doc_of for doc_id in golds):
-            message = (
-                f"Nothing in the corpus has {self._doc_key!r} in its metadata, so that {len(golds):,} ids of gold "
-                "documents were not checked. The key can be named."
-            )
-            yield Finding(kind="unchecked", message=message)
-            return
-        for doc_id, gold in golds.items():
-            if not self._has(doc_id):
-                message = f"The corpus has no document {doc_id!r}.{self._hint(doc_id)}"
-                yield find("dangling_id", message, *gold.entries, gold_id=doc_id)
-
-    def levels(self, entry: Entry, id_key: str | None) -> Iterator[Finding]:
-        """That a gold chunk of a question is of a document that is none of its gold documents."""
-        question = entry.question
-        ids = [_with_id(document, id_key).id for document in question.gold_chunks()]
-        docs = {chunk_id: self._doc_of.get(chunk_id) for chunk_id in ids if chunk_id is not None}
-        foreign = {chunk_id: doc for chunk_id, doc in docs.items() if doc not in (None, *question.gold_doc_ids)}
-        if question.gold_doc_ids and foreign:
-            chunk_id, doc_id = next(iter(foreign.items()))
-            more = f", and {len(foreign) - 1} more like it," if len(foreign) > 1 else ""
-            message = f"{question.id!r} has the gold chunk {chunk_id!r}{more} of {doc_id!r}, which is no gold document."
-            yield find("contradicting_levels", message, entry, gold_id=chunk_id)
-
-    def _has(self, gold_id: str) -> bool:
-        return gold_id in self._doc_of or gold_id in self.docs
-
-    def _stands_under(self, chunk_id: str | None, passage: Passage) -> bool:
-        """Whether the chunk of this id has the text of a passage, or a part of it."""
-        place = self._chunks.place_of(chunk_id)
-        if place < 0:
-            return chunk_id in self._doc_of  # a corpus of ids alone says nothing about texts
-        form, other = normalize(passage.text), self._chunks.forms[place]
-        if form in other or other in form:
-            return True
-        return bool(common_letters(form, other).sum() >= least_common(size_of(form), size_of(other)))
-
-    def _where(self, link: Link) -> str:
-        names = " and ".join(repr(chunk_id) for chunk_id in self._ids(link))
-        if len(link.chunks) > 1:
-            return f"is spread over {names}"
-        share = f" ({link.similarity:.0%} of its words)" if link.method == "rougeL" else ""
-        return f"is that of {names}" if link.method == "text" else f"is in {names}{share}"
-
-    def _ids(self, link: Link) -> tuple[str, ...]:
-        return tuple(self._chunks.documents[place].id or "" for place in link.chunks)
-
-    def _hint(self, gold_id: str) -> str:
-        if gold_id in self.docs:
-            return " It is the id of a document."
-        alike = self._loosely.get(_loosely(gold_id))
-        return "" if alike is None else f" It has {alike!r}, which is written differently."
+def _of_file(path: StrPath, format_name: str | None) -> Iterator[Entry | Finding]:
+    source, name = open_source(path, format_name)
+    read = question_reader(path, name)
+    if read is not native.questions:
+        yield from _until_error(Entry(question, place) for place, question in read(source))
+        return
+    rows = _lines(source) if source.container == "jsonl" else _until_error(source.rows())
+    for one in rows:
+        if isinstance(one, Finding):
+            yield one
+            continue
+        place, row = one
+        try:
+            yield Entry(Question.from_dict(row), place, row)
+        except InvalidInputError as error:
+            yield _unreadable(place, str(error))
 
 
-def _with_id(document: Document, id_key: str | None) -> Document:
-    return document if id_key is None else replace(document, id=read_leniently(document, id_key=id_key).id)
+def _lines(source: Source) -> Iterator[tuple[str, Row] | Finding]:
+    """Yield the rows of a JSONL file; an unreadable line does not end the reading."""
+    for number, line in enumerate(_until_error(source.lines()), 1):
+        if isinstance(line, Finding):
+            yield line
+            continue
+        try:
+            yield from parse_jsonl([line], source.path, number)
+        except InvalidInputError as error:
+            yield _unreadable(f"{source.path}:{number}", str(error))
 
 
-def _loosely(given: str) -> str:
-    """An id without spaces, leading zeros and capitals."""
-    return _SPACES_AND_ZEROS.sub("", normalize(given))
+def _until_error(rows: Iterable[T]) -> Iterator[T | Finding]:
+    """Yield the rows up to the first that cannot be read."""
+    try:
+        yield from rows
+    except InvalidInputError as error:
+        yield Finding(kind="unreadable", message=f"{error} Nothing after it was read.")
 
 
-# What people call a question that has no answer, in letters and digits alone.
-_NEGATIVE = {"negative", "noanswer", "unanswerable", "unanswered", "impossible", "outofscope", "outofdomain"}
+def _unreadable(place: str, message: str) -> Finding:
+    return Finding(kind="unreadable", message=message.removeprefix(f"{place}: "), places=(place,))
 
 
-def check_questions(entries: Sequence[Entry], *, id_key: str | None, grade_key: str) -> Iterator[Finding]:
-    """Missing texts, missing gold, gold that stands twice, types that contradict the gold.
+def _check_questions(entries: Sequence[Entry], *, id_key: str | None, grade_key: str) -> Iterator[Finding]:
+    """Yield findings about missing texts, missing gold, duplicate gold and types that contradict the gold.
 
     Args:
         entries: The questions.
@@ -302,7 +166,7 @@ def check_questions(entries: Sequence[Entry], *, id_key: str | None, grade_key: 
     without_text = [entry for entry in entries if not normalize(entry.question.question or "")]
     # Formats like TREC's qrels have no place for a text; rows of our own and of lists have.
     if without_text and len(without_text) == len(entries) and all(e.row is None and e.place for e in entries):
-        message = "Not one question has a text. Runs can be scored, but duplicates were not looked for."
+        message = "No question has a text. Runs can be scored, but duplicates were not searched for."
         yield find("unchecked", message)
     else:
         for entry in without_text:
@@ -313,7 +177,7 @@ def check_questions(entries: Sequence[Entry], *, id_key: str | None, grade_key: 
         yield from _check_mark(entry)
     negative = [e for e in entries if e.question.is_negative and _mark(e.question)]
     if negative:
-        message = f"Scored by how little comes back: {len(negative):,} of {len(entries):,} questions."
+        message = f"Scored by how little is retrieved: {len(negative):,} of {len(entries):,} questions."
         yield find("negative", message, *negative)
     by_document = [e for e in entries if e.question.gold_doc_ids and not e.question.gold_chunks()]
     if by_document:
@@ -323,7 +187,7 @@ def check_questions(entries: Sequence[Entry], *, id_key: str | None, grade_key: 
 
 
 def _mark(question: Question) -> str | None:
-    """By what it is marked as having no answer: its type, or as SQuAD does it."""
+    """Return what marks a question as having no answer: its type, or the flag that SQuAD uses; None if nothing does."""
     if "".join(filter(str.isalnum, normalize(question.type or ""))) in _NEGATIVE:
         return f"`type` is {question.type!r}"
     is_marked = any(fields.get("is_impossible") is True for fields in (question.metadata, question.further))
@@ -334,7 +198,7 @@ def _check_mark(entry: Entry) -> Iterator[Finding]:
     question, mark = entry.question, _mark(entry.question)
     if question.is_negative and mark is None:
         type_ = "" if question.type is None else f", and its type is {question.type!r}"
-        gold = "gold of grade 0 alone, which is not relevant" if question.gold else "no gold"
+        gold = "only gold of grade 0, which is not relevant" if question.gold else "no gold"
         message = f'{question.id!r} has {gold}{type_}. If it has no answer, say so with "type": "negative".'
         yield find("empty_gold", message, entry)
     if mark is not None and not question.is_negative:
@@ -342,7 +206,7 @@ def _check_mark(entry: Entry) -> Iterator[Finding]:
 
 
 def _check_documents(entry: Entry, id_key: str | None, grade_key: str) -> Iterator[Finding]:
-    """Each gold document has an id or a text, and one of them is relevant."""
+    """Check that each gold document has an id or a text, and that one of them is relevant."""
     question, grades = entry.question, []
     for number, document in enumerate(question.gold):
         if read_leniently(document, id_key=id_key).id is None and not normalize(document.text or ""):
@@ -359,7 +223,7 @@ def _check_documents(entry: Entry, id_key: str | None, grade_key: str) -> Iterat
 
 
 def _check_repeats(entry: Entry, id_key: str | None) -> Iterator[Finding]:
-    """No gold document stands twice. Passages of one chunk, and chunks of one passage, may share an id or a text."""
+    """Check that no gold document appears twice. Passages of a chunk, and chunks of a passage, may share id or text."""
     seen: dict[str | None, set[str]] = {}
     repeated: list[str] = []
     for document in entry.question.gold:
@@ -374,13 +238,13 @@ def _check_repeats(entry: Entry, id_key: str | None) -> Iterator[Finding]:
         repeated += [f"{value!r}" for value, count in Counter(ids).items() if count > 1]
     if repeated:
         message = (
-            f"{', '.join(dict.fromkeys(repeated))} stands twice in the gold of {entry.question.id!r}, and counts once."
+            f"{', '.join(dict.fromkeys(repeated))} appears twice in the gold of {entry.question.id!r}, and counts once."
         )
         yield find("repeated_gold", message, entry)
 
 
 def _check_types(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """A type that is spelled in two ways is two types in every table."""
+    """Report a type that is spelled in two ways, because every table would show two types."""
     spellings: dict[str, Counter[str]] = defaultdict(Counter)
     for entry in entries:
         if entry.question.type is not None:
@@ -392,11 +256,8 @@ def _check_types(entries: Sequence[Entry]) -> Iterator[Finding]:
             yield find("type_spellings", f"The type {form!r} is spelled in several ways: {found}.", *rare)
 
 
-_MOST_SHOWN = 4
-
-
-def check_ids(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """Ids that several questions have."""
+def _check_ids(entries: Sequence[Entry]) -> Iterator[Finding]:
+    """Yield a finding for each id that several questions have."""
     by_id: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         by_id[entry.question.id].append(entry)
@@ -408,14 +269,14 @@ def check_ids(entries: Sequence[Entry]) -> Iterator[Finding]:
             yield find("duplicate_id", message, *same)
 
 
-def check_texts(
+def _check_texts(
     entries: Sequence[Entry], *, threshold: float | None, tokenizer: object, id_key: str | None
 ) -> Iterator[Finding]:
-    """Questions with the same text, and questions in nearly the same words.
+    """Yield findings about questions with the same text, and about questions in nearly the same words.
 
     Args:
         entries: The questions.
-        threshold: The F-measure of ROUGE-L from which on two questions are near; None not to look for these.
+        threshold: The F-measure of ROUGE-L from which on two questions are near; None to skip this check.
         tokenizer: What the words are, as in `evaluate`.
         id_key: The key of the metadata under which gold documents have their ids.
     """
@@ -441,11 +302,11 @@ def _same_text(same: list[Entry], id_key: str | None) -> Finding:
         return find("conflicting_gold", message, *same)
     answers = {_answer_of(entry.question): entry.question.answer for entry in same if entry.question.answer}
     differing = f" and {len(answers)} different answers" if len(answers) > 1 else ""
-    return find("duplicate_question", f"{text} stands in {_named(same)} with the same gold{differing}.", *same)
+    return find("duplicate_question", f"{text} appears in {_named(same)} with the same gold{differing}.", *same)
 
 
 def _near(group: list[Entry], id_key: str | None) -> Iterator[Finding]:
-    """Near each other in words: one question asked in two ways, unless the answers are known to differ."""
+    """Report questions in nearly the same words: one question asked in two ways, unless their answers differ."""
     answers = [_answer_of(entry.question) for entry in group]
     by_answer: dict[tuple[str, ...], list[Entry]] = defaultdict(list)
     for entry, answer in zip(group, answers, strict=True):
@@ -460,7 +321,7 @@ def _near(group: list[Entry], id_key: str | None) -> Iterator[Finding]:
 
 
 def _gold_of(question: Question, id_key: str | None) -> frozenset[tuple[str, str | None]]:
-    """What its gold is: chunks by id or else by text; documents where no chunk is known."""
+    """Return the gold as chunks by id or else by text; as documents if no chunk is known."""
     ids = {("id", chunk_id) for chunk_id in question.gold_chunk_ids}
     for document in question.gold:
         own_id = read_leniently(document, id_key=id_key).id
@@ -469,7 +330,7 @@ def _gold_of(question: Question, id_key: str | None) -> frozenset[tuple[str, str
 
 
 def _answer_of(question: Question) -> tuple[str, ...]:
-    """The words of the expected answer, none where it is not known."""
+    """Return the words of the expected answer, none if it is not known."""
     return tuple(WordTokenizer().tokenize(question.answer or ""))
 
 

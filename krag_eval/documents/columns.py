@@ -1,14 +1,12 @@
-"""One side of the input, gold or retrieved, as flat columns over all queries.
-
-What to do about input that is no list of lists of documents, by what it looks like.
-"""
+"""One side of the input, gold or retrieved, as flat columns over all queries."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, Literal
 
 import numpy as np
@@ -16,16 +14,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
-from krag_eval.documents.readers import (
-    MAPPING,
-    PLAIN_OBJECT,
-    Shape,
-    read_grade,
-    read_id,
-    read_text,
-    shape_of,
-    split_pair,
-)
+from krag_eval.documents.readers import Reader, as_id, as_text, common_reader, read_grade, reader_of, split_pair
 
 SideName = Literal["actual", "predicted"]
 
@@ -33,15 +22,22 @@ MISSING = -1
 """The number of a value that a document does not have; it equals nothing, itself included."""
 
 
+def runs(start: IntArray, count: IntArray) -> IntArray:
+    """Return the positions of several stretches of a column: `count[0]` from `start[0]` on, then the next stretch."""
+    before = np.cumsum(count) - count
+    positions: IntArray = np.arange(int(count.sum())) + np.repeat(start - before, count)
+    return positions
+
+
 class Side:
-    """The documents of one side; document `j` of query `i` stands at `offsets[i] + j` of every column.
+    """The documents of one side; document `j` of query `i` is at `offsets[i] + j` in every column.
 
     Attributes:
         name: `"actual"` or `"predicted"`.
-        documents: The documents as they were given, `(document, number)` pairs included.
+        documents: The documents as given, `(document, number)` pairs included.
         offsets: Where each query's documents begin; shape (n_queries + 1,).
-        errors: For queries whose retriever raised, what it said.
-        first_query: The number of the first query in messages, where this is a part of a longer input.
+        errors: The messages of queries whose retriever raised.
+        first_query: The number of the first query in messages, if this is a part of a longer input.
     """
 
     def __init__(self, name: SideName, rows: object, id_key: str | None, grade_key: str, first_query: int = 0) -> None:
@@ -55,14 +51,14 @@ class Side:
         self._grade_key = grade_key
         types = set(map(type, self.documents))
         self._unpaired: list[Any] = [split_pair(d)[0] for d in self.documents] if tuple in types else self.documents
-        self._shapes: dict[type, Shape] = {}
-        self._single_shape = self._learn_shapes(types if tuple not in types else set(map(type, self._unpaired)))
+        self._readers: Sequence[Reader] = ()
+        self._reader = self._find_readers()
 
     @classmethod
     def of_columns(
         cls, name: SideName, ids: list[str | None] | None, texts: list[str | None] | None, offsets: IntArray
     ) -> Side:
-        """A side whose ids and texts were read before; it has no documents."""
+        """Make a side of ids and texts that were read before; it has no documents."""
         side = cls.__new__(cls)
         side.name, side.offsets, side.first_query, side.errors = name, offsets, 0, {}
         # In place of the cached properties of the same names.
@@ -83,23 +79,26 @@ class Side:
 
     @functools.cached_property
     def texts(self) -> list[str | None]:
-        """The text of each document, None where it has none."""
-        texts = self._read(lambda d, shape: shape.text(d), bulk=lambda shape: shape.text)
+        """The text of each document, None if it has none."""
+        texts: list[Any] = self._column(operator.attrgetter("text"))
         if not set(map(type, texts)) <= {str}:
-            texts = [str.__str__(t) if isinstance(t, str) else None for t in texts]
-            self._require(texts, lambda d, shape: read_id(d, shape, self._id_key) or read_id(d, shape, None))
+            texts = list(map(as_text, texts))
+            self._require(texts, lambda reader, d: reader.read_id(d, self._id_key) or reader.read_id(d))
         return texts
 
     @functools.cached_property
     def ids(self) -> list[str | None]:
-        """The id of each document, None where it has none."""
-        ids = self._read(lambda d, shape: read_id(d, shape, self._id_key))
+        """The id of each document, None if it has none."""
+        if self._id_key is None:
+            ids = self._column(operator.attrgetter("id"), as_id)
+        else:
+            ids = self._column(lambda reader: functools.partial(reader.read_id, id_key=self._id_key))
         if None in ids:
-            self._require(ids, lambda d, shape: read_text(d, shape) is not None or read_id(d, shape, None))
+            self._require(ids, lambda reader, d: reader.read_text(d) is not None or reader.read_id(d))
         return ids
 
     def ids_of(self, query: int) -> list[str]:
-        """The ids of one query, of those documents that have one."""
+        """Return the ids of one query, of those documents that have one."""
         return [one for one in self.ids[int(self.offsets[query]) : int(self.offsets[query + 1])] if one is not None]
 
     @property
@@ -109,9 +108,9 @@ class Side:
 
     @functools.cached_property
     def grades(self) -> FloatArray:
-        """The grade of each gold document, 1 where none was given."""
-        if self._unpaired is self.documents and self._single_shape not in (None, MAPPING, PLAIN_OBJECT):
-            metadata = self._read(lambda d, shape: shape.metadata(d), bulk=lambda shape: shape.metadata)
+        """The grade of each gold document, 1 if none was given."""
+        if self._unpaired is self.documents and self._reader is not None and self._reader.own_grade is None:
+            metadata = self._column(operator.attrgetter("metadata"))
             with contextlib.suppress(Exception):  # the careful loop below says which document it was
                 if all(m.get(self._grade_key) is None for m in metadata):
                     return np.ones(len(self.documents))
@@ -126,7 +125,7 @@ class Side:
         return grades
 
     def query_of(self, positions: IntArray) -> IntArray:
-        """The query of each of these positions of a column."""
+        """Return the query of each of these positions of a column."""
         return np.searchsorted(self.offsets, positions, side="right") - 1
 
     def _check_rows(self, rows: object) -> list[Sequence[object]]:
@@ -151,7 +150,7 @@ class Side:
             raise InvalidInputError(f"{where} is None, not a list of documents. Use [] where there is no document.")
         if isinstance(row, (set, frozenset)) and self.name == "predicted":
             raise InvalidInputError(f"{where} is a set, which has no order. Give the ranking as a list, best first.")
-        if (type(row) is not tuple and shape_of(row) is not None) or split_pair(row)[1] is not None:
+        if (type(row) is not tuple and reader_of(row) is not None) or split_pair(row)[1] is not None:
             raise InvalidInputError(
                 f"{where} is {describe_type(row)}, not a list of documents: `{self.name}` looks like a flat list. "
                 "It must hold one list for each query. For a single query write [[...]]."
@@ -170,40 +169,60 @@ class Side:
                 f"{where}: going through {describe_type(rows)} failed ({_describe(error)}). Give a list."
             ) from error
 
-    def _learn_shapes(self, types: set[type]) -> Shape | None:
-        """Decide once for each type how it is read; the one shape of all, if there is only one type."""
-        for type_ in types:
-            position = next(i for i, d in enumerate(self._unpaired) if type(d) is type_)
-            try:
-                shape = shape_of(self._unpaired[position])
-            except Exception as error:
-                raise self._unreadable(position, error) from error
-            if shape is None:
-                hint = " Use [] where nothing was retrieved." if type_ is type(None) else ""
-                hint = " Is it nested once too deep?" if issubclass(type_, (list, tuple, set)) else hint
-                hint = pair_hint(self._unpaired[position]) or hint
-                if issubclass(type_, (int, float)) or hasattr(self._unpaired[position], "__index__"):
-                    hint = ' For bare ids write {"id": ...}, or call `evaluate_ids`.'
-                raise InvalidInputError(
-                    f"{self._place(position)}: {describe_type(self._unpaired[position])} is not a document: "
-                    f"it has neither an id nor a text.{hint}"
-                )
-            self._shapes[type_] = shape
-        return next(iter(self._shapes.values())) if len(self._shapes) == 1 else None
-
-    def _read(
-        self, one: Callable[[Any, Shape], Any], bulk: Callable[[Shape], Callable[[Any], Any]] | None = None
-    ) -> list[Any]:
-        """A column, in one sweep where all documents are of one type; a document that fails is named."""
-        if bulk is not None and self._single_shape is not None:
-            try:
-                return list(map(bulk(self._single_shape), self._unpaired))
-            except Exception:  # noqa: BLE001 - the careful loop below says which document it was
-                pass
-        column = []
+    def _find_readers(self) -> Reader | None:
+        """Find out how each document is read; return the one reader of all, if there is only one."""
+        with contextlib.suppress(Exception):  # the careful loop below says which document it was
+            if (common := common_reader(self._unpaired)) is not None:
+                return common
+        readers: list[Reader] = []
         for position, document in enumerate(self._unpaired):
             try:
-                column.append(one(document, self._shapes[type(document)]))
+                reader = reader_of(document)
+            except Exception as error:
+                raise self._unreadable(position, error) from error
+            if reader is None:
+                raise self._no_document(position)
+            readers.append(reader)
+        self._readers = readers
+        return None
+
+    def _no_document(self, position: int) -> InvalidInputError:
+        document = self._unpaired[position]
+        hint = pair_hint(document)
+        if document is None:
+            hint = " Use [] where nothing was retrieved."
+        elif isinstance(document, (int, float)) or hasattr(document, "__index__"):
+            hint = ' For bare ids write {"id": ...}, or call `evaluate_ids`.'
+        elif not hint and isinstance(document, (list, tuple, set)):
+            hint = " Is it nested once too deep?"
+        return InvalidInputError(
+            f"{self._place(position)}: {describe_type(document)} is not a document: "
+            f"it has neither an id nor a text.{hint}"
+        )
+
+    def _with_readers(self) -> Iterable[tuple[Any, Reader]]:
+        return zip(self._unpaired, self._readers if self._reader is None else repeat(self._reader), strict=False)
+
+    def _column(
+        self,
+        function_of: Callable[[Reader], Callable[[Any], Any]],
+        then: Callable[[Any], Any] | None = None,
+    ) -> list[Any]:
+        """Return a column, read in one sweep if all documents have one reader; name the document that fails.
+
+        Args:
+            function_of: Which function of a reader reads the value of a document.
+            then: What is done to each value.
+        """
+        if self._reader is not None:
+            with contextlib.suppress(Exception):  # the careful loop below says which document it was
+                values = map(function_of(self._reader), self._unpaired)
+                return list(values if then is None else map(then, values))
+        column = []
+        for position, (document, reader) in enumerate(self._with_readers()):
+            try:
+                value = function_of(reader)(document)
+                column.append(value if then is None else then(value))
             except Exception as error:
                 raise self._unreadable(position, error) from error
         return column
@@ -214,14 +233,13 @@ class Side:
             f"({_describe(error)}). Convert it to a mapping with 'id' and 'text' first."
         )
 
-    def _require(self, column: list[Any], has_other: Callable[[Any, Shape], object]) -> None:
-        """Every document that lacks this must have the other of id and text."""
-        for position, value in enumerate(column):
+    def _require(self, column: list[Any], has_other: Callable[[Reader, Any], object]) -> None:
+        """Refuse a document that lacks this value and the other one of id and text too."""
+        for position, (value, (document, reader)) in enumerate(zip(column, self._with_readers(), strict=True)):
             if value is not None:
                 continue
-            document = self._unpaired[position]
             try:
-                has = has_other(document, self._shapes[type(document)])
+                has = has_other(reader, document)
             except Exception as error:
                 raise self._unreadable(position, error) from error
             if not has:
@@ -246,7 +264,7 @@ def _describe(error: BaseException) -> str:
 
 
 def rows_hint(rows: object) -> str:
-    """A sentence on something that is no list of rows, beginning with a space; empty where nothing is known of it.
+    """Return a hint on something that is not a list of rows, beginning with a space; empty if there is none.
 
     >>> rows_hint("run.jsonl")
     ' Files are read by `read_evalset` and `read_run`, and scored by `evaluate_run`.'
@@ -267,12 +285,12 @@ def rows_hint(rows: object) -> str:
 
 
 def is_frame(rows: object) -> bool:
-    """Whether it is a table of pandas or polars, which Python would go through by the names of its columns."""
+    """Return whether it is a table of pandas or polars, whose iteration yields the names of its columns."""
     return hasattr(rows, "columns") and (hasattr(rows, "iloc") or hasattr(rows, "get_column"))
 
 
 def pair_hint(document: object) -> str:
-    """A sentence on a tuple that was meant as `(document, number)`, or nothing."""
-    if type(document) is tuple and len(document) == 2 and shape_of(document[0]) is not None:
+    """Return a hint on a tuple that was meant as `(document, number)`; empty if it was not."""
+    if type(document) is tuple and len(document) == 2 and reader_of(document[0]) is not None:
         return f" In a (document, number) pair the second must be a number, got {show(document[1], 40)}."
     return ""

@@ -1,17 +1,17 @@
-"""The documents of krag_eval: what is read from a framework's, and two that users can make themselves."""
+"""The documents of krag_eval, and the reading of any other document into one of them."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval.documents.readers import read_grade, read_id, read_score, read_text, shape_of, split_pair
+from krag_eval.documents.readers import read_grade, require_reader, split_pair
 
-# What a mapping says about itself; its other keys are metadata.
+# What a mapping says about itself. Its other keys are metadata.
 _KEYS = {"id", "text", "page_content", "content", "grade", "score", "metadata", "meta"}
 
 
@@ -79,13 +79,13 @@ def as_document(
         raise InvalidInputError(f"{describe_type(split_pair(document)[0])} has neither an id nor a text.")
     if not is_gold:
         return read
-    with telling(document):
+    with as_input_error(document):
         return replace(read, grade=read_grade(document, grade_key), score=None)
 
 
 @contextlib.contextmanager
-def telling(document: object) -> Iterator[None]:
-    """Goes around the reading of a document: whatever its own attributes raise is told as an InvalidInputError."""
+def as_input_error(document: object) -> Iterator[None]:
+    """Raise whatever the attributes of a document raise in this block as an InvalidInputError."""
     try:
         yield
     except InvalidInputError:
@@ -103,31 +103,40 @@ def _failed(document: object, error: Exception) -> InvalidInputError:
     )
 
 
-def read_leniently(document: object, *, id_key: str | None = None) -> Document:
-    """Read any document, with or without an id and a text; the keys of a mapping that mean nothing go to its metadata.
+def read_leniently(
+    document: object,
+    *,
+    id_key: str | None = None,
+    copy: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
+) -> Document:
+    """Read any document, with or without an id and a text; the further keys of a mapping go to its metadata.
+
+    Args:
+        document: The document.
+        id_key: As for `as_document`.
+        copy: What copies its metadata.
 
     Raises:
-        InvalidInputError: It is no document, or reading it raises.
+        InvalidInputError: It is not a document, or reading it raises.
     """
-    try:  # not `telling`, which costs a tenth of the time
-        return _read(document, id_key)
+    try:  # not `as_input_error`, which costs a tenth of the time
+        return _read(document, id_key, copy)
     except InvalidInputError:
         raise
     except Exception as error:
         raise _failed(document, error) from error
 
 
-def _read(document: object, id_key: str | None) -> Document:
+def _read(document: object, id_key: str | None, copy: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Document:
+    inner: Any
     inner, number = split_pair(document)
-    shape = shape_of(inner)
-    if shape is None:
-        raise InvalidInputError(f"{describe_type(inner)} is not a document: it has neither an id nor a text.")
-    metadata = dict(shape.metadata(inner))
-    if isinstance(inner, Mapping):
-        metadata = {str(key): value for key, value in inner.items() if key not in _KEYS} | metadata
+    reader = require_reader(inner)
+    metadata = reader.metadata(inner)
+    if reader.own_keys and not inner.keys() <= _KEYS:
+        metadata = {**{str(key): value for key, value in inner.items() if key not in _KEYS}, **metadata}
     return Document(
-        id=read_id(inner, shape, id_key),
-        text=read_text(inner, shape),
-        score=read_score(inner, number),
-        metadata=metadata,
+        id=reader.read_id(inner, id_key),
+        text=reader.read_text(inner),
+        score=reader.read_score(inner, number),
+        metadata=copy(metadata),
     )

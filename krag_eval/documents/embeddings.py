@@ -1,6 +1,7 @@
-"""Any embedding model that a user brings: LangChain's, LlamaIndex's, an object with `encode`, or a function.
+"""Embed texts with any model that a user brings: LangChain's, LlamaIndex's, an object with `encode`, or a function.
 
-The vectors of texts under one model: each is asked for once, and kept while there is room.
+`embed` and `cosines` work on arrays; `EmbeddedTexts` asks a model for each text once, and keeps the vectors while there
+is room.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.formatting import qualified_name
 from krag_eval.documents.columns import MISSING
@@ -22,11 +24,13 @@ _METHODS = ("embed_documents", "get_text_embedding_batch", "encode")
 # Where models keep the name of what they load. Nothing else is read: the rest of a model's attributes may be secret.
 _MODEL_NAMES = ("model", "model_name", "model_name_or_path", "model_id")
 _NUMBERS_AT_ONCE = 1 << 18  # of each side, in the pairs that are multiplied at once: 2 MB, to stay in the cache
+# Numbers that are kept from one batch of queries for the next: 256 MB. One batch may need more.
+_KEPT = 1 << 25
 _GRID = float(1 << 26)  # a power of two, so that multiplying and dividing by it is exact
 
 
 def check_embeddings(embeddings: object) -> Callable[[list[str]], object]:
-    """What turns a list of texts into vectors, of any model that can be read.
+    """Return the function of a model that turns a list of texts into vectors.
 
     Args:
         embeddings: A LangChain `Embeddings` (`embed_documents`), a LlamaIndex embedding model
@@ -48,14 +52,14 @@ def check_embeddings(embeddings: object) -> Callable[[list[str]], object]:
     if isinstance(embeddings, type):
         hint = f" Pass an object of the class: {embeddings.__name__}(...)."
     raise InvalidInputError(
-        f"`embeddings` must be an embedding model, got {_told(embeddings)}. Give a LangChain `Embeddings`, a "
+        f"`embeddings` must be an embedding model, got {_named(embeddings)}. Give a LangChain `Embeddings`, a "
         "LlamaIndex embedding model, an object with `encode(texts)`, or a function from a list of texts to vectors."
         f"{hint}"
     )
 
 
 def describe_embeddings(embeddings: object) -> str:
-    """The name of a model in the signature: its class or function, and the model that it says it loads.
+    """Return the name of a model in the signature: its class or function, and the model that it says it loads.
 
     Only attributes that hold a model's name are read; of a path or an address only the last part is told.
 
@@ -77,7 +81,7 @@ def describe_embeddings(embeddings: object) -> str:
 
 
 def embed(texts: Sequence[str], embeddings: object, *, prefix: str = "", batch_size: int = 256) -> FloatArray:
-    """The normalised embedding of each text.
+    """Return the normalized embedding of each text.
 
     Each different text is sent once, in batches, in the order in which they first appear. Empty texts and texts of
     white space are not sent.
@@ -96,7 +100,7 @@ def embed(texts: Sequence[str], embeddings: object, *, prefix: str = "", batch_s
 
     Raises:
         InvalidInputError: `embeddings` is no model, a text is no string, or the model raised or returned anything but
-            one vector of finite numbers a text, all of one dimension.
+            one vector of finite numbers per text, all of one dimension.
     """
     ask = check_embeddings(embeddings)
     _check_arguments(texts, prefix, batch_size)
@@ -115,7 +119,7 @@ def embed(texts: Sequence[str], embeddings: object, *, prefix: str = "", batch_s
                 f"The embedding model {qualified_name(embeddings)} returned vectors of dimension {rows.shape[1]} for "
                 f"{where}, and of {vectors.shape[1]} before. All vectors of a model must have the same dimension."
             )
-        vectors[start : start + len(some)] = _normalised(rows)
+        vectors[start : start + len(some)] = _normalized(rows)
     if vectors is None:
         return np.zeros((len(texts), 0))
     if len(unique) == len(texts):
@@ -124,7 +128,7 @@ def embed(texts: Sequence[str], embeddings: object, *, prefix: str = "", batch_s
 
 
 def cosines(vectors: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-    """The cosine of pairs of rows of `embed`.
+    """Return the cosine of pairs of rows of `embed`.
 
     The numbers of `embed` are multiples of 2^-26. Their products, and all sums of these on the way, are multiples of
     2^-52 below 2, which float64 holds exactly: no order of adding, no number of pairs and no machine changes a bit.
@@ -149,7 +153,7 @@ def cosines(vectors: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
 
 
 def _ask(ask: Callable[[list[str]], object], texts: list[str], name: str, where: str) -> FloatArray:
-    """The vectors of one batch, shape (n_texts, dimension), checked."""
+    """Ask for the vectors of one batch, and check them; shape (n_texts, dimension)."""
     try:
         returned: Any = ask(texts)
         if isinstance(returned, Iterator):
@@ -158,7 +162,7 @@ def _ask(ask: Callable[[list[str]], object], texts: list[str], name: str, where:
         message, cause = _without_credentials(error, ask)
         raise InvalidInputError(
             f"The embedding model {name} raised {type(error).__name__} for {where}: {message}. "
-            "It must return one vector a text. Call it with these texts to see more."
+            "It must return one vector per text. Call it with these texts to see more."
         ) from cause
     if inspect.iscoroutine(returned):
         returned.close()
@@ -172,17 +176,17 @@ def _ask(ask: Callable[[list[str]], object], texts: list[str], name: str, where:
         message, cause = _without_credentials(error, ask)
         raise InvalidInputError(
             f"What the embedding model {name} returned for {where} cannot be read as an array: {message}. "
-            "It must return one list of numbers a text, all equally long. Check what it returns for these texts."
+            "It must return one list of numbers per text, all equally long. Check what it returns for these texts."
         ) from cause
     if rows.dtype.kind not in "fiu" or rows.ndim != 2 or not rows.shape[1]:
         raise InvalidInputError(
-            f"The embedding model {name} returned {_told(returned)} of shape {rows.shape} and type {rows.dtype} for "
+            f"The embedding model {name} returned {_named(returned)} of shape {rows.shape} and type {rows.dtype} for "
             f"{where}. It must return numbers of shape (n_texts, dimension). Check what it returns for a list of texts."
         )
     if len(rows) != len(texts):
         raise InvalidInputError(
             f"The embedding model {name} returned {len(rows)} vectors for {len(texts)} texts, {where}. "
-            "It must return one vector a text, in order. Check what it does with empty or very long texts."
+            "It must return one vector per text, in order. Check what it does with empty or very long texts."
         )
     rows = rows.astype(np.float64)
     finite = np.isfinite(rows).all(axis=1)
@@ -196,15 +200,15 @@ def _ask(ask: Callable[[list[str]], object], texts: list[str], name: str, where:
 
 
 def _without_credentials(error: Exception, model: object) -> tuple[str, BaseException | None]:
-    """The message of a model's error, and what to raise from: nothing where that would show a credential."""
+    """Return the message of a model's error, and what to raise from: None if that would show a credential."""
     from krag_eval._utils.redaction import Redactor, as_cause, message_of  # only an error needs it
 
     redact = Redactor(model)
     return message_of(error, redact, longest=300), as_cause(error, redact)
 
 
-def _normalised(rows: FloatArray) -> FloatArray:
-    """The rows with length 1, on the grid; rows of zeros stay so."""
+def _normalized(rows: FloatArray) -> FloatArray:
+    """Return the rows scaled to length 1, on the grid; rows of zeros stay so."""
     largest = np.abs(rows).max(axis=1, keepdims=True)
     rows = rows / np.where(largest > 0, largest, 1)  # so that no square overflows or vanishes
     lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
@@ -214,44 +218,50 @@ def _normalised(rows: FloatArray) -> FloatArray:
 
 def _check_arguments(texts: object, prefix: object, batch_size: object) -> None:
     if isinstance(texts, (str, bytes)) or not isinstance(texts, Sequence):
-        raise InvalidInputError(f"`texts` must be a list of strings, got {_told(texts)}. Give [text] for a single one.")
+        raise InvalidInputError(
+            f"`texts` must be a list of strings, got {_named(texts)}. Give [text] for a single one."
+        )
     for number, text in enumerate(texts, 1):
         if not isinstance(text, str):
-            raise InvalidInputError(f"Text {number} must be a string, got {_told(text)}. Only texts can be embedded.")
+            raise InvalidInputError(f"Text {number} must be a string, got {_named(text)}. Only texts can be embedded.")
     if not isinstance(prefix, str):
         raise InvalidInputError(f"`prefix` must be a string such as 'passage: ', got {prefix!r:.60}.")
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-        raise InvalidInputError(f"`batch_size` must be an integer of at least 1, got {batch_size!r:.60}.")
+    check_count("batch_size", batch_size)
 
 
 def _plain_model_name(name: str) -> str:
-    """A model's name without the path, the address and the query that may stand around it."""
+    """Return the name of a model without the path, the address and the query that may surround it."""
     name = re.split(r"[?#]", name.strip())[0].rstrip("/\\")
     if "://" in name or "\\" in name or name.startswith(("/", "~", ".")):
         name = re.split(r"[/\\@]", name)[-1]
     return re.sub(r"[^\w./:+-]", "_", name)[:80]
 
 
-def _told(thing: object) -> str:
+def _named(thing: object) -> str:
     return repr(thing)[:60] if isinstance(thing, (str, bytes, int, float, type(None))) else f"a {type(thing).__name__}"
 
 
-# Numbers that are kept from one batch of queries for the next: 256 MB. One batch may need more.
-_KEPT = 1 << 25
-
-
 class EmbeddedTexts:
-    """What a model said of texts, for one thread at a time.
+    """The vectors of texts under one model, for one thread at a time.
 
     Args:
-        embeddings: The model, as `krag_eval.documents.embeddings.check_embeddings` reads it.
+        embeddings: The model, as `check_embeddings` reads it.
         prefix: What is put before each text.
+        needed_by: What needs the model, for the message if there is none.
 
     Raises:
-        InvalidInputError: `embeddings` is no model.
+        InvalidInputError: There is no model, or it cannot be read, or the prefix is not a string.
     """
 
-    def __init__(self, embeddings: object, prefix: str = "") -> None:
+    def __init__(self, embeddings: object, prefix: str, needed_by: str) -> None:
+        if embeddings is None:
+            raise InvalidInputError(
+                f"{needed_by} needs an embedding model, and `embeddings` was not given. Give a LangChain `Embeddings`, "
+                "a LlamaIndex embedding model, an object with `encode(texts)`, or a function from a list of texts to "
+                "vectors."
+            )
+        if not isinstance(prefix, str):
+            raise InvalidInputError(f"`embedding_prefix` must be a string such as 'passage: ', got {prefix!r:.60}.")
         check_embeddings(embeddings)
         self._embeddings = embeddings
         self._prefix = prefix
@@ -260,7 +270,7 @@ class EmbeddedTexts:
         self._n_used = 0
 
     def rows_of(self, texts: Sequence[str]) -> IntArray:
-        """The row of each text, `MISSING` where its vector is zero; texts that are not known are embedded together.
+        """Return the row of each text, `MISSING` if its vector is zero; unknown texts are embedded together.
 
         Rows that were given out before may no longer hold.
 
@@ -277,12 +287,12 @@ class EmbeddedTexts:
         return np.fromiter((self._rows[text] for text in texts), np.int64, len(texts))
 
     def have_no_direction(self, texts: Sequence[str]) -> BoolArray:
-        """Whether the model was asked for a text and returned a vector of zeros."""
+        """Return whether the model was asked for a text and returned a vector of zeros."""
         zero = (self._rows.get(text) == MISSING and not text.isspace() for text in texts)
         return np.fromiter(zero, bool, len(texts))
 
     def cosines(self, left: IntArray, right: IntArray) -> FloatArray:
-        """The cosine of pairs of rows; see `krag_eval.documents.embeddings.cosines`."""
+        """Return the cosine of pairs of rows; see `krag_eval.documents.embeddings.cosines`."""
         return cosines(self._vectors, left, right)
 
     def _take_in(self, texts: list[str], vectors: FloatArray) -> None:
@@ -304,19 +314,3 @@ class EmbeddedTexts:
             self._vectors[self._n_used : needed] = vectors
         self._n_used = needed
         self._rows.update(zip(texts, rows.tolist(), strict=True))
-
-
-def embedded_texts(embeddings: object, prefix: object, needed_by: str) -> EmbeddedTexts:
-    """What keeps the vectors of a model that has to be there.
-
-    Raises:
-        InvalidInputError: There is no model, or it cannot be read, or the prefix is no string.
-    """
-    if embeddings is None:
-        raise InvalidInputError(
-            f"{needed_by} needs an embedding model, and `embeddings` was not given. Give a LangChain `Embeddings`, a "
-            "LlamaIndex embedding model, an object with `encode(texts)`, or a function from a list of texts to vectors."
-        )
-    if not isinstance(prefix, str):
-        raise InvalidInputError(f"`embedding_prefix` must be a string such as 'passage: ', got {prefix!r:.60}.")
-    return EmbeddedTexts(embeddings, prefix)

@@ -1,4 +1,4 @@
-"""Read an id, a text, a grade and a score from any framework's document, without importing a framework.
+"""How the documents of every framework are read, without importing a framework.
 
 | document | id | text |
 |---|---|---|
@@ -13,64 +13,219 @@
 
 With `id_key`, the id is `metadata[id_key]` and nothing else (in a mapping also the value under that very key).
 
-How the documents of each type are read, found out once a type.
+A type that declares its fields has one reader for all of its objects. Two objects of any other type may have different
+attributes, so each of them is looked at.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from numbers import Integral
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from types import FunctionType, MappingProxyType
+from typing import Any
 
 from krag_eval._utils.checks import as_number, describe_type
 from krag_eval._utils.errors import InvalidInputError, show
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
+# Which of these a document has decides how it is read.
+_TELLING = ("page_content", "get_content", "node_id", "node", "content", "meta")
+_NO_DOCUMENTS = (bytes, bytearray, list, tuple, set, frozenset, int, float, type, type(None))
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """How documents of one type are read.
+@dataclass(frozen=True, slots=True, eq=False)
+class Reader:
+    """How documents of one kind are read.
+
+    The functions among the attributes take a document and return what it holds there, unchecked. Mapped over documents
+    that have the same reader, each of them reads a whole column. Results keep readers, so these functions must be
+    picklable: no lambdas.
 
     Attributes:
-        text: The raw text, whatever its type.
-        id: The raw id without `id_key`.
-        metadata: The metadata, or an empty mapping.
-        own_keys: Whether the document is itself a mapping in which `id_key` and the grade may stand.
+        text: Its text.
+        id: Its id without `id_key`.
+        metadata: Its metadata, or an empty mapping.
+        score: The score that it has itself.
+        own_grade: The grade that it has outside its metadata, given `grade_key` too; None where it can have none.
+        own_keys: Whether it is itself a mapping in which `id_key` and the grade may stand.
+        framework: Whose documents these are, if that matters.
+        is_flat: Whether all there is are the plain fields of LangChain's documents: text, id and metadata, no score.
     """
 
     text: Callable[[Any], object]
     id: Callable[[Any], object]
     metadata: Callable[[Any], Mapping[str, Any]]
+    score: Callable[[Any], object]
+    own_grade: Callable[[Any, str], object] | None = None
     own_keys: bool = False
+    framework: str = ""
+    is_flat: bool = False
+
+    def read_text(self, document: Any) -> str | None:
+        """Return the text of a document, or None."""
+        return as_text(self.text(document))
+
+    def read_id(self, document: Any, id_key: str | None = None) -> str | None:
+        """Return the id of a document, under `id_key` alone if one is given."""
+        if id_key is None:
+            return as_id(self.id(document))
+        found = as_id(self.metadata(document).get(id_key))
+        return as_id(document.get(id_key)) if found is None and self.own_keys else found
+
+    def read_score(self, document: Any, paired: object = None) -> float | None:
+        """Return the score that a retriever gave: that of the pair, else the document's own."""
+        return as_number(self.score(document) if paired is None else paired)
+
+
+def reader_of(document: object) -> Reader | None:
+    """Return how a document is read; None if it is not a document at all."""
+    type_: Any = type(document)
+    reader = reader_of_type(type_)
+    if reader is not None:
+        return reader
+    if _has_only_its_names(type_):
+        return _reader_of_names(type_, tuple(document.__dict__))
+    return _reader_of_object(document)
+
+
+def common_reader(documents: Collection[object]) -> Reader | None:
+    """Return the one reader of all these documents; None if they have several, or each must be looked at."""
+    types = set(map(type, documents))
+    if len(types) != 1:
+        return None
+    (type_,) = types
+    reader = reader_of_type(type_)
+    if reader is None and _has_only_its_names(type_):
+        names = set(map(tuple, map(vars, documents)))
+        return _reader_of_names(type_, *names) if len(names) == 1 else None
+    return reader
+
+
+def require_reader(document: object) -> Reader:
+    """Return how a document is read.
+
+    Raises:
+        InvalidInputError: It is not a document at all.
+    """
+    reader = reader_of(document)
+    if reader is None:
+        raise InvalidInputError(f"{describe_type(document)} is not a document: it has neither an id nor a text.")
+    return reader
+
+
+@functools.lru_cache(maxsize=1024)
+def reader_of_type(type_: type) -> Reader | None:
+    """Return how all documents of a type are read; None if each of them must be looked at."""
+    if issubclass(type_, str):
+        return _STRING
+    if issubclass(type_, Mapping):
+        return MAPPING
+    fields = _all_fields(type_)
+    return None if fields is None else _reader_with(lambda name: name in fields or _has(type_, name))
+
+
+def _all_fields(type_: type) -> Mapping[str, object] | None:
+    """Return the fields of a type whose objects can have no others; None for any other type."""
+    if not getattr(getattr(type_, "__getattr__", None), "__module__", "pydantic.").startswith("pydantic."):
+        return None  # its objects answer for attributes that nobody declared
+    of_model: Mapping[str, object] | None = getattr(type_, "__pydantic_fields__", None)
+    if of_model is not None:
+        return None if getattr(type_, "model_config", {}).get("extra") == "allow" else of_model
+    return getattr(type_, "__dataclass_fields__", None) if type_.__dictoffset__ == 0 else None
+
+
+@functools.lru_cache(maxsize=1024)
+def _has_only_its_names(type_: Any) -> bool:
+    """Return whether the names in the `__dict__` of an object and of its type are all the attributes that it has."""
+    owners = type_.__mro__[:-1]
+    found = [vars(owner)[name] for name in _TELLING for owner in owners if name in vars(owner)]
+    return (
+        type_.__dictoffset__ != 0
+        and type_.__getattribute__ is object.__getattribute__
+        and not any("__getattr__" in vars(owner) or "__class__" in vars(owner) for owner in owners)
+        and all(isinstance(value, FunctionType) or not hasattr(value, "__get__") for value in found)  # no properties
+        and not issubclass(type_, _NO_DOCUMENTS)
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def _reader_of_names(type_: type, names: tuple[str, ...]) -> Reader | None:
+    return _reader_with(lambda name: name in names or _has(type_, name))
+
+
+def _reader_of_object(document: object) -> Reader | None:
+    if isinstance(document, str):  # by its `__class__`: a proxy
+        return _STRING
+    if isinstance(document, Mapping):
+        return MAPPING
+    return None if isinstance(document, _NO_DOCUMENTS) else _reader_with(functools.partial(_has, document))
+
+
+def _reader_with(has: Callable[[str], bool]) -> Reader | None:
+    """Return how documents with these attributes are read."""
+    if has("page_content"):
+        reader = LANGCHAIN
+    elif has("get_content") and has("node_id"):
+        reader = _LLAMA_INDEX_NODE
+    elif has("node"):
+        reader = _LLAMA_INDEX_SCORED
+    elif has("content") and has("meta"):
+        reader = _HAYSTACK
+    elif has("id") or has("text"):
+        reader = _PLAIN_OBJECT
+    else:
+        return None
+    # Asking a model of pydantic for an attribute that it does not have is slow.
+    return reader if has("score") else _without_score(reader)
+
+
+@functools.cache
+def _without_score(reader: Reader) -> Reader:
+    return replace(reader, score=_nothing, is_flat=reader is LANGCHAIN)
+
+
+def _has(document: object, name: str) -> bool:
+    try:
+        return hasattr(document, name)
+    except Exception:  # noqa: BLE001 - it exists and fails: reading it later says which document it was
+        return True
+
+
+def _nothing(_: object) -> None:
+    return None
+
+
+def _no_metadata(_: object) -> Mapping[str, Any]:
+    return _EMPTY
 
 
 def _as_mapping(value: object) -> Mapping[str, Any]:
     return value if type(value) is dict or isinstance(value, Mapping) else _EMPTY
 
 
-def _attribute(name: str) -> Callable[[Any], Any]:
-    return lambda document: getattr(document, name, None)
+def _id(document: object) -> object:
+    return getattr(document, "id", None)
 
 
-def _langchain_id(document: Any) -> object:
-    own = _as_mapping(document.metadata).get("id") if hasattr(document, "metadata") else None
-    return own if as_id(own) is not None else getattr(document, "id", None)
+def _text(document: object) -> object:
+    return getattr(document, "text", None)
 
 
-def _mapping_metadata(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _as_mapping(document.get("metadata") or document.get("meta"))
+def _metadata(document: object) -> Mapping[str, Any]:
+    return _as_mapping(getattr(document, "metadata", None))
 
 
-def _mapping_id(document: Mapping[str, Any]) -> object:
-    places = (document.get("id"), _mapping_metadata(document).get("id"))
-    own, other = reversed(places) if "page_content" in document else places
-    return own if as_id(own) is not None else other
+def _score(document: object) -> object:
+    return getattr(document, "score", None)
+
+
+def _grade(document: object, _: str) -> object:
+    return getattr(document, "grade", None)
 
 
 def _mapping_text(document: Mapping[str, Any]) -> object:
@@ -80,70 +235,74 @@ def _mapping_text(document: Mapping[str, Any]) -> object:
     return None
 
 
-STRING = Shape(text=str, id=lambda _: None, metadata=lambda _: _EMPTY)
-MAPPING = Shape(text=_mapping_text, id=_mapping_id, metadata=_mapping_metadata, own_keys=True)
-LANGCHAIN = Shape(
-    text=operator.attrgetter("page_content"),
-    id=_langchain_id,
-    metadata=lambda d: _as_mapping(getattr(d, "metadata", None)),
+def _mapping_id(document: Mapping[str, Any]) -> object:
+    if "page_content" in document:
+        own = _mapping_metadata(document).get("id")
+        return own if as_id(own) is not None else document.get("id")
+    own = document.get("id")
+    return own if as_id(own) is not None else _mapping_metadata(document).get("id")
+
+
+def _mapping_metadata(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _as_mapping(document.get("metadata") or document.get("meta"))
+
+
+def _mapping_score(document: Mapping[str, Any]) -> object:
+    return document.get("score")
+
+
+def _mapping_grade(document: Mapping[str, Any], grade_key: str) -> object:
+    grade = document.get("grade")
+    return document.get(grade_key) if grade is None else grade
+
+
+def _langchain_id(document: Any) -> object:
+    own = _as_mapping(getattr(document, "metadata", None)).get("id")
+    return own if as_id(own) is not None else getattr(document, "id", None)
+
+
+def _scored_node_text(document: Any) -> object:
+    return document.node.get_content()
+
+
+def _scored_node_metadata(document: Any) -> Mapping[str, Any]:
+    return _metadata(document.node)
+
+
+def _haystack_text(document: Any) -> object:
+    return getattr(document, "content", None)
+
+
+def _haystack_metadata(document: Any) -> Mapping[str, Any]:
+    return _as_mapping(document.meta)
+
+
+_STRING = Reader(text=str, id=_nothing, metadata=_no_metadata, score=_score)
+MAPPING = Reader(_mapping_text, _mapping_id, _mapping_metadata, _mapping_score, own_grade=_mapping_grade, own_keys=True)
+LANGCHAIN = Reader(operator.attrgetter("page_content"), _langchain_id, _metadata, _score)
+_LLAMA_INDEX_NODE = Reader(
+    operator.methodcaller("get_content"), operator.attrgetter("node_id"), _metadata, _score, framework="LlamaIndex"
 )
-LLAMA_INDEX_NODE = Shape(
-    text=operator.methodcaller("get_content"),
-    id=operator.attrgetter("node_id"),
-    metadata=lambda d: _as_mapping(getattr(d, "metadata", None)),
+_LLAMA_INDEX_SCORED = Reader(
+    _scored_node_text, operator.attrgetter("node.node_id"), _scored_node_metadata, _score, framework="LlamaIndex"
 )
-LLAMA_INDEX_SCORED = Shape(
-    text=lambda d: d.node.get_content(),
-    id=lambda d: d.node.node_id,
-    metadata=lambda d: _as_mapping(getattr(d.node, "metadata", None)),
-)
-HAYSTACK = Shape(text=_attribute("content"), id=_attribute("id"), metadata=lambda d: _as_mapping(d.meta))
-PLAIN_OBJECT = Shape(
-    text=_attribute("text"), id=_attribute("id"), metadata=lambda d: _as_mapping(getattr(d, "metadata", None))
-)
+_HAYSTACK = Reader(_haystack_text, _id, _haystack_metadata, _score)
+_PLAIN_OBJECT = Reader(_text, _id, _metadata, _score, own_grade=_grade)
 
 
-def shape_of(document: object) -> Shape | None:
-    """How documents of this type are read; None where it is no document at all."""
-    if isinstance(document, str):
-        return STRING
-    if isinstance(document, Mapping):
-        return MAPPING
-    if document is None or isinstance(document, (bytes, bytearray, list, tuple, set, frozenset, int, float, type)):
-        return None
-    has = frozenset(name for name in _TELLING if _has(document, name))
-    if "page_content" in has:
-        return LANGCHAIN
-    if "get_content" in has and "node_id" in has:
-        return LLAMA_INDEX_NODE
-    if "node" in has:
-        return LLAMA_INDEX_SCORED
-    if "content" in has and "meta" in has:
-        return HAYSTACK
-    return PLAIN_OBJECT if has & {"id", "text"} else None
-
-
-_TELLING = ("page_content", "get_content", "node_id", "node", "content", "meta", "id", "text")
-
-
-def _has(document: object, name: str) -> bool:
-    try:
-        getattr(document, name)
-    except AttributeError:
-        return False
-    except Exception:  # noqa: BLE001 - it exists and fails: reading it later says which document it was
-        return True
-    return True
+def as_text(value: object) -> str | None:
+    """Return the value if it is a text; None if not."""
+    return str.__str__(value) if isinstance(value, str) else None  # a subclass may say anything about itself
 
 
 def as_id(value: object) -> str | None:
-    """The value as an id; None where it is none.
+    """Return the value as an id; None if it cannot be one.
 
     >>> as_id("d1"), as_id(7), as_id(""), as_id(True), as_id(1.0)
     ('d1', '7', None, None, None)
     """
     if isinstance(value, str):
-        return str.__str__(value) or None  # a subclass may say anything about itself
+        return str.__str__(value) or None
     if isinstance(value, bool) or not (isinstance(value, Integral) or _is_uuid(value)):
         return None
     try:
@@ -156,25 +315,11 @@ def _is_uuid(value: object) -> bool:
     return "uuid" in sys.modules and isinstance(value, sys.modules["uuid"].UUID)  # whoever has one has imported it
 
 
-def read_id(document: Any, shape: Shape, id_key: str | None) -> str | None:
-    """The id of a document, under `id_key` alone where one is given."""
-    if id_key is None:
-        return as_id(shape.id(document))
-    found = as_id(shape.metadata(document).get(id_key))
-    return as_id(document.get(id_key)) if found is None and shape.own_keys else found
-
-
-def read_text(document: Any, shape: Shape) -> str | None:
-    """The text of a document, or None."""
-    text = shape.text(document)
-    return str.__str__(text) if isinstance(text, str) else None
-
-
 def as_grade(value: object) -> float:
-    """A grade that was checked; None means 1.
+    """Return a grade, checked; None means 1.
 
     Raises:
-        InvalidInputError: The grade is no finite number of at least 0.
+        InvalidInputError: The grade is not a finite number of at least 0.
     """
     if value is None:
         return 1.0
@@ -187,104 +332,35 @@ def as_grade(value: object) -> float:
 
 
 def split_pair(document: object) -> tuple[object, object]:
-    """`(document, number)` as its two parts; anything else with None for the number."""
+    """Return the two parts of `(document, number)`; anything else with None for the number."""
     if type(document) is tuple and len(document) == 2 and (document[1] is None or as_number(document[1]) is not None):
         return document
     return document, None
 
 
 def read_grade(document: object, grade_key: str) -> float:
-    """The grade of a gold document: of the pair, else under `"grade"` in a mapping, else in the metadata.
+    """Return the grade of a gold document: that of the pair, else its own, else the one in its metadata.
 
     Raises:
-        InvalidInputError: The grade is no finite number of at least 0.
+        InvalidInputError: The grade is not a finite number of at least 0.
     """
-    given = _own_grade(document, grade_key)
-    if given is None:
-        document, _ = split_pair(document)
-        shape = shape_of(document)
-        given = shape.metadata(document).get(grade_key) if shape is not None and shape is not STRING else None
+    inner, given = split_pair(document)
+    reader = reader_of(inner)
+    if given is None and reader is not None:
+        given = None if reader.own_grade is None else reader.own_grade(inner, grade_key)
+        if given is None:
+            given = reader.metadata(inner).get(grade_key)
     return as_grade(given)
 
 
 def read_own_grade(document: object) -> float | None:
-    """The grade that a gold document has itself, not in its metadata; None where it has none.
+    """Return the grade that a gold document has outside its metadata; None if it has none.
 
     Raises:
-        InvalidInputError: The grade is no finite number of at least 0.
+        InvalidInputError: The grade is not a finite number of at least 0.
     """
-    given = _own_grade(document, "grade")
+    inner, given = split_pair(document)
+    reader = reader_of(inner)
+    if given is None and reader is not None and reader.own_grade is not None:
+        given = reader.own_grade(inner, "grade")
     return None if given is None else as_grade(given)
-
-
-def _own_grade(document: object, grade_key: str) -> object:
-    document, given = split_pair(document)
-    if given is not None:
-        return given
-    shape = shape_of(document)
-    if shape is MAPPING and isinstance(document, Mapping):
-        return next((g for g in (document.get("grade"), document.get(grade_key)) if g is not None), None)
-    return getattr(document, "grade", None) if shape is PLAIN_OBJECT else None
-
-
-def read_score(document: object, paired: object) -> float | None:
-    """The score that a retriever gave: of the pair, else under `"score"`."""
-    score = paired
-    if score is None:
-        score = document.get("score") if isinstance(document, Mapping) else getattr(document, "score", None)
-    return as_number(score)
-
-
-_DECLARED = ("__pydantic_fields__", "__dataclass_fields__")
-
-
-class Reading(NamedTuple):
-    """How a document is read.
-
-    Attributes:
-        shape: Where it keeps id, text and metadata.
-        has_score: Whether it has an attribute `score`.
-        is_flat: Whether its text, its id and its metadata are plain fields, and there is no score.
-    """
-
-    shape: Shape
-    has_score: bool
-    is_flat: bool
-
-    def score(self, document: Any, paired: object) -> float | None:
-        """The score that a retriever gave: of the pair, else the document's own."""
-        return read_score(document, paired) if self.has_score or paired is not None else None
-
-
-class KnownShapes:
-    """Remembers how documents are read, of each type that declares its fields.
-
-    Asking a framework's object for what it does not have is slow. Two objects of a type that declares nothing may
-    differ: each of these is looked at.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[type, Reading] = {}
-
-    def are_flat(self, document: object) -> bool:
-        """Whether documents of this type keep all in the fields of LangChain's, and were seen before."""
-        known = self._known.get(type(document))
-        return known is not None and known.is_flat
-
-    def reading_of(self, document: object) -> Reading:
-        """How this document is read.
-
-        Raises:
-            InvalidInputError: It is no document at all.
-        """
-        return self._known.get(type(document)) or self._learn(document)
-
-    def _learn(self, document: object) -> Reading:
-        shape = shape_of(document)
-        if shape is None:
-            raise InvalidInputError(f"{describe_type(document)} is not a document: it has neither an id nor a text.")
-        has_score = hasattr(document, "score")
-        reading = Reading(shape, has_score, shape is LANGCHAIN and not has_score and hasattr(document, "metadata"))
-        if any(hasattr(type(document), name) for name in _DECLARED):
-            self._known[type(document)] = reading
-        return reading

@@ -27,10 +27,10 @@ _ASCII_FOLD = bytes(32 if chr(point).isspace() else ord(chr(point).lower()) for 
 
 
 def normalize(text: str) -> str:
-    r"""The form under which two texts count as the same.
+    r"""Return the form under which two texts count as the same.
 
     Zero-width characters dropped, Unicode NFKC, casefold, runs of white space to one space, ends stripped.
-    Normalising twice changes nothing more.
+    Normalizing twice changes nothing more.
 
     >>> normalize("  Ｆｕｌｌ   Width\u200b\n ")
     'full width'
@@ -49,7 +49,7 @@ def normalize(text: str) -> str:
 
 
 def normalize_all(texts: Sequence[str], at_once: int = 64) -> list[str]:
-    """`normalize` of each text; short runs of ASCII texts are folded as one."""
+    """Normalize each text; short runs of ASCII texts are folded together."""
     forms: list[str] = []
     for start in range(0, len(texts), at_once):
         some = texts[start : start + at_once]
@@ -67,7 +67,7 @@ def normalize_all(texts: Sequence[str], at_once: int = 64) -> list[str]:
 
 
 def nfkc(text: str) -> str:
-    """Unicode NFKC, without the quadratic time that Python takes for a letter with thousands of marks.
+    """Return Unicode NFKC, without the quadratic time that Python takes for a letter with thousands of marks.
 
     Python puts marks in order by insertion; in a long text, long runs of them are sorted first.
     """
@@ -77,7 +77,7 @@ def nfkc(text: str) -> str:
 
 
 def _in_order(run: re.Match[str]) -> str:
-    """A run of marks and symbols in canonical order (UAX #15): the marks after each symbol sorted by their class."""
+    """Return a run of marks and symbols in canonical order (UAX #15): after each symbol, the marks sorted by class."""
     marks = "".join(unicodedata.normalize("NFKD", character) for character in run[0])
     classes = list(map(unicodedata.combining, marks))
     symbols = accumulate(not class_ for class_ in classes)

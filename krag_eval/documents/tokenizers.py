@@ -1,7 +1,4 @@
-"""From a text to its tokens: the tokenizers by name, and what a user's own must be able to do.
-
-Any tokenizer a user names or brings, and its tokens, checked.
-"""
+"""Cut texts into tokens, by a tokenizer that users name or bring themselves."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ class Tokenizer(Protocol):
     """
 
     def tokenize(self, text: str) -> list[str]:
-        """The tokens of `text`, in order."""
+        """Return the tokens of `text`, in order."""
         ...
 
 
@@ -89,7 +86,7 @@ class WordTokenizer:
     """
 
     def tokenize(self, text: str) -> list[str]:
-        """The tokens of `text`, in order."""
+        """Return the tokens of `text`, in order."""
         if text.isascii():
             return text.lower().translate(_ASCII_BOUNDARIES).split()
         composed = nfkc(text)
@@ -106,19 +103,19 @@ class CharacterTokenizer:
     """
 
     def tokenize(self, text: str) -> list[str]:
-        """The tokens of `text`, in order."""
+        """Return the tokens of `text`, in order."""
         return [character for word in WordTokenizer().tokenize(text) for character in word]
 
 
 class WhitespaceTokenizer:
-    """What stands between white space, in lower case (`tokenizer="whitespace"`, as in the package krag).
+    """Whatever is between white space, in lower case (`tokenizer="whitespace"`, as in the package krag).
 
     >>> WhitespaceTokenizer().tokenize("The end.")
     ['the', 'end.']
     """
 
     def tokenize(self, text: str) -> list[str]:
-        """The tokens of `text`, in order."""
+        """Return the tokens of `text`, in order."""
         return text.lower().split()
 
 
@@ -126,7 +123,7 @@ class RougeScoreTokenizer:
     """The default tokenizer of the package `rouge_score`: ASCII letters and digits only, without stemming."""
 
     def tokenize(self, text: str) -> list[str]:
-        """The tokens of `text`, in order."""
+        """Return the tokens of `text`, in order."""
         tokens: list[str] = _rouge_score_tokenizer().tokenize(text)
         return tokens
 
@@ -135,11 +132,11 @@ class KiwiTokenizer:
     """Korean morphemes by Kiwi (`tokenizer="kiwi"`, extra `ko`), after NFKC and lower case, without punctuation."""
 
     def tokenize(self, text: str) -> list[str]:
-        """The tokens of `text`, in order."""
+        """Return the tokens of `text`, in order."""
         return next(self.tokenize_all([text]))
 
     def tokenize_all(self, texts: Sequence[str]) -> Iterator[list[str]]:
-        """The tokens of each text; Kiwi works on several texts at once."""
+        """Yield the tokens of each text; Kiwi works on several texts at once."""
         # Kiwi takes neither lone surrogates nor NUL.
         clean = (_UNENCODABLE.sub(" ", nfkc(text).lower()) for text in texts)
         for morphemes in _kiwi().tokenize(clean):
@@ -184,11 +181,11 @@ class StemmingTokenizer:
         self._stem: Callable[[str], str] = functools.lru_cache(maxsize=100_000)(_porter().stem)
 
     def tokenize(self, text: str) -> list[str]:
-        """The stems of the tokens of `text`, in order."""
+        """Return the stems of the tokens of `text`, in order."""
         return next(self.tokenize_all([text]))
 
     def tokenize_all(self, texts: Sequence[str]) -> Iterator[list[str]]:
-        """The stems of the tokens of each text."""
+        """Yield the stems of the tokens of each text."""
         for tokens in tokenize_all(self._tokenizer, texts):
             yield [self._stem(t) if len(t) > 3 and t.isascii() else t for t in tokens]
 
@@ -200,7 +197,7 @@ class FunctionTokenizer:
         self._function = function
 
     def tokenize(self, text: str) -> list[str]:
-        """The tokens of `text`, in order."""
+        """Return the tokens of `text`, in order."""
         return self._function(text)
 
 
@@ -212,7 +209,7 @@ def _porter() -> Any:
 
 
 def as_tokenizer(tokenizer: object) -> Tokenizer:
-    """The tokenizer of that name, or the object or function given, as a `Tokenizer`.
+    """Return the tokenizer of that name, or the object or function given, as a `Tokenizer`.
 
     Raises:
         InvalidInputError: It is none of these.
@@ -235,7 +232,7 @@ def as_tokenizer(tokenizer: object) -> Tokenizer:
 
 
 def tokenize_all(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[list[str]]:
-    """The tokens of each text, checked.
+    """Yield the tokens of each text, checked.
 
     Raises:
         InvalidInputError: The tokenizer returned something else than a list of strings for each text.
@@ -250,7 +247,7 @@ def tokenize_all(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[list[st
     if n_rows != len(texts):
         raise InvalidInputError(
             f"The tokenizer {type(tokenizer).__name__} returned more or fewer lists than it was given texts. "
-            "`tokenize_all` must return one list a text, in order."
+            "`tokenize_all` must return one list per text, in order."
         )
 
 

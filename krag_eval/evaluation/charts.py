@@ -1,4 +1,4 @@
-"""The familiar bars of an evaluator, and the figures that all pictures are drawn on (extra `report`)."""
+"""Draw the bar chart of an evaluator, and make the figures that all plots are drawn on (extra `report`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MICRO, MEAN = "#8fb8de", "#3b6ea5"
 
 
 def new_figure(width: float, height: float, needed_by: str) -> Figure:
-    """An empty figure, in inches. No window opens, and nothing keeps it alive.
+    """Return an empty figure, in inches. No window opens, and nothing keeps it alive.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
@@ -33,7 +33,7 @@ def new_figure(width: float, height: float, needed_by: str) -> Figure:
 
 
 def bar_chart(values: Mapping[str, float | None], title: str) -> Figure:
-    """One bar a value, from 0 to 1, a micro value beside its macro value; one that is undefined has none and says so.
+    """Draw one bar per value, from 0 to 1, with micro values beside macro values; an undefined value is labelled so.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
@@ -68,7 +68,7 @@ def show(figure: Figure) -> None:
 
 
 def _places(names: list[str]) -> dict[str, float]:
-    """Where each bar stands, from the top: the two means of a metric closer to each other than to the next."""
+    """Return the position of each bar, from the top: micro and macro of a metric stand closer together."""
     place, places = 0.0, {}
     for name, before in zip(names, ["", *names], strict=False):
         is_pair = before.removeprefix("micro_") == name.removeprefix("macro_") and before != name
@@ -78,13 +78,13 @@ def _places(names: list[str]) -> dict[str, float]:
 
 
 def _shell() -> Any:
-    """The running IPython, if this is one."""
+    """Return the running IPython, if this is one."""
     ipython = sys.modules.get("IPython")
     return None if ipython is None else ipython.get_ipython()
 
 
 def _let_notebooks_show(figure_class: type[Figure]) -> None:
-    """A figure at the end of a cell is drawn once, also where nobody wrote `%matplotlib inline`."""
+    """Let notebooks draw a figure at the end of a cell once, also without `%matplotlib inline`."""
     shell = _shell()
     if shell is None:
         return

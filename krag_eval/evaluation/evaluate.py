@@ -1,4 +1,4 @@
-"""The front of the evaluation: one call from lists of documents to numbers."""
+"""Score lists of documents or ids: one call from rankings to an `EvaluationResult`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from krag_eval._utils.suggestions import check_names
-from krag_eval.evaluation.krag import FAMILIAR_METRICS, Familiar, check_one_cut_off
 from krag_eval.evaluation.pipeline import (
     EvaluationCallback,
     MetricFunction,
@@ -16,7 +15,7 @@ from krag_eval.evaluation.pipeline import (
     measure,
 )
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.matching.settings import AveragingMethod, IdSettings, MatchingCriteria, ScoringSettings, make_settings
+from krag_eval.matching.settings import IdSettings, ScoringSettings, make_settings
 from krag_eval.metrics.cut_offs import check_cut_offs
 
 DEFAULT_CUT_OFFS = (1, 3, 5, 10)
@@ -49,8 +48,8 @@ def evaluate(
             `(judgments, k) -> array of shape (n_queries,)`.
         queries: The texts of the queries, for `per_query` and `explain`.
         query_ids: The ids of the queries.
-        callbacks: Receivers of scores.
-        raise_errors: Let an error of a callback through.
+        callbacks: Callbacks that receive the scores.
+        raise_errors: Raise errors of callbacks instead of collecting them.
         n_jobs: How many processes may match texts. They are started only where some seconds of matching are ahead;
             no number depends on it. Where texts are embedded it is one.
         intervals: Give every value its 95 % interval, in `result.intervals`, or one of another confidence such as 0.9.
@@ -64,7 +63,7 @@ def evaluate(
         The result; `result["recall@5"]` is the mean over queries, `result["micro_recall@5"]` pools them.
 
     Raises:
-        InvalidInputError: Something given cannot be used; the message names the place.
+        InvalidInputError: An argument or a document cannot be used; the message says which.
         UnknownMetricError: A metric is not known.
         MissingDependencyError: The tokenizer needs a package that is not installed.
 
@@ -111,12 +110,12 @@ def evaluate_ids(
         metrics: Names of `METRICS`, or functions; all by default.
         queries: The texts of the queries.
         query_ids: The ids of the queries.
-        callbacks: Receivers of scores.
-        raise_errors: Let an error of a callback through.
+        callbacks: Callbacks that receive the scores.
+        raise_errors: Raise errors of callbacks instead of collecting them.
         **settings: `precision_denominator` and `gain`, as for `evaluate`.
 
     Raises:
-        InvalidInputError: Something given cannot be used; the message names the place.
+        InvalidInputError: An argument or a document cannot be used; the message says which.
 
     >>> evaluate_ids([[1, 2, 5], {"3": 2, "4": 1}], [[1, 2, 5], [6, 4, 5]], k=3)["recall@3"]
     0.75
@@ -134,52 +133,3 @@ def evaluate_ids(
         callbacks=callbacks,
         raise_errors=raise_errors,
     )
-
-
-def evaluate_all(
-    actual: object,
-    predicted: object,
-    k: int | None = None,
-    *,
-    averaging_method: str = AveragingMethod.BOTH,
-    matching_criteria: str = MatchingCriteria.ALL,
-    callbacks: Sequence[EvaluationCallback] = (),
-    raise_errors: bool = False,
-    **settings: Unpack[ScoringSettings],
-) -> dict[str, float | None]:
-    """Hit rate, MRR, recall, precision, F1, MAP and nDCG at one cut-off, as a dict.
-
-    Args:
-        actual: The gold documents of each query: a list of lists.
-        predicted: The retrieved documents of each query, best first.
-        k: The cut-off, at least 1; None scores all ranks.
-        averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
-        matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
-        callbacks: Receivers of scores.
-        raise_errors: Let an error of a callback through.
-        **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
-
-    Returns:
-        `hit_rate`, `mrr`, `micro_recall`, `macro_recall`, `micro_precision`, `macro_precision`, `micro_f1`,
-        `macro_f1`, `map`, `ndcg`. A key is never missing; a value is None where it is undefined for every query.
-
-    Raises:
-        InvalidInputError: Something given cannot be used; the message names the place.
-
-    >>> evaluate_all([["a", "b"]], [["b", "x"]], k=1)["macro_recall"]
-    0.5
-    """
-    check_one_cut_off(k)
-    check_callbacks(callbacks)
-    face = Familiar(averaging_method, matching_criteria)
-    checked = make_settings(**settings)
-    judged = match_and_judge(actual, predicted, checked)
-    result = measure(
-        judged,
-        (k,),
-        choose_metrics(face.metrics(FAMILIAR_METRICS), checked),
-        criteria=face.criteria,
-        callbacks=callbacks,
-        raise_errors=raise_errors,
-    )
-    return face.values(result, k, FAMILIAR_METRICS)

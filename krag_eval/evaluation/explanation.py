@@ -1,4 +1,4 @@
-"""What happened in one query: which gold document was found where, by what, and what each rank earned."""
+"""Explain one query: which gold document was found where, by which method, and what each rank earned."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ class Explanation:
     Attributes:
         index: Which query, from 0.
         query: Its text or id, where one was given.
-        gold: One entry a gold document, in the order given.
-        ranks: One entry a retrieved document, in rank order.
+        gold: One entry per gold document, in the order given.
+        ranks: One entry per retrieved document, in rank order.
         error: What the retriever raised, if it did.
     """
 
@@ -106,9 +106,9 @@ class Explanation:
         if self.error is not None:
             lines.append(f"  the retriever raised {self.error}")
         for place, outcome in enumerate(self.gold):
-            lines.append(f"    [{place}] {_show(outcome.document)}: {_what_became(outcome)}")
+            lines.append(f"    [{place}] {show_document(outcome.document)}: {_what_became(outcome)}")
         lines.append(f"  retrieved: {len(self.ranks)}")
-        lines += [f"    {rank.rank:>3}. {_show(rank.document)}: {_earned(rank)}" for rank in self.ranks]
+        lines += [f"    {rank.rank:>3}. {show_document(rank.document)}: {_earned(rank)}" for rank in self.ranks]
         return "\n".join(lines)
 
 
@@ -164,13 +164,13 @@ def explain(
 
 
 def _ranks_of(index: int, query: IntArray, rank: IntArray) -> set[int]:
-    """The ranks of one query, in columns that are sorted by query."""
+    """Return the ranks of one query, in columns that are sorted by query."""
     first, last = np.searchsorted(query, [index, index + 1]).tolist()
     return set(rank[first:last].tolist())
 
 
 def _nearest(batch: Batch, judged: Judgments, index: int, known: Nearest | None) -> dict[int, Match]:
-    """For each gold document of the query that no rank matches, by its number, the text that comes near."""
+    """Return for each gold document of the query that no rank matches, by its number, the text that comes near."""
     start, stop = batch.actual.offsets[index : index + 2].tolist()
     numbers = judged.gold_number[start:stop]
     missed = np.where((numbers >= 0) & (judged.gold_rank[numbers] == 0), numbers, -1) if len(numbers) else numbers
@@ -191,7 +191,7 @@ def _nearest(batch: Batch, judged: Judgments, index: int, known: Nearest | None)
 
 
 def _earlier_equal(documents: list[Document], settings: Settings) -> dict[int, int]:
-    """For each rank that repeats an earlier one, that rank; the same rule as in `judgments.identity_keys`."""
+    """Return for each rank that repeats an earlier one, that rank; the same rule as in `judgments.identity_keys`."""
     keys: list[list[str | None]] = []
     if settings.uses_ids:
         keys.append([document.id for document in documents])
@@ -207,7 +207,8 @@ def _earlier_equal(documents: list[Document], settings: Settings) -> dict[int, i
     return repeats
 
 
-def _show(document: Document, most: int = 60) -> str:
+def show_document(document: Document, most: int = 60) -> str:
+    """Return the id and the beginning of the text of a document."""
     text = " ".join((document.text or "").split())
     text = text if len(text) <= most else text[: most - 1] + "…"
     return " ".join(part for part in (document.id, repr(text) if text else "") if part)

@@ -1,4 +1,4 @@
-"""Results as rows that other tools of evaluation read: ragas and deepeval."""
+"""Export a result as rows that other evaluation tools read: ragas and deepeval."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Texts = Sequence[str | None]
 def to_ragas_rows(
     result: EvaluationResult, *, references: Texts | None = None, responses: Texts | None = None
 ) -> list[dict[str, Any]]:
-    """One row a query with the fields of ragas' `SingleTurnSample`, for `EvaluationDataset.from_list`.
+    """Return one row per query with the fields of ragas' `SingleTurnSample`, for `EvaluationDataset.from_list`.
 
     `user_input` is there where the evaluation was given `queries`; `retrieved_contexts`, `retrieved_context_ids`,
     `reference_contexts` and `reference_context_ids` where any document of that side has texts or ids. Contexts and
@@ -52,7 +52,7 @@ def to_ragas_rows(
 def to_deepeval_rows(
     result: EvaluationResult, *, expected_outputs: Texts | None = None, actual_outputs: Texts | None = None
 ) -> list[dict[str, Any]]:
-    """One row a query with the fields of deepeval's `LLMTestCase`, for `LLMTestCase(**row)`.
+    """Return one row per query with the fields of deepeval's `LLMTestCase`, for `LLMTestCase(**row)`.
 
     `input` and `retrieval_context` are always there, `context` where gold documents have texts, `name` where the
     evaluation was given `query_ids`.
@@ -76,7 +76,7 @@ def to_deepeval_rows(
     if kept.queries is None or contexts is None:
         missing = "texts of the queries" if kept.queries is None else "texts of the retrieved documents"
         raise InvalidInputError(
-            f"The result has no {missing}, which a test case of deepeval needs. "
+            f"The result has no {missing}, which a deepeval test case needs. "
             "Evaluate documents with texts, and pass `queries=[...]`."
         )
     rows: list[dict[str, Any]] = [{} for _ in range(result.n_queries)]
@@ -91,7 +91,7 @@ def to_deepeval_rows(
 
 def _detail(result: object, what: str) -> Detail:
     if not isinstance(result, EvaluationResult):
-        raise InvalidInputError(f"`{what}` takes what `evaluate` returned, got {describe_type(result)}.")
+        raise InvalidInputError(f"`{what}` takes a result of `evaluate`, got {describe_type(result)}.")
     if result.detail is None:
         raise InvalidInputError(f"This result was streamed and kept no documents for `{what}`. Use `evaluate` for it.")
     return result.detail
@@ -102,7 +102,7 @@ def _retrieved(kept: Detail) -> list[list[Document]]:
 
 
 def _gold(kept: Detail) -> list[list[Document]]:
-    """The gold documents that count, each once."""
+    """Return the gold documents that count, each once."""
     side = kept.batch.actual
     numbers, starts = kept.judged.gold_number.tolist(), side.offsets.tolist()
     return [
@@ -121,7 +121,7 @@ def _documents(side: Side, id_key: str | None) -> list[list[Document]]:
 
 
 def _values(ranking: Sequence[Sequence[Document]], name: str) -> list[list[str]] | None:
-    """One value of each document, empty where it has none; None where there are documents and none has any."""
+    """Return one value of each document, empty where it has none; None where there are documents and none has any."""
     values = [[getattr(document, name) or "" for document in documents] for documents in ranking]
     return values if any(map(any, values)) or not any(values) else None
 

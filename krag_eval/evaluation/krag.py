@@ -1,9 +1,4 @@
-"""The familiar evaluator classes, a thin face over the pipeline: match once, then ask for any metric at any k.
-
-`RAGEvaluator`: settings once, then the documents of each call.
-
-The keys and the hit rate that users of the package krag know.
-"""
+"""The calls and keys of the package krag: `evaluate_all` and the evaluator classes, on the pipeline of this package."""
 
 from __future__ import annotations
 
@@ -32,17 +27,66 @@ from krag_eval.matching.settings import (
     CommonSettings,
     FurtherSettings,
     MatchingCriteria,
+    ScoringSettings,
     TokenizerType,
     make_settings,
 )
+from krag_eval.metrics import METRICS
 from krag_eval.metrics.aggregation import key_of
-from krag_eval.metrics.cut_offs import check_cut_offs
+from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 Values = dict[str, float | None]
+
+KRAG_METRICS = ("hit_rate", "mrr", "recall", "precision", "f1", "map", "ndcg")
+
+
+def evaluate_all(
+    actual: object,
+    predicted: object,
+    k: int | None = None,
+    *,
+    averaging_method: str = AveragingMethod.BOTH,
+    matching_criteria: str = MatchingCriteria.ALL,
+    callbacks: Sequence[EvaluationCallback] = (),
+    raise_errors: bool = False,
+    **settings: Unpack[ScoringSettings],
+) -> Values:
+    """Score hit rate, MRR, recall, precision, F1, MAP and nDCG at one cut-off, as a dict.
+
+    Args:
+        actual: The gold documents of each query: a list of lists.
+        predicted: The retrieved documents of each query, best first.
+        k: The cut-off, at least 1; None scores all ranks.
+        averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
+        matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
+        callbacks: Callbacks that receive the scores.
+        raise_errors: Raise errors of callbacks instead of collecting them.
+        **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
+
+    Returns:
+        `hit_rate`, `mrr`, `micro_recall`, `macro_recall`, `micro_precision`, `macro_precision`, `micro_f1`,
+        `macro_f1`, `map`, `ndcg`. A key is never missing; a value is None where it is undefined for every query.
+
+    Raises:
+        InvalidInputError: An argument or a document cannot be used; the message says which.
+
+    >>> evaluate_all([["a", "b"]], [["b", "x"]], k=1)["macro_recall"]
+    0.5
+    """
+    _check_one_cut_off(k)  # a mistake is reported before anything is matched
+    return OfflineRetrievalEvaluators(
+        actual,
+        predicted,
+        averaging_method=averaging_method,
+        matching_criteria=matching_criteria,
+        callbacks=callbacks,
+        raise_errors=raise_errors,
+        **settings,
+    ).evaluate_all(k)
 
 
 class OfflineRetrievalEvaluators:
@@ -54,18 +98,18 @@ class OfflineRetrievalEvaluators:
         match_method: A method or a list of methods of which the first that holds wins.
         averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
         matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
-        threshold: The similarity from which two texts match, 0 to 1; a mapping gives one a method. By default 0.5 for
+        threshold: The similarity from which two texts match, 0 to 1; a mapping gives one per method. By default 0.5 for
             ROUGE and 0.7 for embeddings.
         tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
-        callbacks: Receivers of scores; each call below is an evaluation of its own to them.
-        raise_errors: Let an error of a callback through.
+        callbacks: Callbacks that receive the scores; each call below is an evaluation of its own.
+        raise_errors: Raise errors of callbacks instead of collecting them.
         **settings: Further scoring settings that `evaluate` takes.
 
     Attributes:
         judged: The input, matched and judged.
 
     Raises:
-        InvalidInputError: Something given cannot be used; the message names the place.
+        InvalidInputError: An argument or a document cannot be used; the message says which.
 
     >>> ev = OfflineRetrievalEvaluators([["a", "b"]], [["b", "x"]])
     >>> ev.calculate_recall(k=1)
@@ -86,52 +130,52 @@ class OfflineRetrievalEvaluators:
         raise_errors: bool = False,
         **settings: Unpack[FurtherSettings],
     ) -> None:
-        self._face = Familiar(averaging_method, matching_criteria)
+        self._averaging, self._criteria = _check_options(averaging_method, matching_criteria)
         self._callbacks = callbacks
         self._raise_errors = raise_errors
-        check_callbacks(callbacks)  # a mistake is reported before anything is matched
+        check_callbacks(callbacks)
         checked = make_settings(match_method=match_method, threshold=threshold, tokenizer=tokenizer, **settings)
         self.judged: Judged = match_and_judge(actual_docs, predicted_docs, checked)
 
     def calculate_hit_rate(self, k: int | None = None) -> Values:
-        """`{"hit_rate"}`: the share of queries that are hits under the matching criteria."""
+        """Return `{"hit_rate"}`: the share of queries that are hits under the matching criteria."""
         return self._values(["hit_rate"], k)
 
     def calculate_mrr(self, k: int | None = None) -> Values:
-        """`{"mrr"}`: the mean reciprocal rank."""
+        """Return `{"mrr"}`: the mean reciprocal rank."""
         return self._values(["mrr"], k)
 
     def calculate_recall(self, k: int | None = None) -> Values:
-        """`{"micro_recall", "macro_recall"}`, or the one asked for."""
+        """Return `{"micro_recall", "macro_recall"}`, or the one asked for."""
         return self._values(["recall"], k)
 
     def calculate_precision(self, k: int | None = None) -> Values:
-        """`{"micro_precision", "macro_precision"}`, or the one asked for."""
+        """Return `{"micro_precision", "macro_precision"}`, or the one asked for."""
         return self._values(["precision"], k)
 
     def calculate_f1_score(self, k: int | None = None) -> Values:
-        """`{"micro_f1", "macro_f1"}`, or the one asked for."""
+        """Return `{"micro_f1", "macro_f1"}`, or the one asked for."""
         return self._values(["f1"], k)
 
     def calculate_map(self, k: int | None = None) -> Values:
-        """`{"map"}`: the mean average precision."""
+        """Return `{"map"}`: the mean average precision."""
         return self._values(["map"], k)
 
     def calculate_ndcg(self, k: int | None = None) -> Values:
-        """`{"ndcg"}`: the mean normalised discounted cumulative gain."""
+        """Return `{"ndcg"}`: the mean normalised discounted cumulative gain."""
         return self._values(["ndcg"], k)
 
     def evaluate_all(self, k: int | None = None) -> Values:
-        """All of the above in one dict."""
-        return self._values(FAMILIAR_METRICS, k)
+        """Return all of the above in one dict."""
+        return self._values(KRAG_METRICS, k)
 
     def result(self, k: int | Sequence[int | None] | None = None) -> EvaluationResult:
-        """The full result, with rows by query, `explain` and the signature; no callbacks are called."""
+        """Return the full result, with rows by query, `explain` and the signature; no callbacks are called."""
         table = choose_metrics(None, self.judged.batch.settings)
         return measure(self.judged, check_cut_offs(k), table, criteria=MatchingCriteria.PARTIAL)
 
     def visualize_results(self, k: int | None = None) -> Figure:
-        """A bar chart of all values at `k`, as a matplotlib figure; nothing is opened.
+        """Return a bar chart of all values at `k`, as a matplotlib figure; nothing is opened.
 
         Raises:
             MissingDependencyError: matplotlib is not installed.
@@ -142,16 +186,31 @@ class OfflineRetrievalEvaluators:
         return bar_chart(self.evaluate_all(k), title)
 
     def _values(self, names: Sequence[str], k: int | None) -> Values:
-        check_one_cut_off(k)
-        result = measure(
+        """Compute these metrics, under the keys of krag."""
+        cut_off = _check_one_cut_off(k)
+        own_names = [self._own_name(name) for name in names]
+        tally = measure(
             self.judged,
-            (k,),
-            choose_metrics(self._face.metrics(names), self.judged.batch.settings),
-            criteria=self._face.criteria,
+            (cut_off,),
+            choose_metrics(own_names, self.judged.batch.settings),
+            criteria=self._criteria,
             callbacks=self._callbacks,
             raise_errors=self._raise_errors,
-        )
-        return self._face.values(result, k, names)
+        ).tally
+        values: Values = {}
+        for name, own_name in zip(names, own_names, strict=True):
+            key = key_of(own_name, cut_off)
+            if not METRICS[own_name].has_micro:
+                values[name] = tally.value(key)
+                continue
+            if self._averaging != AveragingMethod.MACRO:
+                values[f"micro_{name}"] = tally.value(f"micro_{key}")
+            if self._averaging != AveragingMethod.MICRO:
+                values[f"macro_{name}"] = tally.value(key)
+        return values
+
+    def _own_name(self, name: str) -> str:
+        return "hit_rate_all" if name == "hit_rate" and self._criteria == MatchingCriteria.ALL else name
 
 
 class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
@@ -165,8 +224,8 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
         threshold: The ROUGE from which two texts match, 0 to 1.
         tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
-        callbacks: Receivers of scores.
-        raise_errors: Let an error of a callback through.
+        callbacks: Callbacks that receive the scores.
+        raise_errors: Raise errors of callbacks instead of collecting them.
         **settings: Further scoring settings that `evaluate` takes, such as `use_stemmer`.
     """
 
@@ -208,12 +267,12 @@ class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
         averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
         matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
         rouge_threshold: The ROUGE from which two texts match, 0 to 1.
-        similarity_threshold: The cosine that their embeddings must have besides, 0 to 1.
+        similarity_threshold: The cosine that their embeddings must also have, 0 to 1.
         tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
         embeddings: The model: a LangChain `Embeddings`, a LlamaIndex embedding model, an object with `encode(texts)`,
             or a function from a list of texts to vectors. Texts that ROUGE tells apart are not embedded.
-        callbacks: Receivers of scores.
-        raise_errors: Let an error of a callback through.
+        callbacks: Callbacks that receive the scores.
+        raise_errors: Raise errors of callbacks instead of collecting them.
         **settings: Further scoring settings that `evaluate` takes, such as `embedding_prefix` or `use_stemmer`.
 
     >>> def embed(texts):  # a model of your own
@@ -268,8 +327,8 @@ class RAGEvaluator:
         matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
         rouge_threshold: The similarity from which two texts match, 0 to 1; by default 0.5 of ROUGE, 0.7 of embeddings.
         tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
-        callbacks: Receivers of scores.
-        raise_errors: Let an error of a callback through.
+        callbacks: Callbacks that receive the scores.
+        raise_errors: Raise errors of callbacks instead of collecting them.
         **settings: Further scoring settings that `evaluate` takes.
 
     >>> rag = RAGEvaluator(match_method="rouge1", rouge_threshold=0.6)
@@ -289,11 +348,11 @@ class RAGEvaluator:
         raise_errors: bool = False,
         **settings: Unpack[FurtherSettings],
     ) -> None:
-        # Checked here, so that a mistake is reported at once and not at the first call.
+        # A mistake is reported here, not at the first call.
         check_names(settings, FurtherSettings.__annotations__)
         make_settings(match_method=match_method, threshold=rouge_threshold, tokenizer=tokenizer, **settings)
         check_callbacks(callbacks)
-        Familiar(averaging_method, matching_criteria)
+        _check_options(averaging_method, matching_criteria)
         self._make = functools.partial(
             OfflineRetrievalEvaluators,
             match_method=match_method,
@@ -327,7 +386,7 @@ class RAGEvaluator:
         return values
 
     def get_evaluator(self) -> OfflineRetrievalEvaluators:
-        """The evaluator of the last call.
+        """Return the evaluator of the last call.
 
         Raises:
             InvalidInputError: There was no call yet.
@@ -337,48 +396,20 @@ class RAGEvaluator:
         return self._evaluator
 
 
-FAMILIAR_METRICS = ("hit_rate", "mrr", "recall", "precision", "f1", "map", "ndcg")
-
-
-class Familiar:
-    """The keys and the hit rate that users of the package krag know.
-
-    Attributes:
-        averaging: Which means recall, precision and F1 have.
-        criteria: What the hit rate means.
-    """
-
-    def __init__(self, averaging_method: str, matching_criteria: str) -> None:
-        self.averaging = AveragingMethod(one_of("averaging_method", averaging_method, list(AveragingMethod)))
-        self.criteria = MatchingCriteria(one_of("matching_criteria", matching_criteria, list(MatchingCriteria)))
-
-    def metrics(self, names: Sequence[str]) -> list[str]:
-        """The names in `METRICS` for these names."""
-        return [self._own_name(name) for name in names]
-
-    def values(self, result: EvaluationResult, k: int | None, names: Sequence[str]) -> dict[str, float | None]:
-        """The values under the familiar keys, without the cut-off."""
-        values: dict[str, float | None] = {}
-        for name in names:
-            key = key_of(self._own_name(name), k)
-            if f"micro_{key}" not in result:
-                values[name] = result[key]
-                continue
-            if self.averaging != AveragingMethod.MACRO:
-                values[f"micro_{name}"] = result[f"micro_{key}"]
-            if self.averaging != AveragingMethod.MICRO:
-                values[f"macro_{name}"] = result[key]
-        return values
-
-    def _own_name(self, name: str) -> str:
-        return "hit_rate_all" if name == "hit_rate" and self.criteria == MatchingCriteria.ALL else name
-
-
-def check_one_cut_off(k: object) -> None:
-    """A dict without cut-offs in its keys can hold one only.
+def _check_one_cut_off(k: object) -> GivenCutOff:
+    """Return the only cut-off: keys without cut-offs can hold the values of one.
 
     Raises:
-        InvalidInputError: `k` is no single cut-off.
+        InvalidInputError: `k` is not a single cut-off.
     """
-    if len(check_cut_offs(k)) != 1 or isinstance(k, (list, tuple, range)):
+    cut_offs = check_cut_offs(k)
+    if len(cut_offs) != 1 or isinstance(k, (list, tuple, range)):
         raise InvalidInputError(f"`k` must be one integer here, got {k!r:.60}. For several use `evaluate(..., k={k})`.")
+    return cut_offs[0]
+
+
+def _check_options(averaging_method: object, matching_criteria: object) -> tuple[AveragingMethod, MatchingCriteria]:
+    return (
+        AveragingMethod(one_of("averaging_method", averaging_method, list(AveragingMethod))),
+        MatchingCriteria(one_of("matching_criteria", matching_criteria, list(MatchingCriteria))),
+    )

@@ -1,35 +1,34 @@
-"""From documents to judgments: read both sides, match them, judge them.
-
-From judgments to a result: the metrics asked for, their aggregates, and the signature.
-
-What a receiver of scores can do: print them, log them, send them somewhere.
-"""
+"""From documents to a result: read both sides, match them, judge them, compute the metrics, call the callbacks."""
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.checks import check_count, describe_type
-from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, warn
+from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, did_you_mean, warn
+from krag_eval._utils.formatting import number_of
 from krag_eval._utils.version import __version__
 from krag_eval.documents.columns import Side
 from krag_eval.evaluation.results import Detail, EvaluationResult
 from krag_eval.matching import Batch, Matches, find_matches
 from krag_eval.matching.id_batch import IdBatch, IdSide, with_documents
-from krag_eval.matching.matchability import Supply
+from krag_eval.matching.matchability import DocumentCounts, warn_of_spelling
 from krag_eval.matching.settings import MatchingCriteria, Settings
-from krag_eval.metrics import FURTHER_METRICS, METRICS, BoundMetric, find_metric
+from krag_eval.metrics import ALL_METRICS, METRICS, Metric
 from krag_eval.metrics.aggregation import Tally, key_of
 from krag_eval.metrics.cut_offs import GivenCutOff, Ranks, TokenBudget, ranks_within
 from krag_eval.metrics.judgments import CutOff, Judgments, judge
 
 if TYPE_CHECKING:
-    from krag_eval.evaluation.results import EvaluationResult, QueryResult
+    from krag_eval.evaluation.results import QueryResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +39,13 @@ class Judged:
         batch: The input, as columns.
         matches: Who matches whom.
         judgments: Who earned what.
-        supply: What the documents have of what the methods read.
+        document_counts: What the documents have of what the methods read.
     """
 
     batch: Batch
     matches: Matches
     judgments: Judgments
-    supply: Supply
+    document_counts: DocumentCounts
 
 
 def match_and_judge(
@@ -66,10 +65,8 @@ def match_and_judge(
             do not have what the methods read.
     """
     judged = judge_batch(actual, predicted, settings, bare_ids=bare_ids, n_jobs=check_count("n_jobs", n_jobs))
-    judged.supply.check(settings)
+    judged.document_counts.check(settings)
     if settings.uses_ids:
-        from krag_eval.matching.matchability import warn_of_spelling  # streams and live scoring need none of it
-
         warn_of_spelling(judged.batch, judged.matches)
     return judged
 
@@ -96,7 +93,7 @@ def judge_batch(
 
 def judged_of(batch: Batch, matches: Matches) -> Judged:
     """Judge what was matched."""
-    return Judged(batch, matches, judge(batch, matches), Supply.of(batch, matches))
+    return Judged(batch, matches, judge(batch, matches), DocumentCounts.of(batch, matches))
 
 
 def read_batch(
@@ -124,15 +121,22 @@ def _check_lengths(gold: Side, retrieved: Side) -> None:
 
 
 MetricFunction = Callable[[Judgments, CutOff], FloatArray]
-MetricTable = Mapping[str, MetricFunction]
+MetricsByName = Mapping[str, Metric]
+Columns = Mapping[str, tuple[Metric, GivenCutOff]]
+
+_NAME = re.compile(r"(\w+)(?:\((.*)\))?")
 
 
-def choose_metrics(metrics: object, settings: Settings) -> MetricTable:
-    """The metrics asked for, by name, bound to their settings.
+def choose_metrics(metrics: object, settings: Settings) -> MetricsByName:
+    """Look up metrics by name, and fill in their settings.
+
+    Args:
+        metrics: A name such as `recall` or `rbp(p=0.5)`, a function, or a list of these; None for all of `METRICS`.
+        settings: The scoring settings.
 
     Raises:
         UnknownMetricError: A name is unknown.
-        InvalidInputError: There is none, or one is neither a name nor a function.
+        InvalidInputError: There is none, one is neither a name nor a function, or a parameter cannot be used.
     """
     if metrics is None:
         metrics = tuple(METRICS)
@@ -141,42 +145,74 @@ def choose_metrics(metrics: object, settings: Settings) -> MetricTable:
         raise InvalidInputError(
             f"`metrics` must be a list of names or functions, got {metrics!r:.60}. Known metrics: {', '.join(METRICS)}."
         )
-    known = (*METRICS, *FURTHER_METRICS)
-    table: dict[str, MetricFunction] = {}
+    chosen: dict[str, Metric] = {}
     for metric in given:
-        bound = find_metric(metric, settings) if isinstance(metric, str) else None
-        if isinstance(metric, str) and bound is not None:
-            table[metric] = bound
-            table |= _companions(metric, bound, settings)
+        if isinstance(metric, str) and (found := _find_metrics(metric, settings)):
+            chosen |= found
         elif not isinstance(metric, str) and callable(metric) and hasattr(metric, "__name__"):
-            if metric.__name__ in {*METRICS, *FURTHER_METRICS, *table}:
+            if metric.__name__ in {*ALL_METRICS, *chosen}:
                 raise InvalidInputError(
                     f"Two metrics are called {metric.__name__!r}. Give the function a name of its own, with `def`."
                 )
-            table[metric.__name__] = metric
+            chosen[metric.__name__] = Metric(metric)
         else:
             from krag_eval._utils.suggestions import metric_hint
 
+            known = tuple(ALL_METRICS)
             raise UnknownMetricError(
                 f"Unknown metric {metric!r}.{metric_hint(metric, known)} Known metrics: {', '.join(known)}."
             )
-    return table
+    return chosen
 
 
-def _companions(name: str, metric: BoundMetric, settings: Settings) -> dict[str, MetricFunction]:
-    """What has to be read beside a metric: freshness leaves out documents without a date, and `undated` counts them."""
-    if metric.metric is not FURTHER_METRICS["freshness"]:
+def _find_metrics(name: str, settings: Settings) -> dict[str, Metric]:
+    """Return the metric of a name such as `rbp(p=0.5)`, with its companion; nothing if it is unknown."""
+    parsed = _NAME.fullmatch(name)
+    metric = ALL_METRICS.get(parsed[1]) if parsed else None
+    if parsed is None or metric is None:
         return {}
-    parts = [part for part in name.partition("(")[2].rstrip(")").split(",") if not part.strip().startswith("half_life")]
-    beside = f"undated({','.join(parts)})"
-    bound = find_metric(beside, settings)
-    return {} if bound is None else {beside: bound}
+    parts = parsed[2].split(",") if parsed[2] else []
+    arguments = {argument: getattr(settings, setting) for argument, setting in metric.settings.items()}
+    arguments |= _parse_parameters(name, metric, parts)
+    found = {name: replace(metric, function=partial(metric.function, **arguments)) if arguments else metric}
+    if metric.companion is not None:
+        foreign = metric.parameters.keys() - ALL_METRICS[metric.companion].parameters.keys()
+        shared = ",".join(part for part in parts if part.partition("=")[0].strip() not in foreign)
+        found |= _find_metrics(f"{metric.companion}({shared})", settings)
+    return found
+
+
+def _parse_parameters(name: str, metric: Metric, parts: Sequence[str]) -> dict[str, Any]:
+    """Read the parameters in the name of a metric, such as `p=0.5`."""
+    short = name.partition("(")[0]
+    parameters: dict[str, Any] = {}
+    for part in parts:
+        key, equals, text = (piece.strip() for piece in part.partition("="))
+        if not key and not equals:
+            continue
+        if key not in metric.parameters:
+            known = ", ".join(metric.parameters) or "none"
+            raise InvalidInputError(
+                f"The metric {short!r} has no parameter {key!r}.{did_you_mean(key, metric.parameters)} It has: {known}."
+            )
+        try:
+            parameters[key] = metric.parameters[key](text)
+        except ValueError as error:
+            raise InvalidInputError(f"In {name!r}, {key}={text!r} cannot be used: {error}.") from None
+    takes = inspect.signature(metric.function).parameters if metric.parameters else {}
+    missing = [key for key in metric.parameters if key not in parameters and takes[key].default is takes[key].empty]
+    if missing:
+        raise InvalidInputError(
+            f"The metric {name!r} needs {' and '.join(missing)}. Write them into its name, such as "
+            f"{short}({','.join(f'{key}=...' for key in missing)})."
+        )
+    return parameters
 
 
 def signature_of(
     settings: Settings, cut_offs: Sequence[GivenCutOff], criteria: MatchingCriteria, parts: Sequence[str] = ()
 ) -> str:
-    """All settings that can change a number, in a fixed order, version last."""
+    """Return all settings that can change a number, in a fixed order, version last."""
     ks = ",".join("all" if k is None else str(k) for k in cut_offs)
     counting = [settings.describe_counting()] if any(isinstance(k, TokenBudget) for k in cut_offs) else []
     return "|".join([*settings.describe(), *counting, *parts, f"hit:{criteria}", f"k:{ks}", f"v:{__version__}"])
@@ -185,7 +221,7 @@ def signature_of(
 def measure(
     judged: Judged,
     cut_offs: Sequence[GivenCutOff],
-    metrics: MetricTable,
+    metrics: MetricsByName,
     *,
     criteria: MatchingCriteria = MatchingCriteria.PARTIAL,
     queries: object = None,
@@ -196,7 +232,7 @@ def measure(
     signature_parts: Sequence[str] = (),
     intervals: bool | float = False,
 ) -> EvaluationResult:
-    """Every metric at every cut-off from what was judged, with the callbacks told.
+    """Compute every metric at every cut-off, and call the callbacks.
 
     Args:
         judged: What was matched and judged.
@@ -205,8 +241,8 @@ def measure(
         criteria: What the hit rate of the signature means.
         queries: The texts of the queries.
         query_ids: The ids of the queries.
-        callbacks: Receivers of scores.
-        raise_errors: Let an error of a callback through.
+        callbacks: Callbacks that receive the scores.
+        raise_errors: Raise errors of callbacks instead of collecting them.
         unjudged: Which queries have gold that is not known; without gold they are no questions without an answer.
         signature_parts: What else can change a number.
         intervals: Whether every value gets an interval, or the confidence of these.
@@ -215,24 +251,21 @@ def measure(
     runner = CallbackRunner(callbacks, raise_errors=raise_errors)
     names, ids = _check_labels("queries", queries, n_queries), _check_labels("query_ids", query_ids, n_queries)
     signature = signature_of(settings, cut_offs, criteria, signature_parts)
-    runner.start(EvaluationStart(n_queries, keys_of(metrics, cut_offs), signature))
-    ranks = ranks_within(cut_offs, judged.batch)
-    values = values_of(judged, ranks, metrics)
-    tally = Tally.of(values, cut_offs)
-    tally.add(judged.judgments, values, ranks, settings.precision_denominator, unjudged)
+    columns = columns_of(metrics, cut_offs)
+    runner.start(EvaluationStart(n_queries, tuple(columns), signature))
+    values, tally = score(judged, columns, cut_offs, unjudged)
     result = EvaluationResult(
         signature=signature,
         tally=tally,
-        unmatchable=judged.supply.unmatchable,
+        unmatchable=judged.document_counts.unmatchable,
         errors=judged.batch.predicted.errors,
         detail=Detail(judged.batch, judged.matches, judged.judgments, values, names, ids),
         callback_errors=runner.errors,
     )
     if intervals is not False:
-        from krag_eval.evaluation.intervals import intervals_of  # scipy is an extra, and slow to import
+        from krag_eval.evaluation.intervals import with_intervals  # statistics are slow to import
 
-        confidence = 0.95 if intervals is True else intervals
-        result = replace(result, intervals=intervals_of(result, confidence))
+        result = with_intervals(result, intervals)
     if runner:
         for row in result.per_query:
             runner.query(row)
@@ -240,47 +273,53 @@ def measure(
     return result
 
 
-def keys_of(metrics: MetricTable, cut_offs: Iterable[GivenCutOff]) -> tuple[str, ...]:
-    """The key of each metric at each cut-off, or just its name where it has none."""
-    return tuple(key_of(name, k) for name, metric in metrics.items() for k in _own_cut_offs(metric, cut_offs))
-
-
-def values_of(judged: Judged, ranks: Ranks, metrics: MetricTable) -> dict[str, FloatArray]:
-    """The values of all queries, by key.
-
-    Raises:
-        InvalidInputError: A metric returned something else than one finite or undefined number a query.
-    """
+def columns_of(metrics: MetricsByName, cut_offs: Iterable[GivenCutOff]) -> Columns:
+    """Return the metric and the cut-off of each key, such as `recall@5`; a metric without cut-offs has one key."""
+    cut_offs = tuple(cut_offs)
     return {
-        key_of(name, k): _check_values(name, _call(metric, judged, k, ranks), len(judged.batch))
+        key_of(name, k): (metric, k)
         for name, metric in metrics.items()
-        for k in _own_cut_offs(metric, ranks)
+        for k in (cut_offs if metric.has_cut_off else (None,))
     }
 
 
-def _own_cut_offs(metric: MetricFunction, cut_offs: Iterable[GivenCutOff]) -> Iterable[GivenCutOff]:
-    return [None] if isinstance(metric, BoundMetric) and not metric.metric.has_cut_off else cut_offs
+def score(
+    judged: Judged, columns: Columns, cut_offs: Sequence[GivenCutOff], unjudged: BoolArray | None = None
+) -> tuple[dict[str, FloatArray], Tally]:
+    """Compute the values of all queries, by key, and their aggregates."""
+    ranks = ranks_within(cut_offs, judged.batch)
+    values = values_of(judged, columns, ranks)
+    tally = Tally.of(values, cut_offs)
+    tally.add(judged.judgments, values, ranks, judged.batch.settings.precision_denominator, unjudged)
+    return values, tally
 
 
-def _call(metric: MetricFunction, judged: Judged, k: GivenCutOff, ranks: Ranks) -> object:
-    within = ranks.get(k)
-    if not isinstance(metric, BoundMetric):
-        return metric(judged.judgments, within)
-    keywords: dict[str, object] = {"batch": with_documents(judged.batch)} if metric.metric.reads_documents else {}
-    if metric.metric.has_ideal and isinstance(k, TokenBudget):
-        keywords["cut_ideal"] = False  # how many ranks fit depends on the chunks; the ideal must not
-    return metric(judged.judgments, within, **keywords)
+def values_of(judged: Judged, columns: Columns, ranks: Ranks) -> dict[str, FloatArray]:
+    """Compute the values of all queries, by key.
+
+    Raises:
+        InvalidInputError: A metric returned something else than one finite or undefined number per query.
+    """
+    values = {}
+    for key, (metric, k) in columns.items():
+        keywords: dict[str, object] = {"batch": with_documents(judged.batch)} if metric.reads_documents else {}
+        if metric.has_ideal and isinstance(k, TokenBudget):
+            keywords["cut_ideal"] = False  # how many ranks fit depends on the chunks; the ideal must not
+        column = metric.function(judged.judgments, ranks.get(k), **keywords)
+        values[key] = _check_values(key, column, len(judged.batch))
+    return values
 
 
-def _check_values(name: str, values: object, n_queries: int) -> FloatArray:
-    """What a metric returned, as one finite or undefined double a query."""
+def _check_values(key: str, values: object, n_queries: int) -> FloatArray:
+    """Return what a metric returned, as one finite or undefined double per query."""
     try:
         column = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         column = np.empty(0)
     if column.shape != (n_queries,) or np.isinf(column).any():
         raise InvalidInputError(
-            f"The metric {name!r} must return {n_queries} finite numbers (NaN where undefined), one a query; "
+            f"The metric {key.partition('@')[0]!r} must return {n_queries} finite numbers (NaN where undefined), "
+            "one per query; "
             f"it returned {describe_type(values)}"
             + (f" of shape {values.shape}." if isinstance(values, np.ndarray) else ".")
         )
@@ -288,7 +327,7 @@ def _check_values(name: str, values: object, n_queries: int) -> FloatArray:
 
 
 def _check_labels(name: str, labels: object, n_queries: int) -> list[str] | None:
-    """Texts or ids of the queries, one a query."""
+    """Return texts or ids of the queries, one per query."""
     if labels is None:
         return None
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Sequence) or len(labels) != n_queries:
@@ -325,26 +364,26 @@ class EvaluationCallback:
         """Called once, before the queries."""
 
     def on_query_scored(self, query: QueryResult) -> None:
-        """Called once a query, in the order of the input."""
+        """Called once per query, in the order of the input."""
 
     def on_evaluation_end(self, result: EvaluationResult) -> None:
         """Called once, with the whole result."""
 
 
-METHODS = ("on_evaluation_start", "on_query_scored", "on_evaluation_end")
+_CALLBACK_METHODS = ("on_evaluation_start", "on_query_scored", "on_evaluation_end")
 
 
 def check_callbacks(callbacks: object) -> list[object]:
-    """The callbacks as a list.
+    """Return the callbacks as a list.
 
     Raises:
         InvalidInputError: One has none of the methods that are called.
     """
     given = [callbacks] if isinstance(callbacks, str) or not isinstance(callbacks, Iterable) else list(callbacks)
     for callback in given:
-        if isinstance(callback, type) or not any(callable(getattr(callback, m, None)) for m in METHODS):
+        if isinstance(callback, type) or not any(callable(getattr(callback, m, None)) for m in _CALLBACK_METHODS):
             raise InvalidInputError(
-                f"`callbacks` holds {callback!r:.80}, which has none of {', '.join(METHODS)}. "
+                f"`callbacks` holds {callback!r:.80}, which has none of {', '.join(_CALLBACK_METHODS)}. "
                 "Pass an object made from a subclass of EvaluationCallback."
             )
     return given
@@ -378,8 +417,8 @@ class CallbackRunner:
         self._call("on_evaluation_end", result)
         if self.errors:
             warn(
-                f"{len(self.errors)} calls of callbacks failed; the result is complete. First: {self.errors[0]}. "
-                "Use raise_errors=True to stop at the first one."
+                f"{number_of(len(self.errors), 'callback call')} failed; the result is complete. The first error: "
+                f"{self.errors[0]}. Pass raise_errors=True to stop at the first one."
             )
 
     def _call(self, name: str, argument: object) -> None:

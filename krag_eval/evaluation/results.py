@@ -1,13 +1,7 @@
-"""What comes out of an evaluation: numbers by key, rows by query, and the signature of it all.
-
-A result as text: as a table with one row a metric and one column a cut-off, and as JSON.
-
-The rows of a result: what is kept of every query, and one query's values, made when they are looked at.
-"""
+"""The result of an evaluation: values by key, rows by query, text, JSON and reports."""
 
 from __future__ import annotations
 
-import json
 import math
 import operator
 import re
@@ -20,11 +14,11 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
-from krag_eval._utils.formatting import format_value
+from krag_eval._utils.formatting import format_value, number_of
+from krag_eval._utils.serialization import json_text
 from krag_eval.evaluation.explanation import Explanation, explain
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.nearest import Nearest, nearest_of
-from krag_eval.metrics import METRICS
 from krag_eval.metrics.aggregation import NoAnswerState, Tally
 
 if TYPE_CHECKING:
@@ -34,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.matching import Batch, Matches
-    from krag_eval.metrics.aggregation import Spread
+    from krag_eval.metrics.aggregation import Distributions
     from krag_eval.metrics.judgments import Judgments
 
 
@@ -50,7 +44,7 @@ class EvaluationResult:
         detail: What was kept of every query; None after a streamed evaluation.
         callback_errors: What callbacks raised.
         intervals: The interval of every value by key, None where that is undefined; None where none were asked for.
-        spread: What intervals need of the queries, where `detail` does not have it.
+        spread: The distributions that intervals need, if there is no `detail`.
     """
 
     signature: str
@@ -60,7 +54,7 @@ class EvaluationResult:
     detail: Detail | None
     callback_errors: list[str] = field(default_factory=list)
     intervals: Mapping[str, tuple[float, float] | None] | None = None
-    spread: Spread | None = None
+    spread: Distributions | None = None
 
     @property
     def n_queries(self) -> int:
@@ -78,8 +72,8 @@ class EvaluationResult:
         return self.tally.no_answer
 
     def keys(self) -> list[str]:
-        """Every key: for each metric and cut-off the mean, and the micro value where there is one."""
-        return [key for mean in self.tally.means for key in (mean, f"micro_{mean}") if key == mean or _micro_name(mean)]
+        """Return every key: for each metric and cut-off the mean, and the micro value where there is one."""
+        return self.tally.keys()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
@@ -88,21 +82,17 @@ class EvaluationResult:
         return isinstance(key, str) and (key.removeprefix("macro_") in self.tally.means or key in self.keys())
 
     def __getitem__(self, key: str) -> float | None:
-        """The value of a key, None where it is undefined for every query.
+        """Return the value of a key, None where it is undefined for every query.
 
         Raises:
             UnknownMetricError: There is no such key.
         """
-        mean = str(key).removeprefix("macro_")
-        if mean in self.tally.means:
-            return self.tally.means[mean].mean
-        micro = str(key).removeprefix("micro_")
-        if micro != key and micro in self.tally.means and (name := _micro_name(micro)):
-            value: float | None = getattr(self.tally.counts[micro[len(name) :]], name)
-            return value
-        from krag_eval._utils.suggestions import key_hint
+        try:
+            return self.tally.value(str(key))
+        except KeyError:
+            from krag_eval._utils.suggestions import key_hint
 
-        raise UnknownMetricError(f"The result has no value {key!r}.{key_hint(key, self.keys())}")
+            raise UnknownMetricError(f"The result has no value {key!r}.{key_hint(key, self.keys())}") from None
 
     @property
     def undefined(self) -> dict[str, int]:
@@ -116,7 +106,7 @@ class EvaluationResult:
         return PerQuery(self.n_queries, self.query_result)
 
     def query_result(self, index: int) -> QueryResult:
-        """The values of query `index`."""
+        """Return the values of query `index`."""
         kept = self._kept("per_query")
         values = {key: column.item(index) for key, column in kept.values.items()}
         return QueryResult(
@@ -130,7 +120,7 @@ class EvaluationResult:
         )
 
     def explain(self, index: int) -> Explanation:
-        """Which gold documents of query `index` were found at which rank, by what, and what each rank earned.
+        """Return which gold documents of query `index` were found at which rank, by what, and what each rank earned.
 
         Raises:
             InvalidInputError: There is no such query, or the result was streamed and kept no documents.
@@ -138,12 +128,12 @@ class EvaluationResult:
         self._kept("explain")
         if not hasattr(index, "__index__") or not -self.n_queries <= operator.index(index) < self.n_queries:
             raise InvalidInputError(
-                f"There is no query {index!r}: this result has queries 0 to {self.n_queries - 1}. Give such a number."
+                f"There is no query {index!r}: this result has queries 0 to {self.n_queries - 1}. Give one of these."
             )
         return self._explain(operator.index(index) % self.n_queries)
 
     def explanations(self) -> Iterator[Explanation]:
-        """`explain` for every query in turn; near texts are looked for in one pass over all.
+        """Explain every query in turn; near texts are found in one pass over all queries.
 
         Raises:
             InvalidInputError: The result was streamed and kept no documents.
@@ -165,28 +155,41 @@ class EvaluationResult:
     @overload
     def to_dict(self, *, names: Literal["safe"]) -> dict[str, float]: ...
     def to_dict(self, *, names: str = "plain") -> dict[str, Any]:
-        """Every key with its value, None where undefined; `names="safe"` gives MLflow `recall_at_5` and no None."""
-        values = {key: self[key] for key in self.keys()}
+        """Return every value by key, None where undefined; `names="safe"` gives MLflow `recall_at_5` and no None."""
+        values = self.tally.by_key()
         if one_of("names", names, ("plain", "safe")) == "plain":
             return values
         return {re.sub(r"[^\w.-]", "_", k.replace("@", "_at_")): v for k, v in values.items() if v is not None}
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """All values, what they leave out, and the signature, as JSON."""
-        return as_json(self, indent)
+        """Return all values, what they leave out, and the signature, as JSON."""
+        record = {
+            "signature": self.signature,
+            "n_queries": self.n_queries,
+            "metrics": self.to_dict(),
+            "undefined": self.undefined,
+            "no_answer": {
+                name: getattr(self.no_answer, name) for name in ("n_queries", "empty_share", "mean_retrieved")
+            },
+            "unjudged": self.n_unjudged,
+            "unmatchable": dict(self.unmatchable),
+            "errors": {str(index): message for index, message in self.errors.items()},
+            **({} if self.intervals is None else {"intervals": dict(self.intervals)}),
+        }
+        return json_text(record, indent=indent)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a query, one column a key; NaN where a value is undefined. Needs pandas."""
+        """Return one row per query, one column per key; NaN where a value is undefined. Needs pandas."""
         with needing("result.to_pandas()", "pandas", "pandas"):
             import pandas as pd
         frame = pd.DataFrame([row.to_dict() for row in self.per_query]).set_index("index")
         return frame.astype(dict.fromkeys(self.tally.means, "float64"))
 
     def __repr__(self) -> str:
-        return describe(self)
+        return _describe(self)
 
     def _repr_html_(self) -> str:
-        """The result as a table, for notebooks."""
+        """Return the result as a table, for notebooks."""
         from krag_eval.report import result_html
 
         return result_html(self)
@@ -222,7 +225,7 @@ class EvaluationResult:
         return write_report(build_report({"result": self}, evalset, title=title), path, format=format, force=force)
 
     def cells(self) -> dict[str, list[str]]:
-        """For each metric its values for people, one a cut-off; what has no cut-off stands in the first place."""
+        """Return the formatted values of each metric, one per cut-off; without cut-offs, in the first cell."""
         first, *others = self.tally.counts
         names = dict.fromkeys(key.partition("@")[0] for key in self.keys())
         return {
@@ -241,61 +244,30 @@ class EvaluationResult:
         return self.detail
 
 
-def _micro_name(mean: str) -> str | None:
-    """The metric of a mean's key, if it also has a micro value."""
-    name = mean.partition("@")[0]
-    return name if name in METRICS and METRICS[name].has_micro else None
-
-
-_OF_NO_ANSWER = ("n_queries", "empty_share", "mean_retrieved")
-
-
-def describe(result: EvaluationResult) -> str:
-    """The values, what they leave out, and the signature."""
-    lines = [f"EvaluationResult of {result.n_queries} queries", *_table(result)]
+def _describe(result: EvaluationResult) -> str:
+    """Return the values, what they leave out, and the signature."""
+    lines = [f"EvaluationResult of {number_of(result.n_queries, 'query')}", *_table(result)]
     if result.no_answer.n_queries:
-        lines.append(f"  {result.no_answer.n_queries} queries have no gold document: left out of every value above")
+        without_gold = number_of(result.no_answer.n_queries, "query")
+        lines.append(f"  {without_gold} without gold documents: left out of every value above")
     if result.n_unjudged:
-        lines.append(
-            f"  {result.n_unjudged} queries have gold at the other level only (chunk or document): "
-            "undefined, but for doc_hit"
-        )
+        unjudged = number_of(result.n_unjudged, "query")
+        lines.append(f"  {unjudged} with gold at the other level only (chunk or document): undefined, except doc_hit")
     if result.errors:
-        lines.append(f"  {len(result.errors)} retrievals raised: counted as nothing retrieved")
+        lines.append(f"  {number_of(len(result.errors), 'failed retrieval')}: counted as nothing retrieved")
     for side, count in result.unmatchable.items():
         if count:
-            lines.append(f"  {count} documents of `{side}` lack what the method reads: they never match")
+            lines.append(f"  {number_of(count, 'document')} of `{side}` without what the method reads: never matched")
     return "\n".join([*lines, f"  {result.signature}"])
 
 
 def _table(result: EvaluationResult) -> Iterator[str]:
-    """One row a metric, one column a cut-off."""
+    """Return one row per metric, one column per cut-off."""
     rows = result.cells()
     width = max(map(len, rows))
     yield " ".join([" " * (width + 2), *(f"{k or 'all':>8}" for k in result.tally.counts)])
     for name, cells in rows.items():
         yield " ".join([f"  {name:<{width}}", *(f"{cell:>8}" for cell in cells)]).rstrip()
-
-
-def as_json(result: EvaluationResult, indent: int | None) -> str:
-    """All values, what they leave out, and the signature."""
-    text = json.dumps(
-        {
-            "signature": result.signature,
-            "n_queries": result.n_queries,
-            "metrics": result.to_dict(),
-            "undefined": result.undefined,
-            "no_answer": {name: getattr(result.no_answer, name) for name in _OF_NO_ANSWER},
-            "unjudged": result.n_unjudged,
-            "unmatchable": dict(result.unmatchable),
-            "errors": {str(index): message for index, message in result.errors.items()},
-            **({} if result.intervals is None else {"intervals": dict(result.intervals)}),
-        },
-        indent=indent,
-        ensure_ascii=False,
-    )
-    # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +314,7 @@ class QueryResult:
     error: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The row as one flat dict."""
+        """Return the row as one flat dict."""
         row: dict[str, Any] = {"index": self.index, "id": self.id, "query": self.query}
         row |= {"n_gold": self.n_gold, "n_retrieved": self.n_retrieved, "error": self.error}
         return row | dict(self.values)

@@ -1,4 +1,4 @@
-"""A run scored against its evaluation set, by chunks or by the documents that they come from."""
+"""Score a run against its evaluation set, by chunks or by the documents that they come from."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ from krag_eval.evaluation.pipeline import (
 )
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings, make_settings
-from krag_eval.metrics import hit_rate, recall
+from krag_eval.metrics import Metric
 from krag_eval.metrics.cut_offs import check_cut_offs
+from krag_eval.metrics.hit_rate import hit_rate
 from krag_eval.metrics.judgments import CutOff, Judgments
+from krag_eval.metrics.recall import recall
 
 DOC_HIT = "doc_hit"
 
@@ -60,17 +62,17 @@ def evaluate_run(
         level: `"chunk"` scores by gold chunks, `"document"` by the documents that they come from: ids are then read
             from the metadata under `doc_key`, and several chunks of one document repeat each other.
         doc_key: The metadata key of document ids.
-        proxy: At chunk level let `doc_hit` stand in for recall where the gold chunks are not known; the signature
+        proxy: At chunk level use `doc_hit` as recall where the gold chunks are not known; the signature
             says so. Micro recall pools the questions with gold chunks alone.
         metrics: Names of `METRICS`, `"doc_hit"`, or functions; all by default.
-        callbacks: Receivers of scores.
-        raise_errors: Let an error of a callback through.
+        callbacks: Callbacks that receive the scores.
+        raise_errors: Raise errors of callbacks instead of collecting them.
         n_jobs: How many processes may match texts.
         intervals: Give every value its 95 % interval, as `evaluate` does.
         **settings: The scoring settings that `evaluate` takes; `match_method` is `"id"` by default.
 
     Raises:
-        InvalidInputError: Something given cannot be used, or the run is of another set.
+        InvalidInputError: An argument or a document cannot be used, or the run is of another set.
         UnknownMetricError: A metric is not known.
 
     >>> from krag_eval import EvalSet, Run, RunRow
@@ -85,7 +87,7 @@ def evaluate_run(
     check_callbacks(callbacks)
     cut_offs, rankings = check_cut_offs(k), run.rankings(questions)
     names, wants_doc_hit = _split_off_doc_hit(metrics)
-    table: dict[str, MetricFunction] = dict(choose_metrics(names, checked)) if names or not wants_doc_hit else {}
+    table = dict(choose_metrics(names, checked)) if names or not wants_doc_hit else {}
     gold = questions.gold(level, doc_key)
     parts = [f"level:{level}"] if level == "document" else []
     unjudged = np.array([not g and not q.is_negative for g, q in zip(gold, questions, strict=True)], dtype=bool)
@@ -94,8 +96,8 @@ def evaluate_run(
         if by_document is None and (proxy or wants_doc_hit):
             raise InvalidInputError(
                 f"`doc_hit` needs document ids on both sides: gold_doc_ids, or {doc_key!r} in the metadata of gold "
-                f"documents; and {doc_key!r} in the metadata of retrieved documents. Give them, or name their key "
-                "with `doc_key`."
+                f"documents; and {doc_key!r} in the metadata of retrieved documents. Add them, or pass their key "
+                "as `doc_key`."
             )
         if by_document is not None and wants_doc_hit is not False:
             table[DOC_HIT] = _doc_hit(by_document)
@@ -105,13 +107,13 @@ def evaluate_run(
                 table["recall"] = _recall_or_doc_hit(by_document, unjudged)
     elif proxy or wants_doc_hit:
         raise InvalidInputError(
-            "`proxy` and `doc_hit` are for level='chunk'; at level='document' the hit rate is what `doc_hit` is there."
+            "`proxy` and `doc_hit` need level='chunk'. At level='document', use `hit_rate` instead of `doc_hit`."
         )
     else:
         if checked.id_key != doc_key:
             raise InvalidInputError(
-                f"At level='document' ids are read under the metadata key of `doc_key`, here {doc_key!r:.60}, got "
-                f"id_key={checked.id_key!r:.60}. If that is the key of document ids, give it as `doc_key`."
+                f"At level='document', ids are read under the metadata key `doc_key`, here {doc_key!r:.60}; got "
+                f"id_key={checked.id_key!r:.60}. If that is the key of document ids, pass it as `doc_key`."
             )
         _check_document_ids(rankings, doc_key)
     if DOC_HIT not in table:
@@ -137,8 +139,8 @@ def _check_level(questions: EvalSet, gold: Sequence[Sequence[Document]], level: 
         other = "document" if level == "chunk" else "chunk"
         known, unknown = ("documents", "chunks") if level == "chunk" else ("chunks", "documents")
         warn(
-            f"Gold {known} are known, and no gold {unknown}: all {n_other} questions with gold are undefined at the "
-            f"level of {unknown}. Score at the other one, with level={other!r}."
+            f"The set has gold {known} but no gold {unknown}, so all {n_other} questions with gold are undefined at "
+            f"{level} level. Score with level={other!r}."
         )
 
 
@@ -152,14 +154,14 @@ def _check_document_ids(rankings: Sequence[Any], doc_key: str) -> None:
             keys |= dict.fromkeys(map(str, document.metadata))
     if keys:
         raise InvalidInputError(
-            f"Not one document of `predicted` has an id under the metadata key {doc_key!r}, by which level='document' "
-            f"compares. Their metadata has: {', '.join(keys)!s:.300}. If one of these holds the ids of the documents, "
-            "name it as `doc_key`."
+            f"No document of `predicted` has an id under the metadata key {doc_key!r}, which level='document' "
+            f"compares. Their metadata has the keys: {', '.join(keys)!s:.300}. If one of them holds the ids of the "
+            "documents, pass it as `doc_key`."
         )
 
 
 def _split_off_doc_hit(metrics: object) -> tuple[Any, bool | None]:
-    """The metrics but `doc_hit`, and whether that is wanted: None where it is welcome if there is something to see."""
+    """Return the metrics without `doc_hit`, and whether it was asked for; None if it is computed where it can be."""
     if metrics is None:
         return None, None
     names = [metrics] if isinstance(metrics, str) or callable(metrics) else metrics
@@ -169,7 +171,7 @@ def _split_off_doc_hit(metrics: object) -> tuple[Any, bool | None]:
 
 
 def _judge_documents(questions: EvalSet, rankings: Sequence[Any], doc_key: str) -> Judgments | None:
-    """The judgments at document level; None where a side has no document ids."""
+    """Return the judgments at document level; None where a side has no document ids."""
     gold = questions.gold("document", doc_key)
     has_ids = any(
         as_id(document.metadata.get(doc_key)) is not None
@@ -182,12 +184,12 @@ def _judge_documents(questions: EvalSet, rankings: Sequence[Any], doc_key: str) 
     return judge_batch(gold, rankings, make_settings(match_method="id", id_key=doc_key)).judgments
 
 
-def _doc_hit(by_document: Judgments) -> MetricFunction:
-    return lambda _judged, k: hit_rate(by_document, k)
+def _doc_hit(by_document: Judgments) -> Metric:
+    return Metric(lambda _judged, k: hit_rate(by_document, k))
 
 
-def _recall_or_doc_hit(by_document: Judgments, unjudged: BoolArray) -> MetricFunction:
+def _recall_or_doc_hit(by_document: Judgments, unjudged: BoolArray) -> Metric:
     def recall_or_doc_hit(judged: Judgments, k: CutOff) -> FloatArray:
         return np.where(unjudged, hit_rate(by_document, k), recall(judged, k))
 
-    return recall_or_doc_hit
+    return Metric(recall_or_doc_hit)

@@ -1,7 +1,4 @@
-"""Scores queries as they come: what a stream, a framework's metric and live monitoring have in common.
-
-Evaluations of any length in bounded memory: queries come from an iterator and are forgotten once scored.
-"""
+"""Score queries as they come, in bounded memory: one by one, in batches, or from an iterator."""
 
 from __future__ import annotations
 
@@ -20,25 +17,25 @@ from krag_eval.evaluation.pipeline import (
     EvaluationStart,
     MetricFunction,
     choose_metrics,
+    columns_of,
     judge_batch,
-    keys_of,
+    score,
     signature_of,
-    values_of,
 )
 from krag_eval.evaluation.results import Detail, EvaluationResult, QueryResult
-from krag_eval.matching.matchability import Supply
+from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.metrics.aggregation import Tally
-from krag_eval.metrics.cut_offs import check_cut_offs, ranks_within
+from krag_eval.metrics.cut_offs import check_cut_offs
 
 # Of so many retrievals that raised it is kept what they said; of the others it is kept which they were.
-MOST_MESSAGES = 1000
+_MOST_MESSAGES = 1000
 
 
-class FirstMessages(Mapping[int, str]):
+class _FirstMessages(Mapping[int, str]):
     """What retrievers raised, by query: which queries failed, all of them, and what the first thousand said.
 
-    Eight bytes a query that failed, whatever it said.
+    Eight bytes per query that failed, whatever it said.
     """
 
     def __init__(self, given: Mapping[int, str] | None = None) -> None:
@@ -49,12 +46,12 @@ class FirstMessages(Mapping[int, str]):
     def add(self, errors: Mapping[int, str]) -> None:
         """Take in the errors of further queries, by rising number."""
         self._queries.extend(errors)
-        room = MOST_MESSAGES - len(self._messages)
+        room = _MOST_MESSAGES - len(self._messages)
         self._messages += list(errors.values())[: max(0, room)]
 
-    def copy(self) -> FirstMessages:
-        """The same, which later errors do not reach."""
-        twin = FirstMessages()
+    def copy(self) -> _FirstMessages:
+        """Return the same, which later errors do not reach."""
+        twin = _FirstMessages()
         twin._queries, twin._messages = self._queries[:], self._messages[:]
         return twin
 
@@ -64,7 +61,7 @@ class FirstMessages(Mapping[int, str]):
             raise KeyError(query)
         if place < len(self._messages):
             return self._messages[place]
-        return f"not kept: only what the first {MOST_MESSAGES:,} said is"
+        return f"not kept: only what the first {_MOST_MESSAGES:,} said is"
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._queries)
@@ -118,12 +115,12 @@ class Scorer:
         if bare_ids and self._settings.methods != ("id",):
             raise InvalidInputError("With `bare_ids` only match_method='id' makes sense. Leave `match_method` out.")
         self._bare_ids = bare_ids
-        self._table = choose_metrics(metrics, self._settings)
-        self.keys = keys_of(self._table, self._cut_offs)
+        self._columns = columns_of(choose_metrics(metrics, self._settings), self._cut_offs)
+        self.keys = tuple(self._columns)
         self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
         self._tally = Tally.of(self.keys, self._cut_offs)
-        self._supply = Supply.empty()
-        self._errors = FirstMessages()
+        self._document_counts = DocumentCounts.empty()
+        self._errors = _FirstMessages()
 
     @property
     def n_queries(self) -> int:
@@ -155,37 +152,34 @@ class Scorer:
         Raises:
             InvalidInputError: A document cannot be read; queries in the message are counted from the first of all.
         """
-        first, settings = self.n_queries, self._settings
-        judged = judge_batch(actual, predicted, settings, bare_ids=self._bare_ids, first_query=first)
+        first = self.n_queries
+        judged = judge_batch(actual, predicted, self._settings, bare_ids=self._bare_ids, first_query=first)
         self._between_steps()
-        ranks = ranks_within(self._cut_offs, judged.batch)
-        values = values_of(judged, ranks, self._table)
+        values, tally = score(judged, self._columns, self._cut_offs)
         self._between_steps()
-        tally = Tally.of(self.keys, self._cut_offs)
-        tally.add(judged.judgments, values, ranks, settings.precision_denominator)
         errors = judged.batch.predicted.errors
         self._tally.merge(tally)
-        self._supply.merge(judged.supply)
+        self._document_counts.merge(judged.document_counts)
         self._errors.add({query + first: error for query, error in errors.items()})
         detail = Detail(judged.batch, judged.matches, judged.judgments, values, None, None)
-        return EvaluationResult(self.signature, tally, judged.supply.unmatchable, errors, detail)
+        return EvaluationResult(self.signature, tally, judged.document_counts.unmatchable, errors, detail)
 
     def check(self) -> None:
-        """Look at what the documents of all queries so far have of what the methods read; warns once a call.
+        """Look at what the documents of all queries so far have of what the methods read; warns once per call.
 
         Raises:
             InvalidInputError: Not one document of a side has it, so that nothing can match.
         """
-        self._supply.check(self._settings)
+        self._document_counts.check(self._settings)
 
     def result(self) -> EvaluationResult:
-        """The aggregates of all queries so far, without `per_query` and `explain`."""
+        """Return the aggregates of all queries so far, without `per_query` and `explain`."""
         tally = Tally.of(self.keys, self._cut_offs)
         tally.merge(self._tally)
-        return EvaluationResult(self.signature, tally, self._supply.unmatchable, self._errors.copy(), None)
+        return EvaluationResult(self.signature, tally, self._document_counts.unmatchable, self._errors.copy(), None)
 
     def _between_steps(self) -> None:
-        """Nothing; a kind that must not keep others waiting lets them go on here."""
+        """Do nothing; a subclass that must not keep other threads waiting yields here."""
 
 
 def evaluate_stream(
@@ -207,23 +201,23 @@ def evaluate_stream(
         metrics: Names of `METRICS`, or functions; all by default.
         bare_ids: The documents are nothing but ids, as for `evaluate_ids`.
         batch_size: How many queries are matched at once; it changes speed and memory, never a number.
-        callbacks: Receivers of scores, one query after the other; there is no other way to see single queries.
-        raise_errors: Let an error of a callback through.
-        **settings: The scoring settings that `evaluate` takes. An embedding model has to say the same of a text in
-            every batch; what it changes below the sixth decimal of a cosine is rounded away.
+        callbacks: Callbacks that receive the scores, query by query: the only way to see single queries.
+        raise_errors: Raise errors of callbacks instead of collecting them.
+        **settings: The scoring settings that `evaluate` takes. An embedding model must give a text the same vector in
+            every batch; differences below the sixth decimal of a cosine are rounded away.
 
     Returns:
         A result without `per_query` and `explain`.
 
     Raises:
-        InvalidInputError: Something given cannot be used; the message names the place.
+        InvalidInputError: An argument or a document cannot be used; the message says which.
 
     >>> evaluate_stream(((["a"], ["b", "a"]) for _ in range(5000)), k=2)["mrr@2"]
     0.5
     """
     if isinstance(k, (list, tuple)) and any(isinstance(one, (list, tuple)) for one in k):
         raise InvalidInputError(
-            "`k` holds lists, as if it were documents. Give both sides as one iterable of pairs: zip(gold, retrieved)."
+            "`k` holds lists, which look like documents. Pass both sides as pairs: zip(gold, retrieved)."
         )
     size = check_count("batch_size", batch_size)
     scorer = Scorer(k, metrics=metrics, bare_ids=bare_ids, **settings)
@@ -245,7 +239,7 @@ def evaluate_stream(
 
 
 def _batches(pairs: Iterable[object], size: int) -> Iterator[tuple[list[object], list[object]]]:
-    """The pairs as two lists at a time."""
+    """Return the pairs as two lists at a time."""
     source, start = iter(pairs), 0
     while batch := list(islice(source, size)):
         gold: list[object] = []

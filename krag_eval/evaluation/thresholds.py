@@ -1,9 +1,4 @@
-"""Every metric over the threshold from which two texts match: the similarities are computed once.
-
-The threshold from which the matcher is right often enough, from pairs that people have labelled.
-
-Questions without an answer over a threshold on the retriever's scores: what silence would cost, and gain.
-"""
+"""Choose thresholds: metrics over thresholds, calibration on labelled pairs, thresholds on the retriever's scores."""
 
 from __future__ import annotations
 
@@ -26,17 +21,15 @@ from krag_eval.evaluation.evaluate import evaluate
 from krag_eval.evaluation.pipeline import (
     Judged,
     MetricFunction,
-    MetricTable,
     choose_metrics,
-    keys_of,
+    columns_of,
     read_batch,
+    score,
     signature_of,
-    values_of,
 )
-from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.matching import MATCHERS
+from krag_eval.matching import MATCHERS, similar_pairs
 from krag_eval.matching.batch import Found, merge
-from krag_eval.matching.matchability import Supply
+from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.settings import (
     THRESHOLD_METHODS,
     USUAL_THRESHOLDS,
@@ -45,11 +38,10 @@ from krag_eval.matching.settings import (
     ScoringSettings,
     make_settings,
 )
-from krag_eval.matching.similarity import similar_pairs
-from krag_eval.metrics.aggregation import Tally
-from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
+from krag_eval.metrics.cut_offs import check_cut_offs
 from krag_eval.metrics.judgments import judge
-from krag_eval.statistics import binomial_interval, need_scipy
+from krag_eval.statistics.bootstrap import binomial_interval
+from krag_eval.statistics.checks import need_scipy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +49,7 @@ if TYPE_CHECKING:
 
 DEFAULT_THRESHOLDS = tuple(n / 20 for n in range(4, 20))  # 0.2 to 0.95
 # A result is fragile where it moves by more than this within this distance of the threshold in use.
-FRAGILE_MOVE, FRAGILE_DISTANCE = 0.05, 0.05
+_FRAGILE_MOVE, FRAGILE_DISTANCE = 0.05, 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,10 +71,10 @@ class Sweep:
     signature: str
 
     def at(self, threshold: float) -> dict[str, float | None]:
-        """All values at one of the thresholds.
+        """Return all values at one of the thresholds.
 
         Raises:
-            InvalidInputError: It is none of them.
+            InvalidInputError: It was not swept.
         """
         if threshold not in self.thresholds:
             raise InvalidInputError(
@@ -92,7 +84,7 @@ class Sweep:
         return {key: column[place] for key, column in self.values.items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
+        """Return everything, ready for JSON."""
         return {
             "signature": self.signature,
             "thresholds": list(self.thresholds),
@@ -102,7 +94,7 @@ class Sweep:
         }
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a threshold, one column a key; NaN where a value is undefined. Needs pandas."""
+        """Return one row per threshold, one column per key; NaN where a value is undefined. Needs pandas."""
         with needing("sweep.to_pandas()", "pandas", "pandas"):
             import pandas as pd
         index = pd.Index(self.thresholds, name="threshold")
@@ -155,7 +147,9 @@ def sweep(
     """
     cut_offs = check_cut_offs(k)
     if "threshold" in settings:
-        raise InvalidInputError("`sweep` sets the threshold itself. Give `thresholds`, and `in_use` for your own.")
+        raise InvalidInputError(
+            "`sweep` sets the threshold itself. Pass `thresholds`, and your own threshold as `in_use`."
+        )
     given: Any = {"match_method": "rougeL", **settings}
     swept = [method for method in make_settings(**given).methods if method in THRESHOLD_METHODS]
     if not swept:
@@ -166,21 +160,21 @@ def sweep(
     in_use = check_threshold(USUAL_THRESHOLDS[swept[0]] if in_use is None else in_use, "in_use")
     chosen = _check_thresholds(thresholds, in_use)
     lowest = make_settings(threshold=chosen[0], **given)
-    table = choose_metrics(metrics, lowest)
+    columns = columns_of(choose_metrics(metrics, lowest), cut_offs)
     batch = read_batch(actual, predicted, lowest)
     found = {method: MATCHERS[method](batch) for method in lowest.methods}
-    columns: dict[str, list[float | None]] = {}
+    swept_values: dict[str, list[float | None]] = {}
     for threshold in chosen:
         kept = [_at_least(f, threshold) if method in THRESHOLD_METHODS else f for method, f in found.items()]
         matches = merge(kept, lowest.methods, int(batch.actual.offsets[-1]))
-        judged = Judged(batch, matches, judge(batch, matches), Supply.empty())
+        judged = Judged(batch, matches, judge(batch, matches), DocumentCounts.empty())
         if threshold == chosen[0]:
-            Supply.of(batch, matches).check(lowest)
-        for key, value in _means(judged, cut_offs, table).items():
-            columns.setdefault(key, []).append(value)
-    values = {key: tuple(column) for key, column in columns.items()}
+            DocumentCounts.of(batch, matches).check(lowest)
+        for key, value in score(judged, columns, cut_offs)[1].by_key().items():
+            swept_values.setdefault(key, []).append(value)
+    values = {key: tuple(column) for key, column in swept_values.items()}
     signature = signature_of(make_settings(threshold=in_use, **given), cut_offs, MatchingCriteria.PARTIAL)
-    return Sweep(chosen, values, float(in_use), _fragile(chosen, values, in_use, keys_of(table, cut_offs)), signature)
+    return Sweep(chosen, values, float(in_use), _fragile(chosen, values, in_use, columns), signature)
 
 
 def _check_thresholds(thresholds: object, in_use: float) -> tuple[float, ...]:
@@ -195,18 +189,10 @@ def _at_least(found: Found, threshold: float) -> Found:
     return Found(found.actual[keep], found.predicted[keep], found.similarity[keep])
 
 
-def _means(judged: Judged, cut_offs: Sequence[GivenCutOff], table: MetricTable) -> dict[str, float | None]:
-    ranks = ranks_within(cut_offs, judged.batch)
-    values = values_of(judged, ranks, table)
-    tally = Tally.of(values, cut_offs)
-    tally.add(judged.judgments, values, ranks, judged.batch.settings.precision_denominator)
-    return EvaluationResult("", tally, {}, {}, None).to_dict()
-
-
 def _fragile(
-    thresholds: Sequence[float], values: Mapping[str, tuple[float | None, ...]], in_use: float, keys: Sequence[str]
+    thresholds: Sequence[float], values: Mapping[str, tuple[float | None, ...]], in_use: float, keys: Iterable[str]
 ) -> dict[str, float]:
-    """How far each mean moves near the threshold in use, where that is too far."""
+    """Return how far each mean moves near the threshold in use, where that is too far."""
     near = [i for i, t in enumerate(thresholds) if abs(t - in_use) <= FRAGILE_DISTANCE + 1e-9]
     here = thresholds.index(in_use)
     moves: dict[str, float] = {}
@@ -216,7 +202,7 @@ def _fragile(
         if own is None:
             continue
         move = max(math.fabs(value - own) for i in near if (value := column[i]) is not None)
-        if move > FRAGILE_MOVE + 1e-9:  # a mean that moves by just as much may be off in the last bit
+        if move > _FRAGILE_MOVE + 1e-9:  # a mean that moves by just as much may be off in the last bit
             moves[key] = move
     return moves
 
@@ -347,7 +333,7 @@ def _columns(pairs: object) -> tuple[list[list[object]], list[list[object]], Boo
 
 
 def _curve(similarity: FloatArray, labels: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """For each different similarity above 0, ascending: how many pairs reach it, and how many of these are matches."""
+    """Return each distinct similarity above 0, how many pairs reach it, and how many of these are matches."""
     thresholds = np.unique(similarity[similarity > 0])
     if not len(thresholds):
         raise InvalidInputError(
@@ -360,7 +346,7 @@ def _curve(similarity: FloatArray, labels: BoolArray) -> tuple[FloatArray, Float
     return thresholds, (len(labels) - first).astype(np.float64), right_above[first].astype(np.float64)
 
 
-DEFAULT_POINTS = 11
+_N_POINTS = 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,7 +374,7 @@ class NoAnswerCurve:
 
     Attributes:
         k: The cut-off; None for all ranks.
-        points: One a threshold.
+        points: One per threshold.
         n_without_answer: How many questions have no gold document.
     """
 
@@ -397,7 +383,7 @@ class NoAnswerCurve:
     n_without_answer: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
+        """Return everything, ready for JSON."""
         names = NoAnswerPoint.__slots__
         points = [{name: getattr(point, name) for name in names} for point in self.points]
         return {"k": self.k, "n_without_answer": self.n_without_answer, "points": points}
@@ -475,7 +461,7 @@ def _score(document: object, side: Side, position: int) -> float:
 
 def _check(thresholds: object, scores: Sequence[float]) -> list[float]:
     if thresholds is None:
-        return sorted({float(q) for q in np.quantile(scores, np.linspace(0, 1, DEFAULT_POINTS))}) if scores else [0.0]
+        return sorted({float(q) for q in np.quantile(scores, np.linspace(0, 1, _N_POINTS))}) if scores else [0.0]
     if isinstance(thresholds, (str, bytes)) or not isinstance(thresholds, Sequence) or not thresholds:
         raise InvalidInputError(f"`thresholds` must be a list of scores, got {thresholds!r:.60}.")
     numbers = [as_number(threshold) for threshold in thresholds]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import read_whole
+from krag_eval._utils.files.io import read_whole
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 

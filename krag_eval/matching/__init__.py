@@ -1,25 +1,47 @@
 """Who matches whom, for a whole batch of queries at once. This room knows nothing of ranks."""
 
+from __future__ import annotations
+
 from functools import partial
+from operator import methodcaller
 
-from krag_eval.matching.batch import Batch, Matcher, Matches, merge
-from krag_eval.matching.exact import match_containment, match_ids, match_texts
-from krag_eval.matching.similarity import match_embedding, match_rouge
+from krag_eval.matching.batch import Batch, Found, Matcher, Matches, merge
+from krag_eval.matching.containment import match_containment
+from krag_eval.matching.embedding import alike_pairs, only_alike
+from krag_eval.matching.rouge import pairs_above
+from krag_eval.matching.settings import THRESHOLD_METHODS
 
-__all__ = ["MATCHERS", "Batch", "Matcher", "Matches", "find_matches"]
-
-MATCHERS: dict[str, Matcher] = {
-    "id": match_ids,
-    "text": match_texts,
-    "containment": match_containment,
-    "rouge1": partial(match_rouge, kind="rouge1"),
-    "rouge2": partial(match_rouge, kind="rouge2"),
-    "rougeL": partial(match_rouge, kind="rougeL"),
-    "embedding": match_embedding,
-}
+__all__ = ["MATCHERS", "Batch", "Matcher", "Matches", "find_matches", "similar_pairs"]
 
 
 def find_matches(batch: Batch) -> Matches:
-    """The match relation of a batch under its settings; of several methods, the first that holds wins."""
+    """Return the match relation of a batch under its settings; of several methods, the first that holds wins."""
     methods = batch.settings.methods
     return merge([MATCHERS[method](batch) for method in methods], methods, int(batch.actual.offsets[-1]))
+
+
+def similar_pairs(batch: Batch, method: str, threshold: float | None = None, share: float = 1.0) -> Found:
+    """Return the pairs whose similarity is at least a threshold.
+
+    Args:
+        batch: The input.
+        method: One of `THRESHOLD_METHODS`.
+        threshold: The similarity, from 0 to 1; by default that of the settings.
+        share: What `similarity_threshold` is multiplied by if ROUGE has that condition beside it. Two texts that ROUGE
+            tells apart are not embedded.
+    """
+    if threshold is None:
+        threshold = batch.settings.thresholds[method]
+    if method == "embedding":
+        return alike_pairs(batch, threshold)
+    found = pairs_above(batch, method, threshold)
+    besides = batch.settings.similarity_threshold
+    return found if besides is None else only_alike(batch, found, share * besides)
+
+
+MATCHERS: dict[str, Matcher] = {
+    "id": methodcaller("equal_ids"),
+    "text": methodcaller("equal_texts"),
+    "containment": match_containment,
+    **{method: partial(similar_pairs, method=method) for method in THRESHOLD_METHODS},
+}

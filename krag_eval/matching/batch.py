@@ -1,36 +1,35 @@
-"""A batch of queries as integers: each text and id is numbered once, whatever the number of its copies.
+"""A batch of queries as integers, and what matches in it.
 
-What one matcher found.
-
-Who matches whom, as sparse columns, and what a matcher must be able to do.
+Each text and id is numbered once, whatever the number of its copies. A matching method is a function from a batch to
+the pairs that it finds; the pairs of several methods are merged into one sparse relation.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray, IntArray, runs
+from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval.documents.columns import MISSING, Side
+from krag_eval.documents.columns import MISSING, Side, runs
 from krag_eval.documents.text import normalize, normalize_all
-from krag_eval.matching.prefilters import UNIT_OF, Sketches, sketch
+from krag_eval.matching.overlap import UNIT_OF, Sketches, sketch
 from krag_eval.matching.settings import Settings
 from krag_eval.matching.tokens import TokenTable
 
 
 class Codes(NamedTuple):
-    """Two columns of values as integers; equal values have equal integers, a missing one has `MISSING`.
+    """Two columns of values as integers: equal for equal values, `MISSING` for a missing one.
 
     Attributes:
-        actual: One for each gold document.
-        predicted: One for each retrieved document.
-        size: How many different values there are.
+        actual: One integer for each gold document.
+        predicted: One integer for each retrieved document.
+        size: The number of different values.
     """
 
     actual: IntArray
@@ -43,6 +42,53 @@ class Pairs(NamedTuple):
 
     actual: IntArray
     predicted: IntArray
+
+
+class Found(NamedTuple):
+    """What one method found; one entry per matching pair, in any order.
+
+    Attributes:
+        actual: Positions of gold documents.
+        predicted: Positions of retrieved documents.
+        similarity: From 0 to 1; always 1 for methods that only know yes and no.
+    """
+
+    actual: IntArray
+    predicted: IntArray
+    similarity: FloatArray
+
+    @classmethod
+    def of(cls, actual: list[IntArray], predicted: list[IntArray], similarity: list[FloatArray] | None = None) -> Found:
+        """Join the blocks of a method; without similarities they are all 1."""
+        empty = np.empty(0, dtype=np.int64)
+        found_actual = np.concatenate([empty, *actual])
+        if similarity is None:
+            similarity = [np.ones(len(found_actual))]
+        return cls(found_actual, np.concatenate([empty, *predicted]), np.concatenate([np.empty(0), *similarity]))
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The match relation of a batch; one entry per matching pair, sorted by retrieved, then gold position.
+
+    Attributes:
+        actual: Positions of gold documents in their column.
+        predicted: Positions of retrieved documents in theirs.
+        similarity: From 0 to 1.
+        method: The place in `methods` of the first method that holds.
+        methods: The names of the methods.
+        n_found: How many pairs each method found by itself, including those that an earlier one found.
+    """
+
+    actual: IntArray
+    predicted: IntArray
+    similarity: FloatArray
+    method: IntArray
+    methods: tuple[str, ...]
+    n_found: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.actual)
 
 
 class Batch:
@@ -84,7 +130,7 @@ class Batch:
 
     @functools.cached_property
     def normal_forms(self) -> list[str]:
-        """The normalised form of each unique text."""
+        """The normalized form of each unique text."""
         normalizer = self.settings.normalize
         if normalizer is None:
             return self.unique_texts
@@ -98,7 +144,7 @@ class Batch:
 
     @functools.cached_property
     def normal_texts(self) -> Codes:
-        """Texts as integers that are equal where the normalised texts are; `MISSING` for an empty one."""
+        """Texts as integers that are equal if the normalized texts are; `MISSING` for an empty one."""
         of_unique, _ = number(self.normal_forms, [])
         forms = of_unique.actual
         forms[[position for position, form in enumerate(self.normal_forms) if not form]] = MISSING
@@ -121,15 +167,15 @@ class Batch:
         return number(self.actual.ids, self.predicted.ids)[0]
 
     def equal_ids(self) -> Found:
-        """Pairs with the same id."""
+        """Return the pairs with the same id."""
         return _join(self, self.ids)
 
     def equal_texts(self) -> Found:
-        """Pairs with the same normalised text."""
+        """Return the pairs with the same normalized text."""
         return _join(self, self.normal_texts)
 
     def pair_blocks(self, block: int = 1 << 13) -> Iterator[Pairs]:
-        """Every gold document of a query with every retrieved one, about `block` pairs at a time."""
+        """Yield every gold document of a query with every retrieved one, about `block` pairs at a time."""
         query = np.repeat(np.arange(len(self)), self.actual.sizes)
         start, count = self.predicted.offsets[query], self.predicted.sizes[query]
         ends = np.cumsum(count)
@@ -145,7 +191,7 @@ class Batch:
 
 
 def number(actual: Sequence[str | None], predicted: Sequence[str | None]) -> tuple[Codes, list[str]]:
-    """Two columns of strings as integers, and the strings in the order of their integers; None is `MISSING`."""
+    """Return two columns of strings as integers, and the strings in the order of their integers; None is `MISSING`."""
     unique = [value for value in dict.fromkeys(chain(actual, predicted)) if value is not None]
     codes: dict[str | None, int] = dict(zip(unique, range(len(unique)), strict=True))
     codes[None] = MISSING
@@ -156,7 +202,7 @@ def number(actual: Sequence[str | None], predicted: Sequence[str | None]) -> tup
 
 
 def _join(batch: Batch, codes: Codes) -> Found:
-    """Pairs of one query with equal codes; a missing value equals nothing."""
+    """Return the pairs of one query with equal codes; a missing value equals nothing."""
     is_gold = np.zeros(codes.size + 1, dtype=bool)
     is_gold[codes.actual] = True
     is_gold[-1] = False
@@ -174,63 +220,11 @@ def _join(batch: Batch, codes: Codes) -> Found:
     )
 
 
-class Found(NamedTuple):
-    """What one matcher found; one entry a matching pair, in any order.
-
-    Attributes:
-        actual: Positions of gold documents.
-        predicted: Positions of retrieved documents.
-        similarity: From 0 to 1; 1 for methods that know only yes and no.
-    """
-
-    actual: IntArray
-    predicted: IntArray
-    similarity: FloatArray
-
-    @classmethod
-    def of(cls, actual: list[IntArray], predicted: list[IntArray], similarity: list[FloatArray] | None = None) -> Found:
-        """Join the blocks of a matcher; without similarities they are all 1."""
-        empty = np.empty(0, dtype=np.int64)
-        found_actual = np.concatenate([empty, *actual])
-        if similarity is None:
-            similarity = [np.ones(len(found_actual))]
-        return cls(found_actual, np.concatenate([empty, *predicted]), np.concatenate([np.empty(0), *similarity]))
-
-
-class Matcher(Protocol):
-    """Finds all pairs of a batch that match under one method."""
-
-    def __call__(self, batch: Batch) -> Found:
-        """All matching pairs."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Matches:
-    """The match relation of a batch; one entry a matching pair, sorted by retrieved, then gold position.
-
-    Attributes:
-        actual: Positions of gold documents in their column.
-        predicted: Positions of retrieved documents in theirs.
-        similarity: From 0 to 1.
-        method: Which of `methods` made the match: the first that holds.
-        methods: The names of the methods.
-        n_found: How many pairs each method found by itself, also where an earlier one has them.
-    """
-
-    actual: IntArray
-    predicted: IntArray
-    similarity: FloatArray
-    method: IntArray
-    methods: tuple[str, ...]
-    n_found: tuple[int, ...]
-
-    def __len__(self) -> int:
-        return len(self.actual)
+Matcher = Callable[[Batch], Found]
 
 
 def merge(found: list[Found], methods: tuple[str, ...], n_actual: int) -> Matches:
-    """Join what several methods found: of a pair found twice, the first method stays."""
+    """Merge what several methods found; a pair that several found belongs to the first of them."""
     actual = np.concatenate([f.actual for f in found])
     predicted = np.concatenate([f.predicted for f in found])
     similarity = np.concatenate([f.similarity for f in found])

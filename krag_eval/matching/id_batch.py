@@ -1,4 +1,4 @@
-"""Both sides as bare ids, for evaluations that have nothing else: no document is read, no retrieved id is numbered."""
+"""Match bare ids, for evaluations that have nothing else: no document is read, and no retrieved id is numbered."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class IdSide(Side):
         return list(chain.from_iterable(self.rows))
 
     def ids_of(self, query: int) -> list[str]:
-        """The ids of one query."""
+        """Return the ids of one query."""
         return self.rows[query]
 
     @property
@@ -79,7 +79,7 @@ class IdSide(Side):
         return list(super()._check_row(query, row))
 
     def check(self, start: int, stop: int) -> list[list[str]]:
-        """The ids of some queries; what is no string is made one, or refused."""
+        """Return the ids of some queries; values that are not strings are converted or refused."""
         try:
             deque(map("".join, self.rows[start:stop]), maxlen=0)  # the cheapest way to find out that all are strings
         except TypeError:
@@ -89,7 +89,7 @@ class IdSide(Side):
         return self.rows[start:stop]
 
     def checked_id(self, query: int, rank: int, value: object) -> str:
-        """The value as an id, or an error that names its place."""
+        """Return the value as an id, or raise an error that names its place."""
         if (id_ := as_id(value)) is not None:
             return id_
         raise InvalidInputError(
@@ -101,7 +101,7 @@ class IdSide(Side):
 class IdBatch(Batch):
     """A batch of bare ids: checked and matched in one sweep over the rows, while they are in the processor's cache.
 
-    Of a retrieved id that stands twice in a query only the first place is matched; the second would earn nothing.
+    If an id was retrieved twice for a query, only its first place is matched; the second would earn nothing.
     """
 
     actual: IdSide
@@ -134,12 +134,12 @@ class IdBatch(Batch):
         self._found = Found(np.array(gold, dtype=np.int64), np.array(retrieved, dtype=np.int64), np.ones(len(gold)))
 
     def equal_ids(self) -> Found:
-        """Pairs with the same id."""
+        """Return the pairs with the same id."""
         return self._found
 
 
 def with_documents(batch: Batch) -> Batch:
-    """The batch itself, or for bare ids the same queries with documents."""
+    """Return the batch itself, or a batch with documents if it has bare ids."""
     if not isinstance(batch, IdBatch):
         return batch
     actual = [[{"id": id_} for id_ in row] for row in batch.actual.rows]

@@ -1,6 +1,7 @@
-"""What the documents have of what the methods read: too little is told, never scored as a silent 0.
+"""Check whether the documents can match at all, so that a mistake in the input is not scored as a silent 0.
 
-Gold ids that do not match, and would if both sides wrote their ids in the same way.
+The documents are counted by what they have of what the methods read: nothing of it is an error, and signs of trouble
+are warnings. One of these signs is looked for separately: gold ids that match once both sides spell their ids alike.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from krag_eval._utils.serialization import read_list, read_record, read_whole, r
 from krag_eval.documents.columns import MISSING, Side, SideName
 from krag_eval.matching.batch import Batch, Codes, Matches
 from krag_eval.matching.id_batch import IdSide
-from krag_eval.matching.prefilters import UNIT_OF
+from krag_eval.matching.overlap import UNIT_OF
 from krag_eval.matching.settings import ROUGE_METHODS, Settings
 
 
 @dataclass(slots=True)
-class SideSupply:
+class SideCounts:
     """What the documents of one side have; only what a method reads is counted.
 
     Attributes:
-        documents: How many there are.
-        with_id: Those with an id.
-        with_text: Those with a text.
-        with_tokens: Those whose text has a token.
-        without_direction: Those whose text the embedding model turned into zeros.
-        without_any: Those that lack everything that the methods read; they never match.
+        documents: The number of documents.
+        with_id: The number of those with an id.
+        with_text: The number of those with a text.
+        with_tokens: The number of those whose text has a token.
+        without_direction: The number of those whose text the embedding model turned into zeros.
+        without_any: The number of those that lack everything that the methods read; they never match.
         ids: A few ids, for messages.
         wordy_text: A text with a letter or digit, for messages.
     """
@@ -48,122 +49,121 @@ class SideSupply:
     wordy_text: str | None = None
 
     @classmethod
-    def of(cls, side: Side, batch: Batch) -> SideSupply:
+    def of(cls, side: Side, batch: Batch) -> SideCounts:
         """Count one side of a batch."""
         n_documents, settings = int(side.offsets[-1]), batch.settings
         if isinstance(side, IdSide):
             return cls(n_documents, with_id=n_documents, ids=_first_ids(chain.from_iterable(side.rows)))
-        supply = cls(n_documents)
+        counts = cls(n_documents)
         has_any = np.zeros(n_documents, dtype=bool)
         if settings.uses_ids:
             has_id = _of(side, batch.ids) != MISSING
             has_any |= has_id
-            supply.with_id = int(has_id.sum())
-            supply.ids = _first_ids(side.ids)
+            counts.with_id = int(has_id.sum())
+            counts.ids = _first_ids(side.ids)
         if settings.uses_texts:
             is_text = np.fromiter(map(bool, (*batch.unique_texts, "")), dtype=bool)  # no text: code -1
             has_text = is_text[_of(side, batch.texts)]
             has_any |= has_text
-            supply.with_text = int(has_text.sum())
-        supply.without_any = n_documents - int(has_any.sum())
+            counts.with_text = int(has_text.sum())
+        counts.without_any = n_documents - int(has_any.sum())
         if settings.uses_rouge:
             sketches = next(batch.sketches[UNIT_OF[method]] for method in settings.methods if method in ROUGE_METHODS)
-            supply.with_tokens = int(sketches.has_tokens[_of(side, batch.texts)].sum())
-            if not supply.with_tokens:
-                supply.wordy_text = next((t for t in side.texts if t and any(map(str.isalnum, t))), None)
+            counts.with_tokens = int(sketches.has_tokens[_of(side, batch.texts)].sum())
+            if not counts.with_tokens:
+                counts.wordy_text = next((t for t in side.texts if t and any(map(str.isalnum, t))), None)
         if settings.embedded is not None:
             has_none = np.append(settings.embedded.have_no_direction(batch.unique_texts), False)
-            supply.without_direction = int(has_none[_of(side, batch.texts)].sum())  # no text: code -1
-        return supply
+            counts.without_direction = int(has_none[_of(side, batch.texts)].sum())  # no text: code -1
+        return counts
 
-    def merge(self, other: SideSupply) -> None:
-        """Take in the counts of another batch."""
-        self.documents += other.documents
-        self.with_id += other.with_id
-        self.with_text += other.with_text
-        self.with_tokens += other.with_tokens
-        self.without_direction += other.without_direction
-        self.without_any += other.without_any
+    def merge(self, other: SideCounts) -> None:
+        """Add the counts of another batch."""
+        for name in _COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.ids = self.ids or other.ids
         self.wordy_text = self.wordy_text or other.wordy_text
 
     def to_dict(self) -> dict[str, Any]:
-        """The counts as JSON can hold them."""
+        """Return the counts as JSON can hold them."""
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, record: object) -> SideSupply:
-        """The counts that `to_dict` wrote.
+    def from_dict(cls, record: object) -> SideCounts:
+        """Read what `to_dict` wrote.
 
         Raises:
-            InvalidInputError: They are none.
+            InvalidInputError: It is something else.
         """
-        read = dict(read_record(record, "SideSupply", [field.name for field in fields(cls)]))
-        ids, text = read_list(read.pop("ids"), "SideSupply.ids"), read.pop("wordy_text")
+        read = dict(read_record(record, "SideCounts", [field.name for field in fields(cls)]))
+        ids, text = read_list(read.pop("ids"), "SideCounts.ids"), read.pop("wordy_text")
         for value in (*ids, text or ""):
             if not isinstance(value, str):
-                refuse("SideSupply.ids", "a list of strings, and `wordy_text` a string or null", value)
-        counts = {name: read_whole(value, f"SideSupply.{name}") for name, value in read.items()}
+                refuse("SideCounts.ids", "a list of strings, and `wordy_text` a string or null", value)
+        counts = {name: read_whole(value, f"SideCounts.{name}") for name, value in read.items()}
         return cls(**counts, ids=list(ids), wordy_text=text)
 
 
+_COUNTS = [field.name for field in fields(SideCounts) if field.type == "int"]
+
+
 @dataclass(slots=True)
-class Supply:
+class DocumentCounts:
     """What the documents of both sides have.
 
     Attributes:
         sides: The counts of each side.
-        matched_by_id: Pairs with the same id.
+        matched_by_id: The number of pairs with the same id.
     """
 
-    sides: dict[SideName, SideSupply]
+    sides: dict[SideName, SideCounts]
     matched_by_id: int = 0
 
     @classmethod
-    def empty(cls) -> Supply:
-        """Nothing counted yet."""
-        return cls({"actual": SideSupply(), "predicted": SideSupply()})
+    def empty(cls) -> DocumentCounts:
+        """Return counts of 0."""
+        return cls({"actual": SideCounts(), "predicted": SideCounts()})
 
     @classmethod
-    def of(cls, batch: Batch, matches: Matches) -> Supply:
+    def of(cls, batch: Batch, matches: Matches) -> DocumentCounts:
         """Count a batch."""
         by_id = sum(n for n, method in zip(matches.n_found, matches.methods, strict=True) if method == "id")
-        return cls({side.name: SideSupply.of(side, batch) for side in (batch.actual, batch.predicted)}, by_id)
+        return cls({side.name: SideCounts.of(side, batch) for side in (batch.actual, batch.predicted)}, by_id)
 
     @property
     def unmatchable(self) -> dict[str, int]:
-        """For each side, how many documents lack everything that the methods read."""
+        """For each side, the number of documents that lack everything that the methods read."""
         return {name: side.without_any for name, side in self.sides.items()}
 
-    def merge(self, other: Supply) -> None:
-        """Take in the counts of another batch."""
+    def merge(self, other: DocumentCounts) -> None:
+        """Add the counts of another batch."""
         for name, side in other.sides.items():
             self.sides[name].merge(side)
         self.matched_by_id += other.matched_by_id
 
     def to_dict(self) -> dict[str, Any]:
-        """The counts as JSON can hold them."""
+        """Return the counts as JSON can hold them."""
         return {**{name: side.to_dict() for name, side in self.sides.items()}, "matched_by_id": self.matched_by_id}
 
     @classmethod
-    def from_dict(cls, record: object) -> Supply:
-        """The counts that `to_dict` wrote.
+    def from_dict(cls, record: object) -> DocumentCounts:
+        """Read what `to_dict` wrote.
 
         Raises:
-            InvalidInputError: They are none.
+            InvalidInputError: It is something else.
         """
-        read = read_record(record, "Supply", ["actual", "predicted", "matched_by_id"])
+        read = read_record(record, "DocumentCounts", ["actual", "predicted", "matched_by_id"])
         return cls(
-            {"actual": SideSupply.from_dict(read["actual"]), "predicted": SideSupply.from_dict(read["predicted"])},
-            read_whole(read["matched_by_id"], "Supply.matched_by_id"),
+            {"actual": SideCounts.from_dict(read["actual"]), "predicted": SideCounts.from_dict(read["predicted"])},
+            read_whole(read["matched_by_id"], "DocumentCounts.matched_by_id"),
         )
 
     def check(self, settings: Settings) -> None:
-        """Refuse documents that can never match, and warn of those that look as if they could not.
+        """Refuse documents that can never match, and warn about those that look as if they could not.
 
         Raises:
-            InvalidInputError: Not one document of a side has what the methods read, or no method finds what it reads
-                on both sides.
+            InvalidInputError: No document of a side has what the methods read, or no method finds what it reads on
+                both sides.
         """
         for name, side in self.sides.items():
             if side.documents and side.without_any == side.documents:
@@ -213,7 +213,7 @@ def _list(ids: list[str]) -> str:
     return ", ".join(f"{value!r:.40}" for value in ids)
 
 
-def _has(side: SideSupply) -> str:
+def _has(side: SideCounts) -> str:
     return "ids" if side.with_id else "texts"
 
 
@@ -230,46 +230,46 @@ def _all_lack(name: str, settings: Settings) -> str:
     return f"Not one document of `{name}` has {reads}{where}, which match_method={method!r} reads. {cure}"
 
 
-# So much is looked at; what goes wrong with ids goes wrong early and often.
+# No more is looked at: ids that are spelled wrongly are so early and often.
 MOST_GOLD, MOST_RETRIEVED = 10_000, 10_000
 _NAMED = 3
 _LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
 
 
-def plain(ids: Sequence[str]) -> list[str]:
-    """The ids without surrounding white space, leading zeros of their numbers, and case.
+def _plain(ids: Sequence[str]) -> list[str]:
+    """Return the ids without surrounding white space, without leading zeros in their numbers, and without case.
 
-    >>> plain([" doc007", "DOC7", "2024-01-0", "0"])
+    >>> _plain([" doc007", "DOC7", "2024-01-0", "0"])
     ['doc7', 'doc7', '2024-1-0', '0']
     """
-    # One pass over one text takes a third of the time that one call an id takes.
+    # One pass over one text takes a third of the time of one call per id.
     stripped = [one.strip() for one in ids]
     joined = _LEADING_ZEROS.sub("", "\n".join(stripped).casefold()).split("\n")
     return joined if len(joined) == len(stripped) else [_LEADING_ZEROS.sub("", one.casefold()) for one in stripped]
 
 
 def warn_of_spelling(batch: Batch, matches: Matches) -> None:
-    """Warn where gold ids that nothing matches have a retrieved id of their query that is only written differently.
+    """Warn about gold ids without a match for which their query retrieved an id that is only spelled differently.
 
-    Ids that both stand on one side are different documents, however alike: a retrieved id that is gold itself, and a
-    gold id that is retrieved for some other query, are no sign of anything.
+    Two ids on the same side are different documents, however alike. So a retrieved id that is gold itself, or a gold id
+    that is retrieved for another query, is no sign of anything.
     """
-    suspects = _suspects(batch, matches)
-    if suspects:
-        gold = {one for one, _ in suspects}
+    pairs = _misspelled(batch, matches)
+    if pairs:
+        gold = {one for one, _ in pairs}
         known = gold.intersection(chain.from_iterable(map(batch.predicted.ids_of, range(len(batch)))))
-        suspects = [pair for pair in suspects if pair[0] not in known]
-    if suspects:
-        named = ", ".join(f"{gold!r:.40} for {found!r:.40}" for gold, found in suspects[:_NAMED])
-        count = "1 gold id differs" if len(suspects) == 1 else f"{len(suspects)} gold ids differ"
+        pairs = [pair for pair in pairs if pair[0] not in known]
+    if pairs:
+        named = ", ".join(f"{gold!r:.40} for {found!r:.40}" for gold, found in pairs[:_NAMED])
+        count = "1 gold id differs" if len(pairs) == 1 else f"{len(pairs)} gold ids differ"
         warn(
             f"{count} from a retrieved id of the same query only in leading zeros, case or white space around it, "
             f"which is no match: {named}. If they mean the same documents, write the ids of both sides in one way."
         )
 
 
-def _suspects(batch: Batch, matches: Matches) -> list[tuple[str, str]]:
-    """Pairs of a gold id without a match and a retrieved id that is not gold, alike within one query."""
+def _misspelled(batch: Batch, matches: Matches) -> list[tuple[str, str]]:
+    """Return pairs of a gold id without a match and a retrieved id that is not gold, alike within one query."""
     is_matched = np.zeros(int(batch.actual.offsets[-1]), dtype=bool)
     is_matched[matches.actual] = True
     unmatched = np.flatnonzero(~is_matched)[:MOST_GOLD]
@@ -277,19 +277,19 @@ def _suspects(batch: Batch, matches: Matches) -> list[tuple[str, str]]:
     sizes = batch.predicted.sizes[queries]
     chosen = queries[np.cumsum(sizes) <= MOST_RETRIEVED].tolist()
     gold, found = ([side.ids_of(query) for query in chosen] for side in (batch.actual, batch.predicted))
-    suspects: dict[tuple[str, str], None] = {}
+    pairs: dict[tuple[str, str], None] = {}
     for gold_row, row, gold_forms, forms in zip(gold, found, _forms(gold), _forms(found), strict=True):
         if gold_forms.isdisjoint(forms) or len(gold_forms & forms) == len({*gold_row} & {*row}):
             continue
-        by_form = {plain([one])[0]: one for one in row if one not in gold_row}
+        by_form = {_plain([one])[0]: one for one in row if one not in gold_row}
         for one in gold_row:
-            other = by_form.get(plain([one])[0])
+            other = by_form.get(_plain([one])[0])
             if other is not None and one not in row:
-                suspects[one, other] = None
-    return list(suspects)
+                pairs[one, other] = None
+    return list(pairs)
 
 
 def _forms(rows: Sequence[Sequence[str]]) -> list[set[str]]:
-    """The plain ids of each row."""
-    forms = iter(plain(list(chain.from_iterable(rows))))
+    """Return the plain ids of each row."""
+    forms = iter(_plain(list(chain.from_iterable(rows))))
     return [set(islice(forms, len(row))) for row in rows]

@@ -1,8 +1,7 @@
-"""Texts in nearly the same words, in any language, among many thousands."""
+"""Find texts in nearly the same words, in any language, among many thousands."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -12,9 +11,7 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval.documents.columns import Side
 from krag_eval.matching import find_matches
 from krag_eval.matching.batch import Batch, Codes
-from krag_eval.matching.prefilters import Sketches
 from krag_eval.matching.settings import Settings
-from krag_eval.matching.tokens import TokenTable
 
 NEAR = 0.85
 _ROWS_AT_ONCE = 128
@@ -25,7 +22,7 @@ _LARGE = 64
 def group_near_duplicates(
     texts: Sequence[str], threshold: float = NEAR, *, tokenizer: object = "words"
 ) -> list[tuple[int, ...]]:
-    """Groups of texts in nearly the same words: each text is near to another one of its group.
+    """Group texts in nearly the same words: each text is near to another one of its group.
 
     Two texts are near to each other if the F-measure of their ROUGE-L is at least `threshold`.
 
@@ -59,41 +56,24 @@ def group_near_duplicates(
         # Two texts reach at most 2 * shorter / (shorter + longer).
         longest = ordered[first + len(rows) - 1] * (2 - threshold) / threshold
         others = order[first : np.searchsorted(ordered, longest + 1e-6, side="right")]
-        part = _Part(whole, list(groups.to_compare(rows, others)))
-        matches = find_matches(part)
-        groups.join(part.rows[matches.actual], part.others[matches.predicted])
+        queries = list(groups.to_compare(rows, others))
+        matches = find_matches(_part_of(whole, queries))
+        first_texts, second_texts = (np.concatenate(column) for column in zip(*queries, strict=True))
+        groups.join(first_texts[matches.actual], second_texts[matches.predicted])
     return groups.of_several()
 
 
-class _Part(Batch):
-    """Some texts of a batch against others of it; what is known of each text is known already."""
-
-    def __init__(self, whole: Batch, queries: list[tuple[IntArray, IntArray]]) -> None:
-        rows, others = ([query[side] for query in queries] for side in (0, 1))
-        super().__init__(
-            Side.of_columns("actual", None, None, _offsets(rows)),
-            Side.of_columns("predicted", None, None, _offsets(others)),
-            whole.settings,
-        )
-        self.rows, self.others = np.concatenate(rows), np.concatenate(others)
-        self._whole = whole
-
-    @functools.cached_property
-    def texts(self) -> Codes:
-        codes = self._whole.texts
-        return Codes(codes.actual[self.rows], codes.actual[self.others], codes.size)
-
-    @functools.cached_property
-    def tokens(self) -> TokenTable:
-        return self._whole.tokens
-
-    @functools.cached_property
-    def sketches(self) -> dict[str, Sketches]:
-        return self._whole.sketches
-
-
-def _offsets(rows: list[IntArray]) -> IntArray:
-    return np.append(0, np.cumsum([len(row) for row in rows]))
+def _part_of(whole: Batch, queries: list[tuple[IntArray, IntArray]]) -> Batch:
+    """Return a batch of some texts of a batch against others of it; what is known of each text is kept."""
+    rows, others = zip(*queries, strict=True)
+    actual = Side.of_columns("actual", None, None, np.append(0, np.cumsum(list(map(len, rows)))))
+    predicted = Side.of_columns("predicted", None, None, np.append(0, np.cumsum(list(map(len, others)))))
+    part, codes = Batch(actual, predicted, whole.settings), whole.texts.actual
+    texts = Codes(codes[np.concatenate(rows)], codes[np.concatenate(others)], whole.texts.size)
+    # In place of the cached properties of the same names.
+    part.__dict__ |= {"_numbered_texts": (texts, whole.unique_texts)}
+    part.__dict__ |= {"tokens": whole.tokens, "sketches": whole.sketches}
+    return part
 
 
 class _Groups:
@@ -103,7 +83,7 @@ class _Groups:
         self._group = np.arange(size)  # of each text, named by its first member
 
     def to_compare(self, rows: IntArray, others: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
-        """Which rows still have to be compared with which other texts, as queries of a batch."""
+        """Yield which rows still have to be compared with which other texts, as queries of a batch."""
         of_rows, of_others = self._group[rows], self._group[others]
         sizes = np.bincount(self._group, minlength=len(self._group))
         is_small = sizes[of_rows] < _LARGE
@@ -112,7 +92,7 @@ class _Groups:
             yield rows[of_rows == group], others[of_others != group]
 
     def join(self, first: IntArray, second: IntArray) -> None:
-        """Each `first[i]` belongs to `second[i]`."""
+        """Note that each `first[i]` belongs to `second[i]`."""
         size = len(self._group)
         links = np.unique(self._group[first] * size + self._group[second])
         above: dict[int, int] = {}
@@ -131,7 +111,7 @@ class _Groups:
         self._group = renamed[self._group]
 
     def of_several(self) -> list[tuple[int, ...]]:
-        """The members of each group of two and more."""
+        """Return the members of each group of two and more."""
         order = np.argsort(self._group, kind="stable")
         starts = np.flatnonzero(np.diff(self._group[order])) + 1
         return [tuple(members.tolist()) for members in np.split(order, starts) if len(members) > 1]

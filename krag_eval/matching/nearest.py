@@ -1,4 +1,4 @@
-"""The retrieved text that comes nearest to each gold document, below the threshold that would have made it a match."""
+"""Find the retrieved text nearest to each gold document that was missed, below the threshold of a match."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval.documents.columns import Side
+from krag_eval.matching import similar_pairs
 from krag_eval.matching.batch import Batch, Found
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.rouge import pairs_above
 from krag_eval.matching.settings import THRESHOLD_METHODS, Settings
-from krag_eval.matching.similarity import similar_pairs
 
 NEAR = 0.6
 
@@ -22,8 +22,8 @@ class Nearest:
     """The nearest retrieved text of each gold document.
 
     Attributes:
-        rank: Its rank, 0 where no text is near.
-        similarity: Its similarity, NaN where no text is near.
+        rank: Its rank, 0 if no text is near.
+        similarity: Its similarity, NaN if no text is near.
         method: The place of the method that measured it among those of the settings; the last where none does.
     """
 
@@ -33,7 +33,7 @@ class Nearest:
 
 
 def one_query(batch: Batch, index: int) -> Batch:
-    """Query `index` of a batch by itself."""
+    """Return query `index` of a batch as a batch of its own."""
     full = with_documents(batch)
     sides = [
         Side(side.name, [side.documents[slice(*side.offsets[index : index + 2].tolist())]], *_keys(batch.settings))
@@ -47,7 +47,7 @@ def _keys(settings: Settings) -> tuple[str | None, str]:
 
 
 def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float = NEAR) -> Nearest:
-    """The nearest retrieved text of each gold document, at any rank.
+    """Return the nearest retrieved text of each gold document, at any rank.
 
     Similarity is that of the settings' own methods: ROUGE, or the cosine of embeddings. Methods that know only yes and
     no are measured by ROUGE-1 against a threshold of 1: its F-measure for equal texts and ids, the share of the
@@ -55,7 +55,7 @@ def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float = N
 
     Args:
         batch: The input.
-        gold_number: For each gold document as it was given, its number; -1 where it is none.
+        gold_number: For each gold document as it was given, its number; -1 if it is none.
         n_gold: How many gold documents there are.
         near: The share of the threshold from which a similarity is near.
     """
@@ -75,7 +75,7 @@ def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float = N
 
 
 def _near_pairs(batch: Batch, near: float) -> tuple[Found, IntArray]:
-    """The pairs that are near, and the place of the method that measured each."""
+    """Return the pairs that are near, and the place of the method that measured each."""
     settings = batch.settings
     places = [place for place, method in enumerate(settings.methods) if method in THRESHOLD_METHODS]
     measured = [settings.methods[place] for place in places]

@@ -1,4 +1,4 @@
-"""Matching in several processes, where that pays."""
+"""Match in several processes if that saves time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TRIED_FIRST = 0.02
 
 
 def find_matches_in_parallel(batch: Batch, n_jobs: int) -> Matches:
-    """The matches of `find_matches`, bit for bit, from up to `n_jobs` processes.
+    """Return the matches of `find_matches`, bit for bit, from up to `n_jobs` processes.
 
     A small part of the queries is matched here first. Only if the rest will take some seconds, it is divided among
     processes; each matches its queries with one thread.
@@ -66,7 +66,7 @@ _Columns = tuple[list[str | None] | None, list[str | None] | None, IntArray]
 
 
 def _columns(batch: Batch, start: int, stop: int) -> tuple[_Columns, _Columns]:
-    """What the methods read of some queries: ids, texts and offsets of each side."""
+    """Return what the methods read of some queries: ids, texts and offsets of each side."""
     columns = []
     for side in (batch.actual, batch.predicted):
         first, last = int(side.offsets[start]), int(side.offsets[stop])
@@ -77,13 +77,13 @@ def _columns(batch: Batch, start: int, stop: int) -> tuple[_Columns, _Columns]:
 
 
 def _match(columns: tuple[_Columns, _Columns], settings: Settings) -> Matches:
-    """Match these columns: what a process does."""
+    """Match these columns; this is what a process does."""
     actual, predicted = columns
     return find_matches(Batch(Side.of_columns("actual", *actual), Side.of_columns("predicted", *predicted), settings))
 
 
 def _join(batch: Batch, bounds: list[int], parts: list[Matches]) -> Matches:
-    """The matches of consecutive queries as one."""
+    """Return the matches of consecutive queries as one."""
     actual = [part.actual + batch.actual.offsets[start] for start, part in zip(bounds, parts, strict=False)]
     predicted = [part.predicted + batch.predicted.offsets[start] for start, part in zip(bounds, parts, strict=False)]
     return Matches(

@@ -1,8 +1,8 @@
-"""Matching by ROUGE-1, ROUGE-2 and ROUGE-L.
+"""Match texts by ROUGE-1, ROUGE-2 and ROUGE-L.
 
 Decisions and similarities equal those of `rouge_score` 0.1.2 for the same tokens, to the last bit (Lin 2004,
-https://aclanthology.org/W04-1013). Each unique text is tokenized once; `sketches` settles nearly all pairs
-by an upper bound, and `overlap` counts exactly in the pairs that are left.
+https://aclanthology.org/W04-1013). Each unique text is tokenized once. An upper bound of the overlap settles nearly all
+pairs, and only in the pairs that are left it is counted exactly.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval.matching.batch import Batch, Found
-from krag_eval.matching.overlap import overlap
-from krag_eval.matching.prefilters import UNIT_OF
+from krag_eval.matching.overlap import UNIT_OF, overlap
 
 # The bound is compared with a little slack: it must hold whatever the last bit of a quotient does.
 _SLACK = 1e-9
@@ -21,7 +20,7 @@ _CANDIDATES_AT_ONCE, _MOST_CANDIDATES = 1 << 11, 1 << 20
 
 
 def score(shared: IntArray, n_gold: IntArray, n_retrieved: IntArray, measure: str) -> FloatArray:
-    """ROUGE from the overlap and the two lengths, in rouge_score's own order of operations.
+    """Compute ROUGE from the overlap and the two lengths, in rouge_score's own order of operations.
 
     Args:
         shared: Units that the two texts share.
@@ -44,7 +43,7 @@ def score(shared: IntArray, n_gold: IntArray, n_retrieved: IntArray, measure: st
 
 
 def pairs_above(batch: Batch, kind: str, threshold: float) -> Found:
-    """Pairs whose ROUGE is at least `threshold`; a text without tokens has no similarity to anything."""
+    """Return the pairs whose ROUGE is at least `threshold`; a text without tokens has no similarity to anything."""
     sketches = batch.sketches[UNIT_OF[kind]]
     lengths, measure = sketches.lengths, batch.settings.rouge_measure
     found: list[Found] = []
@@ -72,13 +71,13 @@ def pairs_above(batch: Batch, kind: str, threshold: float) -> Found:
 
 
 def _texts_recur(waiting: list[tuple[IntArray, ...]]) -> bool:
-    """Whether the pairs that wait are of few texts, which are better numbered once for all of them."""
+    """Return whether the waiting pairs are of few texts, which are better numbered once for all of them."""
     gold, retrieved = (np.concatenate([pairs[side] for pairs in waiting]) for side in (2, 3))
     return len(np.unique(gold)) + len(np.unique(retrieved)) < len(gold)
 
 
 def _possible(n_gold: IntArray, n_retrieved: IntArray, threshold: float, measure: str) -> BoolArray:
-    """Whether the lengths of a pair alone allow the threshold."""
+    """Return whether the lengths of a pair alone allow the threshold."""
     best = score(np.minimum(n_gold, n_retrieved), n_gold, n_retrieved, measure)
     return best >= threshold - _SLACK
 

@@ -1,9 +1,4 @@
-"""Everything that can change a number, checked once, and the signature that says it in one line.
-
-From which similarity two texts match, under each of the methods that measure one.
-
-How the signature names what a user brings: tokenizers, normalizers, functions, numbers.
-"""
+"""The scoring settings: everything that can change a number, checked once and named in the signature."""
 
 from __future__ import annotations
 
@@ -14,9 +9,9 @@ from typing import Any, Literal, TypedDict, Unpack, get_args
 
 from krag_eval._utils.checks import check_threshold, one_of
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.formatting import qualified_name, shortest
+from krag_eval._utils.formatting import qualified_name
 from krag_eval._utils.suggestions import check_names
-from krag_eval.documents.embeddings import EmbeddedTexts, describe_embeddings, embedded_texts
+from krag_eval.documents.embeddings import EmbeddedTexts, describe_embeddings
 from krag_eval.documents.text import Normalizer, normalize
 from krag_eval.documents.tokenizers import TOKENIZERS, StemmingTokenizer, Tokenizer, as_tokenizer
 
@@ -130,7 +125,7 @@ class Settings:
         if not self.uses_embeddings:
             return None
         needed_by = "match_method='embedding'" if "embedding" in self.methods else "`similarity_threshold`"
-        return embedded_texts(self.embeddings, self.embedding_prefix, needed_by)
+        return EmbeddedTexts(self.embeddings, self.embedding_prefix, needed_by)
 
     @property
     def uses_rouge(self) -> bool:
@@ -153,16 +148,16 @@ class Settings:
         return "id" in self.methods
 
     def load_tokenizer(self) -> Tokenizer:
-        """The tokenizer that the settings name, with the stemmer where it was asked for."""
+        """Return the tokenizer that the settings name, with the stemmer if it was asked for."""
         tokenizer = as_tokenizer(self.tokenizer)
         return StemmingTokenizer(tokenizer) if self.use_stemmer else tokenizer
 
     def describe_counting(self) -> str:
-        """The part of the signature that says how tokens are counted, where a budget of them is a cut-off."""
+        """Return the part of the signature that says how tokens are counted, where a budget of them is a cut-off."""
         return f"count:{'words' if self.count_tokens is None else qualified_name(self.count_tokens)}"
 
     def describe(self) -> list[str]:
-        """The parts of the signature that the settings decide, in their fixed order."""
+        """Return the parts of the signature that the settings decide, in their fixed order."""
         parts = [f"match:{'+'.join(map(self._describe_method, self.methods))}"]
         if self.uses_rouge:
             parts += [f"measure:{self.rouge_measure}", f"tok:{tokenizer_name(self.tokenizer)}"]
@@ -184,10 +179,10 @@ class Settings:
             return f"{method}({self.containment})"
         if method not in THRESHOLD_METHODS:
             return method
-        text = f"{method}>={shortest(self.thresholds[method])}"
+        text = f"{method}>={_shortest(self.thresholds[method])}"
         if method == "embedding" or self.similarity_threshold is None:
             return text
-        return f"{text}&embedding>={shortest(self.similarity_threshold)}"
+        return f"{text}&embedding>={_shortest(self.similarity_threshold)}"
 
 
 class IdSettings(TypedDict, total=False):
@@ -258,7 +253,8 @@ def make_settings(**settings: Unpack[ScoringSettings]) -> Settings:
     Raises:
         InvalidInputError: A name is no setting, or a value cannot be used.
     """
-    check_names(settings, ScoringSettings.__annotations__)
+    if not settings.keys() <= ScoringSettings.__annotations__.keys():
+        check_names(settings, ScoringSettings.__annotations__)
     return Settings(**settings)
 
 
@@ -276,7 +272,7 @@ USUAL_THRESHOLDS: Mapping[str, float] = {
 
 
 def check_thresholds(given: object, methods: Sequence[str]) -> dict[str, float]:
-    """The threshold of each method that is in use; the default of those that a mapping does not name.
+    """Return the threshold of each method that is in use; the default of those that a mapping does not name.
 
     Args:
         given: One for all, or a mapping from methods to theirs.
@@ -294,7 +290,7 @@ def check_thresholds(given: object, methods: Sequence[str]) -> dict[str, float]:
 
 
 def tokenizer_name(tokenizer: object) -> str:
-    """The name of one of `TOKENIZERS`; of another its qualified name."""
+    """Return the name of one of `TOKENIZERS`, or the qualified name of another tokenizer."""
     if isinstance(tokenizer, str):
         return str(tokenizer)
     by_class: dict[type, str] = {type(known): name for name, known in TOKENIZERS.items()}
@@ -302,7 +298,12 @@ def tokenizer_name(tokenizer: object) -> str:
 
 
 def normalizer_name(normalizer: Normalizer | None) -> str:
-    """`nfkc-casefold` for the normalizer of this package, `none` for none; of another its qualified name."""
+    """Return `nfkc-casefold` for the normalizer of this package, `none` for none, else its qualified name."""
     if normalizer is None:
         return "none"
     return "nfkc-casefold" if normalizer is normalize else qualified_name(normalizer)
+
+
+def _shortest(number: float) -> str:
+    """Return the number in as few digits as tell it from every other."""
+    return str(int(number)) if number == int(number) else repr(number)

@@ -1,9 +1,7 @@
-"""The tokens of many texts: hashed in bulk, and exact where exactness is asked for.
+"""Cut, hash and number the tokens of many texts, for whole buffers of bytes at once.
 
-Tokens as bytes: cut, hashed and numbered for whole buffers at once.
-
-A hash depends on the token's bytes alone, so that it is the same in every text, batch and process. Nothing is decided
-by it: tokens whose hashes collide make the upper bound of `sketches` looser, and numbers are given by comparing bytes.
+A hash depends on the bytes of the token alone, so it is the same in every text, batch and process. Nothing is decided
+by it: tokens whose hashes collide only loosen the upper bound of the overlap, and numbers follow from comparing bytes.
 """
 
 from __future__ import annotations
@@ -13,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, IntArray, runs
+from krag_eval._utils.arrays import BoolArray, IntArray
+from krag_eval.documents.columns import runs
 from krag_eval.documents.tokenizers import (
     CharacterTokenizer,
     RougeScoreTokenizer,
@@ -23,10 +22,19 @@ from krag_eval.documents.tokenizers import (
     tokenize_all,
 )
 
+Words = np.ndarray[Any, np.dtype[np.uint64]]
+
 _TEXTS_AT_ONCE = 256  # what is cut and hashed at once stays in the processor's cache
 _CHARACTERS_AT_ONCE = 1 << 22
 # Tokenizing again costs less than keeping the tokens; a user's own or Kiwi's tokens are made once and kept.
 _CHEAP = (CharacterTokenizer, RougeScoreTokenizer, WhitespaceTokenizer, WordTokenizer)
+# ASCII letters to lower case, digits as they are, everything else to a space.
+_ASCII_WORDS = bytes(ord(chr(i).lower()) if i < 128 and chr(i).isalnum() else 0x20 for i in range(256))
+_SPACE = 0x20
+_HASHED_BYTES = 64
+_TABLE_BITS = 16
+# The first 0, 1, ... 8 bytes of a little-endian word.
+_MASKS = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
 
 
 class HashedTokens(NamedTuple):
@@ -76,7 +84,7 @@ class TokenTable:
         return len(self._texts)
 
     def hashed(self) -> Iterator[HashedTokens]:
-        """The hashed tokens of all texts, some thousand texts at a time."""
+        """Yield the hashed tokens of all texts, some thousand texts at a time."""
         for start, stop in self._chunks():
             ascii_texts, others = self._split(np.arange(start, stop))
             if len(ascii_texts):
@@ -87,7 +95,7 @@ class TokenTable:
                 yield HashedTokens(others, hash_spans(token_spans(vocabulary))[places], offsets)
 
     def numbered(self, texts: IntArray) -> NumberedTokens:
-        """The tokens of these texts, numbered by comparing them whole."""
+        """Return the tokens of these texts, numbered by comparing them whole."""
         ascii_texts, others = self._split(texts)
         spans, ascii_offsets = ascii_words([self._texts[number] for number in ascii_texts.tolist()])
         vocabulary, places, other_offsets = _vocabulary(self._tokenize(others.tolist()))
@@ -110,14 +118,14 @@ class TokenTable:
         return NumberedTokens(flat[runs(starts[order], lengths[order])], np.append(0, np.cumsum(lengths[order])), size)
 
     def _split(self, texts: IntArray) -> tuple[IntArray, IntArray]:
-        """The texts whose words can be cut as ASCII bytes, and the others."""
+        """Return the texts whose words can be cut as ASCII bytes, and the others."""
         if not self._knows_ascii:
             return texts[:0], texts
         is_ascii = np.fromiter((self._texts[number].isascii() for number in texts.tolist()), bool, len(texts))
         return texts[is_ascii], texts[~is_ascii]
 
     def _tokenize(self, texts: list[int]) -> list[list[str]]:
-        """The tokens of these texts, from the tokenizer or from what was kept."""
+        """Return the tokens of these texts, from the tokenizer or from what was kept."""
         if self._kept is None:
             return list(tokenize_all(self._tokenizer, [self._texts[number] for number in texts]))
         new = [number for number in texts if number not in self._kept]
@@ -146,26 +154,15 @@ class _Numbers(dict[str, int]):
 
 
 def _vocabulary(rows: list[list[str]]) -> tuple[list[str], IntArray, IntArray]:
-    """The different tokens of all rows, the place of each token in them, and where each row begins."""
+    """Return the different tokens of all rows, the place of each token in them, and where each row begins."""
     numbers = _Numbers()
     places = [np.fromiter(map(numbers.__getitem__, row), np.int64, len(row)) for row in rows]
     offsets = np.append(0, np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows))))
     return list(numbers), np.concatenate([np.empty(0, np.int64), *places]), offsets
 
 
-Words = np.ndarray[Any, np.dtype[np.uint64]]
-
-# ASCII letters to lower case, digits as they are, everything else to a space.
-_ASCII_WORDS = bytes(ord(chr(i).lower()) if i < 128 and chr(i).isalnum() else 0x20 for i in range(256))
-_SPACE = 0x20
-_HASHED_BYTES = 64
-_TABLE_BITS = 16
-# The first 0, 1, ... 8 bytes of a little-endian word.
-_MASKS = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
-
-
 def mix(values: Words) -> Words:
-    """Spread the bits of 64-bit numbers (the finaliser of splitmix64, Steele, Lea & Flood 2014)."""
+    """Spread the bits of 64-bit numbers (the finalizer of splitmix64, Steele, Lea & Flood 2014)."""
     values = values ^ (values >> np.uint64(30))
     values *= np.uint64(0xBF58476D1CE4E5B9)
     values ^= values >> np.uint64(27)
@@ -188,7 +185,7 @@ class Spans(NamedTuple):
     lengths: IntArray
 
     def words(self, tokens: IntArray | slice, done: int = 0) -> Words:
-        """Bytes `done` to `done + 8` of these tokens as one number, zero beyond their ends."""
+        """Return bytes `done` to `done + 8` of these tokens as one number each, with zeros beyond their ends."""
         # All eight-byte words of the buffer, at every byte.
         everywhere = np.ndarray(len(self.buffer) - 7, dtype="<u8", buffer=self.buffer, strides=(1,))
         left = self.lengths[tokens] - done
@@ -197,7 +194,7 @@ class Spans(NamedTuple):
 
 
 def ascii_words(texts: Sequence[str]) -> tuple[Spans, IntArray]:
-    """The words of ASCII texts: runs of letters and digits, in lower case.
+    """Return the words of ASCII texts: runs of letters and digits, in lower case.
 
     Returns:
         The words of all texts, one text after the other, and where each text begins (shape n_texts + 1).
@@ -212,7 +209,7 @@ def ascii_words(texts: Sequence[str]) -> tuple[Spans, IntArray]:
 
 
 def token_spans(tokens: Sequence[str]) -> Spans:
-    """Tokens of any kind, in UTF-8."""
+    """Return tokens of any kind as spans in UTF-8."""
     encoded = [token.encode("utf-8", "surrogatepass") for token in tokens]
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
     return Spans(b"".join([*encoded, b"        "]), np.cumsum(lengths) - lengths, lengths)
@@ -239,7 +236,7 @@ def hash_spans(spans: Spans, first_words: Words | None = None) -> Words:
 def number_spans(spans: Spans) -> tuple[IntArray, int]:
     """Number the tokens: two have the same number if and only if their bytes are the same.
 
-    Each token is compared, byte by byte, with the one that stands in its place of a hash table; those that differ
+    Each token is compared, byte by byte, with the one in its place of a hash table; those that differ
     from it go on to the next round with other bits of the hash.
 
     Returns:
@@ -270,7 +267,7 @@ def number_spans(spans: Spans) -> tuple[IntArray, int]:
 
 
 def _same_to_the_end(spans: Spans, some: IntArray, others: IntArray, same: BoolArray) -> BoolArray:
-    """Which of the pairs that are the same in length and in the first eight bytes are so in all."""
+    """Return which of the pairs that are equal in length and in the first eight bytes are equal in all bytes."""
     done = 8
     longer = np.flatnonzero(same & (spans.lengths[some] > done))
     while len(longer):

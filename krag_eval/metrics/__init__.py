@@ -1,16 +1,12 @@
-"""The metrics: one a file, each a pure function over `Judgments`, and the tables that name them."""
+"""The metrics: one per file, each a pure function over `Judgments`, and the tables that name them."""
 
 from __future__ import annotations
 
-import functools
-import inspect
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from krag_eval._utils.arrays import FloatArray
-from krag_eval._utils.errors import InvalidInputError, did_you_mean
 from krag_eval.metrics.alpha_ndcg import alpha_ndcg
 from krag_eval.metrics.average_precision import average_precision
 from krag_eval.metrics.f1 import f1
@@ -24,41 +20,20 @@ from krag_eval.metrics.recall import recall
 from krag_eval.metrics.reciprocal_rank import reciprocal_rank
 from krag_eval.metrics.redundancy import redundancy
 
-__all__ = [
-    "FURTHER_METRICS",
-    "METRICS",
-    "BoundMetric",
-    "Metric",
-    "alpha_ndcg",
-    "average_precision",
-    "f1",
-    "find_metric",
-    "freshness",
-    "hit_rate",
-    "hit_rate_all",
-    "ndcg",
-    "precision",
-    "r_precision",
-    "rbp",
-    "recall",
-    "reciprocal_rank",
-    "redundancy",
-    "undated",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Metric:
     """How a metric is called.
 
     Attributes:
-        function: From `Judgments` and a cut-off to one value a query, NaN where it is undefined.
+        function: From `Judgments` and a cut-off to one value per query, NaN where it is undefined.
         settings: Keyword arguments of the function, each with the name of the setting that it takes.
         has_micro: Whether it also has a micro value, from summed counts.
-        parameters: Keyword arguments that may stand in its name, such as `rbp(p=0.5)`, each with its check.
+        parameters: Keyword arguments that may be part of its name, such as `rbp(p=0.5)`, each with its check.
         has_cut_off: Whether it depends on the cut-off; one that does not has one key, its name.
         reads_documents: Whether it is also given the documents, as `batch`.
         has_ideal: Whether it compares with an ideal ranking that `cut_ideal` cuts.
+        companion: The metric that is always reported beside it, with the parameters that both take.
     """
 
     function: Callable[..., FloatArray]
@@ -68,28 +43,7 @@ class Metric:
     has_cut_off: bool = True
     reads_documents: bool = False
     has_ideal: bool = False
-
-    def bind(self, settings: object, **parameters: Any) -> BoundMetric:
-        """The metric with its settings and parameters filled in."""
-        of_settings = {name: getattr(settings, setting) for name, setting in self.settings.items()}
-        return BoundMetric(self, functools.partial(self.function, **of_settings, **parameters))
-
-
-@dataclass(frozen=True, slots=True)
-class BoundMetric:
-    """A metric with its settings filled in.
-
-    Attributes:
-        metric: Which.
-        function: From `Judgments` and a cut-off to one value a query.
-    """
-
-    metric: Metric
-    function: Callable[..., FloatArray]
-
-    def __call__(self, *arguments: Any, **keywords: Any) -> FloatArray:
-        """The values of some queries."""
-        return self.function(*arguments, **keywords)
+    companion: str | None = None
 
 
 METRICS: dict[str, Metric] = {
@@ -125,43 +79,12 @@ FURTHER_METRICS: dict[str, Metric] = {
     "rbp": Metric(rbp, parameters={"p": _share}),
     "alpha_ndcg": Metric(alpha_ndcg, parameters={"alpha": _share}, has_ideal=True),
     "redundancy": Metric(redundancy, parameters={"overlap": _share}, reads_documents=True),
-    "freshness": Metric(freshness, parameters={"half_life": _days, "now": str, "date_key": str}, reads_documents=True),
+    "freshness": Metric(
+        freshness,
+        parameters={"half_life": _days, "now": str, "date_key": str},
+        reads_documents=True,
+        companion="undated",  # freshness leaves out documents without a date, and `undated` counts them
+    ),
     "undated": Metric(undated, parameters={"now": str, "date_key": str}, reads_documents=True),
 }
-
-_NAME = re.compile(r"(\w+)(?:\((.*)\))?")
-
-
-def find_metric(name: str, settings: object) -> BoundMetric | None:
-    """The metric of this name, such as `recall` or `rbp(p=0.5)`; None where there is none.
-
-    Raises:
-        InvalidInputError: A parameter in the name is not known, missing, or cannot be used.
-    """
-    parsed = _NAME.fullmatch(name)
-    metric = {**METRICS, **FURTHER_METRICS}.get(parsed[1]) if parsed else None
-    if parsed is None or metric is None:
-        return None
-    parameters: dict[str, Any] = {}
-    for part in (parsed[2] or "").split(","):
-        key, equals, text = (piece.strip() for piece in part.partition("="))
-        if not key and not equals:
-            continue
-        if key not in metric.parameters:
-            known = ", ".join(metric.parameters) or "none"
-            raise InvalidInputError(
-                f"The metric {parsed[1]!r} has no parameter {key!r}.{did_you_mean(key, metric.parameters)} "
-                f"It has: {known}."
-            )
-        try:
-            parameters[key] = metric.parameters[key](text)
-        except ValueError as error:
-            raise InvalidInputError(f"In {name!r}, {key}={text!r} cannot be used: {error}.") from None
-    given = inspect.signature(metric.function).parameters
-    missing = [p for p in metric.parameters if p not in parameters and given[p].default is inspect.Parameter.empty]
-    if missing:
-        raise InvalidInputError(
-            f"The metric {name!r} needs {' and '.join(missing)}. Write them into its name, such as "
-            f"{parsed[1]}({','.join(f'{p}=...' for p in missing)})."
-        )
-    return metric.bind(settings, **parameters)
+ALL_METRICS = {**METRICS, **FURTHER_METRICS}

@@ -1,9 +1,4 @@
-"""From the values of many queries to one number, in partial sums that merge without losing a bit.
-
-Counts summed over many queries, and the shares that are made of them.
-
-What the intervals of an evaluation need of many queries, in states that merge without losing a bit.
-"""
+"""Aggregate the values of many queries: means, micro values and distributions, in states that merge exactly."""
 
 from __future__ import annotations
 
@@ -14,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
-from krag_eval._utils.serialization import numbers_of, read_numbers, read_record, read_whole
+from krag_eval._utils.serialization import SumState, read_record, read_whole
+from krag_eval.metrics import METRICS
 from krag_eval.metrics.cut_offs import GivenCutOff
 from krag_eval.metrics.judgments import CutOff, Judgments
 from krag_eval.metrics.precision import precision_counts
-from krag_eval.statistics import CountSpread, ValueSpread
+from krag_eval.statistics.distributions import CountDistribution, ValueDistribution
 
 
 @dataclass(slots=True)
-class CountState:
-    """The summed counts behind the micro values at one cut-off; queries without gold documents take no part.
+class CountState(SumState):
+    """The summed counts behind the micro values at one cut-off; queries without gold documents are left out.
 
     Attributes:
         covered: Gold documents covered.
@@ -40,7 +36,7 @@ class CountState:
     n_queries: int = 0
 
     def add(self, judged: Judgments, k: CutOff, precision_denominator: str) -> None:
-        """Take in some queries."""
+        """Add some queries."""
         defined = judged.is_defined
         relevant, out_of = precision_counts(judged, k, precision_denominator)
         self.covered += _total(judged.covered_within(k)[defined])
@@ -48,27 +44,6 @@ class CountState:
         self.relevant += _total(relevant[defined])
         self.out_of += _total(out_of[defined])
         self.n_queries += int(defined.sum())
-
-    def merge(self, other: CountState) -> None:
-        """Take in another state."""
-        self.covered += other.covered
-        self.gold += other.gold
-        self.relevant += other.relevant
-        self.out_of += other.out_of
-        self.n_queries += other.n_queries
-
-    def to_dict(self) -> dict[str, int]:
-        """The state as JSON can hold it."""
-        return numbers_of(self)
-
-    @classmethod
-    def from_dict(cls, record: object) -> CountState:
-        """The state that `to_dict` wrote.
-
-        Raises:
-            InvalidInputError: It is none.
-        """
-        return read_numbers(cls, record)
 
     @property
     def recall(self) -> float | None:
@@ -94,7 +69,7 @@ class CountState:
 
 
 @dataclass(slots=True)
-class NoAnswerState:
+class NoAnswerState(SumState):
     """What came back for queries without gold documents, for which the right answer is nothing.
 
     Attributes:
@@ -108,31 +83,12 @@ class NoAnswerState:
     n_retrieved: int = 0
 
     def add(self, judged: Judgments, unjudged: BoolArray | None = None) -> None:
-        """Take in some queries, but for those whose gold is not known."""
+        """Add some queries, but for those whose gold is not known."""
         without_gold = ~judged.is_defined if unjudged is None else ~judged.is_defined & ~unjudged
         retrieved = judged.n_retrieved[without_gold]
         self.n_queries += len(retrieved)
         self.n_empty += int((retrieved == 0).sum())
         self.n_retrieved += _total(retrieved)
-
-    def merge(self, other: NoAnswerState) -> None:
-        """Take in another state."""
-        self.n_queries += other.n_queries
-        self.n_empty += other.n_empty
-        self.n_retrieved += other.n_retrieved
-
-    def to_dict(self) -> dict[str, int]:
-        """The state as JSON can hold it."""
-        return numbers_of(self)
-
-    @classmethod
-    def from_dict(cls, record: object) -> NoAnswerState:
-        """The state that `to_dict` wrote.
-
-        Raises:
-            InvalidInputError: It is none.
-        """
-        return read_numbers(cls, record)
 
     @property
     def empty_share(self) -> float | None:
@@ -157,7 +113,7 @@ _MOST_AT_ONCE = 1 << 24
 
 
 @dataclass(slots=True)
-class MeanState:
+class MeanState(SumState):
     """The exact sum of a metric's values and how many there are; states merge by addition, in any order.
 
     Attributes:
@@ -166,36 +122,19 @@ class MeanState:
         n_undefined: Values left out because they are undefined.
     """
 
+    signed = ("units",)
+
     units: int = 0
     n_defined: int = 0
     n_undefined: int = 0
 
     def add(self, values: FloatArray) -> None:
-        """Take in the values of some queries; NaN is undefined."""
+        """Add the values of some queries; NaN is undefined."""
         defined = values[~np.isnan(values)]
         self.n_defined += len(defined)
         self.n_undefined += len(values) - len(defined)
         for start in range(0, len(defined), _MOST_AT_ONCE):
             self.units += _exact_sum(defined[start : start + _MOST_AT_ONCE])
-
-    def merge(self, other: MeanState) -> None:
-        """Take in another state."""
-        self.units += other.units
-        self.n_defined += other.n_defined
-        self.n_undefined += other.n_undefined
-
-    def to_dict(self) -> dict[str, int]:
-        """The state as JSON can hold it."""
-        return numbers_of(self)
-
-    @classmethod
-    def from_dict(cls, record: object) -> MeanState:
-        """The state that `to_dict` wrote.
-
-        Raises:
-            InvalidInputError: It is none.
-        """
-        return read_numbers(cls, record, signed=("units",))
 
     @property
     def mean(self) -> float | None:
@@ -206,7 +145,7 @@ class MeanState:
 
 
 def _exact_sum(values: FloatArray) -> int:
-    """The sum of finite doubles in units of 2^-1074, without rounding."""
+    """Return the sum of finite doubles in units of 2^-1074, without rounding."""
     if ((values >= 0) & (values <= 1)).all():
         scaled = values * 2.0**_HIGH_BITS
         high = np.floor(scaled)
@@ -241,8 +180,32 @@ class Tally:
 
     @classmethod
     def of(cls, keys: Iterable[str], cut_offs: Iterable[GivenCutOff]) -> Tally:
-        """An empty tally for these keys and cut-offs."""
+        """Return an empty tally for these keys and cut-offs."""
         return cls({key: MeanState() for key in keys}, {key_of("", k): CountState() for k in cut_offs})
+
+    def keys(self) -> list[str]:
+        """Return every key: for each metric and cut-off the mean, and the micro value where there is one."""
+        return [key for mean in self.means for key in (mean, f"micro_{mean}") if key == mean or _has_micro(mean)]
+
+    def value(self, key: str) -> float | None:
+        """Return the value of a key, None where it is undefined for every query.
+
+        Raises:
+            KeyError: There is no such key.
+        """
+        mean = key.removeprefix("macro_")
+        if mean in self.means:
+            return self.means[mean].mean
+        micro = key.removeprefix("micro_")
+        if micro == key or micro not in self.means or not _has_micro(micro):
+            raise KeyError(key)
+        metric, at, k = micro.partition("@")
+        value: float | None = getattr(self.counts[at + k], metric)
+        return value
+
+    def by_key(self) -> dict[str, float | None]:
+        """Return the value of every key."""
+        return {key: self.value(key) for key in self.keys()}
 
     def add(
         self,
@@ -252,7 +215,7 @@ class Tally:
         precision_denominator: str,
         unjudged: BoolArray | None = None,
     ) -> None:
-        """Take in some queries with their values by key.
+        """Add some queries with their values by key.
 
         Args:
             judged: The queries.
@@ -270,7 +233,7 @@ class Tally:
         self.n_unjudged += 0 if unjudged is None else int(unjudged.sum())
 
     def merge(self, other: Tally) -> None:
-        """Take in another tally of the same keys and cut-offs."""
+        """Add another tally of the same keys and cut-offs."""
         for key, state in other.means.items():
             self.means[key].merge(state)
         for key, count in other.counts.items():
@@ -280,7 +243,7 @@ class Tally:
         self.n_unjudged += other.n_unjudged
 
     def to_dict(self) -> dict[str, Any]:
-        """The tally as JSON can hold it."""
+        """Return the tally as JSON can hold it."""
         return {
             "means": {key: state.to_dict() for key, state in self.means.items()},
             "counts": {at: state.to_dict() for at, state in self.counts.items()},
@@ -291,10 +254,10 @@ class Tally:
 
     @classmethod
     def from_dict(cls, record: object) -> Tally:
-        """The tally that `to_dict` wrote.
+        """Read the tally that `to_dict` wrote.
 
         Raises:
-            InvalidInputError: It is none.
+            InvalidInputError: It is not a tally.
         """
         read = read_record(record, "Tally", [field.name for field in fields(cls)])
         means, counts = (read_record(read[name], f"Tally.{name}") for name in ("means", "counts"))
@@ -308,7 +271,7 @@ class Tally:
 
 
 def key_of(metric: str, k: GivenCutOff) -> str:
-    """The key of a metric at a cut-off.
+    """Return the key of a metric at a cut-off.
 
     >>> key_of("recall", 5), key_of("recall", None)
     ('recall@5', 'recall')
@@ -316,30 +279,36 @@ def key_of(metric: str, k: GivenCutOff) -> str:
     return metric if k is None else f"{metric}@{k}"
 
 
+def _has_micro(mean: str) -> bool:
+    """Return whether the metric of a mean's key also has a micro value."""
+    metric = METRICS.get(mean.partition("@")[0])
+    return metric is not None and metric.has_micro
+
+
 COVERED, GOLD, RELEVANT, OUT_OF = range(4)
 """The columns of the counts at a cut-off."""
 
 
 @dataclass(slots=True)
-class Spread:
-    """How the values of an evaluation scatter over its queries: a `Tally` says where they lie.
+class Distributions:
+    """The distributions of values over queries, from which intervals follow; a `Tally` has the means.
 
-    It depends on the queries alone, not on their order or how they were split: intervals of merged spreads are those
-    of the whole to the last bit.
+    They depend on the queries alone, not on their order or how they were split: intervals of merged distributions are
+    those of the whole to the last bit.
 
     Attributes:
-        values: The spread of each mean, by key such as `recall@5`.
-        counts: The spread of the counts behind the micro values, by cut-off such as `@5`: covered gold documents, gold
-            documents, relevant ranks and what these are divided by, of the queries that have gold documents.
+        values: The values behind each mean, by key such as `recall@5`.
+        counts: The counts behind the micro values, by cut-off such as `@5`: covered gold documents, gold documents,
+            relevant ranks and what these are divided by, of the queries that have gold documents.
     """
 
-    values: dict[str, ValueSpread]
-    counts: dict[str, CountSpread]
+    values: dict[str, ValueDistribution]
+    counts: dict[str, CountDistribution]
 
     @classmethod
-    def of(cls, keys: Iterable[str], cut_offs: Iterable[GivenCutOff]) -> Spread:
-        """An empty spread for these keys and cut-offs."""
-        return cls({key: ValueSpread() for key in keys}, {key_of("", k): CountSpread() for k in cut_offs})
+    def of(cls, keys: Iterable[str], cut_offs: Iterable[GivenCutOff]) -> Distributions:
+        """Return empty distributions for these keys and cut-offs."""
+        return cls({key: ValueDistribution() for key in keys}, {key_of("", k): CountDistribution() for k in cut_offs})
 
     def add(
         self,
@@ -348,7 +317,7 @@ class Spread:
         ranks: Mapping[GivenCutOff, CutOff],
         precision_denominator: str,
     ) -> None:
-        """Take in some queries with their values by key.
+        """Add some queries with their values by key.
 
         Args:
             judged: The queries.
@@ -361,32 +330,32 @@ class Spread:
         for k, within in ranks.items():
             self.counts[key_of("", k)].add(_counts(judged, within, precision_denominator))
 
-    def merge(self, other: Spread) -> None:
-        """Take in another spread of the same keys and cut-offs."""
+    def merge(self, other: Distributions) -> None:
+        """Add those of other queries, with the same keys and cut-offs."""
         for key, values in other.values.items():
             self.values[key].merge(values)
         for at, counts in other.counts.items():
             self.counts[at].merge(counts)
 
     def to_dict(self) -> dict[str, Any]:
-        """The spread as JSON can hold it."""
+        """Return the distributions as JSON can hold them."""
         return {
             "values": {key: values.to_dict() for key, values in self.values.items()},
             "counts": {at: counts.to_dict() for at, counts in self.counts.items()},
         }
 
     @classmethod
-    def from_dict(cls, record: object) -> Spread:
-        """The spread that `to_dict` wrote.
+    def from_dict(cls, record: object) -> Distributions:
+        """Read the distributions that `to_dict` wrote.
 
         Raises:
-            InvalidInputError: It is none.
+            InvalidInputError: They are not such a record.
         """
-        read = read_record(record, "Spread", ["values", "counts"])
-        values, counts = (read_record(read[name], f"Spread.{name}") for name in ("values", "counts"))
+        read = read_record(record, "Distributions", ["values", "counts"])
+        values, counts = (read_record(read[name], f"Distributions.{name}") for name in ("values", "counts"))
         return cls(
-            {key: ValueSpread.from_dict(state) for key, state in values.items()},
-            {at: CountSpread.from_dict(state) for at, state in counts.items()},
+            {key: ValueDistribution.from_dict(state) for key, state in values.items()},
+            {at: CountDistribution.from_dict(state) for at, state in counts.items()},
         )
 
 

@@ -11,7 +11,7 @@ from krag_eval.metrics.judgments import CutOff, Judgments
 
 
 def alpha_ndcg(judged: Judgments, k: CutOff = None, *, alpha: float = 0.5, cut_ideal: bool = True) -> FloatArray:
-    """Novelty-biased discounted gain of the first `k` ranks, relative to a good order of the same documents.
+    """Return the novelty-biased discounted gain of the first `k` ranks, relative to a good order of the same documents.
 
         gain(r)   = sum over the gold documents g that rank r matches of (1 - alpha)^(ranks above r that match g)
         DCG@k     = sum over ranks r <= k of gain(r) / log2(r + 1)

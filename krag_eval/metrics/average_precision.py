@@ -9,7 +9,7 @@ from krag_eval.metrics.judgments import CutOff, Judgments, within
 
 
 def average_precision(judged: Judgments, k: CutOff = None) -> FloatArray:
-    """The mean, over the gold documents, of the precision at the rank that each is credited to.
+    """Return the mean, over the gold documents, of the precision at the rank that each is credited to.
 
         AP@k = sum over credited ranks r <= k of (credits up to r) / r, divided by the number of gold documents
 

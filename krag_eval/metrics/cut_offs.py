@@ -1,4 +1,4 @@
-"""A budget of tokens as ranks: how many of the first documents fit into it."""
+"""Check cut-offs, and turn budgets of tokens into ranks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ GivenCutOff = int | TokenBudget | None
 
 
 def check_cut_offs(k: object) -> tuple[GivenCutOff, ...]:
-    """One cut-off or several as a sorted tuple without repeats: ranks, token budgets, None (all ranks).
+    """Return one cut-off or several as a sorted tuple without repeats: ranks, token budgets, None (all ranks).
 
     Raises:
         InvalidInputError: A cut-off is not None, no integer of at least 1 and no budget such as `"2000tok"`, or there
@@ -75,7 +75,7 @@ def _check_one(one: object) -> GivenCutOff:
 
 
 def check_ranks(k: object, needed_by: str) -> list[int]:
-    """One cut-off or several, all of them ranks.
+    """Return one cut-off or several, all of them ranks.
 
     Raises:
         InvalidInputError: One is no integer of at least 1; all ranks and budgets of tokens are refused, too.
@@ -85,7 +85,7 @@ def check_ranks(k: object, needed_by: str) -> list[int]:
         if isinstance(one, bool) or not isinstance(one, Integral) or one < 1:
             raise InvalidInputError(
                 f"`k` must be ranks of at least 1 for {needed_by}, got {'all' if one is None else show(one)}. "
-                "Give some such as 1, 5 and 10."
+                "Give ranks such as 1, 5 and 10."
             )
     return [one for one in check_cut_offs(k) if isinstance(one, int)]
 
@@ -94,9 +94,9 @@ Ranks = Mapping[GivenCutOff, CutOff]
 
 
 def ranks_within(cut_offs: Sequence[GivenCutOff], batch: Batch) -> Ranks:
-    """Each cut-off as ranks: one number, or for a token budget the number that fits in each query.
+    """Return each cut-off as ranks: one number, or for a token budget the number that fits in each query.
 
-    A document that does not fit whole ends the context: it and what stands below it are out.
+    The first document that does not fit whole ends the context: it and all below it are left out.
     """
     # What is beyond any ranking is cut to what summed counts can hold.
     return {
@@ -130,7 +130,7 @@ def _count(texts: Sequence[str], count_tokens: Any) -> IntArray:
 
 
 def _counter(given: Any) -> Callable[[str], Any] | None:
-    """What counts the tokens of a text: the function given, or the `encode(text)` of an object; None counts words."""
+    """Return what counts tokens: the function given, or the `encode(text)` of an object; None counts words."""
     encode = None if isinstance(given, type) else getattr(given, "encode", None)
     counter: Callable[[str], Any] | None = given if encode is None else lambda text: len(encode(text))
     return counter

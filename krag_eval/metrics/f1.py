@@ -11,7 +11,7 @@ from krag_eval.metrics.recall import recall
 
 
 def harmonic_mean(one: FloatArray, other: FloatArray) -> FloatArray:
-    """The harmonic mean, 0 where both are 0, NaN where one is; it lies between the two to the last bit."""
+    """Return the harmonic mean, 0 where both are 0, NaN where one is; it lies between the two to the last bit."""
     total = one + other
     mean = np.divide(2 * one * other, total, out=np.zeros_like(total), where=total != 0)
     # np.clip carries NaN through, and undoes the last bit that rounding may add.
@@ -19,7 +19,7 @@ def harmonic_mean(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def f1(judged: Judgments, k: CutOff = None, *, denominator: str = "retrieved") -> FloatArray:
-    """The harmonic mean of a query's precision and recall.
+    """Return the harmonic mean of a query's precision and recall.
 
         F1@k = 2 P@k R@k / (P@k + R@k)
 

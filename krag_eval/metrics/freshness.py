@@ -11,17 +11,17 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import as_number
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval.documents.readers import shape_of, split_pair
+from krag_eval.documents.readers import reader_of, split_pair
 from krag_eval.matching import Batch
 from krag_eval.metrics.judgments import CutOff, Judgments, within
 
-SECONDS_PER_DAY = 86_400.0
+_SECONDS_PER_DAY = 86_400.0
 
 
 def freshness(
     judged: Judgments, k: CutOff = None, *, batch: Batch, half_life: float, now: str, date_key: str = "date"
 ) -> FloatArray:
-    """The mean freshness of the documents with a date among the first `k` ranks.
+    """Return the mean freshness of the documents with a date among the first `k` ranks.
 
         freshness@k = mean over the dated ranks r <= k of 2^(-age(r) / half_life), with age(r) >= 0
 
@@ -53,7 +53,7 @@ def freshness(
 
 
 def undated(judged: Judgments, k: CutOff = None, *, batch: Batch, now: str, date_key: str = "date") -> FloatArray:
-    """The share of the first `k` ranks without a date, which `freshness` leaves out.
+    """Return the share of the first `k` ranks without a date, which `freshness` leaves out.
 
         undated@k = ranks within k without a date / min(k, number retrieved)
 
@@ -84,18 +84,18 @@ def _within(batch: Batch, positions: IntArray, k: CutOff) -> tuple[IntArray, Boo
 
 
 def _ages(batch: Batch, now: datetime, date_key: str) -> FloatArray:
-    """The age of each retrieved document in days; NaN where it has no date."""
+    """Return the age of each retrieved document in days; NaN where it has no date."""
     return np.array([_age(document, now, date_key) for document in batch.predicted.documents], dtype=np.float64)
 
 
 def _age(document: object, now: datetime, date_key: str) -> float:
     inner, _ = split_pair(document)
-    shape = shape_of(inner)
-    given = None if shape is None else shape.metadata(inner).get(date_key)
-    if given is None and shape is not None and shape.own_keys and isinstance(inner, dict):
+    reader = reader_of(inner)
+    given = None if reader is None else reader.metadata(inner).get(date_key)
+    if given is None and reader is not None and reader.own_keys and isinstance(inner, dict):
         given = inner.get(date_key)
     moment = _moment(given)
-    return math.nan if moment is None else (now - moment).total_seconds() / SECONDS_PER_DAY
+    return math.nan if moment is None else (now - moment).total_seconds() / _SECONDS_PER_DAY
 
 
 def _as_moment(given: object, name: str) -> datetime:

@@ -9,7 +9,7 @@ from krag_eval.metrics.judgments import CutOff, Judgments
 
 
 def hit_rate(judged: Judgments, k: CutOff = None) -> FloatArray:
-    """1 where at least one gold document is covered by the first `k` ranks, else 0.
+    """Return 1 where at least one gold document is covered by the first `k` ranks, else 0.
 
         hit@k = 1 if covered gold documents within k > 0
 
@@ -19,13 +19,13 @@ def hit_rate(judged: Judgments, k: CutOff = None) -> FloatArray:
         * Nothing retrieved: 0.
 
     Source: known as success@k in trec_eval and as hit rate in recommendation. The evaluators of the package krag mean
-    `hit_rate_all` by the name unless told otherwise.
+    `hit_rate_all` by that name by default.
     """
     return np.where(judged.is_defined, (judged.covered_within(k) > 0).astype(np.float64), np.nan)
 
 
 def hit_rate_all(judged: Judgments, k: CutOff = None) -> FloatArray:
-    """1 where all gold documents are covered by the first `k` ranks, else 0.
+    """Return 1 where all gold documents are covered by the first `k` ranks, else 0.
 
         hit_all@k = 1 if covered gold documents within k = gold documents
 

@@ -1,14 +1,10 @@
-"""Who earns credit at which rank: repeats, coverage, credit. The only room that knows this policy.
+"""Judge each rank and each gold document: repeats, coverage, credit. No other module knows this policy.
 
 From the match relation of a batch follow, for each query,
 
 * relevant(rank): the document matches a gold document and repeats no earlier one,
 * covered(gold): the best rank that matches it,
 * credit: a one-to-one assignment between ranks and gold documents, found from the top.
-
-Documents that stand twice in one query.
-
-One-to-one assignments between the ranks and the gold documents of a query.
 """
 
 from __future__ import annotations
@@ -31,7 +27,7 @@ CutOff = int | IntArray | None
 class Judgments:
     """What each rank and each gold document of some queries earned, as sparse columns.
 
-    Ranks count from 1. A cut-off `k` is one number for all queries, an array with one number a query, or None for
+    Ranks count from 1. A cut-off `k` is one number for all queries, an array with one number per query, or None for
     all ranks. The columns of ranks are sorted by query, then rank.
 
     Attributes:
@@ -73,19 +69,19 @@ class Judgments:
         return self.n_gold > 0
 
     def retrieved_within(self, k: CutOff) -> IntArray:
-        """Documents retrieved in the first `k` ranks; shape (n_queries,)."""
+        """Return documents retrieved in the first `k` ranks; shape (n_queries,)."""
         return self.n_retrieved if k is None else np.minimum(self.n_retrieved, k)
 
     def relevant_within(self, k: CutOff) -> IntArray:
-        """Relevant ranks among the first `k`; shape (n_queries,)."""
+        """Return relevant ranks among the first `k`; shape (n_queries,)."""
         return self._count(self.relevant_query, self.relevant_rank, k)
 
     def covered_within(self, k: CutOff) -> IntArray:
-        """Gold documents covered by the first `k` ranks; shape (n_queries,)."""
+        """Return gold documents covered by the first `k` ranks; shape (n_queries,)."""
         return self._count(*self._covered, k)
 
     def first_relevant_within(self, k: CutOff) -> IntArray:
-        """The first relevant rank, 0 where none is among the first `k`; shape (n_queries,)."""
+        """Return the first relevant rank, 0 where none is among the first `k`; shape (n_queries,)."""
         first = np.zeros(len(self), dtype=np.int64)
         inside = within(self.relevant_query, self.relevant_rank, k)
         # Sorted by rank, and of several assignments to one place the last stays: assign from the bottom.
@@ -93,7 +89,7 @@ class Judgments:
         return first
 
     def dcg(self, gains: FloatArray, discounts: FloatArray, k: CutOff) -> IntArray:
-        """The largest sum of gain times discount that a one-to-one assignment on the first `k` ranks reaches.
+        """Return the largest sum of gain times discount that a one-to-one assignment on the first `k` ranks reaches.
 
         Args:
             gains: The gain of each gold document, from 0 to 1, in the order of the `gold_` columns.
@@ -112,13 +108,13 @@ class Judgments:
         for query in self._queries_with_a_choice.tolist():
             start, stop = np.searchsorted(self.edge_query, [query, query + 1]).tolist()
             chosen = start + np.flatnonzero(within(self.edge_query[start:stop], self.edge_rank[start:stop], k))
-            total[query] = best_sum(self.edge_rank[chosen], self.edge_gold[chosen], values[chosen])
+            total[query] = _best_sum(self.edge_rank[chosen], self.edge_gold[chosen], values[chosen])
         return total
 
     def fixed_point(self, query: IntArray, values: FloatArray) -> IntArray:
-        """Values from 0 to 1 as whole numbers, in a unit that depends on the query alone.
+        """Return values from 0 to 1 as whole numbers, in a unit that depends on the query alone.
 
-        Whole numbers add up without rounding: a sum of one value a gold document depends on no order, and equal sums
+        Whole numbers add up without rounding: a sum of one value per gold document depends on no order, and equal sums
         are equal. The unit is 2^-60 for one gold document, and as much coarser as the sum of more can be larger.
         """
         return np.rint(np.ldexp(values, self._fixed_point_bits[query])).astype(np.int64)
@@ -159,14 +155,14 @@ class Judgments:
 
 
 def within(query: IntArray, rank: IntArray, k: CutOff) -> BoolArray:
-    """Which ranks are among the first `k` of their query."""
+    """Return which ranks are among the first `k` of their query."""
     if k is None:
         return np.ones(len(rank), dtype=bool)
     return rank <= (k[query] if isinstance(k, np.ndarray) else k)
 
 
 def sum_by_query(query: IntArray, values: IntArray, n_queries: int) -> IntArray:
-    """The sum of the values of each query, whose entries stand together."""
+    """Sum the values of each query, whose entries are adjacent."""
     # A running sum may overflow, but its differences are right all the same.
     running = np.append(0, np.cumsum(values))
     bounds = np.searchsorted(query, np.arange(n_queries + 1))
@@ -202,7 +198,7 @@ def judge(batch: Batch, matches: Matches) -> Judgments:
     gold_rank = np.zeros(len(gold_position), dtype=np.int64)
     gold_rank[edge_gold[::-1]] = edge_rank[::-1]  # sorted by rank: the best one is assigned last and stays
     first_edge = np.flatnonzero(np.append(True, position[1:] != position[:-1])[: len(position)])
-    is_credited = credited_ranks(edge_query, edge_rank, edge_gold, gold_rank)[first_edge]
+    is_credited = _credited_ranks(edge_query, edge_rank, edge_gold, gold_rank)[first_edge]
     return Judgments(
         n_retrieved=predicted.sizes,
         n_gold=np.bincount(gold_query, minlength=len(batch)),
@@ -221,7 +217,7 @@ def judge(batch: Batch, matches: Matches) -> Judgments:
 
 
 def count_repeats(batch: Batch) -> IntArray:
-    """How many retrieved documents of each query repeat an earlier one; shape (n_queries,)."""
+    """Return how many retrieved documents of each query repeat an earlier one; shape (n_queries,)."""
     predicted = batch.predicted
     every = np.arange(int(predicted.offsets[-1]))
     repeats = list(earlier_equal(predicted, every, [key.predicted for key in identity_keys(batch)]))
@@ -229,19 +225,19 @@ def count_repeats(batch: Batch) -> IntArray:
 
 
 def identity_keys(batch: Batch) -> list[Codes]:
-    """What makes two documents of one side the same: the id where ids are matched, the text where texts are."""
+    """Return what makes two documents of one side the same: the id where ids are matched, the text where texts are."""
     keys = [batch.ids] if batch.settings.uses_ids else []
     return [*keys, batch.normal_texts] if batch.settings.uses_texts else keys
 
 
 def _place_of_runs(query: IntArray, rank: IntArray) -> IntArray:
-    """0 for the entries of the first (query, rank), 1 for those of the next, and so on."""
+    """Return 0 for the entries of the first (query, rank), 1 for those of the next, and so on."""
     new = np.append(False, (np.diff(query) != 0) | (np.diff(rank) != 0))[: len(query)]
     return np.cumsum(new)
 
 
 def merge_equal(side: Side, keys: list[IntArray]) -> IntArray:
-    """For each document the first document of its query that is the same, itself if there is none earlier.
+    """Return for each document the first document of its query that is the same, itself if there is none earlier.
 
     Args:
         side: The documents.
@@ -260,7 +256,7 @@ def merge_equal(side: Side, keys: list[IntArray]) -> IntArray:
 
 
 def earlier_equal(side: Side, wanted: IntArray, keys: list[IntArray]) -> dict[int, int]:
-    """Which of the wanted documents repeat an earlier document of their query, and which.
+    """Return which of the wanted documents repeat an earlier document of their query, and which.
 
     Only documents that share a key with a wanted one are looked at.
     """
@@ -275,7 +271,7 @@ def earlier_equal(side: Side, wanted: IntArray, keys: list[IntArray]) -> dict[in
 
 
 def _first_equal(side: Side, positions: IntArray, key: IntArray) -> list[tuple[int, int]]:
-    """Each position whose key stood earlier in its query, with the first such position."""
+    """Return each position whose key stood earlier in its query, with the first such position."""
     combined = side.query_of(positions) * (int(key.max(initial=0)) + 1) + key[positions]
     order = np.argsort(combined, kind="stable")
     ordered = combined[order]
@@ -308,8 +304,8 @@ def _roots(group: IntArray) -> IntArray:
 _NO_EDGE = -(1 << 61)
 
 
-def credited_ranks(query: IntArray, rank: IntArray, gold: IntArray, gold_rank: IntArray) -> BoolArray:
-    """Whether the rank of each edge earns credit.
+def _credited_ranks(query: IntArray, rank: IntArray, gold: IntArray, gold_rank: IntArray) -> BoolArray:
+    """Return whether the rank of each edge earns credit.
 
     From the top, a rank is credited if it and all ranks credited above it can be given different gold documents that
     they match. Ranks that match one gold document each need no search: the first rank of a gold document takes it.
@@ -331,7 +327,7 @@ def credited_ranks(query: IntArray, rank: IntArray, gold: IntArray, gold_rank: I
 
 
 def _serve(ranks: list[int], golds: list[int]) -> set[int]:
-    """The ranks that can be served, from the top, by augmenting paths (Kuhn 1955)."""
+    """Return the ranks that can be served, from the top, by augmenting paths (Kuhn 1955)."""
     wishes = {r: [g for _, g in edges] for r, edges in groupby(zip(ranks, golds, strict=True), key=lambda e: e[0])}
     holder: dict[int, int] = {}
     served: set[int] = set()
@@ -365,8 +361,8 @@ def _serve(ranks: list[int], golds: list[int]) -> set[int]:
     return served
 
 
-def best_sum(rank: IntArray, gold: IntArray, values: IntArray) -> int:
-    """The largest sum of values over all one-to-one assignments of one query.
+def _best_sum(rank: IntArray, gold: IntArray, values: IntArray) -> int:
+    """Return the largest sum of values over all one-to-one assignments of one query.
 
     Ranks are added from the top; each may push others along a best alternating path, found by relaxation over the
     gold documents (Bellman-Ford on the residual graph of the assignment problem).

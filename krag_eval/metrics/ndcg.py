@@ -18,7 +18,7 @@ _EXACT_UP_TO = 52  # a double holds 2^52 - 1
 
 
 def ndcg(judged: Judgments, k: CutOff = None, *, gain: str = "exponential", cut_ideal: bool = True) -> FloatArray:
-    """Discounted gain of the first `k` ranks, relative to the ideal ranking.
+    """Return the discounted gain of the first `k` ranks, relative to the ideal ranking.
 
         DCG@k  = largest sum over ranks r <= k of gain(grade of the gold document that r is given) / log2(r + 1)
         nDCG@k = DCG@k / DCG@k of the gold documents, highest grade first
@@ -89,7 +89,7 @@ def _find_ideal(judged: Judgments, gain: str) -> _Ideal:
 
 
 def _relative_gains(judged: Judgments, gain: str) -> FloatArray:
-    """The gain of each gold document as a share of the highest in its query; the factor cancels in nDCG."""
+    """Return the gain of each gold document as a share of the highest in its query; the factor cancels in nDCG."""
     query, grade = judged.gold_query, judged.gold_grade
     if not len(grade):
         return grade
@@ -106,12 +106,12 @@ def _relative_gains(judged: Judgments, gain: str) -> FloatArray:
 
 
 def _power(grade: FloatArray) -> FloatArray:
-    """2^grade - 1 of whole grades, exact on any processor."""
+    """Return 2^grade - 1 of whole grades, exact on any processor."""
     return np.ldexp(1.0, grade.astype(np.int64)) - 1.0
 
 
 def _gains_of_fractions(grade: FloatArray, top: FloatArray) -> FloatArray:
-    """(2^grade - 1) / (2^top - 1), in a form that neither overflows nor loses the digits of small grades."""
+    """Return (2^grade - 1) / (2^top - 1), in a form that neither overflows nor loses the digits of small grades."""
     exponential = np.exp2(grade - top) * np.expm1(-grade * _LN2) / np.expm1(-np.maximum(top, _TINY) * _LN2)
     # For the smallest of all 2^grade - 1 is grade * ln 2.
     return np.where(top < _TINY, grade / top, exponential)
@@ -119,5 +119,8 @@ def _gains_of_fractions(grade: FloatArray, top: FloatArray) -> FloatArray:
 
 @functools.lru_cache(maxsize=8)
 def _discounts(depth: int) -> FloatArray:
-    """1 / log2(rank + 1) by rank; place 0 is not used. From `math`, whose last bit does not depend on the processor."""
+    """Return 1 / log2(rank + 1) by rank; place 0 is not used.
+
+    They come from `math`, whose last bit does not depend on the processor.
+    """
     return np.array([0.0] + [1.0 / math.log2(rank + 1) for rank in range(1, depth + 1)])

@@ -9,7 +9,7 @@ from krag_eval.metrics.judgments import CutOff, Judgments
 
 
 def precision_counts(judged: Judgments, k: CutOff, denominator: str) -> tuple[IntArray, IntArray]:
-    """Relevant ranks, and what they are divided by; each of shape (n_queries,)."""
+    """Return relevant ranks, and what they are divided by; each of shape (n_queries,)."""
     out_of = judged.retrieved_within(k)
     if denominator == "k" and k is not None:
         out_of = np.broadcast_to(np.asarray(k, dtype=np.int64), (len(judged),))
@@ -17,7 +17,7 @@ def precision_counts(judged: Judgments, k: CutOff, denominator: str) -> tuple[In
 
 
 def precision(judged: Judgments, k: CutOff = None, *, denominator: str = "retrieved") -> FloatArray:
-    """Relevant ranks among the first `k`, as a share.
+    """Return relevant ranks among the first `k`, as a share.
 
         P@k = relevant ranks within k / min(k, number retrieved)     denominator="retrieved"
         P@k = relevant ranks within k / k                            denominator="k"

@@ -9,7 +9,7 @@ from krag_eval.metrics.judgments import CutOff, Judgments
 
 
 def r_precision(judged: Judgments, k: CutOff = None) -> FloatArray:  # noqa: ARG001 - every metric takes a cut-off
-    """Relevant ranks among the first R, divided by R, where R is the number of gold documents.
+    """Return relevant ranks among the first R, divided by R, where R is the number of gold documents.
 
         R-precision = relevant ranks within R / R
 

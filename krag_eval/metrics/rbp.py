@@ -9,7 +9,7 @@ from krag_eval.metrics.judgments import CutOff, Judgments, within
 
 
 def rbp(judged: Judgments, k: CutOff = None, *, p: float = 0.8) -> FloatArray:
-    """Credited ranks, weighted by the probability that a reader gets there.
+    """Sum the credited ranks, weighted by the probability that a reader gets there.
 
         RBP@k = (1 - p) * sum over credited ranks r <= k of p^(r - 1)
 

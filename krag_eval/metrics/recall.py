@@ -9,7 +9,7 @@ from krag_eval.metrics.judgments import CutOff, Judgments
 
 
 def recall(judged: Judgments, k: CutOff = None) -> FloatArray:
-    """Gold documents that the first `k` ranks cover, as a share.
+    """Return gold documents that the first `k` ranks cover, as a share.
 
         R@k = covered gold documents within k / gold documents
 

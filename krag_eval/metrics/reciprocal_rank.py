@@ -9,7 +9,7 @@ from krag_eval.metrics.judgments import CutOff, Judgments
 
 
 def reciprocal_rank(judged: Judgments, k: CutOff = None) -> FloatArray:
-    """1 over the first relevant rank among the first `k`.
+    """Return 1 over the first relevant rank among the first `k`.
 
         RR@k = 1 / rank of the first relevant document, 0 if there is none within k
 

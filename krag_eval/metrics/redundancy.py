@@ -14,12 +14,12 @@ SHINGLE = 4
 
 
 def redundancy(judged: Judgments, k: CutOff = None, *, batch: Batch, overlap: float = 0.8) -> FloatArray:
-    """The share of the first `k` ranks that bring little which the ranks above them did not bring.
+    """Return the share of the first `k` ranks that bring little which the ranks above them did not bring.
 
         redundancy@k = redundant ranks within k / min(k, number retrieved)
 
     A rank is redundant if it repeats an earlier one (the same id under `"id"`, the same normalised text otherwise), or
-    if at least `overlap` of its runs of four tokens stand in texts above it.
+    if at least `overlap` of its runs of four tokens occur in texts above it.
 
     Shape: (n_queries,), float64. Range: 0 to 1, lower is better. NaN where nothing was retrieved; gold documents play
     no part.
@@ -54,7 +54,7 @@ def _is_repeat(batch: Batch) -> BoolArray:
 
 
 def _is_contained(batch: Batch, overlap: float) -> BoolArray:
-    """Which retrieved texts are mostly contained in those above them."""
+    """Return which retrieved texts are mostly contained in those above them."""
     codes, offsets = batch.texts.predicted, batch.predicted.offsets.tolist()
     contained = np.zeros(len(codes), dtype=bool)
     wanted, place = np.unique(codes[codes >= 0], return_inverse=True)
@@ -75,7 +75,7 @@ def _is_contained(batch: Batch, overlap: float) -> BoolArray:
 
 
 def _shingles(batch: Batch, texts: IntArray) -> list[IntArray]:
-    """The runs of four tokens of each of these texts, as numbers that are equal where the runs are."""
+    """Return the runs of four tokens of each of these texts, as numbers that are equal where the runs are."""
     tokens = batch.tokens.numbered(texts)
     rows = [tokens.numbers[start:stop] + 1 for start, stop in itertools.pairwise(tokens.offsets)]
     # 0 fills up texts that are shorter than a run; no token has it.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from krag_eval._utils.formatting import format_interval, one_line
+from krag_eval._utils.formatting import format_interval, number_of, one_line
 from krag_eval.report.sections import comparison_section, summary_section
 from krag_eval.report.sections.summary import no_value_reason
 
@@ -29,11 +29,10 @@ def result_html(result: EvaluationResult) -> str:
     Results of a streamed evaluation are shown as well. There is no script, and every text is escaped.
     """
     summary = summary_section({"result": result})
-    queries = "query" if result.n_queries == 1 else "queries"
     counts = summary.tables[1]
     return _wrapped(
         [
-            f"<p><b>EvaluationResult</b> of {result.n_queries} {queries}</p>",
+            f"<p><b>EvaluationResult</b> of {number_of(result.n_queries, 'query')}</p>",
             *(f"<p>{_text(reason)}</p>" for reason in [no_value_reason(result)] if reason),
             *_values(result),
             *(

@@ -12,7 +12,6 @@ from __future__ import annotations
 import csv
 import errno
 import io
-import json
 import math
 import os
 import re
@@ -22,8 +21,9 @@ from typing import Any
 
 from krag_eval._utils.checks import check_kind, check_path
 from krag_eval._utils.errors import InvalidInputError, did_you_mean
-from krag_eval._utils.files import write_atomically
+from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import one_line
+from krag_eval._utils.serialization import json_text
 from krag_eval._utils.version import __version__
 from krag_eval.report.records import (
     Report,
@@ -124,9 +124,7 @@ def json_lines(report: Report) -> Iterator[str]:
 
 
 def _dump(value: dict[str, Any], indent: int | None = None) -> str:
-    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
-    # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return json_text(value, indent=indent, allow_nan=False)
 
 
 def _without_queries(report: Report) -> dict[str, Any]:

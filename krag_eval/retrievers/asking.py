@@ -32,7 +32,7 @@ from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.threads import CallThread
 from krag_eval.datasets import Question, RunRow
 from krag_eval.documents.document import Document
-from krag_eval.retrievers.responses import DocumentCopier, needs_a_loop, take, take_later
+from krag_eval.retrievers.responses import copy_documents, needs_a_loop, take, take_later
 
 RetryOn = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool]
 
@@ -105,8 +105,8 @@ async def ask_all(
         take_row: Called on the event loop with each row, as they come. What it raises ends it all.
     """
     shared = iter(questions)
-    copier, hanging = DocumentCopier(), set[CallThread]()
-    slots = [_Slot(caller, manner, copier, hanging) for _ in range(manner.concurrency)]
+    hanging = set[CallThread]()
+    slots = [_Slot(caller, manner, hanging) for _ in range(manner.concurrency)]
     tasks = [asyncio.create_task(slot.work(shared, take_row)) for slot in slots]
     try:
         await asyncio.gather(*tasks)
@@ -119,8 +119,8 @@ async def ask_all(
 class _Slot:
     """Asks one question at a time; a plain retriever in a thread of its own, an async one on the loop."""
 
-    def __init__(self, caller: Caller, manner: Manner, copier: DocumentCopier, hanging: set[CallThread]) -> None:
-        self._caller, self._manner, self._copier, self._hanging = caller, manner, copier, hanging
+    def __init__(self, caller: Caller, manner: Manner, hanging: set[CallThread]) -> None:
+        self._caller, self._manner, self._hanging = caller, manner, hanging
         self._thread: CallThread | None = None
         self._seconds = 0.0  # of the last attempt
         # One a slot: tenacity keeps the state of the attempt in it.
@@ -180,13 +180,13 @@ class _Slot:
             taken = await _limited(take_later(self._caller.function(text), self._manner.k), self._manner.timeout)
         finally:
             self._seconds = time.perf_counter() - start
-        return self._copier.copy(taken)
+        return copy_documents(taken)
 
     async def _attempt_in_the_thread(self, text: str) -> tuple[Document, ...]:
         if self._thread is None:
             self._check_hanging()
             self._thread = CallThread()
-        call, start = _ThreadCall(self._caller.function, text, self._manner.k, self._copier), time.perf_counter()
+        call, start = _ThreadCall(self._caller.function, text, self._manner.k), time.perf_counter()
         try:
             return await _limited(self._finish(call, self._thread.call(call)), self._manner.timeout)
         finally:
@@ -206,7 +206,7 @@ class _Slot:
             taken = await take_later(documents, self._manner.k)
         finally:
             call.seconds = (call.seconds or 0.0) + time.perf_counter() - start
-        return self._copier.copy(taken)
+        return copy_documents(taken)
 
     def _check_hanging(self) -> None:
         self._hanging.difference_update([thread for thread in self._hanging if not thread.is_alive])
@@ -224,7 +224,6 @@ class _ThreadCall:
     function: Callable[[str], Any]
     text: str
     k: int
-    copier: DocumentCopier
     seconds: float | None = None
 
     def __call__(self) -> Any:
@@ -234,7 +233,7 @@ class _ThreadCall:
             taken = answer if needs_a_loop(answer) else take(answer, self.k)
         finally:
             self.seconds = time.perf_counter() - start
-        return taken if taken is answer else self.copier.copy(taken)
+        return taken if taken is answer else copy_documents(taken)
 
 
 async def _limited(awaitable: Awaitable[T], seconds: float | None) -> T:

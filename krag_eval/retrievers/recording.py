@@ -20,13 +20,13 @@ from typing import Any
 
 from krag_eval._utils.checks import as_number
 from krag_eval._utils.errors import InvalidInputError, RunStoppedError
-from krag_eval._utils.journal import Journal as AppendOnly
-from krag_eval._utils.journal import RowTooLongError
+from krag_eval._utils.journal.journal import Journal as AppendOnly
+from krag_eval._utils.journal.journal import RowTooLongError
 from krag_eval._utils.progress import ProgressHook, RunProgress
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.version import __version__
 from krag_eval.datasets import EvalSet, Run, RunRow
-from krag_eval.datasets.formats.run_journal import JOURNAL_VERSION, RUN_JOURNAL, split_header
+from krag_eval.datasets.formats.native import JOURNAL_VERSION, RUN_JOURNAL, split_header
 from krag_eval.datasets.question import RUN_HEADER
 from krag_eval.datasets.run import Latency
 from krag_eval.retrievers.asking import Caller, Manner

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from krag_eval._utils.arrays import FloatArray, IntArray, runs
+from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval.documents.columns import MISSING, Side, SideName
+from krag_eval.documents.columns import MISSING, Side, SideName, runs
 from krag_eval.matching import Batch
 from krag_eval.matching.batch import Codes
 from krag_eval.matching.settings import Settings

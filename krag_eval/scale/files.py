@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import is_file, open_file, unreadable
+from krag_eval._utils.files.io import is_file, open_file, unreadable
 from krag_eval.scale.scorer import ColumnarScorer
 
 _BUFFER = 1 << 20

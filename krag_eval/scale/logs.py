@@ -21,7 +21,8 @@ import pyarrow.parquet as pq
 
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.journal import JournalKind, KeyedJournal
+from krag_eval._utils.journal.keyed import KeyedJournal
+from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.progress import ProgressHook, RunProgress, hook_for
 from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult

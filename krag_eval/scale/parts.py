@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
+from krag_eval._utils.files.io import put_in_place
 from krag_eval._utils.redaction import describe_error
 from krag_eval.matching.tokens import Words
 from krag_eval.scale.batch import check_repeats, read_query_ids
@@ -71,8 +72,7 @@ def score_unit(unit: Unit, scorer: ColumnarScorer, target: str, *, allow_repeate
             with open(f"{temporary}.ids", "wb") as ids:  # noqa: PTH123 - numpy adds an ending to paths
                 np.save(ids, hashes)
             for written, final in ((f"{temporary}.ids", f"{target}.ids.npy"), (temporary, target)):
-                _sync(written)
-                Path(written).replace(final)
+                put_in_place(Path(written), Path(final))
     finally:
         Path(temporary).unlink(missing_ok=True)
         Path(f"{temporary}.ids").unlink(missing_ok=True)
@@ -139,14 +139,6 @@ def how_written(schema: pa.Schema, compression: str) -> dict[str, Any]:
         "write_statistics": ["query_id"],
         "write_page_checksum": True,
     }
-
-
-def _sync(path: str) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 _QUERIES_AT_ONCE = 8192
@@ -367,9 +359,7 @@ class WholeFile:
         if self._waiting:
             self._write_group()
         self._writer.close()
-        with self._temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        self._temporary.replace(self._target)
+        put_in_place(self._temporary, self._target)
 
     def _write_group(self) -> None:
         self._writer.write_table(pa.Table.from_batches(self._waiting))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
@@ -23,17 +23,16 @@ from krag_eval.evaluation.pipeline import (
     Judged,
     MetricFunction,
     choose_metrics,
+    columns_of,
     judged_of,
-    keys_of,
     signature_of,
     values_of,
 )
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching import find_matches
-from krag_eval.matching.matchability import Supply
+from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
-from krag_eval.metrics import BoundMetric
-from krag_eval.metrics.aggregation import Spread, Tally
+from krag_eval.metrics.aggregation import Distributions, Tally
 from krag_eval.metrics.cut_offs import Ranks, TokenBudget, check_cut_offs, ranks_within
 from krag_eval.scale.batch import Fields, check_columns, check_repeats, read_batch, read_query_ids
 
@@ -96,11 +95,11 @@ class ColumnarScorer:
         **settings: Unpack[ScoringSettings],
     ) -> None:
         self._settings, self._cut_offs = make_settings(**settings), check_cut_offs(k)
-        self._table = choose_metrics(metrics, self._settings)
+        self._columns = columns_of(choose_metrics(metrics, self._settings), self._cut_offs)
         self._given = (k, metrics, allow_repeated_ids, settings)
         self._allows_repeats = allow_repeated_ids
         self._needs_texts = self._settings.uses_texts or any(isinstance(k, TokenBudget) for k in self._cut_offs)
-        self.keys = keys_of(self._table, self._cut_offs)
+        self.keys = tuple(self._columns)
         self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
         counts = [pa.field("n_gold", pa.int64()), pa.field("n_retrieved", pa.int64())]
         columns = [pa.field("query_id", pa.string()), *counts, *(pa.field(key, pa.float64()) for key in self.keys)]
@@ -112,7 +111,7 @@ class ColumnarScorer:
     @property
     def fields(self) -> set[str] | None:
         """The fields of the documents that are read, no other has to be fetched; None where a metric may read all."""
-        if any(isinstance(metric, BoundMetric) and metric.metric.reads_documents for metric in self._table.values()):
+        if any(metric.reads_documents for metric, _ in self._columns.values()):
             return None
         read = self.document_fields
         return {name for name in (read.id, read.text if self._needs_texts else None, *read.grades) if name}
@@ -183,7 +182,7 @@ class ColumnarScorer:
             denominator = self._settings.precision_denominator
             state.tally.add(judged.judgments, values, ranks, denominator)
             state.spread.add(judged.judgments, values, ranks, denominator)
-            state.supply.merge(judged.supply)
+            state.supply.merge(judged.document_counts)
             judgments = judged.judgments
             counts = {"n_gold": judgments.n_gold, "n_retrieved": judgments.n_retrieved}
             scored.append({**counts, **values})
@@ -193,7 +192,7 @@ class ColumnarScorer:
         part = read_batch(batch, query_ids, self.document_fields, self._settings)
         judged = judged_of(part, find_matches(part))
         ranks = ranks_within(self._cut_offs, part)
-        return judged, ranks, values_of(judged, ranks, self._table)
+        return judged, ranks, values_of(judged, self._columns, ranks)
 
     def _rows(self, query_ids: Any, scored: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
         columns = [query_ids.cast(pa.string())]
@@ -241,13 +240,13 @@ class ColumnarScorer:
         result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=merged.spread)
         if intervals is False:
             return result
-        from krag_eval.evaluation.intervals import intervals_of  # scipy is an extra, and slow to import
+        from krag_eval.evaluation.intervals import with_intervals  # statistics are slow to import
 
-        return replace(result, intervals=intervals_of(result, 0.95 if intervals is True else intervals))
+        return with_intervals(result, intervals)
 
     def _empty_state(self) -> PartialState:
-        tally, spread = Tally.of(self.keys, self._cut_offs), Spread.of(self.keys, self._cut_offs)
-        return PartialState(self.signature, tally, spread, Supply.empty())
+        tally, spread = Tally.of(self.keys, self._cut_offs), Distributions.of(self.keys, self._cut_offs)
+        return PartialState(self.signature, tally, spread, DocumentCounts.empty())
 
 
 def _remade(k: Any, metrics: Any, allow_repeated_ids: bool, settings: Any) -> ColumnarScorer:
@@ -270,8 +269,8 @@ class PartialState:
 
     signature: str
     tally: Tally
-    spread: Spread
-    supply: Supply
+    spread: Distributions
+    supply: DocumentCounts
 
     @property
     def n_queries(self) -> int:
@@ -318,8 +317,8 @@ class PartialState:
 
     @classmethod
     def _of(cls, stored: Mapping[str, Any]) -> PartialState:
-        tally, spread = Tally.from_dict(stored["tally"]), Spread.from_dict(stored["spread"])
-        return cls(str(stored["signature"]), tally, spread, Supply.from_dict(stored["supply"]))
+        tally, spread = Tally.from_dict(stored["tally"]), Distributions.from_dict(stored["spread"])
+        return cls(str(stored["signature"]), tally, spread, DocumentCounts.from_dict(stored["supply"]))
 
 
 def blame(

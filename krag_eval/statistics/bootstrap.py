@@ -1,7 +1,4 @@
-"""Bootstrap intervals of means: percentiles of resamples, stretched for small samples.
-
-The exact interval of a share, and what a sample may have missed altogether.
-"""
+"""Intervals for small samples: bootstrap, exact binomial, and what a sample may have missed."""
 
 from __future__ import annotations
 
@@ -13,17 +10,17 @@ from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval.statistics.resampling import Units, resampled_sums
 
 SPARSE = 10
-"""With fewer queries than this off the commonest value, resampling cannot know what else may come."""
+"""With fewer queries than this off the most common value, resampling cannot know which other values exist."""
 
 
 def mean_intervals(
     values: FloatArray, bounds: tuple[FloatArray, FloatArray], confidence: float, rounds: int, seed: int
 ) -> tuple[FloatArray, FloatArray]:
-    """The interval of the mean of each column; all columns share the resamples.
+    """Return the interval of the mean of each column; all columns share the resamples.
 
-    Percentiles of the means of resamples, read further out by what a sample of n is known to understate, and widened
-    for what it may have missed where fewer than `SPARSE` rows are off the commonest value (see `widen`). With one row,
-    or rows that are all equal, the interval is therefore wide, not a point.
+    These are percentiles of the means of resamples, read further out by what a sample of n is known to understate. If
+    fewer than `SPARSE` rows differ from the most common value, they are widened for what the sample may have missed
+    (see `widen`). With one row, or rows that are all equal, the interval is therefore wide, not a point.
 
     Args:
         values: Finite numbers, shape (n, n_columns), n at least 1.
@@ -46,13 +43,13 @@ def mean_intervals(
 
 
 def percentile_interval(means: FloatArray, n: int, confidence: float) -> tuple[FloatArray, FloatArray]:
-    """The ends of the interval among the statistics of resamples.
+    """Return the ends of the interval among the statistics of resamples.
 
-    The means of resamples scatter by sqrt((n - 1) / n) too little, and their percentiles are those of a normal where
-    those of Student's t are due; both is made good by reading further out, at Phi(sqrt(n / (n - 1)) t).
+    The means of resamples vary by sqrt((n - 1) / n) too little, and their percentiles are those of a normal where
+    those of Student's t are due. Both are corrected by reading further out, at Phi(sqrt(n / (n - 1)) t).
 
     Args:
-        means: One row a resample, shape (rounds, n_columns).
+        means: One row per resample, shape (rounds, n_columns).
         n: How many rows each resample has.
         confidence: Between 0 and 1.
 
@@ -75,7 +72,7 @@ def widen(
     n: int,
     confidence: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Intervals that allow for the queries that a sample may have missed.
+    """Return intervals that allow for the queries that a sample may have missed.
 
     A share u of queries of which n drawn ones show none (see `unseen_share`) may have the least or the largest value
     there is; the interval reaches at least to where these would move the mean. Where all values are equal this is the
@@ -89,19 +86,19 @@ def widen(
 
 
 def few_differ(values: FloatArray) -> BoolArray:
-    """Whether fewer than `SPARSE` rows are off the commonest value of their column; shape (n_columns,)."""
+    """Return whether fewer than `SPARSE` rows differ from the most common value of their column; shape (n_columns,)."""
     most = [int(np.unique(column, return_counts=True)[1].max()) for column in values.T]
     return len(values) - np.array(most, dtype=np.int64) < SPARSE
 
 
 def bounds_of(values: FloatArray) -> tuple[float, float]:
-    """0 and 1 where all values lie between; else the least and the largest, for nothing more is known of them."""
+    """Return 0 and 1 if all values lie between; else the least and the largest: nothing more is known of them."""
     low, high = float(values.min(initial=0.0)), float(values.max(initial=1.0))
     return (0.0, 1.0) if low >= 0 and high <= 1 else (float(values.min()), float(values.max()))
 
 
 def binomial_interval(successes: int, n: int, confidence: float) -> tuple[float, float]:
-    """The exact interval of a share.
+    """Return the exact interval of a share.
 
     All shares under which neither so many nor so few successes would be rarer than (1 - confidence) / 2. It covers
     the true share at least as often as `confidence` says, whatever n is.
@@ -123,7 +120,7 @@ def binomial_interval(successes: int, n: int, confidence: float) -> tuple[float,
 
 
 def unseen_share(n: int, confidence: float) -> float:
-    """The largest share of queries of a kind of which a sample of n would not have shown a single one.
+    """Return the largest share of queries of a kind of which a sample of n would not have shown a single one.
 
         (1 - share)^n = (1 - confidence) / 2
 

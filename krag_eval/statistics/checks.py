@@ -1,4 +1,4 @@
-"""What the statistics ask of their arguments, and of scipy."""
+"""Check the arguments of the statistics, and that scipy is installed."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def need_scipy(needed_by: str) -> None:
 
 
 def check_share(name: str, value: object) -> float:
-    """A number between 0 and 1, without the two.
+    """Return a number between 0 and 1, without the two.
 
     Raises:
-        InvalidInputError: It is none.
+        InvalidInputError: It is not.
     """
     number = as_number(value)
     if number is None or not 0 < number < 1:
@@ -33,7 +33,7 @@ def check_share(name: str, value: object) -> float:
 
 
 def check_rounds(name: str, value: object) -> int:
-    """A number of rounds that a tail can be read from.
+    """Return a number of rounds that a tail can be read from.
 
     Raises:
         InvalidInputError: It is no integer, or too few.
@@ -47,7 +47,7 @@ def check_rounds(name: str, value: object) -> int:
 
 
 def check_seed(value: object) -> int:
-    """A seed.
+    """Return a seed.
 
     Raises:
         InvalidInputError: It is no integer of at least 0.

@@ -1,7 +1,4 @@
-"""Intervals from what spreads hold: exact, resampled, or from sums, as their size and values ask.
-
-Intervals of large samples, from exact sums alone.
-"""
+"""Compute intervals of means and of pooled counts: exact, bootstrapped or from sums, by the size of the sample."""
 
 from __future__ import annotations
 
@@ -14,7 +11,14 @@ import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
 from krag_eval.statistics.bootstrap import binomial_interval, percentile_interval, widen
-from krag_eval.statistics.mergeable import MOST_DRAWN, N_COLUMNS, POWER_BITS, CountSpread, Distinct, ValueSpread
+from krag_eval.statistics.distributions import (
+    MOST_DRAWN,
+    N_COLUMNS,
+    POWER_BITS,
+    CountDistribution,
+    FrequencyTable,
+    ValueDistribution,
+)
 from krag_eval.statistics.resampling import Units, resampled_sums
 
 Interval = tuple[float, float]
@@ -30,7 +34,7 @@ class Pooled:
         tangent: From the sums to the value and by how much it grows with each of them.
     """
 
-    counts: CountSpread
+    counts: CountDistribution
     combine: Callable[[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]
     tangent: Callable[[int, int, int, int], tuple[float, Sequence[Fraction]]]
 
@@ -44,19 +48,19 @@ class Sample:
         pooled: How counts are pooled; None where the values are averaged.
     """
 
-    values: ValueSpread
+    values: ValueDistribution
     pooled: Pooled | None = None
 
 
 def sample_intervals(
     samples: Mapping[str, Sample], confidence: float, rounds: int, seed: int
 ) -> dict[str, Interval | None]:
-    """The interval of each sample.
+    """Return the interval of each sample.
 
     A mean of values that are all 0 or 1 has the exact binomial interval. With at most `MOST_DRAWN` values, others have
     the expanded percentile bootstrap over what their tables hold in ascending order; samples of the same size share the
     draws, so that none depends on which others there are. Larger ones have an interval from sums. Where fewer than
-    `SPARSE` values are off the commonest, it is widened by what may have been missed.
+    `SPARSE` values differ from the most common one, it is widened by what may have been missed.
 
     Args:
         samples: Key to sample.
@@ -86,14 +90,14 @@ def _of_many(sample: Sample, confidence: float) -> Interval:
     values, pooled = sample.values, sample.pooled
     if pooled is None:
         estimate = values.mean
-        low, high = large_mean_interval(values, confidence)
+        low, high = _large_mean_interval(values, confidence)
     else:
         estimate, slopes = pooled.tangent(*pooled.counts.sums)
-        low, high = large_ratio_interval(estimate, slopes, pooled.counts, confidence)
+        low, high = _large_ratio_interval(estimate, slopes, pooled.counts, confidence)
     return _widened(low, high, estimate, values, confidence)
 
 
-def _widened(low: float, high: float, estimate: float, values: ValueSpread, confidence: float) -> Interval:
+def _widened(low: float, high: float, estimate: float, values: ValueDistribution, confidence: float) -> Interval:
     if not values.is_sparse:
         return low, high
     least, most = values.bounds
@@ -105,7 +109,7 @@ def _widened(low: float, high: float, estimate: float, values: ValueSpread, conf
 def _bootstrapped(
     samples: Mapping[str, Sample], confidence: float, rounds: int, seed: int
 ) -> dict[str, Interval | None]:
-    """The intervals of samples of the same size."""
+    """Return the intervals of samples of the same size."""
     columns: list[FloatArray] = []
     place_of: dict[int, int] = {}  # what pools the same counts has the same columns
     for sample in samples.values():
@@ -129,29 +133,29 @@ def _bootstrapped(
     return intervals
 
 
-def _in_full(table: Distinct | None) -> list[FloatArray]:
+def _in_full(table: FrequencyTable | None) -> list[FloatArray]:
     if table is None:
         raise AssertionError("so few values have a table")
-    rows = table.in_full()
+    rows = table.expanded()
     return list(rows.astype(np.float64).reshape(len(rows), -1).T)
 
 
 _ROOT_BITS = 64
 
 
-def large_mean_interval(spread: ValueSpread, confidence: float) -> tuple[float, float]:
-    """The interval of the mean of many values: Student's t, longer on the side on which it misses too often.
+def _large_mean_interval(distribution: ValueDistribution, confidence: float) -> tuple[float, float]:
+    """Return the interval of the mean of many values: Student's t, longer on the side on which it misses too often.
 
         mean - sd / sqrt(n) (z - min(s, 0))   to   mean + sd / sqrt(n) (z + max(s, 0))
 
         z = sqrt(n / (n - 1)) t,   s = skewness / sqrt(n) (2 z^2 + 1) / 6
 
-    Values that are rarely off the commonest pull the mean and the scatter the same way, so that Student's interval
+    Values that rarely differ from the most common one pull mean and deviation the same way, so that Student's interval
     lies too far to one side. Moving both ends by s evens that out; the end that would move inwards stays, for few such
     values do not show their skewness well.
 
     Args:
-        spread: Of at least two values.
+        distribution: Of at least two values.
         confidence: Between 0 and 1.
 
     Returns:
@@ -160,8 +164,8 @@ def large_mean_interval(spread: ValueSpread, confidence: float) -> tuple[float, 
     Source: Johnson (1978), Journal of the American Statistical Association 73(363),
     doi:10.1080/01621459.1978.10480051; Hall (1992), The Bootstrap and Edgeworth Expansion, 3.4.
     """
-    n, (first, second, third) = spread.n, spread.sums
-    mean = spread.mean
+    n, (first, second, third) = distribution.n, distribution.sums
+    mean = distribution.mean
     # n^2 times the variance and n^3 times the third central moment, as whole numbers.
     variance = n * second - first**2
     third_moment = n**2 * third - 3 * n * first * second + 2 * first**3
@@ -171,18 +175,18 @@ def large_mean_interval(spread: ValueSpread, confidence: float) -> tuple[float, 
     z = _quantile(n, confidence)
     shift = skewness / math.sqrt(n) * (2 * z * z + 1) / 6
     low, high = mean - error * (z - min(shift, 0.0)), mean + error * (z + max(shift, 0.0))
-    return max(low, spread.least), min(high, spread.most)
+    return max(low, distribution.least), min(high, distribution.most)
 
 
-def large_ratio_interval(
-    estimate: float, slopes: Sequence[Fraction], spread: CountSpread, confidence: float
+def _large_ratio_interval(
+    estimate: float, slopes: Sequence[Fraction], distribution: CountDistribution, confidence: float
 ) -> tuple[float, float]:
-    """The interval of a function of the sums of counts over many rows: the delta method.
+    """Return the interval of a function of the sums of counts over many rows: the delta method.
 
     Args:
         estimate: The value of the function, from 0 to 1.
         slopes: By how much it grows with each of the sums.
-        spread: Of at least two rows.
+        distribution: Of at least two rows.
         confidence: Between 0 and 1.
 
     Returns:
@@ -192,13 +196,13 @@ def large_ratio_interval(
     """
     columns = range(N_COLUMNS)
     # The function does not change where all counts double, so that its slopes times the sums add up to 0.
-    variance = sum((slopes[i] * slopes[j] * spread.product(i, j) for i in columns for j in columns), Fraction(0))
-    reach = _quantile(spread.n, confidence) * math.sqrt(variance)
+    variance = sum((slopes[i] * slopes[j] * distribution.product(i, j) for i in columns for j in columns), Fraction(0))
+    reach = _quantile(distribution.n, confidence) * math.sqrt(variance)
     return max(estimate - reach, 0.0), min(estimate + reach, 1.0)
 
 
 def _quantile(n: int, confidence: float) -> float:
-    """As far out as `percentile_interval` reads, in standard errors."""
+    """Return as far out as `percentile_interval` reads, in standard errors."""
     from scipy.special import stdtrit
 
     return -float(stdtrit(n - 1, (1 - confidence) / 2)) * math.sqrt(n / (n - 1))

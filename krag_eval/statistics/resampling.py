@@ -1,7 +1,4 @@
-"""Sums over random resamples and random signs, from a stream of bits that depends on the seed alone.
-
-Columns of numbers as whole numbers of a small unit, whose sums no order of addition can change.
-"""
+"""Draw resamples and random signs from bits that depend on the seed alone, and sum them exactly."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ _DRAWS_AT_ONCE = 1 << 15
 
 
 def resampled_sums(whole: FloatArray, rounds: int, seed: int, *, draws_at_once: int = _DRAWS_AT_ONCE) -> FloatArray:
-    """Sums over as many rows as there are, drawn with replacement; all columns share the rows drawn.
+    """Return sums over as many rows as there are, drawn with replacement; all columns share the rows drawn.
 
     Args:
         whole: Whole numbers, shape (n, n_columns), small enough for exact sums (see `Units`).
@@ -46,7 +43,7 @@ def resampled_sums(whole: FloatArray, rounds: int, seed: int, *, draws_at_once: 
 
 
 def signed_sums(whole: FloatArray, rounds: int, seed: int, *, draws_at_once: int = _DRAWS_AT_ONCE) -> FloatArray:
-    """Sums over all rows, each with a random sign; all columns share the signs.
+    """Return sums over all rows, each with a random sign; all columns share the signs.
 
     Args:
         whole: Whole numbers, shape (n, n_columns), small enough for exact sums (see `Units`).
@@ -74,7 +71,7 @@ def signed_sums(whole: FloatArray, rounds: int, seed: int, *, draws_at_once: int
 
 
 def _different_rows(whole: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Each different row once, and for every row which of them it is.
+    """Return each different row once, and for every row which of them it is.
 
     Many queries have the same values. Exact sums do not care whether equal rows are added or counted, and products of
     small matrices do not start threads, which cost more than they bring on a busy machine.
@@ -116,7 +113,7 @@ class Units:
 
     @classmethod
     def of(cls, values: FloatArray) -> Units:
-        """Columns in the finest unit that each allows.
+        """Convert columns to the finest unit that each allows.
 
         Args:
             values: Finite numbers, shape (n, n_columns).
@@ -126,5 +123,5 @@ class Units:
         return cls(np.rint(np.ldexp(values, exponent)), exponent)
 
     def mean(self, sums: FloatArray) -> FloatArray:
-        """Sums of n whole numbers as means in the unit of the values; the last axis runs over the columns."""
+        """Return sums of n whole numbers as means in the unit of the values; the last axis runs over the columns."""
         return np.ldexp(sums / len(self.whole), -self.exponent)

@@ -1,9 +1,4 @@
-"""Fisher's randomisation test of paired differences.
-
-Several tests at once.
-
-How large a difference must be for so many queries to show it.
-"""
+"""Test paired differences: Fisher's randomisation test, Holm's correction, the smallest resolvable difference."""
 
 from __future__ import annotations
 
@@ -24,7 +19,7 @@ _UNITS_A_ROW = 2
 
 
 def randomisation_test(differences: FloatArray, rounds: int, seed: int) -> tuple[FloatArray, BoolArray]:
-    """How often the mean difference would be as large, either way, if each query's two values were as likely swapped.
+    """Test how often the mean difference is as large, either way, if each query's two values are swapped at random.
 
     Where few differences are not 0, the share of all choices of signs; else (1 + as large) / (1 + rounds) over random
     ones, which is never 0. Sums that are equal up to rounding count as equally large. All columns share the signs.
@@ -56,7 +51,7 @@ def randomisation_test(differences: FloatArray, rounds: int, seed: int) -> tuple
 
 
 def _all_signed_sums(whole: FloatArray) -> FloatArray:
-    """The sum under each of the 2^n choices of signs."""
+    """Return the sum under each of the 2^n choices of signs."""
     sums = np.zeros(1)
     for value in whole:
         sums = np.concatenate([sums + value, sums - value])
@@ -64,7 +59,7 @@ def _all_signed_sums(whole: FloatArray) -> FloatArray:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The p-values adjusted by Holm's step-down method: compare them with alpha as they are.
+    """Return the p-values adjusted by Holm's step-down method: compare them with alpha as they are.
 
     The least is multiplied by the number m of tests, the next by m - 1, and so on; none may fall below the one before
     it, and none exceed 1. At most a share alpha of families has a false alarm, however the tests hang together.
@@ -83,7 +78,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def resolvable_difference(differences: FloatArray, confidence: float, power: float = 0.8) -> float | None:
-    """The smallest true mean difference that a two-sided paired test on so many queries finds with this power.
+    """Return the smallest true mean difference that a two-sided paired test on so many queries finds with this power.
 
         d = nc * sd / sqrt(n),   P(T' > t) = power for T' noncentral t with n - 1 degrees of freedom and noncentrality
         nc, and t the (1 + confidence) / 2 quantile of Student's t
@@ -97,7 +92,7 @@ def resolvable_difference(differences: FloatArray, confidence: float, power: flo
 
     Returns:
         The difference, or None where there are fewer than two queries or no two of them differ: nothing then says how
-        much queries scatter.
+        much queries vary.
 
     Source: Cohen (1988), Statistical Power Analysis for the Behavioral Sciences, 2.2 and 12.2; for retrieval, Webber,
     Moffat & Zobel (2008), CIKM, doi:10.1145/1458082.1458158.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from krag_eval import InvalidInputError, read_evalset
-from krag_eval._utils.files.io import encoding_of
+from krag_eval._utils.files.encodings import encoding_of
 
 TEXTS = {
     "cp949": "q1,환불은 영업일 기준 3일 이내에 입금되나요?,refunds",
@@ -69,5 +69,5 @@ def test_unicode_text_of_excel_is_named(tmp_path: Path, ending: str) -> None:
 def test_a_workbook_is_named_whatever_its_ending(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    assert "it is a workbook of Excel" in refused(path)
+    assert "it is an Excel workbook" in refused(path)
     assert "“CSV UTF-8”" in refused(path)

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from krag_eval import InvalidInputError
-from krag_eval._utils.files import read_jsonl, write_atomically
+from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.strict_json import read_jsonl
 
 
 @pytest.fixture
@@ -69,8 +70,8 @@ def test_of_a_large_file_only_a_line_is_held_in_memory(path: Path) -> None:
     [
         (b"{", "not valid JSON"),
         (b'{"a": 1}{"a": 2}', "not valid JSON"),
-        (b'{"a": NaN}', "NaN is no JSON value"),
-        (b'{"a": 1, "a": 2}', "the key 'a' stands twice"),
+        (b'{"a": NaN}', "NaN is not a JSON value"),
+        (b'{"a": 1, "a": 2}', "the key 'a' appears twice"),
         (b'"\xc3"', "not UTF-8 at byte 1"),
         (b'{"a": ' + b"[" * 20_000 + b"]" * 20_000 + b"}", "nested too deep"),
         (b'{"a": ' + b"[" * 200 + b"]" * 200 + b"}", "nested too deep"),

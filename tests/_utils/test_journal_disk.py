@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
 import os
 import resource
 import subprocess
@@ -16,6 +17,8 @@ import pytest
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.journal.journal import SYNC_ROWS, Syncing
+from krag_eval._utils.journal.keyed import KeyedJournal
+from krag_eval._utils.journal.rows import JournalKind
 from tests.support.journal_cases import Search, documents, query_ids, run
 
 pytestmark = pytest.mark.full
@@ -117,3 +120,75 @@ def test_a_row_written_while_the_disk_is_busy_is_synced_too(tmp_path: Path, monk
     go_on.set()
     stopping.join()
     assert calls == [7, 7]
+
+
+def kept(path: Path) -> list[str]:
+    with KeyedJournal(path, JournalKind("kept", "test"), {}) as journal:
+        return list(journal)
+
+
+def test_a_row_that_could_not_be_cut_off_is_cut_off_before_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, write = KeyedJournal(tmp_path / "x.jsonl", JournalKind("kept", "test"), {}), os.write
+    journal.put("a", {"text": "1"})
+
+    def half(handle: int, data: bytes) -> int:
+        write(handle, data[:10])
+        raise OSError(errno.EIO, "Input/output error")
+
+    def fails(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", half)
+        patched.setattr(os, "ftruncate", fails)
+        with pytest.raises(InvalidInputError, match="Input/output error"):
+            journal.put("b", {"text": "2"})
+    journal.put("c", {"text": "3"})
+    journal.close()
+    assert kept(tmp_path / "x.jsonl") == ["a", "c"]
+
+
+def test_where_no_thread_can_be_had_rows_are_written_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As at the end of an interpreter, which starts no thread any more."""
+    synced: list[int] = []
+
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr("krag_eval._utils.journal.journal.os.fsync", synced.append)
+    journal = KeyedJournal(tmp_path / "x.jsonl", JournalKind("kept", "test"), {})
+    counts = [len(synced)]
+    for number in range(SYNC_ROWS + 6):
+        journal.put(f"k{number}", {})
+        counts.append(len(synced) - counts[0])
+    assert counts[SYNC_ROWS - 1 : SYNC_ROWS + 2] == [0, 1, 1]
+    journal.close()
+    assert len(kept(tmp_path / "x.jsonl")) == SYNC_ROWS + 6
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="NOT TESTED: nothing is forked here.")
+def test_a_copy_of_the_process_cannot_write_to_its_journal(tmp_path: Path) -> None:
+    journal, context = (
+        KeyedJournal(tmp_path / "x.jsonl", JournalKind("kept", "test"), {}),
+        multiprocessing.get_context("fork"),
+    )
+    answers = context.Queue()
+
+    def put_and_tell() -> None:
+        try:
+            journal.put("b", {})
+        except InvalidInputError as error:
+            answers.put(str(error))
+
+    child = context.Process(target=put_and_tell)
+    child.start()
+    assert "was opened by another process" in answers.get(timeout=60)
+    child.join(60)
+    journal.put("a", {})
+    journal.close()
+    assert kept(tmp_path / "x.jsonl") == ["a"]

@@ -163,7 +163,7 @@ def test_what_is_said_of_mappings_by_query_works() -> None:
             "`evalset` must be an EvalSet, got a str.",
         ),
         (lambda: front.write_run("run.jsonl", {}), "`run` must be a Run, got a str."),
-        (lambda: front.run_retriever(QUESTIONS, nothing, k=1), "Have two arguments changed places?"),
+        (lambda: front.run_retriever(QUESTIONS, nothing, k=1), "Were two arguments swapped?"),
         (lambda: front.reanchor(QUESTIONS, "corpus.jsonl"), "Read a file with `read_corpus(path)`."),
     ],
 )

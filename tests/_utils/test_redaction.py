@@ -80,7 +80,7 @@ def test_none_comes_out_of_a_document_that_cannot_be_read() -> None:
             raise ConnectionError(f"with {CANARY}")
 
     run = run_retriever(lambda question: [Broken()], EVALSET, k=1, retries=0)
-    assert run.errors["q1"].endswith("Broken cannot be read (ConnectionError: with [key]).")
+    assert "reading a Broken failed (ConnectionError: with [key]). Convert it" in run.errors["q1"]
 
 
 def test_none_comes_out_of_an_error_in_the_place_of_a_ranking() -> None:

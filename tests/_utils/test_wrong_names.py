@@ -88,7 +88,7 @@ def test_whatever_takes_scoring_settings_refuses_a_name_that_there_is_not_and_li
     [
         (lambda: front.evaluate(GOLD, RETRIEVED, average="micro"), "'micro_recall@5' the micro value."),
         (lambda: front.evaluate(GOLD, RETRIEVED, ["ndcg@10"]), "metrics are given as `metrics`."),
-        (lambda: front.evaluate_stream(GOLD, RETRIEVED), "one iterable of pairs: zip(gold, retrieved)"),
+        (lambda: front.evaluate_stream(GOLD, RETRIEVED), "as pairs: zip(gold, retrieved)"),
         (lambda: front.evaluate_all(GOLD, RETRIEVED, average="micro"), "It is called `averaging_method` here."),
         (
             lambda: front.evaluate_ids(GOLD, RETRIEVED, match_method="id"),

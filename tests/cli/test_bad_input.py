@@ -46,9 +46,9 @@ QUESTIONS = {
     b'{"id": "q2", "gold": [': "not valid JSON",
     b'{"id": "q2", "gold": []} {"id": "q3", "gold": []}': "not valid JSON: Extra data",
     b'{"id": "\xff", "gold": []}': "not UTF-8 at byte 8 of the line",
-    b'{"id": "q2", "gold": [], "x": NaN}': "not valid JSON: NaN is no JSON value",
-    b'{"id": "q2", "gold": [], "x": [Infinity]}': "not valid JSON: Infinity is no JSON value",
-    b'{"id": "q2", "gold": [], "x": -Infinity}': "not valid JSON: -Infinity is no JSON value",
+    b'{"id": "q2", "gold": [], "x": NaN}': "not valid JSON: NaN is not a JSON value",
+    b'{"id": "q2", "gold": [], "x": [Infinity]}': "not valid JSON: Infinity is not a JSON value",
+    b'{"id": "q2", "gold": [], "x": -Infinity}': "not valid JSON: -Infinity is not a JSON value",
     b'{"id": "q2", "gold": ' + b"[" * 20_000 + b"]" * 20_000 + b"}": "nested too deep",
     b'{"id": "q2", "gold": [], "x": ' + b"9" * 5_000 + b"}": "not valid JSON",
     b"[]": "holds a list. Each line must be one JSON object",
@@ -59,7 +59,7 @@ QUESTIONS = {
     b'{"id": "", "gold": []}': "`id` is ''",
     b'{"id": true, "gold": []}': "`id` is True",
     b'{"id": 1.5, "gold": []}': "`id` is 1.5",
-    b'{"id": "q1", "gold": []}': "the question id 'q1' stands twice",
+    b'{"id": "q1", "gold": []}': "the question id 'q1' appears twice",
     b'{"id": "q2", "question": 5, "gold": []}': "`question` is an int",
     b'{"id": "q2"}': "`gold` is missing",
     b'{"id": "q2", "gold": "a"}': "`gold` is a str. It must be a list of documents",
@@ -76,7 +76,7 @@ QUESTIONS = {
 }
 ROWS = {
     b'{"query_id": "q7", "retrieved": []}': "the evaluation set has no question 'q7'",
-    b'{"query_id": "q1", "retrieved": []}': "the query 'q1' stands twice",
+    b'{"query_id": "q1", "retrieved": []}': "the query 'q1' appears twice",
     b'{"id": "q1", "retrieved": []}': "`query_id` is missing",
     b'{"query_id": "2"}': "`retrieved` is missing",
     b'{"query_id": "2", "retrieved": null, "error": null}': "`retrieved` is ",
@@ -227,7 +227,7 @@ def test_files_in_each_others_place_are_told_to_change_places(run: Runner) -> No
 def test_a_run_without_rows_is_said_to_be_one(run: Runner) -> None:
     outcome = run("--metrics", "recall", rows=b"")
     assert outcome.code == 0
-    assert outcome.err.startswith("run.jsonl: holds no ranking, so that every question counts as nothing retrieved.")
+    assert outcome.err.startswith("run.jsonl: holds no ranking, so every question counts as nothing retrieved.")
 
 
 def test_a_cut_off_of_the_demonstration_is_a_rank(command: Runner) -> None:

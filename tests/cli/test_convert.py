@@ -74,13 +74,15 @@ def test_a_file_may_be_converted_in_place_by_force(run: Runner) -> None:
 
 def test_formats_may_be_named_where_names_say_nothing(run: Runner) -> None:
     assert run("convert set.jsonl out --to csv").code == 0
-    assert_refused(run("convert out x.jsonl"), "out: is in no format that can be told from its name or its beginning")
+    assert_refused(
+        run("convert out x.jsonl"), "out: is in no format that can be recognized by its name or its beginning"
+    )
     assert run("convert out x.jsonl --from csv").out == "2 questions from out (csv) to x.jsonl (jsonl)\n"
 
 
 def test_a_beir_folder_goes_both_ways_and_is_never_replaced(run: Runner) -> None:
     assert run("convert set.jsonl beir --to beir").code == 0
-    assert_refused(run("convert set.jsonl beir --to beir --force"), "beir: is there already, and is no file")
+    assert_refused(run("convert set.jsonl beir --to beir --force"), "beir: exists and is not a file")
     assert run("convert beir x.jsonl").out == "1 question from beir (beir) to x.jsonl (jsonl)\n"
     assert read_evalset("x.jsonl")["q1"].gold[0].grade == 2.0
 
@@ -119,7 +121,7 @@ def test_ids_and_grades_may_be_read_from_the_metadata(run: Runner) -> None:
     ("line", "start"),
     [
         ("absent.jsonl x.csv", "absent.jsonl: cannot be read (No such file or directory)"),
-        ("set.jsonl x.doc", "x.doc: the ending tells no format"),
+        ("set.jsonl x.doc", "x.doc: the ending belongs to no format"),
         ("set.jsonl x --to cvs", "Unknown format 'cvs'. Did you mean 'csv'?"),
         ("set.jsonl x.csv --from jsonls", "Unknown format 'jsonls'. Did you mean 'jsonl'?"),
         ("set.jsonl x.csv --kind run", "set.jsonl:1: `query_id` is missing"),

@@ -142,7 +142,7 @@ def test_a_path_that_leads_to_no_retriever_is_told_in_one_line(run: Runner, retr
         (["--concurrency", "0"], "`concurrency` must be an integer of at least 1, got 0."),
         (["--max-error-rate", "20"], "`max_error_rate` must be a number from 0 to 1, got 20.0."),
         (["--name", "other"], "runs/x.jsonl:1: is the journal of another run: retriever name 'search' there, 'other'"),
-        (["--no-resume"], "runs/x.jsonl: exists already, and is not to be resumed."),
+        (["--no-resume"], "runs/x.jsonl: already exists, and resuming is turned off."),
     ],
 )
 def test_what_cannot_be_done_is_told_in_one_line(run: Runner, arguments: list[str], message: str) -> None:

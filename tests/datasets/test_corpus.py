@@ -70,7 +70,7 @@ def test_question_sets_are_the_corpora_of_their_paragraphs(shared_data: Path, tm
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("c.jsonl", '{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}\n', ":2: the document id 'a' stands twice"),
+        ("c.jsonl", '{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}\n', ":2: the document id 'a' appears twice"),
         ("c.jsonl", '{"title": "x"}\n', ":1: has neither an id (id, _id, chunk_id, docid, docno, doc_id) nor a text"),
         ("c.jsonl", "", ": holds no document"),
         ("c.jsonl", "{", ":1: not valid JSON"),

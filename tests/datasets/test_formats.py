@@ -185,7 +185,7 @@ def test_every_field_of_a_question_and_of_a_ranking_comes_back(tmp_path: Path, e
 
 @pytest.mark.parametrize("ending", ["x.csv", "x.tsv"])
 def test_in_a_table_everything_comes_back_but_numbers_without_a_meaning_are_text(tmp_path: Path, ending: str) -> None:
-    with pytest.warns(KragEvalWarning, match=r"`year` that is no text \(it is read back as text\): 1\."):
+    with pytest.warns(KragEvalWarning, match=r"`year` that is not text \(it is read back as text\): 1\."):
         write_evalset(FULL, tmp_path / ending)
     as_text = replace(FULL["q1"], further={"lang": "ko", "year": "2024"})
     assert read_evalset(tmp_path / ending) == EvalSet([as_text, *FULL[1:]])

@@ -134,8 +134,8 @@ def test_judged_documents_that_the_corpus_lacks_are_counted_and_kept_by_their_id
         evalset = read_evalset(tmp_path)
     split = tmp_path / "qrels" / "test.tsv"
     assert [str(warning.message).partition(". ")[0] for warning in caught] == [
-        f"{split}: of 2 queries, 1 are not in queries.jsonl, first of all '9'",
-        f"{split}: of 2 judged documents, 1 are not in corpus.jsonl, first of all 'd0007'",
+        f"{split}: of 2 queries, 1 are not in queries.jsonl, for example '9'",
+        f"{split}: of 2 judged documents, 1 are not in corpus.jsonl, for example 'd0007'",
     ]
     assert (evalset["1"].gold[0].text, evalset["9"].question) == (None, None)
 

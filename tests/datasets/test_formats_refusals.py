@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from krag_eval import EvalSet, InvalidInputError, Run, RunRow, read_evalset, read_run, write_evalset, write_run
-from krag_eval.datasets.formats import opening
+from krag_eval._utils.files import io
 from krag_eval.datasets.formats.registry import FORMATS
 from tests.datasets.test_formats import FULL, RUN
 
@@ -49,7 +49,7 @@ def test_a_format_that_cannot_hold_it_is_named_with_those_that_can(tmp_path: Pat
 @pytest.mark.parametrize("name", ["x", "x.txt", "x.jsonl.gz", "x.xlsx"])
 def test_an_ending_that_tells_no_format_is_refused_before_anything_is_written(tmp_path: Path, name: str) -> None:
     assert refused(lambda: write_evalset(FULL, tmp_path / name)).startswith(
-        f"{tmp_path / name}: the ending tells no format. Use one of .jsonl, .ndjson, .json, .csv, .tsv, .parquet"
+        f"{tmp_path / name}: the ending belongs to no format. Use one of .jsonl, .ndjson, .json, .csv, .tsv, .parquet"
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -65,7 +65,7 @@ def test_what_json_does_not_have_is_named_and_leaves_the_old_file(tmp_path: Path
             write_evalset(bad, path, format=name)
         return
     message = refused(lambda: write_evalset(bad, path, format=name))
-    assert "holds what JSON does not have" in message
+    assert "contains a value that JSON does not have" in message
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == ([] if name == "beir" else [("x", "old")])
 
 
@@ -91,16 +91,16 @@ def test_an_id_that_would_be_read_as_something_else_is_refused_by_trec(tmp_path:
         assert str(tmp_path / "x") in refused(lambda: write_evalset(EvalSet([row]), tmp_path / "x", format="trec"))
     if bad != "#q":  # a document may be called so
         run = Run.of("r", [RunRow.from_dict({"query_id": "q", "retrieved": [{"id": bad or " ", "text": "t"}]})])
-        assert "cannot stand in a column" in refused(lambda: write_run(run, tmp_path / "x", format="trec"))
+        assert "cannot be a column" in refused(lambda: write_run(run, tmp_path / "x", format="trec"))
 
 
 def test_a_folder_is_never_written_over(tmp_path: Path) -> None:
     target = tmp_path / "set"
     target.mkdir()
     (target / "corpus.jsonl").write_text("a corpus of a million documents")
-    assert "is there already" in refused(lambda: write_evalset(ONE, target, format="beir"))
+    assert "exists and is not a file" in refused(lambda: write_evalset(ONE, target, format="beir"))
     assert "cannot be written" in refused(lambda: write_evalset(ONE, target, format="jsonl"))
-    assert "is there already" in refused(lambda: write_evalset(ONE, target, format="parquet"))
+    assert "exists and is not a file" in refused(lambda: write_evalset(ONE, target, format="parquet"))
     assert [path.name for path in tmp_path.rglob("*")] == ["set", "corpus.jsonl"]
     (target / "corpus.jsonl").unlink()
     write_evalset(ONE, target, format="beir")
@@ -151,7 +151,7 @@ def test_a_folder_that_is_no_beir_folder_is_refused(tmp_path: Path, parts: list[
         ("qrels/test.tsv", "q\td\t1\nq\td\t2\n", "/qrels/test.tsv:2: the document 'd' of query 'q' has the grade 2"),
         ("qrels/test.tsv", "q\td\t1\nq\t\t2\n", "/qrels/test.tsv:2: an id is empty"),
         ("qrels/test.tsv", "q\td\t1\nq\te\thigh\n", "/qrels/test.tsv:2: The grade is 'high'"),
-        ("queries.jsonl", '{"_id": "q"}\n{"_id": "q"}\n', "/queries.jsonl:2: the id 'q' stands twice"),
+        ("queries.jsonl", '{"_id": "q"}\n{"_id": "q"}\n', "/queries.jsonl:2: the id 'q' appears twice"),
         ("queries.jsonl", '{"_id": 1.5}\n', "/queries.jsonl:1: `_id` is 1.5. It must be a string or an integer"),
         ("corpus.jsonl", '{"_id": "d", "text": "t"}\n{', "/corpus.jsonl:2: not valid JSON"),
     ],
@@ -177,10 +177,10 @@ def test_a_packed_line_that_never_ends_is_refused_before_it_fills_the_memory(
 ) -> None:
     path = tmp_path / "x.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"id": "q", "gold": []}\n' + b" " * 3_000_000))
-    monkeypatch.setattr(opening, "MAX_LINE", 2**20)
+    monkeypatch.setattr(io, "MAX_LINE", 2**20)
     assert refused(lambda: read_evalset(path)).startswith(f"{path}:2: unpacks to a line of more than 1 MB.")
-    monkeypatch.setattr(opening, "MAX_LINE", 2**30)
-    monkeypatch.setattr(opening, "MAX_FILE", 2**10)
+    monkeypatch.setattr(io, "MAX_LINE", 2**30)
+    monkeypatch.setattr(io, "MAX_UNPACKED", 2**10)
     assert "unpacks to more than 0 GB" in refused(lambda: read_evalset(path))
 
 

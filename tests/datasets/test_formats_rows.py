@@ -104,7 +104,7 @@ def test_one_document_or_id_may_stand_without_a_list() -> None:
     ("rows", "columns", "message"),
     [
         ([{"gold": []}, 5], None, "row 1: is an int. Each row must be a mapping of its columns."),
-        ([{"id": 1, "gold": []}] * 2, None, "row 1: the question id '1' stands twice. Ids must be unique."),
+        ([{"id": 1, "gold": []}] * 2, None, "question 1: the id '1' appears twice. Ids must be unique."),
         ([{"query": "?"}], {"question": "querry"}, "row 0: has no column 'querry'. It has: query."),
         ([{"query": "?"}], {"query": "question"}, "`columns` must be one of 'id', 'question', 'gold'"),
         ([{"question": "?"}], None, "row 0: `gold` is missing"),

@@ -164,7 +164,7 @@ def test_qrels_have_grades_comments_and_any_white_space(tmp_path: Path) -> None:
             id="1", gold=(Document(id="d1", grade=0.0), Document(id="d1", grade=1.5, metadata={"qrels_iteration": "7"}))
         ),
     ]
-    with pytest.warns(KragEvalWarning, match=r"grades that are no whole numbers .*: 1\."):
+    with pytest.warns(KragEvalWarning, match=r"grades that are not whole numbers .*: 1\."):
         write_evalset(read_evalset(path), tmp_path / "x.qrels")
     expected = ["2 0 d1 3", "2 0 d2 -2", "1 0 d1 0", "1 7 d1 1.5"]
     assert (tmp_path / "x.qrels").read_text().splitlines() == expected
@@ -182,7 +182,7 @@ def test_a_run_is_ranked_by_score_in_single_precision_then_by_id_both_descending
 
 def test_ranks_that_contradict_the_scores_are_told_once(tmp_path: Path) -> None:
     path = qrels(tmp_path / "run.txt", "q Q0 near 1 0.1 t", "q Q0 far 2 0.9 t")  # distances, not similarities
-    with pytest.warns(KragEvalWarning, match="the ranks of 1 queries contradict their scores, first of 'q'"):
+    with pytest.warns(KragEvalWarning, match="the ranks of 1 queries contradict their scores, for example 'q'"):
         run = read_run(path)
     assert [document.id for document in run.rows["q"].retrieved] == ["far", "near"]
 
@@ -232,5 +232,5 @@ def test_the_texts_of_queries_may_stand_in_a_file_of_their_own(tmp_path: Path, n
     judged = qrels(tmp_path / "judged", "301 0 a 1", "302 0 a 1")
     assert read_evalset(judged, queries=tmp_path / name).texts == ["International Organized Crime", "Polio again"]
     more = qrels(tmp_path / "more", "303 0 a 1", "301 0 a 1")
-    with pytest.warns(KragEvalWarning, match="has no text for 1 of 2 questions, first of '303'"):
+    with pytest.warns(KragEvalWarning, match="has no text for 1 of 2 questions, for example '303'"):
         assert read_evalset(more, queries=tmp_path / name).texts == ["", "International Organized Crime"]

@@ -237,7 +237,7 @@ def test_the_corpus_may_be_any_documents_and_any_iterator() -> None:
     [
         ([], "`corpus` has no document with an id and a text"),
         ([{"id": "a"}, {"text": "b"}], "`corpus` has no document with an id and a text"),
-        ([{"id": "a", "text": "b"}, {"id": "a", "text": "c"}], r"`corpus\[1\]`: the id 'a' stands twice"),
+        ([{"id": "a", "text": "b"}, {"id": "a", "text": "c"}], r"`corpus\[1\]`: the id 'a' appears twice"),
         ([3], "is not a document"),
     ],
 )

@@ -65,7 +65,7 @@ class Retriever:
 
 
 def test_a_retriever_in_the_place_of_the_questions_is_named() -> None:
-    with pytest.raises(InvalidInputError, match=r"got a Retriever\. Have two arguments changed places\?"):
+    with pytest.raises(InvalidInputError, match=r"got a Retriever\. Were two arguments swapped\?"):
         evaluate_retriever(EvalSet([{"id": 1, "question": "?", "gold": []}]), Retriever(), k=5)
 
 

@@ -87,7 +87,7 @@ def test_bare_ids_give_the_same_numbers(tmp_path: Path, id_key: str | None) -> N
     jsonl(files[0], [{"id": "q1", "gold": [document]}])
     jsonl(files[1], [{"query_id": "q1", "retrieved": [document, "a text"]}])
     place = "set.jsonl:1: `gold[0]`" if id_key is None else "run.jsonl:1: `retrieved[1]`"
-    with pytest.raises(InvalidInputError, match=f"{re.escape(place)} has no id, and bare ids are asked for"):
+    with pytest.raises(InvalidInputError, match=f"{re.escape(place)} has no id, but `bare_ids` needs one"):
         list(stream_pairs(*files, bare_ids=True, **keys))
 
 
@@ -118,8 +118,8 @@ def test_trec_files_are_streamed_query_by_query(shared_data: Path) -> None:
     ("questions", "rows", "message"),
     [
         (QUESTIONS, [ROWS[1], ROWS[0]], "run.jsonl:1: has the question '2' where set.jsonl:1 has 'q1'. In a stream"),
-        (QUESTIONS, ROWS[:2], "set.jsonl:3: has the question 'q3', and run.jsonl ends before it. In a stream"),
-        (QUESTIONS[:1], ROWS, "run.jsonl:2: has the question '2', and set.jsonl ends before it. In a stream"),
+        (QUESTIONS, ROWS[:2], "set.jsonl:3: has the question 'q3', but run.jsonl ends before it. In a stream"),
+        (QUESTIONS[:1], ROWS, "run.jsonl:2: has the question '2', but set.jsonl ends before it. In a stream"),
         ([{"id": "q1"}], ROWS, "set.jsonl:1: `gold` is missing"),
         ([{"id": "q1", "gold": [{"id": "a", "grade": -1}]}], ROWS, "set.jsonl:1: `gold[0]`: a grade must be"),
         ([{"id": "q1", "question": 5, "gold": [{"id": "a"}]}], ROWS, "set.jsonl:1: `question` is an int"),

@@ -36,7 +36,7 @@ REFUSED: list[tuple[object, object, str]] = [
     (["a", "b"], ["a"], "`answers` has 1 rows and `references` has 2"),
     ({"a": "x"}, {"a": "x", "b": "y", "c": "z"}, "`answers` has 2 ids that `references` does not have.*'b'"),
     ({"q10": "x"}, {"q1O": "x"}, "Did you mean 'q10'"),
-    ({"1": "x", 1: "y"}, {}, "which are one id"),
+    ({"1": "x", 1: "y"}, {}, "which are the same id"),
     ({None: "x"}, {}, "`references` has the key None"),
     ([5], ["a"], "The reference of row 0 is .*int"),
     ([[5]], ["a"], "A reference of row 0 is .*int"),

@@ -112,8 +112,8 @@ def test_a_callback_that_raises_loses_nothing_and_is_reported_once() -> None:
         result = evaluate(GOLD, RETRIEVED, callbacks=[Failing(), recorder])
     (warning,) = told
     assert str(warning.message) == (
-        "5 calls of callbacks failed; the result is complete. First: Failing.on_evaluation_start: ConnectionError: "
-        "no network. Use raise_errors=True to stop at the first one."
+        "5 callback calls failed; the result is complete. The first error: Failing.on_evaluation_start: "
+        "ConnectionError: no network. Pass raise_errors=True to stop at the first one."
     )
     assert result.callback_errors == [
         "Failing.on_evaluation_start: ConnectionError: no network",

@@ -12,7 +12,7 @@ from scipy import stats
 
 from krag_eval import InvalidInputError, MissingDependencyError, evaluate, evaluate_ids, evaluate_stream
 from krag_eval.evaluation.intervals import intervals_of
-from krag_eval.statistics import binomial_interval
+from krag_eval.statistics.bootstrap import binomial_interval
 
 # Of 40 queries with one to four gold documents, found more or less.
 GOLD = [[f"g{i}_{j}" for j in range(1 + i % 4)] for i in range(40)]

@@ -180,12 +180,12 @@ def test_the_printed_result_is_a_table_with_what_it_leaves_out_and_the_signature
         "  recall         0.2500   0.5000",
         "  micro_recall   0.3333   0.6667",
         "  mrr            0.5000   0.5000",
-        "  1 queries have no gold document: left out of every value above",
-        "  1 retrievals raised: counted as nothing retrieved",
+        "  1 query without gold documents: left out of every value above",
+        "  1 failed retrieval: counted as nothing retrieved",
         f"  match:text|norm:nfkc-casefold|repeat:once|pden:retrieved|gain:exp|hit:partial|k:1,all|{V}",
     ]
     lacking = repr(evaluate([["a", {"id": 1}]], [[]]))
-    assert "1 documents of `actual` lack what the method reads: they never match" in lacking
+    assert "1 document of `actual` without what the method reads: never matched" in lacking
 
 
 def test_the_signature_is_the_line_of_the_contract() -> None:

@@ -50,12 +50,12 @@ def test_a_key_that_no_chunk_has_is_refused_with_the_keys_that_they_have() -> No
     with pytest.raises(InvalidInputError) as error:
         evaluate_run(DOCUMENTS, run_of(source="refunds.md", page=3), k=1, level="document")
     assert str(error.value) == (
-        "Not one document of `predicted` has an id under the metadata key 'doc_id', by which level='document' "
-        "compares. Their metadata has: source, page. If one of these holds the ids of the documents, "
-        "name it as `doc_key`."
+        "No document of `predicted` has an id under the metadata key 'doc_id', which level='document' compares. "
+        "Their metadata has the keys: source, page. If one of them holds the ids of the documents, "
+        "pass it as `doc_key`."
     )
 
 
 def test_an_id_key_at_document_level_is_refused_with_the_argument_that_is_meant() -> None:
-    with pytest.raises(InvalidInputError, match=r"got id_key='source'\. If that .* give it as `doc_key`\.$"):
+    with pytest.raises(InvalidInputError, match=r"got id_key='source'\. If that .* pass it as `doc_key`\.$"):
         evaluate_run(DOCUMENTS, run_of(source="refunds.md"), k=1, level="document", id_key="source")

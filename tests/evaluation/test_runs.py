@@ -50,7 +50,7 @@ def test_a_question_whose_chunks_are_not_known_is_no_question_without_an_answer(
     result = evaluate_run(SET, RUN, k=2)
     assert (result.n_unjudged, result.no_answer.n_queries, result.no_answer.mean_retrieved) == (1, 1, 1)
     assert result.undefined["recall@2"] == 2
-    assert "1 queries have gold at the other level only" in repr(result)
+    assert "1 query with gold at the other level only" in repr(result)
 
 
 def test_at_document_level_chunks_of_one_document_repeat_each_other() -> None:
@@ -138,7 +138,7 @@ def test_a_grade_of_a_document_is_the_highest_of_its_chunks_and_zero_is_no_gold(
     [
         ({"level": "chunks"}, "`level` must be one of 'chunk', 'document', got 'chunks'. Did you mean 'chunk'?"),
         ({"level": "document", "match_method": "text"}, "At level='document' documents are matched by id"),
-        ({"level": "document", "proxy": True}, "`proxy` and `doc_hit` are for level='chunk'"),
+        ({"level": "document", "proxy": True}, "`proxy` and `doc_hit` need level='chunk'"),
         ({"metrics": "dochit"}, "Unknown metric 'dochit'"),
         ({"k": 0}, "`k` must be"),
     ],

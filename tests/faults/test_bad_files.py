@@ -1,10 +1,10 @@
 """The kept bad files: each is refused at its place, or read as it must be; and files that are none.
 
-What was tested before stands where it stood: JSONL line by line in `tests/_utils/test_files.py`, every format in
-`tests/datasets/test_formats_bad_input.py` (encodings, Git LFS, flipped bits of Parquet, any editor's line ends) and
+Other bad files are tested elsewhere: JSONL line by line in `tests/_utils/test_files.py`, every format in
+`tests/datasets/test_formats_bad_input.py` (encodings, Git LFS, flipped bits of Parquet, line ends of any editor) and
 `tests/datasets/test_formats_refusals.py` (endless packed lines, pipes), the command line in
-`tests/cli/test_bad_input.py`, journals in `tests/retrievers/test_journal_refused.py`, ids that are only written differently in
-`tests/datasets/test_validation_corpus.py`, the report's CSV in `tests/report/test_csv.py`.
+`tests/cli/test_bad_input.py`, journals in `tests/retrievers/test_journal_refused.py`, ids that differ only in
+spelling in `tests/datasets/test_validation_corpus.py`, the report's CSV in `tests/report/test_csv.py`.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ REFUSED = {
     "column-twice.parquet": ": two columns are called 'id'",
     "cp949.jsonl": ":2: not UTF-8 at byte 26 of the line",
     "cut-off.jsonl.gz": ":28: is damaged or cut off",
-    "cut-off.parquet": ": is no readable Parquet file",
-    "date-out-of-range.parquet": ": is no readable Parquet file",
+    "cut-off.parquet": ": is not a readable Parquet file",
+    "date-out-of-range.parquet": ": is not a readable Parquet file",
     "deep-cell.csv": ":2: `metadata` must be a JSON object",
     "deep.toml": ": not valid TOML: nested too deep to be read",
     "empty.jsonl": ": holds no question",
-    "header-no-json.run.parquet": ": is no readable Parquet file",
-    "infinity.jsonl": ":2: not valid JSON: -Infinity is no JSON value",
-    "key-twice-escaped.jsonl": ":2: not valid JSON: the key 'id' stands twice in one object",
-    "key-twice-inside.jsonl": ":2: not valid JSON: the key 'id' stands twice in one object",
-    "key-twice.jsonl": ":2: not valid JSON: the key 'gold' stands twice in one object",
+    "header-no-json.run.parquet": ": is not a readable Parquet file",
+    "infinity.jsonl": ":2: not valid JSON: -Infinity is not a JSON value",
+    "key-twice-escaped.jsonl": ":2: not valid JSON: the key 'id' appears twice in one object",
+    "key-twice-inside.jsonl": ":2: not valid JSON: the key 'id' appears twice in one object",
+    "key-twice.jsonl": ":2: not valid JSON: the key 'gold' appears twice in one object",
     "latin-1.csv": ":2: not UTF-8 at byte 4 of the line",
     "lfs.jsonl.gz": ": is a pointer of Git LFS",
     "lfs.parquet": ": is a pointer of Git LFS",
     "many-digits.jsonl": ":2: not valid JSON: Exceeds the limit",
     "many-digits.toml": ": not valid TOML: Exceeds the limit",
     "mark-inside.jsonl": ":2: not valid JSON: Expecting value at column 1",
-    "nan.jsonl": ":2: not valid JSON: NaN is no JSON value",
-    "nested-201.jsonl": ":2: nested too deep to be read",
+    "nan.jsonl": ":2: not valid JSON: NaN is not a JSON value",
+    "nested-201.jsonl": ":2: nested too deeply to be read",
     "no-gzip.jsonl.gz": ":1: is damaged or cut off (Not a gzipped file",
     "nul.jsonl": ":2: not valid JSON",
     "open-quote.csv": ":2: unexpected end of data",
-    "repeated-id.jsonl": ":2: the question id 'q1' stands twice",
-    "repeated-query.run.jsonl": ":2: the query 'q1' stands twice",
+    "repeated-id.jsonl": ":2: the question id 'q1' appears twice",
+    "repeated-query.run.jsonl": ":2: the query 'q1' appears twice",
     "two-on-a-line.jsonl": ":2: not valid JSON: Extra data at column 26",
     "utf-16.jsonl": ":1: not UTF-8 at byte 0 of the line",
-    "utf-16.qrels": ": is in no format that can be told",
+    "utf-16.qrels": ": is in no format that can be recognized",
     "zeros.jsonl": ":2: not valid JSON",
 }
 BIG = "18446744073709551617"  # two to the power of 64, and one
@@ -157,5 +157,5 @@ def test_a_file_without_permission_is_refused(tmp_path: Path) -> None:
 
 def test_parquet_is_not_read_from_a_pipe_which_has_no_end_to_begin_at(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.parquet")
-    with pytest.raises(InvalidInputError, match=r"x\.parquet: is no regular file\. Parquet is read from its end"):
+    with pytest.raises(InvalidInputError, match=r"x\.parquet: is not a regular file\. Parquet is read from its end"):
         read_evalset(tmp_path / "x.parquet")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from krag_eval import Document, EvalSet, InvalidInputError, Run, RunRow, write_evalset, write_run
-from krag_eval._utils.files import write_atomically
+from krag_eval._utils.files.io import write_atomically
 from tests.support.command_line import Runner
 
 pytestmark = pytest.mark.full
@@ -94,7 +94,7 @@ def test_an_error_in_the_making_of_a_text_is_not_taken_for_a_full_disk(tmp_path:
 
     with pytest.raises(ConnectionError):
         write_atomically(tmp_path / "out.json", parts())
-    with full_disk(), pytest.raises(InvalidInputError, match="Nothing was changed: make room"):
+    with full_disk(), pytest.raises(InvalidInputError, match="Nothing was changed: free some space"):
         write_atomically(tmp_path / "out.json", ["x" * 1000])
     assert not list(tmp_path.iterdir())
 

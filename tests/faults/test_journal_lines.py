@@ -10,8 +10,8 @@ import pytest
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.files import io
-from krag_eval._utils.journal import JournalKind, read_journal, seal
 from krag_eval._utils.journal.journal import Journal
+from krag_eval._utils.journal.rows import JournalKind, read_journal, seal
 
 KIND = JournalKind("test_journal", "test")
 HEADER = {"test_journal": 1}
@@ -43,7 +43,7 @@ def test_a_line_without_an_end_is_refused_at_the_bound_and_the_file_stands(
     monkeypatch.setattr(io, "MAX_LINE", 1_000)
     path = write(tmp_path / "x.jsonl", {"n": 1}, tail=b"9" * 1_001)
     for read in (lambda: list(read_journal(path, KIND)), lambda: resume(path)):
-        with pytest.raises(InvalidInputError, match=r"x\.jsonl:3: is a line of more than"):
+        with pytest.raises(InvalidInputError, match=r"x\.jsonl:3: this line has more than"):
             read()
     assert path.stat().st_size == len(seal(HEADER) + seal({"n": 1})) + 1_001
 

@@ -58,8 +58,8 @@ def test_each_kept_file_with_a_bad_line_is_read_without_it(name: str, tmp_path: 
     raw = base64.b64decode(row["base64"]) if "base64" in row else row["text"].encode()
     assert raw == lines[1]
     assert [str(warning.message) for warning in caught] == [
-        f"{path}:2: {row['reason']} The line is left out.",
-        f"{path}: 1 bad line left out, and kept in {path}.rejected.jsonl. Mend them there, or in the file.",
+        f"{path}:2: {row['reason']} The line is skipped.",
+        f"{path}: 1 bad line skipped, and saved in {path}.rejected.jsonl. Correct them there, or in the file itself.",
     ]
 
 
@@ -79,7 +79,7 @@ def test_one_bad_line_too_many_is_the_error_and_those_before_it_are_kept(tmp_pat
         read_quietly(path, 2)
     assert str(error.value) == (
         f"{path}:4: not valid JSON: Expecting value at column 1. Each line must be one JSON object. "
-        f"Left out before it: 2 bad lines, in {path}.rejected.jsonl."
+        f"Skipped before that: 2 bad lines, saved in {path}.rejected.jsonl."
     )
     assert [(row["line"], row["text"]) for row in rejected(path)] == [(2, "{"), (3, "[]")]
 
@@ -130,7 +130,7 @@ def test_a_ranking_of_a_question_that_was_left_out_counts_all_its_lines(tmp_path
         read_run(run, evalset, max_bad_rows=1)
     with pytest.warns(KragEvalWarning) as caught:
         assert list(read_run(run, evalset, max_bad_rows=2).rows) == ["q1"]
-    assert "2 bad lines left out" in str(caught[-1].message)
+    assert "2 bad lines skipped" in str(caught[-1].message)
     assert [(row["line"], row["reason"][:30]) for row in rejected(run)] == [
         (1, "the evaluation set has no ques"),
         (3, "belongs to the row at line 1"),
@@ -147,7 +147,7 @@ def test_rows_of_a_corpus_are_left_out_too(tmp_path: Path) -> None:
     path = write(tmp_path / "c.jsonl", '{"id": "a", "text": "x"}', '{"id": "a", "text": "y"}', '{"n": 1}', "{")
     with pytest.warns(KragEvalWarning) as caught:
         documents = read_corpus(path, max_bad_rows=3)
-    assert "3 bad lines left out" in str(caught[-1].message)
+    assert "3 bad lines skipped" in str(caught[-1].message)
     assert [(document.id, document.text) for document in documents] == [("a", "x")]
 
 
@@ -155,7 +155,7 @@ def test_a_row_without_an_id_is_not_given_the_number_of_another(tmp_path: Path) 
     ragas = '{"user_input": "When?", "reference_contexts": ["Now."]}'
     path = write(tmp_path / "x.jsonl", ragas, "{", ragas)
     assert read_quietly(path, 2).ids == ["0"]
-    assert rejected(path)[1]["reason"].startswith("has no id, and lines before it are left out")
+    assert rejected(path)[1]["reason"].startswith("has no id, and lines before it were skipped")
 
 
 def test_the_format_shows_behind_a_bad_first_line(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_evaluate_scores_the_rest_and_its_json_says_what_is_not_in_it(command: R
     assert (written["rejected_lines"], run["rejected_lines"], run["missing"]) == (1, 1, ["q2"])
     assert "set.jsonl:3: not valid JSON" in outcome.err
     assert "bm25.jsonl:2: `retrieved` is missing." in outcome.err
-    assert "kept in bm25.jsonl.rejected.jsonl" in outcome.err
+    assert "saved in bm25.jsonl.rejected.jsonl" in outcome.err
     assert "bm25: 1 question without a row, scored as nothing retrieved: q2" in outcome.err
 
 
@@ -183,5 +183,5 @@ def test_convert_writes_the_good_rows_for_every_other_command(command: Runner, t
     write(tmp_path / "set.jsonl", "{", GOOD)
     outcome = command("convert set.jsonl good.jsonl --max-bad-rows 1")
     assert (outcome.code, outcome.out) == (0, "1 question from set.jsonl (jsonl) to good.jsonl (jsonl)\n")
-    assert "set.jsonl: 1 bad line left out, and kept in set.jsonl.rejected.jsonl." in outcome.err
+    assert "set.jsonl: 1 bad line skipped, and saved in set.jsonl.rejected.jsonl." in outcome.err
     assert read_evalset(tmp_path / "good.jsonl").ids == ["good"]

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from krag_eval import InvalidInputError, Outbox, read_run, run_retriever
+from krag_eval import InvalidInputError, read_run, run_retriever
 from krag_eval._utils.files import io
-from krag_eval._utils.journal import JournalKind, KeyedJournal
+from krag_eval._utils.journal.keyed import KeyedJournal
+from krag_eval._utils.journal.rows import JournalKind
 
 ROWS = [{"id": f"q{n}", "question": f"question {n}", "gold_chunk_ids": ["c"]} for n in range(5)]
 
@@ -26,7 +27,7 @@ def test_a_question_whose_row_is_too_long_is_an_error_and_the_others_have_their_
     run = run_retriever(search, ROWS, k=1, name="long", journal=tmp_path / "run.jsonl")
     (message,) = run.errors.values()
     assert list(run.errors) == ["q2"]
-    assert message.startswith(f"RowTooLongError: {tmp_path / 'run.jsonl'}: a row of 0 MB cannot be kept. A row has at")
+    assert message.startswith(f"RowTooLongError: {tmp_path / 'run.jsonl'}: a row of 0 MB is too large. A row has at")
     assert message.endswith("Keep fewer documents, or shorter texts and metadata.")
     read = read_run(tmp_path / "run.jsonl")
     assert read.rows == {query_id: run.rows[query_id] for query_id in read.rows}
@@ -42,22 +43,8 @@ def test_a_row_that_is_just_as_long_as_allowed_is_read_back(tmp_path: Path, monk
     longest = max(map(len, (tmp_path / "x.jsonl").read_bytes().splitlines(keepends=True)))
     monkeypatch.setattr(io, "MAX_LINE", longest)
     journal.put("b", {"text": "x" * 500})
-    with pytest.raises(InvalidInputError, match="a row of 0 MB cannot be kept"):
+    with pytest.raises(InvalidInputError, match="a row of 0 MB is too large"):
         journal.put("c", {"text": "x" * 501})
     journal.put("d", {"text": "short"})
     journal.close()
     assert list(KeyedJournal(tmp_path / "x.jsonl", JournalKind("kept", "test"), {})) == ["a", "b", "d"]
-
-
-def test_an_outbox_takes_no_row_that_it_could_not_give_back(tmp_path: Path) -> None:
-    outbox = Outbox(tmp_path / "outbox", "letters")
-    outbox.put("a", {"text": "short"})
-    with pytest.raises(InvalidInputError, match="cannot be kept"):
-        outbox.put("b", {"text": "x" * 1000})
-    outbox.put("c", {"text": "short"})
-    assert [entry.key for entry in outbox.peek(10)] == ["a", "c"]
-    assert outbox.n_waiting == 2
-    outbox.close()
-    again = Outbox(tmp_path / "outbox", "letters")
-    assert again.n_waiting == 2
-    again.close()

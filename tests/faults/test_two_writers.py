@@ -38,7 +38,7 @@ def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path, fat
     _, err = second.communicate(timeout=120)
     assert (second.returncode, err) == (
         2,
-        "InvalidInputError: x.jsonl: another run is writing to it. Wait for that one, or give another path.\n",
+        "InvalidInputError: x.jsonl: another run is writing to it. Wait until it is done, or give another path.\n",
     )
     assert journal.read_bytes() == before
     os.kill(first.pid, signal.SIGCONT if fate == "continued" else signal.SIGKILL)

@@ -203,7 +203,7 @@ def test_nothing_to_ask_is_said_at_once() -> None:
         ({"eval_mode": "lexical"}, "`eval_mode`"),
         ({"e2e_limit": 0}, "`e2e_limit`"),
         ({"k": "2000tok"}, "`k` must be ranks of at least 1 for a bench"),
-        ({"k": 0}, "`k` must be ranks of at least 1 for a bench, got 0. Give some such as 1, 5 and 10."),
+        ({"k": 0}, "`k` must be ranks of at least 1 for a bench, got 0. Give ranks such as 1, 5 and 10."),
         ({"k": None}, "`k` must be ranks of at least 1 for a bench"),
         ({"concurrency": 0}, "`concurrency`"),
         ({"answer": 7}, "`answer` is an int"),

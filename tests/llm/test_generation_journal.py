@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError, KragEvalWarning
-from krag_eval._utils.journal import KeyedJournal, read_journal
+from krag_eval._utils.journal.keyed import KeyedJournal
+from krag_eval._utils.journal.rows import read_journal
 from krag_eval.llm import ModelSetupError, as_language_model
 from krag_eval.llm.question_generation import GeneratedEvalSet
 from krag_eval.llm.question_generation.generate import GENERATION_JOURNAL
@@ -116,7 +117,7 @@ def test_another_model_is_refused_too(tmp_path: Path) -> None:
 def test_the_journal_of_something_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_text('{"krag_eval_run": 1}\n')
-    with pytest.raises(InvalidInputError, match=r":1: is no journal of a generation"):
+    with pytest.raises(InvalidInputError, match=r":1: is not a journal of a generation"):
         generate(Writer(), journal=path)
 
 
@@ -222,7 +223,7 @@ def test_rows_are_looked_up_by_their_keys(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="k 1 there, 2 now"):
         KeyedJournal(path, GENERATION_JOURNAL, {"k": 2})
     path.write_bytes(path.read_bytes() + path.read_bytes().splitlines(keepends=True)[1])
-    with pytest.raises(InvalidInputError, match=r":3: the key 'a' stands twice"):
+    with pytest.raises(InvalidInputError, match=r":3: the key 'a' appears twice"):
         KeyedJournal(path, GENERATION_JOURNAL, {"k": 1})
     with pytest.raises(InvalidInputError, match="`journal` must be the path of a file"):
         KeyedJournal("", GENERATION_JOURNAL, {})

@@ -13,7 +13,7 @@ from krag_eval.llm.question_generation.candidates import Prompts, load_prompts
 from krag_eval.llm.question_generation.generate import TYPES
 from tests.support.generation_cases import CHUNKS, Writer, generate
 
-FOLDER = Path(__file__).parents[2] / "krag_eval" / "generation" / "prompts"
+FOLDER = Path(__file__).parents[2] / "krag_eval" / "llm" / "question_generation" / "prompts"
 
 
 def test_there_is_a_file_for_each_type_and_nothing_else_but_rules_and_retry() -> None:

@@ -110,7 +110,7 @@ def test_texts_match_as_in_the_naive_loop(case: tuple[Rows, Rows]) -> None:
 
 
 @pytest.mark.parametrize("direction", CONTAINED)
-@pytest.mark.parametrize("limits", [{}, {"containment._PAIRS_A_TEXT": -1, "shingles._BYTES_AT_ONCE": 300}], ids=len)
+@pytest.mark.parametrize("limits", [{}, {"containment._PAIRS_A_TEXT": -1, "containment._BYTES_AT_ONCE": 300}], ids=len)
 @given(case=inputs())
 def test_containment_matches_as_in_the_naive_loop(
     limits: dict[str, int], direction: str, case: tuple[Rows, Rows]

@@ -19,8 +19,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from krag_eval import TOKENIZERS, evaluate
 from krag_eval.documents.columns import Side
 from krag_eval.matching import Batch, find_matches
-from krag_eval.matching.overlap import _LONG
-from krag_eval.matching.prefilters import UNIT_OF, sketch
+from krag_eval.matching.overlap import _LONG, UNIT_OF, sketch
 from krag_eval.matching.settings import ScoringSettings, make_settings
 from krag_eval.matching.tokens import Spans, TokenTable, Words
 from tests.support import reference as ref
@@ -45,9 +44,9 @@ LIMITS: dict[str, dict[str, object]] = {
     "as shipped": {},
     "every text is long": {"overlap._LONG": 0},
     "long, and more units than code points": {"overlap._LONG": 0, "overlap._MOST_UNITS": 1},
-    "hashes that all collide": {"spans.hash_spans": one_hash_for_all, "tokens.hash_spans": one_hash_for_all},
+    "hashes that all collide": {"tokens.hash_spans": one_hash_for_all},
     "partners looked up together": {"overlap._PAIRS_A_TEXT": 0},
-    "one pair at a time": {"overlap._PAIRS_A_TEXT": 9, "multisets._MOST_FEATURES": 0, "overlap._MOST_UNITS": 1},
+    "one pair at a time": {"overlap._PAIRS_A_TEXT": 9, "overlap._MOST_FEATURES": 0, "overlap._MOST_UNITS": 1},
     "small chunks": {"tokens._TEXTS_AT_ONCE": 2, "tokens._CHARACTERS_AT_ONCE": 20, "rouge._CANDIDATES_AT_ONCE": 2},
     "small blocks of pairs": {"Batch.pair_blocks": functools.partialmethod(Batch.pair_blocks, 2)},
 }

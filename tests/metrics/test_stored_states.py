@@ -9,7 +9,7 @@ import pytest
 
 from krag_eval import InvalidInputError, evaluate
 from krag_eval.matching import Batch
-from krag_eval.matching.matchability import SideSupply, Supply
+from krag_eval.matching.matchability import DocumentCounts, SideCounts
 from krag_eval.metrics.aggregation import MeanState, Tally
 
 GOLD = [[{"id": "a", "text": "one two"}, {"id": "b", "text": "three"}], [{"id": "c", "text": "four"}], []]
@@ -23,14 +23,14 @@ def measured() -> Tally:
     return evaluate(GOLD, FOUND, k=(1, None), match_method=["id", "text"], metrics=["recall", "ndcg", own]).tally
 
 
-def supplied() -> Supply:
+def counted() -> DocumentCounts:
     result = evaluate(GOLD, FOUND, k=1, match_method=["id", "rougeL"])
     assert result.detail is not None
     assert isinstance(result.detail.batch, Batch)
-    return Supply.of(result.detail.batch, result.detail.matches)
+    return DocumentCounts.of(result.detail.batch, result.detail.matches)
 
 
-@pytest.mark.parametrize("make", [measured, supplied, Supply.empty, lambda: Tally.of(["recall"], [None])])
+@pytest.mark.parametrize("make", [measured, counted, DocumentCounts.empty, lambda: Tally.of(["recall"], [None])])
 def test_what_was_stored_comes_back_equal(make: Any) -> None:
     state = make()
     again = type(state).from_dict(json.loads(json.dumps(state.to_dict())))
@@ -40,8 +40,8 @@ def test_what_was_stored_comes_back_equal(make: Any) -> None:
     assert again == state
 
 
-def test_a_stored_supply_keeps_what_messages_show() -> None:
-    stored = supplied().to_dict()
+def test_stored_counts_keep_what_messages_show() -> None:
+    stored = counted().to_dict()
     assert (stored["actual"]["documents"], stored["predicted"]["ids"], stored["matched_by_id"]) == (
         3,
         ["a", "x", "ü"],
@@ -62,12 +62,12 @@ def test_a_stored_supply_keeps_what_messages_show() -> None:
         (measured, ["counts", "@1", "gold"], None, "`CountState.gold` is None."),
         (measured, ["no_answer", "n_empty"], True, "`NoAnswerState.n_empty` is True."),
         (measured, ["more"], 1, "It must be a mapping with means, counts, no_answer, n_queries, n_unjudged."),
-        (supplied, ["matched_by_id"], None, "`Supply.matched_by_id` is None."),
-        (supplied, ["actual"], None, "`SideSupply` is None."),
-        (supplied, ["actual", "documents"], -3, "`SideSupply.documents` is -3."),
-        (supplied, ["actual", "ids"], "abc", "`SideSupply.ids` is 'abc'. It must be a list."),
-        (supplied, ["actual", "ids"], [1], "`SideSupply.ids` is 1."),
-        (supplied, ["predicted", "wordy_text"], 7, "`SideSupply.ids` is 7."),
+        (counted, ["matched_by_id"], None, "`DocumentCounts.matched_by_id` is None."),
+        (counted, ["actual"], None, "`SideCounts` is None."),
+        (counted, ["actual", "documents"], -3, "`SideCounts.documents` is -3."),
+        (counted, ["actual", "ids"], "abc", "`SideCounts.ids` is 'abc'. It must be a list."),
+        (counted, ["actual", "ids"], [1], "`SideCounts.ids` is 1."),
+        (counted, ["predicted", "wordy_text"], 7, "`SideCounts.ids` is 7."),
     ],
 )
 def test_a_stored_state_of_another_shape_is_refused(state: Any, path: list[str], wrong: Any, message: str) -> None:
@@ -85,4 +85,4 @@ def test_a_stored_state_of_another_shape_is_refused(state: Any, path: list[str],
 
 def test_a_sum_below_0_can_be_stored() -> None:
     assert MeanState.from_dict({"units": -5, "n_defined": 1, "n_undefined": 0}) == MeanState(-5, 1, 0)
-    assert SideSupply.from_dict(SideSupply(wordy_text=None).to_dict()) == SideSupply()
+    assert SideCounts.from_dict(SideCounts(wordy_text=None).to_dict()) == SideCounts()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from krag_eval import InvalidInputError, evaluate, evaluate_ids, evaluate_stream
+from krag_eval import InvalidInputError, evaluate, evaluate_all, evaluate_ids, evaluate_stream
 from tests.support.metric_values import one, values
 
 BUDGET_GOLD = [["g h"], ["z"]]
@@ -63,3 +63,8 @@ def test_bare_ids_have_no_tokens_and_a_counter_has_to_count() -> None:
         evaluate([["a"]], [["a"]], k="5tok", count_tokens="words")
     with pytest.raises(InvalidInputError, match=r"`count_tokens` returned 'a' for 'a'"):
         evaluate([["a"]], [["a"]], k="5tok", count_tokens=str)
+
+
+def test_a_token_budget_is_a_cut_off_of_evaluate_all_too() -> None:
+    few, enough = (evaluate_all([["c d"]], [["a b", "c d"]], k=k) for k in ("3tok", "4tok"))  # type: ignore[arg-type]
+    assert (few["macro_recall"], enough["macro_recall"]) == (0.0, 1.0)

@@ -63,7 +63,9 @@ def by_pytrec_eval(row: Row) -> float:
 
 def by_pytrec_eval_in_a_process(row: Row) -> Outcome:
     """As `by_pytrec_eval`, for a measure that ends the process."""
-    code = "from tests import test_differences as t; t.by_pytrec_eval(next(r for r in t.ROWS if r.anchor == {!r}))"
+    code = (
+        "from tests.project import test_differences as t; t.by_pytrec_eval(next(r for r in t.ROWS if r.anchor == {!r}))"
+    )
     command = [sys.executable, "-c", code.format(row.anchor)]
     done = subprocess.run(command, cwd=PAGE.parent.parent, capture_output=True, text=True, check=False)
     return "abort" if done.returncode < 0 and "Negative cutoff" in done.stderr else f"{done.returncode}: {done.stderr}"

@@ -194,7 +194,11 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", GUIDES, ids=name_of)
 def test_every_file_named_in_a_guide_exists(page: Path) -> None:
     named = re.findall(r"`((?:[\w.-]+/)*[\w.-]+(?:\.py|\.md|/))`", prose(page))
-    absent = [name for name in named if not any((room / name).exists() for room in (ROOT, ROOT / "krag_eval"))]
+    absent = [
+        name
+        for name in named
+        if "NAME" not in name and not any((room / name).exists() for room in (ROOT, ROOT / "krag_eval"))
+    ]
     assert absent == []
     if page.name == "CONTRIBUTING.md":
         assert len(named) > 10

@@ -82,7 +82,7 @@ def test_it_is_the_run_and_its_score(is_async: bool, k: Any, depth: int, scoring
         ({"metrics": ["doc_hit", "ndgc"]}, "Did you mean 'ndcg'?"),
         ({"level": "page"}, "`level` must be one of"),
         ({"level": "document", "match_method": "text"}, "documents are matched by id"),
-        ({"level": "document", "metrics": "doc_hit"}, "`doc_hit` are for level='chunk'"),
+        ({"level": "document", "metrics": "doc_hit"}, "`doc_hit` need level='chunk'"),
         ({"match_method": "embedding"}, "`embeddings`"),
         ({"callbacks": [object()]}, "callback"),
         ({"concurrency": 0}, "`concurrency` must be"),

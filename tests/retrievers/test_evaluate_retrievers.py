@@ -196,7 +196,7 @@ def test_nothing_in_a_cell_is_evaluated(cell: str, tmp_path: Path, monkeypatch: 
     [
         ({"doc_id": ["['a']", "['b']"]}, "row 1: `doc_id` has 1 values and `context` has 2. Each passage needs one."),
         ({"context": ["[1]", "['b', 'c']"]}, "row 0: `context` holds an int. It must be a list of texts."),
-        ({"id": ["a", "a"]}, "the id 'a' stands twice"),
+        ({"id": ["a", "a"]}, "the id 'a' appears twice"),
         ({"question": ["why?", 3]}, "row 1: `question` is an int. It must be a string, or left out."),
         ({"question": ["why?", None]}, "The question '1' has no text."),
     ],

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError, read_run
-from krag_eval._utils.journal import journal, seal
+from krag_eval._utils.journal import journal
+from krag_eval._utils.journal.rows import seal
 from krag_eval.datasets import EvalSet
 from krag_eval.datasets.question import RUN_HEADER
 from krag_eval.retrievers.runner import run_retriever
@@ -57,9 +58,9 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         ":1: the checksum of the row is wrong",
     ),
     "the header damaged": (lambda w: changed(w, 1, lambda line: line[:-5]), ":1: the row is damaged"),
-    "no header": (lambda w: w.partition(b"\n")[2], ":1: is no journal of a run"),
-    "a run of another kind": (lambda _: b'{"query_id": "q1", "retrieved": []}\n', ":1: is no journal of a run"),
-    "a file that somebody else wrote": (lambda _: b"Dear diary", ":1: is no journal of a run"),
+    "no header": (lambda w: w.partition(b"\n")[2], ":1: is not a journal of a run"),
+    "a run of another kind": (lambda _: b'{"query_id": "q1", "retrieved": []}\n', ":1: is not a journal of a run"),
+    "a file that somebody else wrote": (lambda _: b"Dear diary", ":1: is not a journal of a run"),
     "a later version": (
         lambda w: seal(json.loads(w.partition(b', "crc"')[0] + b"}") | {RUN_HEADER: 2}),
         ":1: the journal has version 2, and only version 1 can be read here.",
@@ -116,7 +117,7 @@ def test_a_journal_of_another_evaluation_set_is_refused(tmp_path: Path, whole: b
 def test_without_resuming_nothing_is_written_over(tmp_path: Path, whole: bytes) -> None:
     path = tmp_path / "run.jsonl"
     path.write_bytes(whole)
-    with pytest.raises(InvalidInputError, match="exists already, and is not to be resumed"):
+    with pytest.raises(InvalidInputError, match="already exists, and resuming is turned off"):
         run(path, resume=False)
     assert path.read_bytes() == whole
     assert len(run(tmp_path / "new.jsonl", resume=False)) == 6
@@ -133,13 +134,13 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
         return ["a"]
 
     run_retriever(search, EVALSET, k=2, name="bm25", parameters=PARAMETERS, journal=path)
-    assert set(refusals) == {f"{path}: another run is writing to it. Wait for that one, or give another path."}
+    assert set(refusals) == {f"{path}: another run is writing to it. Wait until it is done, or give another path."}
     assert sorted(query_ids(path)) == EVALSET.ids
 
 
 @pytest.mark.parametrize("path", ["/dev/full", "/dev/null", "."])
 def test_what_is_no_regular_file_is_refused(path: str) -> None:
-    with pytest.raises(InvalidInputError, match=r"is no file that can be resumed|Is a directory"):
+    with pytest.raises(InvalidInputError, match=r"cannot be resumed|Is a directory"):
         run(Path(path))
 
 

@@ -7,7 +7,7 @@ import json
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from krag_eval._utils.journal import seal
+from krag_eval._utils.journal.rows import seal
 from krag_eval.retrievers.responses import as_json
 
 ANYTHING = st.recursive(

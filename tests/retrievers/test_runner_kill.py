@@ -16,7 +16,7 @@ import pytest
 
 from krag_eval import evaluate_run, read_run
 from krag_eval.datasets import EvalSet
-from krag_eval.datasets.formats.run_journal import read_journal_rows
+from krag_eval.datasets.formats.native import read_journal_rows
 from krag_eval.datasets.question import RUN_HEADER
 
 pytestmark = pytest.mark.full

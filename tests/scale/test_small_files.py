@@ -11,7 +11,7 @@ import pytest
 
 from krag_eval import ColumnarScorer, InvalidInputError, Judgments, RunProgress, score_logs
 from krag_eval._utils.arrays import FloatArray
-from krag_eval.metrics import recall
+from krag_eval.metrics.recall import recall
 from krag_eval.scale import logs as scoring
 from krag_eval.scale.files import RowGroup
 from krag_eval.scale.parts import Unit, pieces_of, together, units_of

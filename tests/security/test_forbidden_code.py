@@ -87,7 +87,7 @@ def test_nothing_forbidden_stands_in_the_package_or_an_adapter() -> None:
 
 
 def test_pickle_is_asked_only_whether_it_could() -> None:
-    tree = ast.parse((ROOT / "krag_eval" / "parallel.py").read_text(encoding="utf-8"))
+    tree = ast.parse((ROOT / "krag_eval" / "matching" / "parallel.py").read_text(encoding="utf-8"))
     used = {
         node.attr
         for node in ast.walk(tree)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-import functools
 import logging
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -16,10 +16,11 @@ from langfuse import Langfuse
 from langfuse._client.resource_manager import LangfuseResourceManager
 from opentelemetry.sdk.trace import TracerProvider
 
-from krag_eval import Outbox, evaluate
+from krag_eval import evaluate
 from krag_eval_langchain import RetrievalScoringHandler
 from krag_eval_langfuse import LangfuseDeliveryError, LangfuseScoreHandler, Target, resend_outbox
-from krag_eval_langfuse.outbox import OF, Waits
+from krag_eval_langfuse.outbox import ScoreFile
+from krag_eval_langfuse.scores import Score
 from tests.adapters.langfuse.faulty_server import Fault, FaultyLangfuse
 from tests.support.command_line import Runner
 
@@ -42,7 +43,8 @@ BASIC = base64.b64encode(f"pk-lf-canary:{CANARIES['secret key']}".encode()).deco
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyLangfuse]:
     monkeypatch.setattr(LangfuseResourceManager, "_instances", {})
-    monkeypatch.setattr("krag_eval_langfuse.outbox.Waits", functools.partial(Waits, 0.001, 0.002))
+    monkeypatch.setattr("krag_eval_langfuse.outbox.FIRST_WAIT", 0.001)
+    monkeypatch.setattr("krag_eval_langfuse.outbox.LONGEST_WAIT", 0.002)
     monkeypatch.setenv("SEARCH_API_KEY", CANARIES["environment"])
     with FaultyLangfuse() as running:
         monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", "pk-lf-canary")
@@ -72,6 +74,13 @@ def leaks(text: str) -> list[str]:
     return found + ["basic"] * (BASIC[:16] in text)
 
 
+def content(path: Path) -> str:
+    """All that SQLite keeps, in the file and beside it."""
+    files = list(path.parent.glob(f"{path.name}*"))
+    assert path in files
+    return "".join(file.read_bytes().decode("utf-8", "replace") for file in files)
+
+
 def run(handler: LangfuseScoreHandler) -> None:
     evaluate(
         [["a"]] * 3, [["a"]] * 3, k=1, metrics="mrr", queries=[SAID] * 3, query_ids=list("abc"), callbacks=[handler]
@@ -95,8 +104,8 @@ def test_wire_no_answer_of_the_server_brings_one_wherever_it_is_cut_short(
         run_and_see(handler)
     assert "503" in caplog.text
     assert "rejected: HTTP 403" in caplog.text
-    assert b"HTTP 403" in path.read_bytes()
-    assert leaks(caplog.text + path.read_text("utf-8")) == []
+    assert "HTTP 403" in content(path)
+    assert leaks(caplog.text + content(path)) == []
 
 
 def run_and_see(handler: LangfuseScoreHandler) -> None:
@@ -130,7 +139,7 @@ def test_wire_no_delivery_tells_one_of_what_the_client_raises(
             with pytest.warns(match="have not reached Langfuse yet") as told:
                 handler.close(0)
             assert leaks(str(told[0].message)) == []
-            assert leaks((tmp_path / "outbox").read_text("utf-8")) == []
+            assert leaks(content(tmp_path / "outbox")) == []
     assert "ProxyError: 401 from https://proxy.example/v1" in caplog.text
     assert leaks(caplog.text) == []
 
@@ -149,7 +158,7 @@ def test_wire_metadata_holds_none_in_the_outbox_nor_at_the_server(
     scoring.on_retriever_start({}, SAID, run_id=run_id, name=SAID)
     scoring.on_retriever_end([], run_id=run_id)
     assert not scoring.flush(0.5)
-    text = path.read_text("utf-8")
+    text = content(path)
     assert text.count("401 from https://proxy.example/v1?key=[key]") > 6
     assert leaks(text) == []
     server.choose = lambda number: None
@@ -163,9 +172,9 @@ def test_wire_langfuse_resend_prints_none(
     server: FaultyLangfuse, command: Runner, caplog: pytest.LogCaptureFixture
 ) -> None:
     for status in (503, 403):
-        outbox = Outbox("langfuse.outbox", OF)
-        outbox.put("id", {"id": "id", "name": "krag.mrr", "value": 1.0, "target": {"trace_id": "t"}, **REST})
-        outbox.close()
+        file = ScoreFile("langfuse.outbox")
+        file.put([Score("id", "krag.mrr", 1.0, Target(trace_id="t"), datetime(2026, 5, 4, tzinfo=UTC), {})])
+        file.close()
         said = f"{SAID} Basic {BASIC}".replace(CANARIES["extra header"], "")
         server.choose = lambda number, status=status, said=said: Fault(status, {"message": said})  # type: ignore[misc]
         for form in ("", "--json -"):
@@ -174,9 +183,6 @@ def test_wire_langfuse_resend_prints_none(
             assert code == 1
             assert f"HTTP {status}" in out
             assert leaks(out + err + caplog.text) == []
-        assert leaks(Path("langfuse.outbox").read_text("utf-8")) == []
+        assert leaks(content(Path("langfuse.outbox"))) == []
         for score, reason in resend_outbox("langfuse.outbox", timeout=0.1).rejected:
             assert leaks(repr(score) + reason) == []
-
-
-REST: dict[str, Any] = {"timestamp": "2026-05-04T00:00:00+00:00", "metadata": {}, "environment": None}

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import InvalidInputError, read_evalset, read_run
-from krag_eval._utils.files import MAX_LINE, io
+from krag_eval._utils.files import io
+from krag_eval._utils.files.io import MAX_LINE
 from krag_eval.datasets.formats.topics import read_queries
 from krag_eval.datasets.validation import validate
 
@@ -31,7 +32,7 @@ def write_bomb(path: Path, unit: bytes, size: int) -> int:
     ("unit", "size", "message"),
     [
         (b"[", 300 * MB, f":1: unpacks to a line of more than {MAX_LINE // MB} MB"),
-        (b" " * 65_535 + b"\n", 100 * MB, "unpacks to more than 500 times its size, as data does not"),
+        (b" " * 65_535 + b"\n", 100 * MB, "unpacks to more than 500 times its size, which is no real data"),
     ],
     ids=["one line without an end", "lines with nothing on them"],
 )
@@ -75,7 +76,7 @@ def test_a_line_without_an_end_is_refused_at_the_bound(
         "x.run": b"q Q0 a 1 1 t",
     }
     (tmp_path / name).write_bytes(lines[name] + b"\n" + b"9" * 1_001)
-    with pytest.raises(InvalidInputError, match=rf"{name}:2: is a line of more than 0 MB"):
+    with pytest.raises(InvalidInputError, match=rf"{name}:2: this line has more than 0 MB"):
         (read_run if name == "x.run" else read_evalset)(tmp_path / name)
 
 

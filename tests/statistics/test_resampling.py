@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from krag_eval.statistics import Units, resampled_sums, signed_sums
+from krag_eval.statistics.resampling import Units, resampled_sums, signed_sums
 
 
 def test_the_streams_are_the_same_everywhere_and_ever() -> None:
@@ -53,7 +53,7 @@ def test_sums_of_units_are_exact_and_near_the_values(values: list[float]) -> Non
 def test_neither_threads_nor_the_processor_change_a_bit() -> None:
     script = (
         "import hashlib, numpy as np\n"
-        "from krag_eval.statistics import Units, resampled_sums, signed_sums\n"
+        "from krag_eval.statistics.resampling import Units, resampled_sums, signed_sums\n"
         "whole = Units.of(np.random.default_rng(0).random((600, 9)) / 3).whole\n"
         "sums = [draw(whole, 400, 1).tobytes() for draw in (resampled_sums, signed_sums)]\n"
         "print(hashlib.sha256(b''.join(sums)).hexdigest())\n"

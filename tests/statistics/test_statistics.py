@@ -14,23 +14,17 @@ from scipy import stats
 
 from krag_eval import InvalidInputError, MissingDependencyError
 from krag_eval._utils.arrays import FloatArray
-from krag_eval.statistics import (
-    EXACT_UP_TO,
+from krag_eval.statistics.bootstrap import (
     SPARSE,
     binomial_interval,
     bounds_of,
-    check_rounds,
-    check_seed,
-    check_share,
     few_differ,
-    holm,
     mean_intervals,
-    need_scipy,
     percentile_interval,
-    randomisation_test,
-    resolvable_difference,
     unseen_share,
 )
+from krag_eval.statistics.checks import check_rounds, check_seed, check_share, need_scipy
+from krag_eval.statistics.significance import EXACT_UP_TO, holm, randomisation_test, resolvable_difference
 
 # Darwin's maize: crossed minus self-fertilised, in eighths of an inch (Fisher 1935, The Design of Experiments, 21).
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval.datasets import EvalSet, Run
-from krag_eval.datasets.formats.run_journal import read_journal_rows
+from krag_eval.datasets.formats.native import read_journal_rows
 from krag_eval.datasets.question import RUN_HEADER
 from krag_eval.retrievers.runner import run_retriever
 

@@ -1,4 +1,4 @@
-"""Bad lines that are left out of a file: counted, told, and kept in a file beside it."""
+"""Skip the bad lines of a file: count them, report them, and save them in a file beside it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.formatting import number_of
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -17,15 +18,15 @@ _TOLD = 3
 
 
 class Rejects:
-    """The lines of one file that are left out.
+    """The lines of one file that are skipped.
 
     Args:
         path: The file, as places name it.
-        most: How many lines may be left out; with 0 the first bad one is an error.
+        most: How many lines may be skipped; with 0 the first bad one is an error.
 
     Attributes:
-        extent: The numbers of the lines of the row that is being read, where it has more than one.
-        is_counting_lost: Whether a row was left out before anything could be made of it, so that the rows after it can
+        extent: The numbers of the lines of the row that is being read, if it has more than one.
+        is_counting_lost: Whether a row was skipped before anything could be made of it, so that the rows after it can
             no longer be numbered.
     """
 
@@ -41,19 +42,19 @@ class Rejects:
 
     @property
     def kept_in(self) -> str:
-        """The file that keeps them."""
+        """The file that keeps the skipped lines."""
         return f"{self.path}.rejected.jsonl"
 
     def take(self, place: str, error: InvalidInputError, *, is_unread: bool = False) -> None:
-        """Leave out the row at this place; a row that was left out before counts once.
+        """Skip the row at this place; a row that was skipped before counts once.
 
         Args:
-            place: Where it stands, as `path:line`.
+            place: Its place, as `path:line`.
             error: What is wrong with it.
-            is_unread: The line holds no row, or more than one, for all that can be told.
+            is_unread: It is not known how many rows the line holds.
 
         Raises:
-            InvalidInputError: The same error, where no more may be left out or the row is on no line of its own.
+            InvalidInputError: The same error, if no more may be skipped or the row has no line of its own.
         """
         name, _, number = place.rpartition(":")
         if not self.most or name != self.path or not number.isdigit():
@@ -69,10 +70,10 @@ class Rejects:
         self.is_counting_lost = self.is_counting_lost or is_unread
 
     def each(self, rows: Iterable[tuple[str, T]], make: Callable[[str, T], U]) -> Iterator[tuple[str, U]]:
-        """What `make` makes of each row and its place; rows that it refuses are left out.
+        """Yield what `make` makes of each row, with its place; rows that it refuses are skipped.
 
         Raises:
-            InvalidInputError: A row is refused, and no more may be left out.
+            InvalidInputError: A row is refused, and no more may be skipped.
         """
         for place, row in rows:
             try:
@@ -84,14 +85,14 @@ class Rejects:
 
     @contextlib.contextmanager
     def kept(self, lines: Callable[[], Iterable[bytes]]) -> Iterator[None]:
-        """Goes around the reading of the file: at its end what was left out is written down and told.
+        """Wrap the reading of the file: at its end the skipped lines are saved and reported.
 
         Args:
-            lines: Opens the file once more, for the lines as they stand in it.
+            lines: Opens the file again, for its lines as they are.
 
         Raises:
-            InvalidInputError: The reading failed, also then with what was left out before written down; or that cannot
-                be written.
+            InvalidInputError: The reading failed, in which case the lines skipped so far are saved too; or they
+                cannot be saved.
         """
         try:
             yield
@@ -99,7 +100,9 @@ class Rejects:
             if self._reasons:
                 with contextlib.suppress(InvalidInputError):
                     self._write(lines())
-                    error = InvalidInputError(f"{error} Left out before it: {_number(len(self))}, in {self.kept_in}.")
+                    error = InvalidInputError(
+                        f"{error} Skipped before that: {number_of(len(self), 'bad line')}, saved in {self.kept_in}."
+                    )
             raise error from None
         if self._reasons:
             self._write(lines())
@@ -119,10 +122,9 @@ class Rejects:
 
     def _tell(self) -> None:
         for line in sorted(self._reasons)[:_TOLD]:
-            warn(f"{self.path}:{line}: {self._reasons[line]} The line is left out.")
-        warn(
-            f"{self.path}: {_number(len(self))} left out, and kept in {self.kept_in}. Mend them there, or in the file."
-        )
+            warn(f"{self.path}:{line}: {self._reasons[line]} The line is skipped.")
+        skipped = number_of(len(self), "bad line")
+        warn(f"{self.path}: {skipped} skipped, and saved in {self.kept_in}. Correct them there, or in the file itself.")
 
 
 def _raw(line: bytes) -> dict[str, str]:
@@ -130,7 +132,3 @@ def _raw(line: bytes) -> dict[str, str]:
         return {"text": line.decode("utf-8")}
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(line).decode("ascii")}
-
-
-def _number(count: int) -> str:
-    return "1 bad line" if count == 1 else f"{count} bad lines"

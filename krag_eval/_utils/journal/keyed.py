@@ -7,29 +7,29 @@ import threading
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.journal.journal import Journal, JournalKind
+from krag_eval._utils.journal.journal import Journal
+from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.version import __version__
 
 _ABSENT = object()
 
 
 class KeyedJournal:
-    """Rows by key, in memory and, where there is a path, in a journal. Threads may share it.
+    """Rows by key, in memory and, if a path is given, in a journal. Threads may share it.
 
     Args:
         path: The file, or None to keep rows in memory alone.
-        kind: What the journal is of.
-        settings: How the rows are made, as JSON can hold it. A journal made with other settings is refused.
-        resume: Go on with a file that is there; otherwise it is refused.
-        retry_errors: Take rows with an `"error"` that is not None out of the file.
+        kind: The kind of the journal.
+        settings: How the rows are made, as JSON values. A journal made with other settings is refused.
+        resume: Resume an existing file; otherwise it is refused.
+        retry_errors: Remove rows with an `"error"` that is not None from the file.
 
     Attributes:
         path: The file, or None.
-        n_found: How many rows were there already.
+        n_found: How many rows the file had already.
 
     Raises:
         InvalidInputError: The file cannot be written, is in use, damaged, made with other settings, or not to be
@@ -59,9 +59,7 @@ class KeyedJournal:
     def __enter__(self) -> KeyedJournal:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __len__(self) -> int:
@@ -71,14 +69,14 @@ class KeyedJournal:
         return iter(tuple(self._rows))
 
     def get(self, key: str) -> Mapping[str, Any] | None:
-        """The row with this key, without the key; None where there is none."""
+        """Return the row with this key, without the key; None if there is none."""
         return self._rows.get(key)
 
     def put(self, key: str, row: Mapping[str, Any]) -> None:
-        """Write a row down under a key that has none yet.
+        """Record a row under a key that has none yet.
 
         Raises:
-            InvalidInputError: It cannot be written; the rows before it stand.
+            InvalidInputError: It cannot be written; the rows before it are safe.
         """
         with self._lock:
             if self._journal is not None:
@@ -100,7 +98,7 @@ class KeyedJournal:
         if not isinstance(key, str):
             raise InvalidInputError(f"{place}: `key` is {key!r:.60}. Every row needs a string there.")
         if key in self._rows:
-            raise InvalidInputError(f"{place}: the key {key!r:.120} stands twice.")
+            raise InvalidInputError(f"{place}: the key {key!r:.120} appears twice.")
         if self._retry_errors and row.get("error") is not None:
             return False
         self._rows[key] = row
@@ -115,7 +113,7 @@ class KeyedJournal:
         if differing:
             raise InvalidInputError(
                 f"{path}:1: is the journal of another {self._kind.what}: {'; '.join(differing)}. Give another path to "
-                "start anew, or the same settings to go on with this one."
+                "start again, or the same settings to resume this one."
             )
 
 

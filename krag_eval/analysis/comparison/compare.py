@@ -23,17 +23,9 @@ from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.aggregation import MeanState
-from krag_eval.statistics import (
-    bounds_of,
-    check_rounds,
-    check_seed,
-    check_share,
-    holm,
-    mean_intervals,
-    need_scipy,
-    randomisation_test,
-    resolvable_difference,
-)
+from krag_eval.statistics.bootstrap import bounds_of, mean_intervals
+from krag_eval.statistics.checks import check_rounds, check_seed, check_share, need_scipy
+from krag_eval.statistics.significance import holm, randomisation_test, resolvable_difference
 
 DECISIVE_METRICS = ("recall", "mrr", "ndcg")
 _LOWER_IS_BETTER = frozenset({"redundancy", "undated"})

@@ -19,8 +19,8 @@ from krag_eval.datasets.question import settings_at
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import Document, as_document
 from krag_eval.matching import Batch, Matches, find_matches
-from krag_eval.matching.exact import match_containment
-from krag_eval.matching.matchability import Supply
+from krag_eval.matching.containment import match_containment
+from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.near_duplicates import NEAR as NEAR_QUESTIONS
 from krag_eval.matching.near_duplicates import group_near_duplicates
 from krag_eval.matching.nearest import nearest_of

@@ -17,7 +17,7 @@ from krag_eval.documents.columns import Side
 from krag_eval.documents.document import Document, as_document
 from krag_eval.matching import Batch
 from krag_eval.matching.batch import Found
-from krag_eval.matching.exact import match_containment
+from krag_eval.matching.containment import match_containment
 from krag_eval.matching.rouge import pairs_above
 from krag_eval.matching.settings import Settings
 

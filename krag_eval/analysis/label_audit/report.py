@@ -315,7 +315,7 @@ def write_queue(
             f"{path}: already exists and may hold labels. Choose another name, or overwrite it with force=True."
         )
     rows = [*report.queue_rows(limit)]
-    write_atomically(path, (json_text.dump(row, f"the row of {row['query_id']!r:.60}") + "\n" for row in rows))
+    write_atomically(path, (dump_json(row, f"the row of {row['query_id']!r:.60}") + "\n" for row in rows))
     return len(rows)
 
 

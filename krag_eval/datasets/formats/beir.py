@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.files import is_file, is_folder, json_text, unreadable
-from krag_eval._utils.files.io import beside
+from krag_eval._utils.files.io import is_file, is_folder, replacing, unreadable
+from krag_eval._utils.files.strict_json import dump_json
+from krag_eval.datasets.corpus import passage_row, read_passage
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import tables
-from krag_eval.datasets.formats.native import read_at
-from krag_eval.datasets.formats.source import Row, Source, passage_row, read_passage
-from krag_eval.datasets.formats.trec import NEGATIVE_GRADE, Judged, Line, gold_document, grade_text, keep
+from krag_eval.datasets.formats.source import Kind, Row, Source, read_at
+from krag_eval.datasets.formats.trec import NEGATIVE_GRADE, Judged, Line, gold_document, grade_text, is_number, keep
 from krag_eval.datasets.formats.writing import FIELDS, Writing, fields_from
-from krag_eval.datasets.question import Question
+from krag_eval.datasets.question import Question, check_new
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import as_id
 
@@ -28,7 +28,7 @@ HEADER = ("query-id", "corpus-id", "score")
 
 
 def root_of(path: str) -> Path:
-    """The folder that it is, or that it is the split of."""
+    """Return the BEIR folder of a path: the path itself, or the folder that the split belongs to."""
     given = Path(path)
     if is_folder(given):
         return given.parent if given.name == "qrels" else given
@@ -36,14 +36,30 @@ def root_of(path: str) -> Path:
 
 
 def is_beir(path: str) -> bool:
-    """Whether the path is a BEIR folder, or a split in one."""
+    """Return whether the path is a BEIR folder, or a split in one."""
     root = root_of(path)
     is_split = path.endswith(".tsv") and Path(path).parent.name == "qrels"
     return (is_folder(path) or is_split) and is_folder(root / "qrels") and _part(root, "queries") is not None
 
 
+def kinds_in(source: Source) -> tuple[Kind, ...]:
+    """Return what a file holds if it begins with the header of BEIR's qrels."""
+    return ("evalset",) if source.first_line.split() == [name.encode() for name in HEADER] else ()
+
+
+def refuse_part(source: Source) -> None:
+    """Raise if the file is the corpus or the queries of a BEIR folder.
+
+    Raises:
+        InvalidInputError: It is; the message names the folder.
+    """
+    root = root_of(source.path)
+    if "_id" in source.names and is_folder(root / "qrels"):
+        raise InvalidInputError(f"{source.path}: is one file of a BEIR folder. Give the folder, {root}.")
+
+
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
-    """The queries that the split judges, in the order in which they come up there.
+    """Yield the queries that the split judges, in their order there.
 
     Raises:
         InvalidInputError: A file is missing or cannot be read; the message begins with `path:line:`.
@@ -67,9 +83,9 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
     """Write a folder with the split `test`: each gold document with a text is in the corpus.
 
     Raises:
-        InvalidInputError: The folder is there already and not empty, or no question has a gold document.
+        InvalidInputError: The folder exists and is not empty, or no question has a gold document.
     """
-    queries, judgments, corpus = list[Row](), [], dict[str, Row]()
+    queries, judgments = list[Row](), []
     rows: list[tuple[str, Row | None]] = []
     for question, gold in writing.gold_of(evalset):
         judged = writing.judged(gold)
@@ -83,16 +99,12 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
             rows.append((doc_id, None if document.text is None else passage_row(_public(document), doc_id)))
             if document.text is None:
                 writing.lose_parts([document], "metadata", known=(writing.grade_key, NEGATIVE_GRADE))
-    for doc_id, row in rows:
-        if row is not None:
-            corpus.setdefault(doc_id, row)
-    differing = sum(corpus.get(doc_id) != row for doc_id, row in rows)
-    writing.lost["documents that differ under one id (the first is kept)"] += differing
+    corpus = writing.first_by_id(rows)
     writing.refuse_empty(queries)
-    with beside(writing.path) as folder:
+    with replacing(writing.path) as folder:
         (folder / "qrels").mkdir(parents=True)
         for name, lines in (("corpus", corpus.values()), ("queries", queries)):
-            texts = (json_text.dump(line, f"the row of {line['_id']!r:.60}") + "\n" for line in lines)
+            texts = (dump_json(line, f"the row of {line['_id']!r:.60}") + "\n" for line in lines)
             _write(folder / f"{name}.jsonl", texts)
         records = (dict(zip(HEADER, record, strict=True)) for record in judgments)
         _write(folder / "qrels" / "test.tsv", tables.table(HEADER, records, "\t"))
@@ -107,7 +119,7 @@ def _read_qrels(split: Path) -> dict[str, Judged]:
                 "separated by tabs."
             )
         query_id, doc_id, score = (cell.strip() for cell in record)
-        if not by_query and not _is_number(score):
+        if not by_query and not is_number(score):
             continue  # the header
         if not query_id or not doc_id:
             raise InvalidInputError(f"{place}: an id is empty. Each line needs a query, a document and a score.")
@@ -117,7 +129,7 @@ def _read_qrels(split: Path) -> dict[str, Judged]:
 
 
 def _read_part(root: Path, name: str, wanted: Container[str]) -> dict[str, tuple[str, Row]]:
-    """The rows of `queries.jsonl` or `corpus.jsonl` whose ids are wanted, with their places."""
+    """Return the wanted rows of `queries.jsonl` or `corpus.jsonl` by id, with their places."""
     path = _part(root, name)
     if path is None:
         return {}
@@ -126,8 +138,7 @@ def _read_part(root: Path, name: str, wanted: Container[str]) -> dict[str, tuple
         row_id = as_id(row.get("_id", row.get("id")))
         if row_id is None:
             raise InvalidInputError(f"{place}: `_id` is {row.get('_id')!r:.60}. It must be a string or an integer.")
-        if row_id in rows:
-            raise InvalidInputError(f"{place}: the id {row_id!r:.60} stands twice. Ids must be unique.")
+        check_new(row_id, rows, f"{place}: the id")
         if row_id in wanted:
             rows[row_id] = place, row
     return rows
@@ -138,7 +149,7 @@ def _part(root: Path, name: str) -> Path | None:
 
 
 def _split(path: str) -> Path:
-    """The file of the split."""
+    """Return the file of the split."""
     root = root_of(path)
     try:
         Path(path).stat()
@@ -146,7 +157,7 @@ def _split(path: str) -> Path:
         raise unreadable(path, error) from error
     if is_folder(path) and (_part(root, "queries") is None or not is_folder(root / "qrels")):
         raise InvalidInputError(
-            f"{path}: is no BEIR folder. It needs the files queries.jsonl, corpus.jsonl and qrels/test.tsv."
+            f"{path}: is not a BEIR folder. It needs the files queries.jsonl, corpus.jsonl and qrels/test.tsv."
         )
     if is_file(path):
         return Path(path)
@@ -161,11 +172,11 @@ def _split(path: str) -> Path:
 def _report(message: str, missing: Collection[str]) -> None:
     if missing:
         first = ", ".join(repr(one) for one in sorted(missing)[:3])
-        warn(f"{message.format(len(missing))}, first of all {first}. They are kept without a text.")
+        warn(f"{message.format(len(missing))}, for example {first}. They are kept without a text.")
 
 
 def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a question that a row of `queries.jsonl` has, besides its id."""
+    """Return the fields of a question that a row of `queries.jsonl` has, besides its id."""
     kept = {name: value for name, value in row.items() if (name, value) not in (("title", ""), ("metadata", {}))}
     fields = fields_from(kept, ("_id", "text"))
     return fields | ({"question": kept["text"]} if isinstance(kept.get("text"), str) else {})
@@ -188,11 +199,3 @@ def _public(document: Document) -> Document:
 def _write(path: Path, texts: Iterable[str]) -> None:
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
         file.writelines(texts)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

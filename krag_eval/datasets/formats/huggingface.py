@@ -1,21 +1,22 @@
-"""Rows as Hugging Face `datasets` gives them: mappings whose columns go by any name.
+"""Rows as Hugging Face `datasets` gives them: mappings whose columns have any names.
 
-Rows in the manner of SQuAD (`question`, `context`, `answers`) are read as they are: their context is the gold document,
-called after its text, since rows have no ids of paragraphs.
+Rows with the columns of SQuAD (`question`, `context`, `answers`) are read without settings: their context is the gold
+document, with an id made from its text, since such rows have no ids of paragraphs.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from krag_eval._utils.checks import check_kind, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import Rejects, parse_json
+from krag_eval._utils.files.rejects import Rejects
+from krag_eval._utils.files.strict_json import parse_json
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats.native import read_at
-from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.formats import native
+from krag_eval.datasets.formats.source import Kind, Source, read_at
 from krag_eval.datasets.formats.squad import question_of
 from krag_eval.datasets.formats.tables import read_cell
 from krag_eval.datasets.formats.writing import FIELDS, made_id, numbered
@@ -30,15 +31,15 @@ SQUAD_COLUMNS = frozenset({"question", "context"})
 def evalset_from_rows(
     rows: Iterable[Mapping[str, Any]], *, columns: Mapping[str, str] | None = None, name: str | None = None
 ) -> EvalSet:
-    """An evaluation set from mappings, such as the rows of a Hugging Face `Dataset`.
+    """Make an evaluation set from mappings, such as the rows of a Hugging Face `Dataset`.
 
-    Rows in the manner of SQuAD need no `columns`. Without an id column, rows are numbered from 0. A gold column may
-    hold one document or a list of them, a text being a document; an id column one id or a list.
+    Rows with SQuAD's columns need no `columns`. Without an id column, rows are numbered from 0. A gold column may
+    hold one document or a list of them, where a text is a document; an id column may hold one id or a list.
 
     Args:
         rows: The rows.
-        columns: For fields of `Question`, the columns that they stand in; a field that is left out has its own name.
-        name: What the set is called.
+        columns: The column of each field of `Question`; by default a field's own name.
+        name: The name of the set.
 
     Raises:
         InvalidInputError: A row cannot be read or repeats an id; the message names its number, from 0.
@@ -49,19 +50,24 @@ def evalset_from_rows(
     ('When?', 'Within three days.')
     """
     placed = ((f"row {number}", row) for number, row in enumerate(rows))
-    return EvalSet(_once(questions_in(placed, columns)), name=name)
+    return EvalSet((question for _, question in questions_in(placed, columns)), name=name)
 
 
 def evalset_to_rows(evalset: EvalSet) -> list[dict[str, Any]]:
-    """The questions as mappings that all have the same keys, which `Dataset.from_list` needs to keep every column."""
+    """Return the questions as mappings with the same keys, as `Dataset.from_list` needs to keep every column."""
     check_kind("evalset", evalset, EvalSet, "Make one with `as_evalset(rows)`, or read one with `read_evalset(path)`.")
     rows = [question.to_dict() for question in evalset]
     names = dict.fromkeys(name for row in rows for name in row)
     return [{name: row.get(name) for name in names} for row in rows]
 
 
+def kinds_in(source: Source) -> tuple[Kind, ...]:
+    """Return what a file holds if its columns are those of SQuAD and none is one of ours."""
+    return ("evalset",) if source.names >= SQUAD_COLUMNS and not native.kinds_in(source) else ()
+
+
 def questions(source: Source, columns: Mapping[str, str] | None = None) -> Iterator[tuple[str, Question]]:
-    """The rows of a file, in the manner of SQuAD or with the columns that are named.
+    """Yield the rows of a file, with the columns of SQuAD or with those that are named.
 
     Raises:
         InvalidInputError: A row cannot be read, or a column is missing; the message begins with the place.
@@ -80,13 +86,13 @@ def questions_in(
     cell: Callable[[str, str, str], object] | None = None,
     rejects: Rejects | None = None,
 ) -> Iterator[tuple[str, Question]]:
-    """Each row as a question, with its place.
+    """Yield each row as a question, with its place.
 
     Args:
         rows: The rows with their places.
         columns: As for `evalset_from_rows`.
         cell: What a text in a column means, where rows have nothing but texts.
-        rejects: Takes the rows that may be left out.
+        rejects: Collects the rows that may be skipped.
 
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
@@ -132,7 +138,7 @@ def _question(given: Mapping[str, Any], number: int | None) -> Question:
 
 
 def _cell(name: str, value: Any, place: str, cell: Callable[[str, str, str], object]) -> Any:
-    """What a cell means under the name of a field; text in `gold` is a document."""
+    """Return what a cell means under the name of a field; text in `gold` is a document."""
     if not isinstance(value, str) or (name == "gold" and not value.lstrip().startswith("[")):
         return value
     return cell(name, value, place)
@@ -148,22 +154,12 @@ def _squad_question(row: dict[str, Any]) -> Question:
         try:
             row["answers"] = parse_json(answers)
         except ValueError:
-            raise InvalidInputError(f"`answers` is no JSON: {answers!r:.60}. Write it as JSON.") from None
+            raise InvalidInputError(f"`answers` is not JSON: {answers!r:.60}. Write it as JSON.") from None
     return question_of(row, Document(id=made_id(context), text=context, metadata=metadata))
 
 
 def _plain(value: Any) -> Any:
-    """Arrays as lists, and the gaps of pandas as None."""
+    """Return arrays as lists, and the missing values of pandas as None."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     return None if isinstance(value, float) and value != value else value
-
-
-def _once(placed: Iterable[tuple[str, Question]]) -> Sequence[Question]:
-    """The questions, of which no two may share an id."""
-    found: dict[str, Question] = {}
-    for place, question in placed:
-        if question.id in found:
-            raise InvalidInputError(f"{place}: the question id {question.id!r:.60} stands twice. Ids must be unique.")
-        found[question.id] = question
-    return list(found.values())

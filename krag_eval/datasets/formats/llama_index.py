@@ -7,9 +7,10 @@ from typing import Any
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.files import json_text, write_atomically
+from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.strict_json import dump_json
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.formats.source import Kind, Source
 from krag_eval.datasets.formats.writing import Writing
 from krag_eval.datasets.question import Question
 from krag_eval.documents.document import Document
@@ -18,13 +19,14 @@ from krag_eval.documents.readers import as_id
 PARTS = ("queries", "corpus", "relevant_docs")
 
 
-def is_llama_index(document: object) -> bool:
-    """Whether a JSON value is such a data set."""
-    return isinstance(document, dict) and {"queries", "relevant_docs"} <= document.keys()
+def kinds_in(source: Source) -> tuple[Kind, ...]:
+    """Return what a JSON file holds if it is such a data set."""
+    document = source.document
+    return ("evalset",) if isinstance(document, dict) and {"queries", "relevant_docs"} <= document.keys() else ()
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
-    """Each query with the chunks that answer it.
+    """Yield each query with the chunks that answer it.
 
     Raises:
         InvalidInputError: A part is missing or has another shape; the message says where.
@@ -52,7 +54,7 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
 
 
 def passages(source: Source) -> Iterator[tuple[str, Document]]:
-    """Each chunk of the corpus.
+    """Yield each chunk of the corpus.
 
     Raises:
         InvalidInputError: The corpus is missing or has another shape.
@@ -75,12 +77,8 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
         parts["queries"][question.id] = question.question or ""
         parts["relevant_docs"][question.id] = list(relevant)
         texts += ((doc_id, document.text) for doc_id, document in relevant.items())
-    for doc_id, content in texts:
-        if content is not None:
-            parts["corpus"].setdefault(doc_id, content)
-    differing = sum(parts["corpus"].get(doc_id) != content for doc_id, content in texts)
-    writing.lost["documents that differ under one id (the first is kept)"] += differing
-    text = json_text.dump({**parts, "mode": "text"}, "the evaluation set", indent=2)
+    parts["corpus"] = writing.first_by_id(texts)
+    text = dump_json({**parts, "mode": "text"}, "the evaluation set", indent=2)
     write_atomically(writing.path, [text, "\n"])
 
 
@@ -89,7 +87,7 @@ def _part(source: Source, name: str) -> Mapping[str, Any]:
     part = document.get(name) if isinstance(document, dict) else None
     if not isinstance(part, dict):
         raise InvalidInputError(
-            f"{source.path}: is no data set of LlamaIndex: `{name}` is {describe_type(part)}. It needs "
+            f"{source.path}: is not a data set of LlamaIndex: `{name}` is {describe_type(part)}. It needs "
             '{"queries": {id: text}, "corpus": {id: text}, "relevant_docs": {query id: [ids]}}.'
         )
     return part

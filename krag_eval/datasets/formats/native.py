@@ -3,102 +3,117 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import json_text, parse_json, write_atomically
-from krag_eval._utils.journal import seal
+from krag_eval._utils.files.io import StrPath, read_head, write_atomically
+from krag_eval._utils.files.strict_json import dump_json, parse_json
+from krag_eval._utils.journal.rows import JournalKind, read_journal, seal
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats import parquet, run_journal, tables
-from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.formats import parquet, tables
+from krag_eval.datasets.formats.source import Kind, Source
 from krag_eval.datasets.formats.writing import Writing
-from krag_eval.datasets.question import RUN_HEADER, Question
+from krag_eval.datasets.question import GOLD, RUN_HEADER, Question
 from krag_eval.datasets.run import Run, RunRow
 
-T = TypeVar("T")
+_OF_RUNS = frozenset({"query_id", "retrieved", RUN_HEADER})
+JOURNAL_VERSION = 1
+RUN_JOURNAL = JournalKind(RUN_HEADER, "run", JOURNAL_VERSION)
 _COLUMNS = (
     *("id", "question", "gold_doc_ids", "gold_chunk_ids", "gold", "answer", "type", "notes", "source", "metadata"),
     *("query_id", "retrieved", "error", "seconds"),
 )
 
 
+def kinds_in(source: Source) -> tuple[Kind, ...]:
+    """Return what a file holds by its columns, or by the keys of its first row; nothing if these do not say."""
+    if source.names & set(GOLD):
+        return ("evalset",)
+    return ("run",) if source.names & _OF_RUNS else ()
+
+
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
-    """Each question with its place.
+    """Yield each question with its place.
 
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
     """
-    return source.rejects.each(source.rows(), lambda place, row: read_at(place, Question.from_dict, row))
+    return source.each(Question.from_dict)
 
 
 def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
-    """Each ranking with its place; the header of a journal is passed over, and so is its torn end.
+    """Yield each ranking with its place; the header and the torn end of a journal are skipped.
 
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
     """
-    return source.rejects.each(ranking_rows(source), lambda place, row: read_at(place, RunRow.from_dict, row))
+    return source.each(RunRow.from_dict, ranking_rows(source))
+
+
+def write_questions(container: str, evalset: EvalSet, writing: Writing) -> None:
+    """Write an evaluation set into a container."""
+    _write(container, [question.to_dict() for question in evalset], writing)
+
+
+def write_rankings(container: str, run: Run, writing: Writing) -> None:
+    """Write a run into a container."""
+    _write(container, [row.to_dict() for row in run.rows.values()], writing, _header_of(run))
 
 
 def ranking_rows(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of `rankings` as they stand in the file."""
-    rows = run_journal.read_journal_rows(source.path) if _is_journal(source) else source.rows()
+    """Yield the rows of `rankings` as they are in the file."""
+    rows = read_journal_rows(source.path) if _is_journal(source) else source.rows()
     return ((place, row) for place, row in rows if RUN_HEADER not in row)
 
 
 def run_header(source: Source) -> Mapping[str, Any]:
-    """What the file says about the run as a whole: `name`, `parameters`, `recorded`; empty where it says nothing."""
+    """Return what the file says about the whole run: `name`, `parameters`, `recorded`; empty if it says nothing."""
     header: Mapping[str, Any] = {}
     if _is_journal(source):
-        _, header = next(run_journal.read_journal_rows(source.path))
+        _, header = next(read_journal_rows(source.path))
     elif source.container == "parquet":
         header = parquet.read_header(source.path)
     if not header:
         return {}
-    name, parameters, recorded = run_journal.split_header(header)
+    name, parameters, recorded = split_header(header)
     return {"name": name, "parameters": parameters, "recorded": recorded}
 
 
-def read_at(place: str, read: Callable[[Mapping[str, Any]], T], row: Mapping[str, Any]) -> T:
-    """What `read` makes of a row, its errors with their place.
+def read_journal_rows(path: StrPath) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows of the journal of a run without checksums, its header first, each with its place as `path:line`.
 
     Raises:
-        InvalidInputError: The row cannot be read.
+        InvalidInputError: The file cannot be opened, or a row is damaged or was changed.
     """
-    try:
-        return read(row)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{place}: {error}") from None
+    return read_journal(path, RUN_JOURNAL)
 
 
-def write_questions(container: str) -> Callable[[EvalSet, Writing], None]:
-    """A writer of questions into a container."""
-
-    def write(evalset: EvalSet, writing: Writing) -> None:
-        _write(container, [question.to_dict() for question in evalset], writing)
-
-    return write
+def split_header(header: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return the name of a run, its parameters, and everything else that was recorded about it."""
+    recorded = {key: value for key, value in header.items() if key not in (RUN_HEADER, "name", "parameters")}
+    parameters = header.get("parameters")
+    return str(header.get("name")), dict(parameters) if isinstance(parameters, Mapping) else {}, recorded
 
 
-def write_rankings(container: str) -> Callable[[Run, Writing], None]:
-    """A writer of rankings into a container."""
-
-    def write(run: Run, writing: Writing) -> None:
-        _write(container, [row.to_dict() for row in run.rows.values()], writing, _header_of(run))
-
-    return write
+def list_lines(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a JSON list with one value per line."""
+    before = "[\n"
+    for text in texts:
+        yield before + text
+        before = ",\n"
+    yield "\n]\n" if before != "[\n" else "[]\n"
 
 
 def _is_journal(source: Source) -> bool:
-    return source.container == "jsonl" and source.is_regular and run_journal.is_journal(source.path)
+    start = RUN_JOURNAL.start
+    return source.container == "jsonl" and source.is_regular and read_head(source.path, len(start)) == start
 
 
 def _header_of(run: Run) -> dict[str, Any]:
-    """The first row of a journal, where there is more to say of the run than its rows do."""
+    """Return the first row of a journal if the run has more than its rows, else an empty one."""
     if not run.parameters and not run.recorded:
         return {}
-    version = {RUN_HEADER: run_journal.JOURNAL_VERSION}
+    version = {RUN_HEADER: JOURNAL_VERSION}
     return version | {"name": run.name, "parameters": dict(run.parameters)} | dict(run.recorded)
 
 
@@ -114,28 +129,19 @@ def _write(
     if header:
         writing.lost["`parameters` and `recorded` of the run"] += 1
     if container == "json":
-        write_atomically(writing.path, list_lines(json_text.dump(row, _name(row)) for row in rows))
+        write_atomically(writing.path, list_lines(dump_json(row, _name(row)) for row in rows))
     else:
         write_atomically(writing.path, _table(rows, writing, "\t" if container == "tsv" else ","))
 
 
 def _lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    return (json_text.dump(row, _name(row)) + "\n" for row in rows)
+    return (dump_json(row, _name(row)) + "\n" for row in rows)
 
 
 def _journal(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for row in itertools.chain([header], rows):
-        plain: Any = parse_json(json_text.dump(row, _name(row)))
+        plain: Any = parse_json(dump_json(row, _name(row)))
         yield seal(plain).decode()
-
-
-def list_lines(texts: Iterable[str]) -> Iterator[str]:
-    """A JSON list with one value a line."""
-    before = "[\n"
-    for text in texts:
-        yield before + text
-        before = ",\n"
-    yield "\n]\n" if before != "[\n" else "[]\n"
 
 
 def _table(rows: list[dict[str, Any]], writing: Writing, delimiter: str) -> Iterator[str]:
@@ -147,7 +153,7 @@ def _table(rows: list[dict[str, Any]], writing: Writing, delimiter: str) -> Iter
             if isinstance(value, str) and not value.strip():
                 writing.lost[f"`{name}` that is blank"] += 1
             elif name in further and not isinstance(value, str) and value is not None:
-                writing.lost[f"`{name}` that is no text (it is read back as text)"] += 1
+                writing.lost[f"`{name}` that is not text (it is read back as text)"] += 1
     cell_rows = (
         {
             name: tables.guarded(tables.cell_of(value, f"`{name}` of {_name(row)}"))

@@ -1,4 +1,4 @@
-"""Parquet: one question or one ranking a row; checksums are written, and verified wherever a file has them."""
+"""Parquet with one question or ranking per row; checksums are written, and verified if a file has them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import InvalidInputError, needing, warn
-from krag_eval._utils.files import is_file, is_folder, json_text, parse_json
-from krag_eval._utils.files.io import beside
-from krag_eval.datasets.formats.opening import read_head
+from krag_eval._utils.files.io import is_file, is_folder, read_head, replacing
+from krag_eval._utils.files.strict_json import dump_json, parse_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,10 +28,10 @@ IDS = frozenset({"gold_doc_ids", "gold_chunk_ids"})
 
 
 def read_names(path: str | os.PathLike[str]) -> list[str]:
-    """The names of the columns.
+    """Return the names of the columns.
 
     Raises:
-        InvalidInputError: It is no readable Parquet file.
+        InvalidInputError: It is not a readable Parquet file.
         MissingDependencyError: pyarrow is not installed.
     """
     with _opened(path) as file:
@@ -40,10 +39,10 @@ def read_names(path: str | os.PathLike[str]) -> list[str]:
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What `write_rows` was given as header.
+    """Return the header that `write_rows` was given.
 
     Raises:
-        InvalidInputError: It is no readable Parquet file.
+        InvalidInputError: It is not a readable Parquet file.
         MissingDependencyError: pyarrow is not installed.
     """
     with _opened(path) as file:
@@ -56,7 +55,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each row by its columns, with its place as `path: row 7`; null is left out.
+    """Yield each row by its columns, with its place as `path: row 7`; null is left out.
 
     Raises:
         InvalidInputError: The file cannot be read, is damaged, or a marked column is no JSON.
@@ -107,16 +106,16 @@ def write_rows(
             pa.field(name, values.type, metadata={_MARK: b"json"} if is_json else None)
             for name, (values, is_json) in columns.items()
         ]
-        kept = {_MARK: json_text.dump(header, "the header").encode()} if header else None
+        kept = {_MARK: dump_json(header, "the header").encode()} if header else None
         table = pa.Table.from_arrays([values for values, _ in columns.values()], schema=pa.schema(fields, kept))
     except (pa.ArrowException, UnicodeError) as error:
         raise InvalidInputError(f"{path}: cannot be written ({_one_line(error)}). Write JSONL instead.") from error
-    with beside(path) as temporary:
+    with replacing(path) as temporary:
         pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
 
 
 def _column(name: str, values: Sequence[Any]) -> tuple[pa.Array[Any], bool]:
-    """A column, and whether it is JSON text that stands for something else."""
+    """Return a column, and whether it is JSON text that stands for something else."""
     import pyarrow as pa
 
     present = [value for value in values if value is not None]
@@ -133,13 +132,13 @@ def _column(name: str, values: Sequence[Any]) -> tuple[pa.Array[Any], bool]:
     for kind, arrow in ((str, pa.string()), (bool, pa.bool_()), (int, pa.int64()), (float, pa.float64())):
         if all(type(value) is kind and _fits(value) for value in present):
             return pa.array(values, arrow), False
-    texts = [None if value is None else json_text.dump(value, f"`{name}`") for value in values]
+    texts = [None if value is None else dump_json(value, f"`{name}`") for value in values]
     return pa.array(texts, pa.string()), True
 
 
 def _fits(value: object) -> bool:
     if isinstance(value, float):
-        return math.isfinite(value)  # NaN would read back as a gap; JSON will say what it thinks of it
+        return math.isfinite(value)  # NaN would be read back as missing; JSON refuses it
     return not isinstance(value, int) or -(2**63) <= value < 2**63
 
 
@@ -155,15 +154,13 @@ def _packed(documents: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any
     if documents is None:
         return None
     return [
-        {**one, "metadata": json_text.dump(one["metadata"], "metadata of a document")}
-        if "metadata" in one
-        else dict(one)
+        {**one, "metadata": dump_json(one["metadata"], "metadata of a document")} if "metadata" in one else dict(one)
         for one in documents
     ]
 
 
 def _value(name: str, value: Any, is_json: bool, place: str) -> object:
-    """What a cell stands for."""
+    """Return what a cell stands for."""
     if name in DOCUMENTS and isinstance(value, list):
         return [_document(one, place) if isinstance(one, dict) else _plain(one) for one in value]
     if is_json or (name == "metadata" and isinstance(value, str)):
@@ -182,16 +179,16 @@ def _parsed(text: str, name: str, place: str) -> object:
     try:
         return parse_json(text)
     except ValueError as error:
-        raise InvalidInputError(f"{place}: `{name}` is no JSON: {error}. Write the file again.") from None
+        raise InvalidInputError(f"{place}: `{name}` is not JSON: {error}. Write the file again.") from None
 
 
 def _set(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What is neither null nor NaN, which pandas writes for null."""
+    """Yield the values that are neither null nor NaN, which pandas writes for null."""
     return ((name, value) for name, value in row.items() if value is not None and value == value)
 
 
 def _plain(value: Any) -> object:
-    """Dates, decimals and such as text, within lists and mappings too."""
+    """Return dates, decimals and the like as text, inside lists and mappings too."""
     if isinstance(value, dict):
         return {str(name): _plain(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -215,7 +212,7 @@ def _need(path: str | os.PathLike[str]) -> None:
 @contextlib.contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
     if not is_file(path) and not is_folder(path) and Path(path).exists():
-        raise InvalidInputError(f"{path}: is no regular file. Parquet is read from its end; put it into a file.")
+        raise InvalidInputError(f"{path}: is not a regular file. Parquet is read from its end; save it as a file.")
     head = read_head(path, 32)
     _need(path)
     import pyarrow as pa
@@ -237,8 +234,8 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
 
 def _damaged(path: str | os.PathLike[str], error: Exception) -> InvalidInputError:
     return InvalidInputError(
-        f"{path}: is no readable Parquet file ({_one_line(error)}). "
-        "It may be damaged or cut off; fetch or write it again."
+        f"{path}: is not a readable Parquet file ({_one_line(error)}). "
+        "It may be damaged or cut off; download or write it again."
     )
 
 

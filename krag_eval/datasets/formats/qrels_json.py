@@ -7,9 +7,11 @@ from typing import Any
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import json_text, parse_json, write_atomically
+from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.strict_json import dump_json, parse_json
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.formats import llama_index
+from krag_eval.datasets.formats.source import Kind, Source
 from krag_eval.datasets.formats.trec import (
     NEGATIVE_GRADE,
     gold_document,
@@ -24,25 +26,21 @@ from krag_eval.datasets.run import Run, RunRow
 from krag_eval.documents.document import Document
 
 
-def is_scores(document: object) -> bool:
-    """Whether a JSON value is such a table."""
-    return (
-        isinstance(document, dict)
-        and bool(document)
-        and all(isinstance(row, dict) and all(map(_is_number, row.values())) for row in document.values())
-    )
-
-
-def are_whole(document: object) -> bool:
-    """Whether all its numbers are whole, so that they may be grades."""
-    return isinstance(document, dict) and all(type(n) is int for row in document.values() for n in row.values())
+def kinds_in(source: Source) -> tuple[Kind, ...]:
+    """Return what a JSON file holds if it is such a table: whole numbers may be grades too."""
+    table = source.document
+    if not isinstance(table, dict) or not table or llama_index.kinds_in(source):
+        return ()
+    if not all(isinstance(row, dict) and all(map(_is_number, row.values())) for row in table.values()):
+        return ()
+    return ("evalset", "run") if all(type(n) is int for row in table.values() for n in row.values()) else ("run",)
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
-    """Each query with the documents that are judged.
+    """Yield each query with its judged documents.
 
     Raises:
-        InvalidInputError: The file is no such table; the message says where.
+        InvalidInputError: The file is not such a table; the message says where.
     """
     for place, query_id, row in _rows(source):
         gold = tuple(gold_document(doc_id, repr(grade), f"{place}[{doc_id!r:.60}]") for doc_id, grade in row.items())
@@ -50,10 +48,10 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
 
 
 def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
-    """Each query with its documents by score.
+    """Yield each query with its documents by score.
 
     Raises:
-        InvalidInputError: The file is no such table; the message says where.
+        InvalidInputError: The file is not such a table; the message says where.
     """
     for place, query_id, row in _rows(source):
         ids = list(row)
@@ -70,7 +68,7 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
         writing.lose_parts(gold, "text", "metadata", known=(writing.grade_key, NEGATIVE_GRADE))
         judged = writing.judged(gold)
         table[question.id] = {i: parse_json(grade_text(d, writing)) for i, d in judged.items()}
-    write_atomically(writing.path, [json_text.dump(table, "the evaluation set", indent=1), "\n"])
+    write_atomically(writing.path, [dump_json(table, "the evaluation set", indent=1), "\n"])
 
 
 def write_rankings(run: Run, writing: Writing) -> None:
@@ -85,7 +83,7 @@ def write_rankings(run: Run, writing: Writing) -> None:
         for doc_id, score in zip(ids, scores, strict=True):
             ranking.setdefault(doc_id, score)
         writing.lost["documents that repeat an id"] += len(ids) - len(ranking)
-    write_atomically(writing.path, [json_text.dump(table, "the run", indent=1), "\n"])
+    write_atomically(writing.path, [dump_json(table, "the run", indent=1), "\n"])
 
 
 def _rows(source: Source) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

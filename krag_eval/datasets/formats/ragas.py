@@ -1,7 +1,7 @@
 """Rows of ragas: `user_input`, `reference_contexts`, `retrieved_contexts` and their ids, in JSONL or a JSON list.
 
-One file can hold an evaluation set and a run. What a row has no name of ragas for stands beside it under its own name,
-which ragas passes over. A row without an `id` is numbered from 0.
+One file can hold an evaluation set and a run. Fields that ragas does not have are written beside its own under their
+own names, which ragas ignores. A row without an `id` is numbered from 0.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 
 from krag_eval._utils.checks import as_number, describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import json_text, write_atomically
+from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.strict_json import dump_json
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats.native import list_lines, read_at
-from krag_eval.datasets.formats.source import Row, Source
+from krag_eval.datasets.formats.native import list_lines
+from krag_eval.datasets.formats.source import Kind, Row, Source
 from krag_eval.datasets.formats.writing import FIELDS, Writing, fields_from, numbered
 from krag_eval.datasets.question import Question
 from krag_eval.datasets.run import Run, RunRow
@@ -29,8 +30,15 @@ ANSWERS = ("response", "multi_responses")  # what the system under test said
 _OF_RUN = (*RETRIEVED, *ANSWERS, "error", "seconds")
 
 
+def kinds_in(source: Source) -> tuple[Kind, ...]:
+    """Return what a file holds by its columns, or by the keys of its first row."""
+    kinds: list[Kind] = ["evalset"] if source.names & set(REFERENCE) else []
+    kinds += ["run"] if source.names & set(RETRIEVED) else []
+    return tuple(kinds or (["evalset"] if "user_input" in source.names else []))
+
+
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
-    """Each row as a question, whose gold documents are the reference contexts.
+    """Yield each row as a question whose gold documents are the reference contexts.
 
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
@@ -39,7 +47,7 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
 
 
 def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
-    """Each row as a ranking: the retrieved contexts.
+    """Yield each row as a ranking of the retrieved contexts.
 
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
@@ -53,7 +61,7 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
 
 
 def write_rankings(run: Run, writing: Writing) -> None:
-    """Write the rows of a run, with questions and references where the evaluation set is known."""
+    """Write the rows of a run, with questions and references if the evaluation set is known."""
     writing.lost["`parameters` and `recorded` of the run"] += bool(run.parameters or run.recorded)
     if writing.evalset is None:
         writing.lost["`user_input`, which ragas needs (name the evaluation set)"] += len(run.rows)
@@ -73,17 +81,17 @@ def write_rankings(run: Run, writing: Writing) -> None:
     _write(rows, writing)
 
 
-def _each(source: Source, make: Callable[[Mapping[str, Any], int | None], T]) -> Iterator[tuple[str, T]]:
+def _each(source: Source, make: Callable[[Row, int | None], T]) -> Iterator[tuple[str, T]]:
     numbers = itertools.count()
 
-    def read(place: str, row: Row) -> T:
+    def read(row: Row) -> T:
         number = next(numbers)
-        return read_at(place, lambda given: make(given, None if source.rejects.is_counting_lost else number), row)
+        return make(row, None if source.rejects.is_counting_lost else number)
 
-    return source.rejects.each(source.rows(), read)
+    return source.each(read)
 
 
-def _question(row: Mapping[str, Any], number: int | None) -> Question:
+def _question(row: Row, number: int | None) -> Question:
     text = row.get("user_input")
     if isinstance(text, list):
         raise InvalidInputError("`user_input` is a conversation of several turns. Only single questions can be read.")
@@ -99,11 +107,12 @@ def _question(row: Mapping[str, Any], number: int | None) -> Question:
     )
 
 
-def _ranking(row: Mapping[str, Any], number: int | None) -> RunRow:
+def _ranking(row: Row, number: int | None) -> RunRow:
     retrieved, error = _documents(row, RETRIEVED), row.get("error")
     if retrieved is None and error is None:
         raise InvalidInputError(
-            "`retrieved_contexts` is missing, and so is `retrieved_context_ids`. One must be there, [] if nothing came."
+            "`retrieved_contexts` is missing, and so is `retrieved_context_ids`. One must be there, [] if nothing was "
+            "retrieved."
         )
     return RunRow(
         query_id=_id(row, number),
@@ -114,7 +123,7 @@ def _ranking(row: Mapping[str, Any], number: int | None) -> RunRow:
     )
 
 
-def _id(row: Mapping[str, Any], number: int | None) -> str:
+def _id(row: Row, number: int | None) -> str:
     given = row.get("id")
     found = numbered(number) if given is None else as_id(given)
     if found is None:
@@ -123,7 +132,7 @@ def _id(row: Mapping[str, Any], number: int | None) -> str:
 
 
 def _documents(row: Mapping[str, Any], names: tuple[str, str]) -> tuple[Document, ...] | None:
-    """The documents of two lists that go side by side, each of which may be missing; None where both are."""
+    """Return the documents of two parallel lists, either of which may be missing; None if both are."""
     given = [row.get(name) for name in names]
     for name, values in zip(names, given, strict=True):
         if values is not None and not isinstance(values, list):
@@ -133,7 +142,7 @@ def _documents(row: Mapping[str, Any], names: tuple[str, str]) -> tuple[Document
         return None
     if texts and ids and len(texts) != len(ids):
         raise InvalidInputError(
-            f"`{names[0]}` has {len(texts)} entries and `{names[1]}` {len(ids)}. They must go side by side."
+            f"`{names[0]}` has {len(texts)} entries and `{names[1]}` {len(ids)}. They must have the same length."
         )
     length = max(len(texts or ()), len(ids or ()))
     pairs = zip(texts or [None] * length, ids or [None] * length, strict=True)
@@ -147,7 +156,9 @@ def _document(place: int, text: object, doc_id: object, names: tuple[str, str]) 
     if doc_id not in (None, "") and document.id is None:
         raise InvalidInputError(f"`{names[1]}[{place}]` is {doc_id!r:.60}. An id is a string or an integer.")
     if document.id is None and document.text is None:
-        raise InvalidInputError(f"`{names[0]}[{place}]` is empty, and there is no id. Each document needs one of them.")
+        raise InvalidInputError(
+            f"`{names[0]}[{place}]` is empty, and there is no id. Each document needs one of the two."
+        )
     return document
 
 
@@ -162,7 +173,7 @@ def _question_row(question: Question, gold: Sequence[Document], writing: Writing
 
 
 def _lists(documents: Sequence[Document], names: tuple[str, str], writing: Writing) -> dict[str, list[str]]:
-    """The two lists; one that would be all gaps is left out, unless both would be."""
+    """Return the two lists without one that would be empty throughout, unless both would."""
     ids = [
         document.id if writing.id_key is None else as_id(document.metadata.get(writing.id_key))
         for document in documents
@@ -177,5 +188,5 @@ def _write(rows: Sequence[Mapping[str, Any]], writing: Writing) -> None:
     ending = writing.path.lower().rpartition(".")[2]
     if ending in ("csv", "tsv", "parquet", "pq"):
         raise InvalidInputError(f"{writing.path}: rows of ragas are written as JSONL or JSON. Give it such an ending.")
-    texts = (json_text.dump(row, f"the row of {row['id']!r:.60}") for row in rows)
+    texts = (dump_json(row, f"the row of {row['id']!r:.60}") for row in rows)
     write_atomically(writing.path, list_lines(texts) if ending == "json" else (text + "\n" for text in texts))

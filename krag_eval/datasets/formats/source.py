@@ -1,7 +1,4 @@
-"""A file to be read: is it there, what does it look like, and what are its rows?
-
-A row of a corpus as a document: where its id, its text and everything else may stand.
-"""
+"""A file to be read: what it looks like, and its rows with their places."""
 
 from __future__ import annotations
 
@@ -10,17 +7,17 @@ import functools
 import os
 import stat
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import Rejects, is_folder, json_text, lines_of, parse_jsonl, unreadable
+from krag_eval._utils.files.io import is_folder, lines_of, read_head, unpacked_lines, unreadable
+from krag_eval._utils.files.rejects import Rejects
+from krag_eval._utils.files.strict_json import parse_jsonl, read_json
 from krag_eval.datasets.formats import parquet, tables
-from krag_eval.datasets.formats.opening import read_head, unpacked_lines
-from krag_eval.documents.document import Document
-from krag_eval.documents.readers import as_id
+from krag_eval.documents.document import Document, as_document
 
 HEAD_SIZE = 65_536
 # How rows can be stored, and the endings that say so.
@@ -32,17 +29,19 @@ CONTAINERS: dict[str, tuple[str, ...]] = {
     "parquet": (".parquet", ".pq"),
 }
 
+T = TypeVar("T")
 Row = dict[str, Any]
+Kind = Literal["evalset", "run"]
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class Source:
-    """A file or folder as a reader sees it; what is looked at twice is read once.
+    """A file or folder as a reader sees it; what is needed twice is read once.
 
     Args:
         path: The file or folder.
-        container: How its rows are stored, a key of `CONTAINERS`; told from the name and the content by default.
-        max_bad_rows: How many bad lines may be left out.
+        container: How its rows are stored, a key of `CONTAINERS`; by default what the name and the content show.
+        max_bad_rows: How many bad lines may be skipped.
 
     Attributes:
         path: The file or folder, as messages name it.
@@ -60,7 +59,7 @@ class Source:
 
     @property
     def is_regular(self) -> bool:
-        """Whether it can be looked at and then read from its beginning, which a pipe cannot."""
+        """Whether it can be examined and then read from its beginning, which a pipe cannot."""
         try:
             return stat.S_ISREG(Path(self.path).stat().st_mode)
         except (OSError, ValueError) as error:
@@ -68,7 +67,7 @@ class Source:
 
     @functools.cached_property
     def rejects(self) -> Rejects:
-        """What takes its bad lines; none may be left out where it cannot be read twice, or all would be bad."""
+        """What collects its bad lines; none may be skipped if the file cannot be read twice, or if all would be bad."""
         is_possible = self._max_bad_rows and self.is_regular and not self.head.startswith(_UTF_16)
         return Rejects(self.path, self._max_bad_rows if is_possible else 0)
 
@@ -77,7 +76,7 @@ class Source:
         """The beginning of the file, unpacked; empty for a pipe.
 
         Raises:
-            InvalidInputError: It cannot be opened, or is the pointer that Git LFS leaves where it fetched no file.
+            InvalidInputError: It cannot be opened, or is only a pointer of Git LFS.
         """
         if not self.is_regular:
             return b""
@@ -90,8 +89,14 @@ class Source:
         return head.removeprefix(b"\xef\xbb\xbf")
 
     @functools.cached_property
+    def first_line(self) -> bytes:
+        """The first line of the head that is neither empty nor a comment."""
+        lines = self.head.split(b"\n")
+        return next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
+
+    @functools.cached_property
     def container(self) -> str | None:
-        """How its rows are stored; None where neither the name nor the content tells."""
+        """How its rows are stored; None if neither the name nor the content tells."""
         head, name = self.head, self.path.lower()
         if self._container is not None:
             return self._container
@@ -106,7 +111,7 @@ class Source:
         return "json" if named == "json" or start in (b"{", b"[") else None
 
     def _is_lines(self) -> bool:
-        """Whether a first object stands on a line of its own and another one follows."""
+        """Return whether the first object is on a line of its own and another one follows."""
         lines = [line.strip() for line in self.head.split(b"\n") if line.strip()]
         return len(lines) > 1 and lines[0].endswith(b"}") and lines[1].startswith(b"{")
 
@@ -115,19 +120,19 @@ class Source:
         """The file as one JSON value.
 
         Raises:
-            InvalidInputError: It is none; the message begins with `path:line:`.
+            InvalidInputError: It is not; the message begins with `path:line:`.
         """
         if self.is_folder:
             raise unreadable(self.path, IsADirectoryError(21, "Is a directory"))
         if self.is_regular and not self.head.strip():
             raise InvalidInputError(f"{self.path}: is empty. Write one JSON value into it.")
-        return json_text.read_document(self.path)
+        return read_json(self.path)
 
     def rows(self) -> Iterator[tuple[str, Row]]:
-        """Each row with its place: `path:line`, or `path: row 7` where there are no lines.
+        """Yield each row with its place: `path:line`, or `path: row 7` if there are no lines.
 
         Raises:
-            InvalidInputError: The file cannot be read, or a row is no row.
+            InvalidInputError: The file cannot be read, or a row is not an object.
         """
         container = self.container
         if container in ("csv", "tsv"):
@@ -138,8 +143,21 @@ class Source:
             return self._rows_of_document()
         return parse_jsonl(self.lines(), self.path, rejects=self.rejects)
 
+    def each(self, read: Callable[[Row], T], rows: Iterable[tuple[str, Row]] | None = None) -> Iterator[tuple[str, T]]:
+        """Yield what `read` makes of each row, with its place; bad rows may be skipped.
+
+        Args:
+            read: Reads a row; its errors get the place in front.
+            rows: The rows with their places; those of `rows()` by default.
+
+        Raises:
+            InvalidInputError: The file or a row cannot be read.
+        """
+        rows = self.rows() if rows is None else rows
+        return self.rejects.each(rows, lambda place, row: read_at(place, read, row))
+
     def lines(self) -> Iterator[bytes]:
-        """Its lines, unpacked.
+        """Yield its lines, unpacked.
 
         Raises:
             InvalidInputError: The file cannot be read, or a line has no end.
@@ -157,7 +175,7 @@ class Source:
 
     @functools.cached_property
     def names(self) -> frozenset[str]:
-        """The columns, or the keys of the first row; empty where they cannot be read."""
+        """The columns, or the keys of the first row; empty if they cannot be read."""
         if not self.is_regular:
             return frozenset()
         try:
@@ -171,56 +189,47 @@ class Source:
         return frozenset(row)
 
 
+def read_at(place: str, read: Callable[[Row], T], row: Row) -> T:
+    """Return what `read` makes of a row; its errors get the place in front.
+
+    Raises:
+        InvalidInputError: The row cannot be read.
+    """
+    try:
+        return read(row)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{place}: {error}") from None
+
+
+def check_documents(
+    place: str,
+    name: str,
+    documents: Sequence[Document],
+    *,
+    id_key: str | None,
+    grade_key: str = "relevance",
+    is_gold: bool = False,
+) -> None:
+    """Refuse documents that have neither an id nor a text under these keys, naming their place in the file.
+
+    Raises:
+        InvalidInputError: There is such a document, or a grade is not a number.
+    """
+    for number, document in enumerate(documents):
+        # The rest was checked when the document was read; most documents have an id or a text and no grade there.
+        if (document.id is not None or document.text is not None) and not (is_gold and grade_key in document.metadata):
+            continue
+        try:
+            as_document(document, id_key=id_key, grade_key=grade_key, is_gold=is_gold)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{place}: `{name}[{number}]`: {error}") from None
+
+
 def stem(path: str | os.PathLike[str]) -> str:
-    """The name of a file without folder and ending.
+    """Return the name of a file without its folder and ending.
 
     >>> stem("runs/bm25.v2.jsonl.gz")
     'bm25.v2'
     """
     name = Path(path)
     return Path(name.stem).stem if name.suffix == ".gz" else name.stem
-
-
-ID_KEYS = ("id", "_id", "chunk_id", "docid", "docno", "doc_id")
-TEXT_KEYS = ("text", "contents", "content", "page_content", "passage")
-
-
-def read_passage(row: Mapping[str, Any], *, prepend_title: bool = False) -> Document:
-    """The document of a row: the first of `ID_KEYS` and of `TEXT_KEYS` that it has; the rest is metadata.
-
-    Args:
-        row: The row.
-        prepend_title: Put `title` before the text, as retrievers of BEIR corpora index it; it stays in the metadata.
-
-    Raises:
-        InvalidInputError: It has neither an id nor a text.
-
-    >>> read_passage({"_id": 7, "title": "Hours", "text": "Open from 9 to 18."}, prepend_title=True)
-    Document(id='7', text='Hours Open from 9 to 18.', grade=None, score=None, metadata={'title': 'Hours'})
-    """
-    id_key = next((key for key in ID_KEYS if as_id(row.get(key)) is not None), None)
-    text_key = next((key for key in TEXT_KEYS if isinstance(row.get(key), str)), None)
-    kept = row.get("metadata")
-    metadata = dict(kept) if isinstance(kept, Mapping) else {}
-    if id_key is None and as_id(metadata.get("id")) is not None:
-        id_key, row = "id", {**row, "id": metadata["id"]}
-    if id_key is None and not (text_key and row[text_key]):
-        raise InvalidInputError(
-            f"has neither an id ({', '.join(ID_KEYS)}) nor a text ({', '.join(TEXT_KEYS)}). A document needs one."
-        )
-    # A document id also says which document a chunk is of, so it stays where it is looked for.
-    used = {text_key, "metadata" if isinstance(kept, Mapping) else None, id_key if id_key != "doc_id" else None}
-    metadata = {key: value for key, value in row.items() if key not in used and value not in (None, "")} | metadata
-    text = row[text_key] if text_key else None
-    if prepend_title and isinstance(row.get("title"), str):
-        text = " ".join(part for part in (row["title"], text) if part)
-    return Document(id=None if id_key is None else as_id(row[id_key]), text=text, metadata=metadata)
-
-
-def passage_row(document: Document, doc_id: str) -> dict[str, Any]:
-    """A document as a row of a BEIR corpus."""
-    metadata = dict(document.metadata)
-    kept = metadata.get("title")
-    title = metadata.pop("title") if isinstance(kept, str) and kept else ""
-    row: dict[str, Any] = {"_id": doc_id, "title": title, "text": document.text or ""}
-    return row | ({"metadata": metadata} if metadata else {})

@@ -1,11 +1,11 @@
 """JSON like that of SQuAD: KorQuAD 1 and 2, XQuAD, DRCD, and CMRC 2018 with its own names.
 
-The gold document of a question is the paragraph that it was asked about. A paragraph without an id is called after its
-place, `3-0` for the first one of the fourth article; one whose text has come up before is that document, since nobody
-could tell the two apart. Its article is the source document: its id, else its title, stands under `doc_id`. A question
-marked impossible, or with an empty list of answers, is one without gold documents; its paragraph goes to its metadata.
+The gold document of a question is the paragraph that it was asked about. A paragraph without an id is named after its
+place, `3-0` for the first one of the fourth article; paragraphs with the same text are one document, since nobody could
+tell them apart. The article is the source document: its id, else its title, is found under `doc_id`. A question marked
+impossible, or with an empty list of answers, has no gold documents; its paragraph goes to its metadata.
 
-Question sets like SQuAD, version 2 where a question has no answer, with the ids of paragraphs as an extra.
+Sets are written as version 2 if a question has no answer, with the ids of paragraphs as an extra.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import json_text, write_atomically
+from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.strict_json import dump_json
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats.native import read_at
-from krag_eval.datasets.formats.source import Row, Source
+from krag_eval.datasets.formats.source import Kind, Row, Source, read_at
 from krag_eval.datasets.formats.writing import FIELDS, Writing, fields_from
 from krag_eval.datasets.question import DOC_KEY, Question
 from krag_eval.documents.document import Document, read_leniently
@@ -43,17 +43,17 @@ class Paragraph:
     rows: list[Any]
 
 
-def is_squad(document: object) -> bool:
-    """Whether a JSON value is such a question set."""
+def kinds_in(source: Source) -> tuple[Kind, ...]:
+    """Return what a JSON file holds if it is such a question set."""
+    document = source.document
     rows = document.get("data") if isinstance(document, dict) else document
     first = rows[0] if isinstance(rows, list) and rows else None
-    return isinstance(first, dict) and (
-        "paragraphs" in first or ("qas" in first and _first(first, _CONTEXT) is not None)
-    )
+    is_paragraph = isinstance(first, dict) and "qas" in first and _first(first, _CONTEXT) is not None
+    return ("evalset",) if is_paragraph or (isinstance(first, dict) and "paragraphs" in first) else ()
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
-    """Each question with its paragraph as gold.
+    """Yield each question with its paragraph as gold.
 
     Raises:
         InvalidInputError: Something has another shape; the message says where.
@@ -67,7 +67,7 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
 
 
 def passages(source: Source) -> Iterator[tuple[str, Document]]:
-    """Each paragraph once."""
+    """Yield each paragraph once."""
     seen: set[str | None] = set()
     for paragraph in paragraphs(source):
         if paragraph.document.id not in seen:
@@ -75,8 +75,58 @@ def passages(source: Source) -> Iterator[tuple[str, Document]]:
             yield paragraph.place, paragraph.document
 
 
+def write_questions(evalset: EvalSet, writing: Writing) -> None:
+    """Write the questions under their paragraphs, and these under the documents that they come from.
+
+    Raises:
+        InvalidInputError: No question has a gold document with a text.
+    """
+    articles: dict[str, dict[str, Any]] = {}
+    paragraphs: dict[str, dict[str, Any]] = {}
+    # Without the mark, an empty list of answers would mean that there is no answer.
+    is_marked = any(question.is_negative or not _answers_of(question, "") for question in evalset)
+    for question, gold in writing.gold_of(evalset):
+        relevant = writing.relevant(gold)
+        documents = [document for document in relevant if document.text]
+        kept = question.metadata.get(PARAGRAPH)
+        if not gold and isinstance(kept, Mapping) and kept.get("text"):
+            documents = [read_leniently(kept)]
+        if not documents:
+            writing.lost["questions without a gold document that has a text"] += 1
+            continue
+        writing.lost["further gold documents of a question"] += len(relevant) > 1 and len(relevant) - 1
+        writing.lose_parts(documents[:1], "grade")
+        paragraph = _paragraph(documents[0], articles, paragraphs, writing)
+        paragraph["qas"].append(_row(question, str(paragraph["context"]), is_marked, writing))
+    writing.refuse_empty(articles)
+    text = dump_json({"version": "v2.0" if is_marked else "1.1", "data": list(articles.values())}, "the set")
+    write_atomically(writing.path, [text, "\n"])
+
+
+def question_of(row: Mapping[str, Any], paragraph: Document) -> Question:
+    """Return a row of `qas`, or of a data set with SQuAD's columns, as a question about a paragraph.
+
+    Raises:
+        InvalidInputError: The row has no id, or a field of another type.
+    """
+    answers = _answers(row.get("answers", row.get("answer") if not isinstance(row.get("answer"), str) else None))
+    is_impossible = row.get("is_impossible", row.get("answers") is not None and not answers)
+    used = (*_QUESTION_ID, *_QUESTION, "answers", "is_impossible", PARAGRAPH)
+    fields = fields_from(row, used if isinstance(row.get("answer"), str) else (*used, "answer"))
+    if answers:
+        fields["metadata"]["answers"] = answers
+        fields["answer"] = next((one["text"] for one in answers if one["text"]), None)
+    if is_impossible:
+        fields["metadata"]["is_impossible"] = True
+        fields["metadata"][PARAGRAPH] = {"id": paragraph.id, "text": paragraph.text, **paragraph.metadata}
+    return Question(
+        id=_first(row, _QUESTION_ID),
+        **(fields | {"question": _first(row, _QUESTION), "gold": () if is_impossible else (paragraph,)}),
+    )
+
+
 def paragraphs(source: Source) -> Iterator[Paragraph]:
-    """The paragraphs in the order of the file.
+    """Yield the paragraphs in the order of the file.
 
     Raises:
         InvalidInputError: Something has another shape; the message says where.
@@ -85,7 +135,7 @@ def paragraphs(source: Source) -> Iterator[Paragraph]:
     articles = document.get("data") if isinstance(document, dict) else document
     if not isinstance(articles, list):
         raise InvalidInputError(
-            f"{source.path}: is no question set like SQuAD: `data` is {describe_type(articles)}. "
+            f"{source.path}: is not a question set like SQuAD: `data` is {describe_type(articles)}. "
             "It must be a list of articles."
         )
     ids: dict[str, str] = {}
@@ -108,30 +158,8 @@ def paragraphs(source: Source) -> Iterator[Paragraph]:
             yield Paragraph(inner, Document(id=doc_id, text=text, metadata=metadata), rows)
 
 
-def question_of(row: Mapping[str, Any], paragraph: Document) -> Question:
-    """A row of `qas`, or of a data set in the manner of SQuAD, about a paragraph.
-
-    Raises:
-        InvalidInputError: The row has no id, or a field of another type.
-    """
-    answers = _answers(row.get("answers", row.get("answer") if not isinstance(row.get("answer"), str) else None))
-    is_impossible = row.get("is_impossible", row.get("answers") is not None and not answers)
-    used = (*_QUESTION_ID, *_QUESTION, "answers", "is_impossible", PARAGRAPH)
-    fields = fields_from(row, used if isinstance(row.get("answer"), str) else (*used, "answer"))
-    if answers:
-        fields["metadata"]["answers"] = answers
-        fields["answer"] = next((one["text"] for one in answers if one["text"]), None)
-    if is_impossible:
-        fields["metadata"]["is_impossible"] = True
-        fields["metadata"][PARAGRAPH] = {"id": paragraph.id, "text": paragraph.text, **paragraph.metadata}
-    return Question(
-        id=_first(row, _QUESTION_ID),
-        **(fields | {"question": _first(row, _QUESTION), "gold": () if is_impossible else (paragraph,)}),
-    )
-
-
 def _paragraph_rows(article: object, place: str, number: int) -> Iterator[tuple[str, str, Row]]:
-    """The paragraphs of an article, or itself where it is one, with places and the ids that their places give."""
+    """Yield the paragraphs of an article, or the article if it is one, with places and the ids made from them."""
     if not isinstance(article, dict):
         raise InvalidInputError(f"{place} is {describe_type(article)}. It must be an article with `paragraphs`.")
     if "paragraphs" not in article:
@@ -147,7 +175,7 @@ def _paragraph_rows(article: object, place: str, number: int) -> Iterator[tuple[
 
 
 def _metadata(article: Mapping[str, Any], row: Mapping[str, Any], number: int) -> dict[str, Any]:
-    """What a paragraph and its article are called, and whatever else a paragraph has."""
+    """Return the names of a paragraph and its article, and every other field of the paragraph."""
     title = article.get("title")
     title = title if isinstance(title, str) and title else None
     own = as_id(article.get("id")) if row is not article else None
@@ -158,7 +186,7 @@ def _metadata(article: Mapping[str, Any], row: Mapping[str, Any], number: int) -
 
 
 def _answers(given: object) -> list[dict[str, Any]]:
-    """Answers as `{"text", "answer_start"?}`, from a list of these, a list of texts, or an object of lists."""
+    """Return answers as `{"text", "answer_start"?}`, from a list of these, a list of texts, or an object of lists."""
     if given is None:
         return []
     if isinstance(given, dict) and isinstance(given.get("text"), list):
@@ -179,38 +207,10 @@ def _first(row: Mapping[str, Any], names: tuple[str, ...]) -> Any:
     return next((row[name] for name in names if row.get(name) is not None), None)
 
 
-def write_questions(evalset: EvalSet, writing: Writing) -> None:
-    """Write the questions under their paragraphs, and these under the documents that they come from.
-
-    Raises:
-        InvalidInputError: No question has a gold document with a text.
-    """
-    articles: dict[str, dict[str, Any]] = {}
-    paragraphs: dict[str, dict[str, Any]] = {}
-    # Without the mark, no answers would mean that there is none.
-    is_marked = any(question.is_negative or not _answers_of(question, "") for question in evalset)
-    for question, gold in writing.gold_of(evalset):
-        relevant = writing.relevant(gold)
-        documents = [document for document in relevant if document.text]
-        kept = question.metadata.get(PARAGRAPH)
-        if not gold and isinstance(kept, Mapping) and kept.get("text"):
-            documents = [read_leniently(kept)]
-        if not documents:
-            writing.lost["questions without a gold document that has a text"] += 1
-            continue
-        writing.lost["further gold documents of a question"] += len(relevant) > 1 and len(relevant) - 1
-        writing.lose_parts(documents[:1], "grade")
-        paragraph = _paragraph(documents[0], articles, paragraphs, writing)
-        paragraph["qas"].append(_row(question, str(paragraph["context"]), is_marked, writing))
-    writing.refuse_empty(articles)
-    text = json_text.dump({"version": "v2.0" if is_marked else "1.1", "data": list(articles.values())}, "the set")
-    write_atomically(writing.path, [text, "\n"])
-
-
 def _paragraph(
     document: Document, articles: dict[str, dict[str, Any]], paragraphs: dict[str, dict[str, Any]], writing: Writing
 ) -> dict[str, Any]:
-    """The paragraph that a document is, made where it has not come up before."""
+    """Return the paragraph of a document; it is added if it is new."""
     doc_id = writing.id_of(document)
     if doc_id in paragraphs:
         writing.lost["documents that differ under one id (the first is kept)"] += (
@@ -236,7 +236,7 @@ def _row(question: Question, context: str, is_marked: bool, writing: Writing) ->
         bool(answers) and question.answer != answers[0]["text"]
     )
     outside = any(one.get("answer_start") == -1 for one in answers)
-    writing.lost["`answer` that is no part of the paragraph (its start is -1)"] += outside
+    writing.lost["`answer` that is not in the paragraph (its start is -1)"] += outside
     row: dict[str, Any] = {"id": question.id, "question": question.question or "", "answers": answers}
     row |= {"is_impossible": question.is_negative} if is_marked else {}
     row |= {name: value for name in FIELDS[2:-1] if (value := getattr(question, name))}

@@ -1,7 +1,4 @@
-"""CSV and TSV: lists and mappings stand in their cells as JSON, lists of ids also as `a; b; c`.
-
-The lines of a CSV file, of which those of one record can be read once more.
-"""
+"""CSV and TSV: cells hold lists and mappings as JSON, and lists of ids also as `a; b; c`."""
 
 from __future__ import annotations
 
@@ -18,13 +15,16 @@ from typing import Any
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import MAX_LINE, Rejects, json_text, lines_of, not_utf8, parse_json
+from krag_eval._utils.files.encodings import not_utf8
+from krag_eval._utils.files.io import MAX_LINE, lines_of
+from krag_eval._utils.files.rejects import Rejects
+from krag_eval._utils.files.strict_json import dump_json, parse_json
 
 IDS = frozenset({"gold_doc_ids", "gold_chunk_ids", "reference_context_ids", "retrieved_context_ids"})
 LISTS = frozenset({"gold", "retrieved", "reference_contexts", "retrieved_contexts"})
 MAPPINGS = frozenset({"metadata"})
 NUMBERS = frozenset({"seconds"})
-# Where all of these that a file has are empty in a row, the row means that there is none.
+# If a row leaves all of these columns empty that the file has, it means an empty list.
 _EMPTY_IS_NONE = (
     ("gold", "gold_chunk_ids", "gold_doc_ids"),
     ("reference_contexts", "reference_context_ids"),
@@ -42,7 +42,7 @@ _PYTHON_LIST = re.compile(rf"\[\s*{_ITEM}(?:\s*,\s*{_ITEM})*\s*\]", re.DOTALL)
 
 
 def read_names(path: str | os.PathLike[str], delimiter: str | None = None) -> list[str]:
-    """The names of the columns.
+    """Return the names of the columns.
 
     Raises:
         InvalidInputError: The file cannot be read, or has no proper header.
@@ -53,12 +53,12 @@ def read_names(path: str | os.PathLike[str], delimiter: str | None = None) -> li
 def read_rows(
     path: str | os.PathLike[str], delimiter: str | None = None, rejects: Rejects | None = None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each row under the header by its columns, with its place as `path:line`; an empty cell is left out.
+    """Yield each row under the header by its columns, with its place as `path:line`; empty cells are left out.
 
     Args:
         path: The file.
         delimiter: What separates cells; by default what the header has most of: comma, semicolon or tab.
-        rejects: Takes the lines that may be left out; none by default.
+        rejects: Collects the lines that may be skipped; none by default.
 
     Raises:
         InvalidInputError: The file cannot be read, or a row does not fit the header.
@@ -71,7 +71,7 @@ def read_rows(
     def read(place: str, record: list[str]) -> dict[str, Any]:
         if len(record) != len(names):
             raise InvalidInputError(
-                f"{place}: has {len(record)} cells where the header names {len(names)} columns. "
+                f"{place}: has {len(record)} cells, but the header names {len(names)} columns. "
                 "Put cells with separators or line ends in double quotes."
             )
         row = {
@@ -88,7 +88,7 @@ def read_rows(
 
 
 def read_cell(name: str, cell: str, place: str) -> object:
-    """What a cell of this column means; text where the column is none of those with lists, mappings or numbers.
+    """Return what a cell of this column means; text unless the column holds lists, mappings or numbers.
 
     Raises:
         InvalidInputError: It cannot be read.
@@ -114,7 +114,7 @@ def _split(cell: str) -> list[str]:
 
 def _parse(name: str, cell: str, place: str, kind: type) -> Any:
     wanted = "a JSON list" if kind is list else "a JSON object"
-    hint = " Ids alone belong into `gold_chunk_ids` or `gold_doc_ids`." if name == "gold" else ""
+    hint = " Ids alone belong in `gold_chunk_ids` or `gold_doc_ids`." if name == "gold" else ""
     try:
         value = parse_json(cell)
     except ValueError as error:
@@ -130,7 +130,7 @@ def _parse(name: str, cell: str, place: str, kind: type) -> Any:
 def read_records(
     path: str | os.PathLike[str], delimiter: str | None = None, rejects: Rejects | None = None
 ) -> Iterator[tuple[str, list[str]]]:
-    """The cells of each record, the header first, with its place as `path:line`; empty records are passed over.
+    """Yield the cells of each record, the header first, with its place as `path:line`; empty records are skipped.
 
     Raises:
         InvalidInputError: The file cannot be read, is empty, or is no CSV.
@@ -190,7 +190,7 @@ def _check_names(place: str, header: Sequence[str]) -> list[str]:
 
 
 def table(names: Sequence[str], rows: Iterable[Mapping[str, str]], delimiter: str) -> Iterator[str]:
-    """The lines of a file with these columns; a row need not have them all."""
+    """Yield the lines of a file with these columns; a row need not have them all."""
     buffer = io.StringIO()
     # With this line end a cell with either of its characters is quoted, and a carriage return survives.
     writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\r\n")
@@ -202,7 +202,7 @@ def table(names: Sequence[str], rows: Iterable[Mapping[str, str]], delimiter: st
 
 
 def guarded(cell: str) -> str:
-    """The text, with a `'` in front where a spreadsheet would take it for a formula; `unguarded` takes it off.
+    """Return the text, with a `'` in front if a spreadsheet would take it for a formula; `unguarded` removes it.
 
     >>> guarded("=1+1"), guarded("-5"), guarded("a=b"), unguarded(guarded("'=1"))
     ("'=1+1", '-5', 'a=b', "'=1")
@@ -211,17 +211,17 @@ def guarded(cell: str) -> str:
 
 
 def unguarded(cell: str) -> str:
-    """The text without the `'` that stands before what a spreadsheet would take for a formula."""
+    """Return the text without the `'` that guards it against being read as a formula."""
     return cell[1:] if cell.startswith("'") and guarded(cell[1:]) == cell else cell
 
 
 def cell_of(value: object, what: str) -> str:
-    """A value as a cell: a string as it is, anything else as JSON.
+    """Return a value as a cell: a string as it is, anything else as JSON.
 
     Raises:
         InvalidInputError: JSON has no such value, or it holds half a character.
     """
-    cell = value if isinstance(value, str) else json_text.dump(value, what)
+    cell = value if isinstance(value, str) else dump_json(value, what)
     try:
         cell.encode()
     except UnicodeEncodeError:
@@ -235,7 +235,7 @@ class RecordLines:
     """The lines of a file as text.
 
     Args:
-        lines: The lines as they stand in the file.
+        lines: The lines as they are in the file.
         path: The file.
 
     Attributes:
@@ -255,7 +255,7 @@ class RecordLines:
         return self
 
     def __next__(self) -> str:
-        """The next line.
+        """Return the next line.
 
         Raises:
             InvalidInputError: It is not UTF-8; the one after it can be asked for.
@@ -273,12 +273,12 @@ class RecordLines:
             raise InvalidInputError(not_utf8(f"{self._path}:{self.number}", error.start, line)) from None
 
     def begin(self) -> int:
-        """The number of the line at which another record begins."""
+        """Start a new record, and return the number of its first line."""
         self._record.clear()
         return self.number + 1
 
     def again(self, number: int) -> None:
-        """Give the lines from this one on once more; it is one of those since `begin`, or the next."""
+        """Go back to this line, which must be one of those since `begin`, or the next."""
         n_back = self.number + 1 - number
         self._waiting.extendleft(reversed(self._record[len(self._record) - n_back :]))
         self.number -= n_back

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.files import read_whole
+from krag_eval._utils.files.encodings import decode
+from krag_eval._utils.files.io import read_whole
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats.source import Source
 from krag_eval.documents.readers import as_id
@@ -20,7 +21,7 @@ _TITLE = re.compile(r"<title>\s*(?:Topic:)?([^<]*)", re.IGNORECASE)
 
 
 def fill_in(evalset: EvalSet, queries: str | os.PathLike[str]) -> EvalSet:
-    """The set, with the texts of a file for the questions that have none.
+    """Return the set; questions without a text get theirs from a file.
 
     Raises:
         InvalidInputError: The file cannot be read; the message begins with `path:line:`.
@@ -28,16 +29,18 @@ def fill_in(evalset: EvalSet, queries: str | os.PathLike[str]) -> EvalSet:
     texts: dict[str, str] = {}
     for place, query_id, text in read_queries(queries):
         if texts.setdefault(query_id, text) != text:
-            raise InvalidInputError(f"{place}: the query {query_id!r:.60} stands twice with different texts. Keep one.")
+            raise InvalidInputError(
+                f"{place}: the query {query_id!r:.60} appears twice with different texts. Keep one."
+            )
     filled = [q if q.question else replace(q, question=texts.get(q.id)) for q in evalset]
     missing = [question.id for question in filled if question.question is None]
     if missing:
-        warn(f"{queries}: has no text for {len(missing)} of {len(filled)} questions, first of {missing[0]!r:.60}.")
+        warn(f"{queries}: has no text for {len(missing)} of {len(filled)} questions, for example {missing[0]!r:.60}.")
     return EvalSet(filled, name=evalset.name)
 
 
 def read_queries(path: str | os.PathLike[str]) -> Iterator[tuple[str, str, str]]:
-    """The place, id and text of each query.
+    """Yield the place, id and text of each query.
 
     Raises:
         InvalidInputError: The file cannot be read; the message begins with `path:line:`.
@@ -64,8 +67,8 @@ def _rows(source: Source) -> Iterator[tuple[str, str, str]]:
 
 
 def _lines(source: Source) -> Iterator[tuple[str, str, str]]:
-    """`id`, a tab, `text`, without a header."""
-    for number, line in enumerate(_text(source).split("\n"), 1):
+    """Yield lines of `id`, a tab and `text`, without a header."""
+    for number, line in enumerate(decode(read_whole(source.path), source.path).split("\n"), 1):
         if line.strip():
             query_id, tab, text = line.strip("\r").partition("\t")
             if not tab or not query_id.strip():
@@ -76,21 +79,12 @@ def _lines(source: Source) -> Iterator[tuple[str, str, str]]:
 
 
 def _topics(source: Source) -> Iterator[tuple[str, str, str]]:
-    """`<top>` with `<num>` and `<title>`, whose end tags may be missing."""
+    """Yield the queries of `<top>` elements with `<num>` and `<title>`, whose end tags may be missing."""
     line = 1
-    for part in re.split(r"(?i)(?=<top>)", _text(source)):
+    for part in re.split(r"(?i)(?=<top>)", decode(read_whole(source.path), source.path)):
         number, title = _NUMBER.search(part), _TITLE.search(part)
         if number and title:
             yield f"{source.path}:{line}", number[1], " ".join(title[1].split())
         elif number or title:
             raise InvalidInputError(f"{source.path}:{line}: a topic needs both <num> and <title>.")
         line += part.count("\n")
-
-
-def _text(source: Source) -> str:
-    content = read_whole(source.path)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InvalidInputError(f"{source.path}:{line}: not UTF-8. Save it as UTF-8.") from None

@@ -1,10 +1,8 @@
 """TREC: qrels as evaluation sets and result files as runs, read as trec_eval reads them.
 
 A line of qrels is `query 0 document grade`, a line of results `query Q0 document rank score tag`; any white space
-separates columns, lines that begin with `#` are comments. As in trec_eval the rank in a file means nothing: documents
-are ranked by their score in single precision, and where it is the same by their id, both descending.
-
-The lines of TREC files: columns between white space, as trec_eval takes them apart.
+separates columns, lines that begin with `#` are comments. As in trec_eval, the rank in a file means nothing: documents
+are ranked by their score in single precision, and with equal scores by their id, both descending.
 """
 
 from __future__ import annotations
@@ -12,19 +10,29 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.files import Rejects, lines_of, write_atomically
+from krag_eval._utils.files.io import lines_of, write_atomically
+from krag_eval._utils.files.rejects import Rejects
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.formats.source import Kind, Source
 from krag_eval.datasets.formats.writing import Writing
 from krag_eval.datasets.question import Question
 from krag_eval.datasets.run import Run, RunRow
 from krag_eval.documents.document import Document
+
+_Shape = tuple[int, int | None, str, str]
+_QRELS: _Shape = (4, 4, "qrels", "query 0 document grade")
+_RESULTS: _Shape = (6, None, "a result file", "query Q0 document rank score tag")
+# Where a grade below 0 is kept; it means "not judged" or "spam" and counts as not relevant.
+NEGATIVE_GRADE = "qrels_grade"
+ITERATION = "qrels_iteration"
+TAG = "tag"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +44,180 @@ class Line:
     columns: list[str]
 
 
-QRELS = (4, 4, "qrels", "query 0 document grade")
-RESULTS = (6, None, "a result file", "query Q0 document rank score tag")
+Judged = dict[tuple[str, str | None], tuple[Line, Document]]
 
 
-def read_lines(source: Source, shape: tuple[int, int | None, str, str]) -> Iterator[Line]:
-    """Each line that is no comment and not empty.
+def kinds_in(source: Source) -> tuple[Kind, ...]:
+    """Return what a file holds if its first line is one of qrels or of a result file, which have no header."""
+    columns = source.first_line.split()
+    if len(columns) == 4 and is_number(columns[3]):
+        return ("evalset",)
+    return ("run",) if len(columns) >= 6 and is_number(columns[4]) else ()
+
+
+def questions(source: Source) -> Iterator[tuple[str, Question]]:
+    """Yield the queries of qrels, each once, in the order of their first lines.
+
+    Raises:
+        InvalidInputError: A line is not one of qrels, or judges a document again with another grade.
+    """
+    return _questions(_by_query(source, _QRELS).values(), source.rejects)
+
+
+def questions_in_order(source: Source) -> Iterator[tuple[str, Question]]:
+    """Yield the same, line by line, for qrels in which the lines of a query are together."""
+    return _questions(_neighbors(source, _QRELS), source.rejects)
+
+
+def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
+    """Yield the rankings of a result file, each query once, in the order of their first lines.
+
+    Raises:
+        InvalidInputError: A line is not one of a result file.
+    """
+    by_query = _by_query(source, _RESULTS)
+    contradicted = [query for query, lines in by_query.items() if _ranks_contradict(lines)]
+    if contradicted:
+        warn(
+            f"{source.path}: the ranks of {len(contradicted)} queries contradict their scores, for example "
+            f"{contradicted[0]!r:.60}. As in trec_eval, the scores decide, and higher is better."
+        )
+    return _rankings(by_query.values(), source.rejects)
+
+
+def rankings_in_order(source: Source) -> Iterator[tuple[str, RunRow]]:
+    """Yield the same, line by line, for a file in which the lines of a query are together."""
+    return _rankings(_neighbors(source, _RESULTS), source.rejects)
+
+
+def write_questions(evalset: EvalSet, writing: Writing) -> None:
+    """Write qrels: the ids and grades of gold documents, and nothing else.
+
+    Raises:
+        InvalidInputError: An id has white space in it, or no question has a gold document.
+    """
+    lines = []
+    for question, gold in writing.gold_of(evalset):
+        writing.lose_fields(question)
+        writing.lose_parts(gold, "text", "metadata", known=(writing.grade_key, NEGATIVE_GRADE, ITERATION))
+        writing.lost["questions without gold documents"] += not gold
+        by_group: dict[str, list[Document]] = {}
+        for document in gold:
+            by_group.setdefault(str(document.metadata.get(ITERATION, "0")), []).append(document)
+        for iteration, documents in by_group.items():
+            for doc_id, document in writing.judged(documents).items():
+                columns = (question.id, iteration, doc_id, grade_text(document, writing))
+                lines.append(_joined(columns, writing.path))
+    writing.refuse_empty(lines)
+    write_atomically(writing.path, lines)
+
+
+def write_rankings(run: Run, writing: Writing) -> None:
+    """Write a result file, with scores that make trec_eval rank as the run does.
+
+    Raises:
+        InvalidInputError: An id has white space in it, or nothing was retrieved at all.
+    """
+    lines = []
+    writing.lose_run(run, known=(TAG,))
+    for row in run.rows.values():
+        writing.lose_parts(row.retrieved, "text", "metadata")
+        writing.lost["rankings without documents"] += not row.retrieved
+        ids = [writing.id_of(document) for document in row.retrieved]
+        given = row.further.get(TAG)
+        tag = "_".join(str(given or run.name).split()) or "run"
+        writing.lost[f"`{TAG}` with white space (replaced)"] += given not in (None, tag)
+        for rank, (doc_id, score) in enumerate(zip(ids, scores_to_write(row, ids, writing), strict=True), 1):
+            lines.append(_joined((row.query_id, "Q0", doc_id, str(rank), score, tag), writing.path))
+    writing.refuse_empty(lines)
+    write_atomically(writing.path, lines)
+
+
+def gold_document(doc_id: str, grade: str, place: str, **metadata: str) -> Document:
+    """Return a judged document. A grade below 0 counts as 0, and is kept under `NEGATIVE_GRADE`.
+
+    Raises:
+        InvalidInputError: The grade is not a number.
+    """
+    value = number_in(grade, place, "The grade")
+    kept: dict[str, object] = {**metadata} if value >= 0 else {**metadata, NEGATIVE_GRADE: value}
+    return Document(id=doc_id, grade=max(value, 0.0), metadata=kept)
+
+
+def grade_text(document: Document, writing: Writing) -> str:
+    """Return the grade to write: the one below 0 that was read, else the one that `evaluate` reads."""
+    kept = document.metadata.get(NEGATIVE_GRADE)
+    grade = writing.grade_of(document)
+    if grade == 0 and isinstance(kept, float) and kept < 0:
+        grade = kept
+    if grade != int(grade):
+        writing.lost["grades that are not whole numbers (other programs truncate or refuse them)"] += 1
+        return repr(grade)
+    return str(int(grade))
+
+
+def keep(judged: Judged, line: Line, iteration: str, document: Document) -> None:
+    """Add a judgment to those of a query; the same judgment again is harmless.
+
+    The second column names groups of assessors: each may judge a document, and the highest grade counts.
+
+    Raises:
+        InvalidInputError: The document has another grade already.
+    """
+    first, known = judged.setdefault((iteration, document.id), (line, document))
+    if known.grade != document.grade:
+        raise InvalidInputError(
+            f"{line.place}: the document {document.id!r:.60} of query {line.query!r:.60} has the grade "
+            f"{document.grade:g} here and {known.grade:g} at {first.place}. Keep only one of the two lines."
+        )
+
+
+def order_of(scores: Sequence[float], ids: Sequence[str]) -> list[int]:
+    """Return the positions in the order of trec_eval."""
+    single = _single(scores)
+    return sorted(range(len(ids)), key=lambda place: (single[place], ids[place]), reverse=True)
+
+
+def scores_to_write(row: RunRow, ids: Sequence[str], writing: Writing) -> list[str]:
+    """Return the scores if they give the order of the list, else scores that do."""
+    given = [document.score for document in row.retrieved if document.score is not None]
+    in_order = list(range(len(ids)))
+    if len(given) == len(ids) and all(map(math.isfinite, given)) and order_of(given, ids) == in_order:
+        return [repr(score) for score in given]
+    writing.lost["rankings whose scores do not give their order (replaced)"] += bool(given)
+    return [str(len(ids) - place) for place in in_order]
+
+
+def number_in(text: str, place: str, what: str) -> float:
+    """Return the number in a column.
+
+    Raises:
+        InvalidInputError: It is not a number, or not finite.
+    """
+    try:
+        value = math.nan if "_" in text else float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InvalidInputError(f"{place}: {what} is {text!r:.60}. It must be a finite number.")
+    return value
+
+
+def is_number(text: bytes | str) -> bool:
+    """Return whether a column is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_lines(source: Source, shape: _Shape) -> Iterator[Line]:
+    """Yield each line that is neither a comment nor empty.
 
     Args:
         source: The file.
-        shape: `QRELS` or `RESULTS`.
+        shape: `_QRELS` or `_RESULTS`.
 
     Raises:
         InvalidInputError: The file cannot be read, or a line has other columns.
@@ -72,59 +244,24 @@ def read_lines(source: Source, shape: tuple[int, int | None, str, str]) -> Itera
             yield Line(place, query, others)
 
 
-def placed(lines: Iterable[Line]) -> Iterator[tuple[str, Line]]:
-    """Each line after its place."""
-    return ((line.place, line) for line in lines)
+def _by_query(source: Source, shape: _Shape) -> dict[str, list[Line]]:
+    by_query: dict[str, list[Line]] = {}
+    for line in _read_lines(source, shape):
+        by_query.setdefault(line.query, []).append(line)
+    return by_query
 
 
-def number_of(place: str) -> int:
-    """The number of the line at a place."""
+def _neighbors(source: Source, shape: _Shape) -> Iterator[list[Line]]:
+    """Yield the lines of each query, which must be together."""
+    return (list(lines) for _, lines in itertools.groupby(_read_lines(source, shape), operator.attrgetter("query")))
+
+
+def _number_of(place: str) -> int:
     return int(place.rpartition(":")[2])
 
 
-def groups(lines: Iterable[Line]) -> Iterator[list[Line]]:
-    """Neighbouring lines of the same query."""
-    query_of: Callable[[Line], str] = lambda line: line.query  # noqa: E731 - mypy wants its type
-    return (list(group) for _, group in itertools.groupby(lines, key=query_of))
-
-
-def is_qrels(line: bytes) -> bool:
-    """Whether a line is one of qrels."""
-    columns = line.split()
-    return len(columns) == 4 and _is_number(columns[3])
-
-
-def is_results(line: bytes) -> bool:
-    """Whether a line is one of a result file."""
-    columns = line.split()
-    return len(columns) >= 6 and _is_number(columns[4])
-
-
-def _is_number(text: bytes) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def number_in(text: str, place: str, what: str) -> float:
-    """The number that a column is.
-
-    Raises:
-        InvalidInputError: It is none, or not finite.
-    """
-    try:
-        value = math.nan if "_" in text else float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InvalidInputError(f"{place}: {what} is {text!r:.60}. It must be a finite number.")
-    return value
-
-
-def joined(columns: Sequence[str], path: str) -> str:
-    """A line of these columns.
+def _joined(columns: Sequence[str], path: str) -> str:
+    """Return a line of these columns.
 
     Raises:
         InvalidInputError: A column would be read as something else.
@@ -132,7 +269,7 @@ def joined(columns: Sequence[str], path: str) -> str:
     for column in columns:
         if column.encode("utf-8", "replace").split() != [column.encode("utf-8", "surrogatepass")]:
             raise InvalidInputError(
-                f"{path}: {column!r:.60} cannot stand in a column: it is empty or has white space or half a character "
+                f"{path}: {column!r:.60} cannot be a column: it is empty, or has white space or half a character "
                 "in it. Rename it, or choose another format."
             )
     if columns[0].startswith("#"):
@@ -142,100 +279,17 @@ def joined(columns: Sequence[str], path: str) -> str:
     return " ".join(columns) + "\n"
 
 
-# Where a grade below 0 is kept; it means "not judged" or "spam" and counts as not relevant.
-NEGATIVE_GRADE = "qrels_grade"
-ITERATION = "qrels_iteration"
-TAG = "tag"
-
-Judged = dict[tuple[str, str | None], tuple[Line, Document]]
-
-
-def questions(source: Source) -> Iterator[tuple[str, Question]]:
-    """The queries of qrels, each once, in the order in which they first come up.
-
-    Raises:
-        InvalidInputError: A line is none of qrels, or judges a document once more and otherwise.
-    """
-    by_query: dict[str, list[Line]] = {}
-    for line in read_lines(source, QRELS):
-        by_query.setdefault(line.query, []).append(line)
-    return _questions(by_query.values(), source.rejects)
-
-
-def questions_in_order(source: Source) -> Iterator[tuple[str, Question]]:
-    """The same, line by line, for qrels whose lines of one query stand together."""
-    return _questions(groups(read_lines(source, QRELS)), source.rejects)
-
-
-def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
-    """The rankings of a result file, each query once, in the order in which they first come up.
-
-    Raises:
-        InvalidInputError: A line is none of a result file.
-    """
-    by_query: dict[str, list[Line]] = {}
-    for line in read_lines(source, RESULTS):
-        by_query.setdefault(line.query, []).append(line)
-    contradicted = [query for query, lines in by_query.items() if _ranks_contradict(lines)]
-    if contradicted:
-        warn(
-            f"{source.path}: the ranks of {len(contradicted)} queries contradict their scores, first of "
-            f"{contradicted[0]!r:.60}. As in trec_eval the scores decide, and higher is better."
-        )
-    return _rankings(by_query.values(), source.rejects)
-
-
-def rankings_in_order(source: Source) -> Iterator[tuple[str, RunRow]]:
-    """The same, line by line, for a file whose lines of one query stand together."""
-    return _rankings(groups(read_lines(source, RESULTS)), source.rejects)
-
-
-def gold_document(doc_id: str, grade: str, place: str, **metadata: str) -> Document:
-    """A judged document. A grade below 0 counts as 0, and is kept under `NEGATIVE_GRADE`.
-
-    Raises:
-        InvalidInputError: The grade is no number.
-    """
-    value = number_in(grade, place, "The grade")
-    kept: dict[str, object] = {**metadata} if value >= 0 else {**metadata, NEGATIVE_GRADE: value}
-    return Document(id=doc_id, grade=max(value, 0.0), metadata=kept)
-
-
-def grade_text(document: Document, writing: Writing) -> str:
-    """The grade to write: the one below 0 that was read, else the one that `evaluate` reads."""
-    kept = document.metadata.get(NEGATIVE_GRADE)
-    grade = writing.grade_of(document)
-    if grade == 0 and isinstance(kept, float) and kept < 0:
-        grade = kept
-    if grade != int(grade):
-        writing.lost["grades that are no whole numbers (other programs cut or refuse them)"] += 1
-        return repr(grade)
-    return str(int(grade))
-
-
-def keep(judged: Judged, line: Line, iteration: str, document: Document) -> None:
-    """Add a judgment to those of a query; the same one once more does no harm.
-
-    Groups of assessors stand in the second column: each may judge a document, and the highest grade counts.
-
-    Raises:
-        InvalidInputError: The document has another grade already.
-    """
-    first, known = judged.setdefault((iteration, document.id), (line, document))
-    if known.grade != document.grade:
-        raise InvalidInputError(
-            f"{line.place}: the document {document.id!r:.60} of query {line.query!r:.60} has the grade "
-            f"{document.grade:g} here and {known.grade:g} at {first.place}. Leave one of the two lines."
-        )
-
-
 def _questions(by_query: Iterable[Sequence[Line]], rejects: Rejects) -> Iterator[tuple[str, Question]]:
     for lines in by_query:
         judged: Judged = {}
-        kept = [place for place, _ in rejects.each(placed(lines), functools.partial(_judge, judged))]
+        kept = [place for place, _ in rejects.each(_placed(lines), functools.partial(_judge, judged))]
         if kept:
-            rejects.extent = [number_of(place) for place in kept]
+            rejects.extent = [_number_of(place) for place in kept]
             yield kept[0], Question(id=lines[0].query, gold=tuple(document for _, document in judged.values()))
+
+
+def _placed(lines: Iterable[Line]) -> Iterator[tuple[str, Line]]:
+    return ((line.place, line) for line in lines)
 
 
 def _judge(judged: Judged, place: str, line: Line) -> None:
@@ -246,9 +300,9 @@ def _judge(judged: Judged, place: str, line: Line) -> None:
 
 def _rankings(by_query: Iterable[Sequence[Line]], rejects: Rejects) -> Iterator[tuple[str, RunRow]]:
     for lines in by_query:
-        scored = list(rejects.each(placed(lines), _score))
+        scored = list(rejects.each(_placed(lines), _score))
         if scored:
-            rejects.extent = [number_of(place) for place, _ in scored]
+            rejects.extent = [_number_of(place) for place, _ in scored]
             scores, ids = [score for _, (score, _) in scored], [line.columns[1] for _, (_, line) in scored]
             retrieved = tuple(Document(id=ids[at], score=scores[at]) for at in order_of(scores, ids))
             yield scored[0][0], RunRow(query_id=lines[0].query, retrieved=retrieved, further={TAG: lines[0].columns[4]})
@@ -258,12 +312,6 @@ def _score(place: str, line: Line) -> tuple[float, Line]:
     return number_in(line.columns[3], place, "The score"), line
 
 
-def order_of(scores: Sequence[float], ids: Sequence[str]) -> list[int]:
-    """The places in the order of trec_eval."""
-    single = _single(scores)
-    return sorted(range(len(ids)), key=lambda place: (single[place], ids[place]), reverse=True)
-
-
 def _single(scores: Sequence[float]) -> list[float]:
     with np.errstate(over="ignore"):  # what is out of range ties with infinity there too
         rounded: list[float] = np.asarray(scores, dtype=np.float64).astype(np.float32).tolist()
@@ -271,7 +319,7 @@ def _single(scores: Sequence[float]) -> list[float]:
 
 
 def _ranks_contradict(lines: Sequence[Line]) -> bool:
-    """Whether a document with a better rank has a lower score."""
+    """Return whether a document with a better rank has a lower score."""
     try:
         by_rank = sorted((int(line.columns[2]), float(line.columns[3])) for line in lines)
     except ValueError:
@@ -280,56 +328,3 @@ def _ranks_contradict(lines: Sequence[Line]) -> bool:
         return False
     single = _single([score for _, score in by_rank])
     return any(better < worse for better, worse in itertools.pairwise(single))
-
-
-def write_questions(evalset: EvalSet, writing: Writing) -> None:
-    """Write qrels: the ids and grades of gold documents, and nothing else.
-
-    Raises:
-        InvalidInputError: An id has white space in it, or no question has a gold document.
-    """
-    lines = []
-    for question, gold in writing.gold_of(evalset):
-        writing.lose_fields(question)
-        writing.lose_parts(gold, "text", "metadata", known=(writing.grade_key, NEGATIVE_GRADE, ITERATION))
-        writing.lost["questions without gold documents"] += not gold
-        by_group: dict[str, list[Document]] = {}
-        for document in gold:
-            by_group.setdefault(str(document.metadata.get(ITERATION, "0")), []).append(document)
-        for iteration, documents in by_group.items():
-            for doc_id, document in writing.judged(documents).items():
-                columns = (question.id, iteration, doc_id, grade_text(document, writing))
-                lines.append(joined(columns, writing.path))
-    writing.refuse_empty(lines)
-    write_atomically(writing.path, lines)
-
-
-def write_rankings(run: Run, writing: Writing) -> None:
-    """Write a result file, with scores that make trec_eval rank as the run does.
-
-    Raises:
-        InvalidInputError: An id has white space in it, or nothing was retrieved at all.
-    """
-    lines = []
-    writing.lose_run(run, known=(TAG,))
-    for row in run.rows.values():
-        writing.lose_parts(row.retrieved, "text", "metadata")
-        writing.lost["rankings without documents"] += not row.retrieved
-        ids = [writing.id_of(document) for document in row.retrieved]
-        given = row.further.get(TAG)
-        tag = "_".join(str(given or run.name).split()) or "run"
-        writing.lost[f"`{TAG}` with white space (replaced)"] += given not in (None, tag)
-        for rank, (doc_id, score) in enumerate(zip(ids, scores_to_write(row, ids, writing), strict=True), 1):
-            lines.append(joined((row.query_id, "Q0", doc_id, str(rank), score, tag), writing.path))
-    writing.refuse_empty(lines)
-    write_atomically(writing.path, lines)
-
-
-def scores_to_write(row: RunRow, ids: Sequence[str], writing: Writing) -> list[str]:
-    """The scores where they say the order of the list, else ones that do."""
-    given = [document.score for document in row.retrieved if document.score is not None]
-    in_order = list(range(len(ids)))
-    if len(given) == len(ids) and all(map(math.isfinite, given)) and order_of(given, ids) == in_order:
-        return [repr(score) for score in given]
-    writing.lost["rankings whose scores do not give their order (replaced)"] += bool(given)
-    return [str(len(ids) - place) for place in in_order]

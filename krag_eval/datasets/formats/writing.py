@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval.datasets.evalset import EvalSet
@@ -15,21 +15,24 @@ from krag_eval.datasets.run import Run
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import as_id, read_grade
 
+T = TypeVar("T")
 FIELDS = ("question", "answer", "type", "notes", "source", "metadata")
 _MADE_ID = "documents without an id (they got one made from their text)"
+_TEXTS = frozenset(FIELDS) - {"metadata"}
+_NAMES = _TEXTS | {"id", "gold", "gold_doc_ids", "gold_chunk_ids", "metadata", "further"}
 
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """One file that is being written.
+    """One file that is being written, and what its format cannot hold.
 
     Attributes:
         path: The file.
         format: The name of the format.
         id_key: As for `evaluate`: the key of the metadata that has the id.
         grade_key: As for `evaluate`: the key of the metadata that has the grade of a gold document.
-        evalset: The evaluation set of a run, where it is known.
-        lost: What the format cannot hold, and how often that came up.
+        evalset: The evaluation set of a run, if it is known.
+        lost: What the format cannot hold, and how often that occurred.
     """
 
     path: str
@@ -40,7 +43,7 @@ class Writing:
     lost: Counter[str] = field(default_factory=Counter)
 
     def id_of(self, document: Document) -> str:
-        """The id that `evaluate` would read, or one made from the text."""
+        """Return the id that `evaluate` would read, or one made from the text."""
         found = document.id if self.id_key is None else as_id(document.metadata.get(self.id_key))
         if found is not None:
             return found
@@ -48,11 +51,11 @@ class Writing:
         return made_id(document.text or "")
 
     def grade_of(self, document: Document) -> float:
-        """The grade that `evaluate` would read."""
+        """Return the grade that `evaluate` would read."""
         return read_grade(document, self.grade_key)
 
     def gold_of(self, evalset: EvalSet) -> Iterable[tuple[Question, list[Document]]]:
-        """Each question with its gold documents at one level: chunks where the set has any, else source documents."""
+        """Yield each question with its gold at one level: chunks if the set has any, else source documents."""
         level = "chunk" if any(question.gold or question.gold_chunk_ids for question in evalset) else "document"
         for question in evalset:
             if level == "chunk" and question.gold_doc_ids:
@@ -63,12 +66,12 @@ class Writing:
                 yield question, question.gold_chunks()
 
     def lose_fields(self, question: Question, names: Iterable[str] = FIELDS) -> None:
-        """Note the fields of a question that are set and have no place."""
+        """Count the fields of a question that are set but have no place in the format."""
         self.lost.update(f"`{name}`" for name in names if getattr(question, name))
         self.lost.update(f"`{name}`" for name in question.further)
 
     def judged(self, documents: Iterable[Document]) -> dict[str, Document]:
-        """Gold documents by id; of those with the same id one, with the highest of their grades."""
+        """Return gold documents by id; of those with the same id the one with the highest grade."""
         by_id: dict[str, Document] = {}
         for document in documents:
             known = by_id.get(doc_id := self.id_of(document))
@@ -77,15 +80,25 @@ class Writing:
                 by_id[doc_id] = document
         return by_id
 
+    def first_by_id(self, texts: Iterable[tuple[str, T | None]]) -> dict[str, T]:
+        """Return what was given first for each id, and count what differs from it."""
+        given, first = list(texts), dict[str, T]()
+        for doc_id, text in given:
+            if text is not None:
+                first.setdefault(doc_id, text)
+        differing = sum(first.get(doc_id) != text for doc_id, text in given)
+        self.lost["documents that differ under one id (the first is kept)"] += differing
+        return first
+
     def relevant(self, documents: Iterable[Document]) -> list[Document]:
-        """The gold documents with a grade above 0, for a format that knows relevant documents only."""
+        """Return the gold documents with a grade above 0, for a format without grades."""
         given = list(documents)
         kept = [document for document in given if self.grade_of(document) > 0]
         self.lost["gold documents of grade 0"] += len(given) - len(kept)
         return kept
 
     def lose_parts(self, documents: Iterable[Document], *names: str, known: Container[str] = ()) -> None:
-        """Note the parts of documents that are set and have no place.
+        """Count the parts of documents that are set but have no place in the format.
 
         Args:
             documents: The documents.
@@ -104,14 +117,14 @@ class Writing:
                 self.lost[f"`{name}` of documents"] += is_lost
 
     def lose_run(self, run: Run, known: Container[str] = ()) -> None:
-        """Note what a run has besides its documents, apart from `known` fields of its rows."""
+        """Count what a run has besides its documents, apart from `known` fields of its rows."""
         self.lost["`parameters` and `recorded` of the run"] += bool(run.parameters or run.recorded)
         for row in run.rows.values():
             fields = {"error": row.error, "seconds": row.seconds, **row.further}
             self.lost.update(f"`{name}`" for name, value in fields.items() if value is not None and name not in known)
 
     def refuse_empty(self, held: object) -> None:
-        """Raise where nothing could be held.
+        """Raise if the file would be empty.
 
         Raises:
             InvalidInputError: `held` is empty.
@@ -123,7 +136,7 @@ class Writing:
             )
 
     def warn(self) -> None:
-        """Say once what was lost."""
+        """Warn once about everything that was lost."""
         if self._named():
             warn(
                 f"{self.path}: the format {self.format!r} cannot hold everything. Lost or changed: {self._named()}. "
@@ -135,7 +148,7 @@ class Writing:
 
 
 def made_id(text: str) -> str:
-    """An id for a text that has none; the same text always gets the same.
+    """Return an id for a text that has none; the same text always gets the same id.
 
     >>> made_id("Open from 9 to 18.")
     'text-24f68ceeaa4e'
@@ -144,21 +157,21 @@ def made_id(text: str) -> str:
 
 
 def numbered(number: int | None) -> str:
-    """The id of a row that has none: its number.
+    """Return the id of a row that has none: its number.
 
     Raises:
-        InvalidInputError: The number is not known, because what stood before the row was left out unread.
+        InvalidInputError: The number is not known, because lines before the row were skipped unread.
     """
     if number is None:
         raise InvalidInputError(
-            "has no id, and lines before it are left out, so that its number is not known. Give each row an id, or "
-            "mend those lines."
+            "has no id, and lines before it were skipped, so its number is not known. Give each row an id, or "
+            "correct those lines."
         )
     return str(number)
 
 
 def fields_from(row: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]:
-    """What a foreign row has besides the keys that were used, as arguments of `Question`.
+    """Return what a foreign row has besides the keys that were used, as arguments of `Question`.
 
     Keys with the name and the type of a field of `Question` are that field; other values under such a name go to the
     metadata, and everything else to `further`.
@@ -177,7 +190,3 @@ def fields_from(row: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]:
         else:
             fields["further"][name] = value
     return fields
-
-
-_TEXTS = frozenset(FIELDS) - {"metadata"}
-_NAMES = _TEXTS | {"id", "gold", "gold_doc_ids", "gold_chunk_ids", "metadata", "further"}

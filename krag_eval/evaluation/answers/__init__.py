@@ -1,4 +1,4 @@
-"""Answers scored against references: the metrics, one a file, and how often a system refuses."""
+"""Score answers against references, and count refusals."""
 
 from krag_eval.evaluation.answers.evaluate import evaluate_answers
 from krag_eval.evaluation.answers.metrics import ANSWER_METRICS, AnswerMetric

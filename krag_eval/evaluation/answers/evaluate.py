@@ -1,4 +1,4 @@
-"""Answers scored against references: the one call that joins the parts."""
+"""Score answers against references: the call that joins the parts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def evaluate_answers(
 ) -> AnswerResult:
     """Score answers against references, and count refusals.
 
-    Of several references of one question the best counts, for each metric by itself. An empty answer scores 0. Where
+    If a question has several references, each metric uses the best one. An empty answer scores 0. Where
     no answer is expected the metrics are undefined, and `negative_rejection` says how often the system refused; where
     one is expected, `false_refusal` does. A missing answer and one that raised count as empty, not as refusals.
 
@@ -44,7 +44,7 @@ def evaluate_answers(
             expected; or an `EvalSet`, whose answers are the references and whose negatives expect none.
         answers: By id or in order: a text, None for an empty answer, or the exception that came instead of one. An id
             of the references that is missing here counts as an empty answer.
-        metrics: Names of `ANSWER_METRICS`, or functions from `AnswerPairs` to one value a pair; by default all,
+        metrics: Names of `ANSWER_METRICS`, or functions from `AnswerPairs` to one value per pair; by default all,
             `semantic_similarity` only with embeddings.
         tokenizer: What cuts texts, as for `evaluate`: a name of `TOKENIZERS`, an object or a function. SQuAD's two
             metrics have their own.
@@ -53,7 +53,7 @@ def evaluate_answers(
         embeddings: For `semantic_similarity`: a LangChain `Embeddings`, a LlamaIndex embedding model, an object with
             `encode(texts)`, or a function from a list of texts to vectors.
         embedding_prefix: What is put before each text that is embedded, such as `"passage: "`.
-        questions: By id or in order, to stand beside the answers.
+        questions: By id or in order; they are shown with the answers.
         refusals: More phrases by which your system refuses, or a function of an answer that decides alone.
         intervals: Give every mean its 95 % interval, in `result.intervals`, or one of another confidence such as 0.9.
 
@@ -94,7 +94,7 @@ def evaluate_answers(
 
 
 def _values(sheet: AnswerSheet, settings: AnswerSettings, table: dict[str, AnswerMetric]) -> dict[str, FloatArray]:
-    """The value of every answer under every metric: that of its best reference."""
+    """Return the value of every answer under every metric: that of its best reference."""
     sizes = np.fromiter(map(len, sheet.references), np.int64, len(sheet))
     pairs = AnswerPairs(
         [text for texts in sheet.references for text in texts],
@@ -124,11 +124,11 @@ def _values(sheet: AnswerSheet, settings: AnswerSettings, table: dict[str, Answe
 
 
 def _checked(name: str, values: object, n_pairs: int) -> FloatArray:
-    """What a function returned, if it is one number a pair."""
+    """Return what a function returned, if it is one number per pair."""
     column = np.asarray(values)
     if column.shape != (n_pairs,) or column.dtype.kind not in "bfiu" or not np.isfinite(column).all():
         raise InvalidInputError(
             f"The metric {name!r} returned shape {column.shape} of type {column.dtype} for {n_pairs} pairs. It must "
-            "return one finite number a pair. Check it with `AnswerPairs([reference], [answer])`."
+            "return one finite number per pair. Check it with `AnswerPairs([reference], [answer])`."
         )
     return column.astype(np.float64)

@@ -1,23 +1,4 @@
-"""The answer metrics by name.
-
-Whether two answers are the same, in any script.
-
-The F1 of the tokens of two answers, in any script.
-
-ROUGE-L of an answer.
-
-ROUGE-1 and ROUGE-2 of an answer.
-
-ROUGE-Lsum of an answer: line by line.
-
-What the lines of an answer cover of the lines of a reference together, as rouge_score's ROUGE-Lsum counts it.
-
-Whether two answers are the same to SQuAD.
-
-The F1 of the tokens of two answers, as SQuAD counts them.
-
-How near an answer comes to a reference in meaning, by an embedding model.
-"""
+"""The answer metrics: each a pure function over `AnswerPairs`, and the table that names them."""
 
 from __future__ import annotations
 
@@ -38,7 +19,7 @@ from krag_eval.matching.rouge import score
 
 
 def exact_match(pairs: AnswerPairs) -> FloatArray:
-    """Whether reference and answer have the same tokens in the same order after normalising.
+    """Return whether reference and answer have the same tokens in the same order after normalising.
 
         EM = 1 if the tokens of both are the same, else 0
 
@@ -63,7 +44,7 @@ def exact_match(pairs: AnswerPairs) -> FloatArray:
 
 
 def token_f1(pairs: AnswerPairs) -> FloatArray:
-    """The harmonic mean of the shares of tokens that reference and answer have in common.
+    """Return the harmonic mean of the shares of tokens that reference and answer have in common.
 
         precision = shared tokens / tokens of the answer
         recall    = shared tokens / tokens of the reference
@@ -89,7 +70,7 @@ def token_f1(pairs: AnswerPairs) -> FloatArray:
 
 
 def rouge_l(pairs: AnswerPairs) -> FloatArray:
-    """ROUGE-L: the F-measure of the longest common subsequence of tokens.
+    """Return ROUGE-L: the F-measure of the longest common subsequence of tokens.
 
         precision = length of the subsequence / tokens of the answer
         recall    = length of the subsequence / tokens of the reference
@@ -107,7 +88,7 @@ def rouge_l(pairs: AnswerPairs) -> FloatArray:
 
 
 def rouge1(pairs: AnswerPairs) -> FloatArray:
-    """ROUGE-1: the F-measure of the tokens that reference and answer share.
+    """Return ROUGE-1: the F-measure of the tokens that reference and answer share.
 
         precision = shared tokens / tokens of the answer
         recall    = shared tokens / tokens of the reference
@@ -125,7 +106,7 @@ def rouge1(pairs: AnswerPairs) -> FloatArray:
 
 
 def rouge2(pairs: AnswerPairs) -> FloatArray:
-    """ROUGE-2: the same of each two neighbouring tokens.
+    """Return ROUGE-2: `rouge1` of pairs of neighbouring tokens.
 
     Shape: (n_pairs,), float64. Range: 0 to 1, higher is better; 0 where one of the two has fewer than two tokens.
 
@@ -138,7 +119,7 @@ def rouge2(pairs: AnswerPairs) -> FloatArray:
 
 
 def rouge_lsum(pairs: AnswerPairs) -> FloatArray:
-    r"""ROUGE-Lsum: ROUGE-L of texts of several lines, whose order does not count.
+    r"""Return ROUGE-Lsum: ROUGE-L of texts of several lines, whose order does not count.
 
         hits      = tokens of the reference in the union of its lines' common subsequences with the answer's lines
         precision = hits / tokens of the answer
@@ -170,7 +151,7 @@ def rouge_lsum(pairs: AnswerPairs) -> FloatArray:
     for pair in np.flatnonzero((references.sizes > 1) | (answers.sizes > 1)).tolist():
         reference = _tokens(codes.actual[slice(*references.offsets[pair : pair + 2])], numbers, offsets)
         answer = _tokens(codes.predicted[slice(*answers.offsets[pair : pair + 2])], numbers, offsets)
-        hits[pair] = union_hits(reference, answer)
+        hits[pair] = _union_hits(reference, answer)
     return score(hits, references.tokens(lengths[codes.actual]), answers.tokens(lengths[codes.predicted]), "fmeasure")
 
 
@@ -192,7 +173,7 @@ class _Lines:
         return np.diff(self.offsets)
 
     def tokens(self, of_lines: IntArray) -> IntArray:
-        """How many tokens each text has, from those of its lines."""
+        """Return how many tokens each text has, from those of its lines."""
         so_far: IntArray = np.append(0, np.cumsum(of_lines))
         return np.diff(so_far[self.offsets])
 
@@ -204,8 +185,8 @@ def _tokens(lines: IntArray, numbers: IntArray, offsets: IntArray) -> list[Line]
 Line = Sequence[int]
 
 
-def union_hits(reference: Sequence[Line], answer: Sequence[Line]) -> int:
-    """How many tokens of the reference lines stand in the union of their common subsequences with the answer lines.
+def _union_hits(reference: Sequence[Line], answer: Sequence[Line]) -> int:
+    """Count the tokens of the reference lines in the union of their common subsequences with the answer lines.
 
     For each reference line, the longest common subsequence with each answer line is marked in it; what is marked
     counts, each token at most as often as either text has it.
@@ -223,7 +204,7 @@ def union_hits(reference: Sequence[Line], answer: Sequence[Line]) -> int:
     hits = 0
     for line in map(tuple, reference):
         if line not in marked:
-            marked[line] = sorted(set().union(*(common_places(line, *other) for other in others)))
+            marked[line] = sorted(set().union(*(_common_places(line, *other) for other in others)))
         for place in marked[line]:
             token = line[place]
             if left[token] > 0:
@@ -233,17 +214,17 @@ def union_hits(reference: Sequence[Line], answer: Sequence[Line]) -> int:
 
 
 def _places(line: Line) -> dict[int, int]:
-    """For each token, its places in the line as the bits of a number."""
+    """Return for each token, its places in the line as the bits of a number."""
     places: dict[int, int] = {}
     for place, token in enumerate(line):
         places[token] = places.get(token, 0) | 1 << place
     return places
 
 
-def common_places(line: Line, places: Mapping[int, int], length: int) -> set[int]:
-    """The places in `line` of a longest common subsequence with another line; of several, the one rouge_score takes.
+def _common_places(line: Line, places: Mapping[int, int], length: int) -> set[int]:
+    """Find a longest common subsequence with another line, as places in `line`; of several, the one of rouge_score.
 
-    The table of lengths is kept as one number a row, in which bit j is 0 where the length grows from column j to
+    The table of lengths is kept as one number per row, in which bit j is 0 where the length grows from column j to
     j + 1 (Hyyrö 2004). It is read from its last corner: along equal tokens, else to the left if only there the length
     stays, else up.
 
@@ -274,7 +255,7 @@ def common_places(line: Line, places: Mapping[int, int], length: int) -> set[int
 
 
 def squad_exact_match(pairs: AnswerPairs) -> FloatArray:
-    """Whether reference and answer are the same after SQuAD's normalising: the "EM" of SQuAD v1.1.
+    """Return whether reference and answer are the same after SQuAD's normalising: the "EM" of SQuAD v1.1.
 
         EM = 1 if the tokens of both (see `squad_tokens`) are the same, else 0
 
@@ -294,7 +275,7 @@ def squad_exact_match(pairs: AnswerPairs) -> FloatArray:
 
 
 def squad_f1(pairs: AnswerPairs) -> FloatArray:
-    """The harmonic mean of the shares of tokens that reference and answer have in common: the F1 of SQuAD v1.1.
+    """Return the harmonic mean of the shares of tokens that reference and answer have in common: the F1 of SQuAD v1.1.
 
         precision = shared tokens / tokens of the answer
         recall    = shared tokens / tokens of the reference
@@ -316,7 +297,7 @@ def squad_f1(pairs: AnswerPairs) -> FloatArray:
 
 
 def semantic_similarity(pairs: AnswerPairs) -> FloatArray:
-    """The cosine of the normalised embeddings of reference and answer.
+    """Return the cosine of the normalised embeddings of reference and answer.
 
         similarity = sum over dimensions of reference * answer, both of length 1
 
@@ -353,7 +334,7 @@ class AnswerMetric:
     """How an answer metric is called.
 
     Attributes:
-        function: From pairs to one value a pair.
+        function: From pairs to one value per pair.
         counts_tokens: Whether it is computed some thousand pairs at a time, whose tokens are cut once for all metrics.
         needs_embeddings: Whether it is left out unless an embedding model is given.
     """
@@ -375,11 +356,11 @@ ANSWER_METRICS: dict[str, AnswerMetric] = {
     "semantic_similarity": AnswerMetric(semantic_similarity, counts_tokens=False, needs_embeddings=True),
 }
 REFUSAL_METRICS = ("negative_rejection", "false_refusal")
-"""What stands beside the metrics in every result: shares of refusals, computed from answers alone."""
+"""The shares of refusals that every result also has; they are computed from the answers alone."""
 
 
 def choose_answer_metrics(metrics: object, *, has_embeddings: bool) -> dict[str, AnswerMetric]:
-    """The metrics asked for: names, or functions from `AnswerPairs` to one value a pair.
+    """Return the metrics asked for: names, or functions from `AnswerPairs` to one value per pair.
 
     Args:
         metrics: A name, a function, or a list of these; None for all that can be computed.

@@ -1,11 +1,4 @@
-"""The pairs that the answer metrics are computed over: a reference and an answer.
-
-Pairs of texts as tokens: how many they share, in any order or in the same one, and whether they are the same.
-
-How answers are scored: everything that can change a number, checked once.
-
-SQuAD's normalising of an answer, word for word.
-"""
+"""Pairs of a reference and an answer: their settings, texts and tokens."""
 
 from __future__ import annotations
 
@@ -18,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, runs
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval.documents.columns import runs
 from krag_eval.documents.embeddings import check_embeddings, describe_embeddings
 from krag_eval.documents.text import Normalizer, normalize, normalize_all
 from krag_eval.documents.tokenizers import FunctionTokenizer, Tokenizer, as_tokenizer
@@ -62,7 +56,7 @@ class AnswerPairs:
         return len(self.references)
 
     def blocks(self, size: int) -> Iterator[AnswerPairs]:
-        """The pairs, `size` at a time, in order."""
+        """Return the pairs, `size` at a time, in order."""
         for start in range(0, len(self), size):
             some = slice(start, start + size)
             yield AnswerPairs(self.references[some], self.answers[some], self.settings)
@@ -78,19 +72,19 @@ class AnswerPairs:
         return self._normal(self.answers)
 
     @functools.cached_property
-    def tokens(self) -> TokenPairs:
+    def tokens(self) -> _TokenPairs:
         """The tokens of the normalised texts, for `exact_match` and `token_f1`."""
-        return TokenPairs(self.normal_references, self.normal_answers, self.settings.plain_tokenizer())
+        return _TokenPairs(self.normal_references, self.normal_answers, self.settings.plain_tokenizer())
 
     @functools.cached_property
-    def squad(self) -> TokenPairs:
+    def squad(self) -> _TokenPairs:
         """The tokens of SQuAD."""
-        return TokenPairs(self.references, self.answers, FunctionTokenizer(squad_tokens))
+        return _TokenPairs(self.references, self.answers, FunctionTokenizer(squad_tokens))
 
     @functools.cached_property
-    def rouge(self) -> TokenPairs:
+    def rouge(self) -> _TokenPairs:
         """The tokens of the texts as they are, for ROUGE."""
-        return TokenPairs(self.references, self.answers, self.settings.rouge_tokenizer())
+        return _TokenPairs(self.references, self.answers, self.settings.rouge_tokenizer())
 
     def _normal(self, texts: list[str]) -> list[str]:
         normalizer = self.settings.normalize
@@ -107,7 +101,7 @@ def _texts(name: str, texts: Sequence[object]) -> list[str]:
     if len(checked) < len(texts):
         odd = next(text for text in texts if not isinstance(text, str))
         raise InvalidInputError(
-            f"`{name}` gave {odd!r:.60} for a text. Pairs are of strings. Give a string for each, empty ones too."
+            f"`{name}` gave {odd!r:.60} where a text is expected. Texts must be strings. Give '' for an empty one."
         )
     return checked
 
@@ -121,13 +115,13 @@ class NumberedTexts(TokenTable):
         return super().numbered(np.arange(len(self)))
 
     def numbered(self, texts: IntArray) -> NumberedTokens:
-        """The tokens of these texts; equal ones have the same number in every call."""
+        """Return the tokens of these texts; equal ones have the same number in every call."""
         numbers, offsets, size = self.everything
         lengths = np.diff(offsets)[texts]
         return NumberedTokens(numbers[runs(offsets[texts], lengths)], np.append(0, np.cumsum(lengths)), size)
 
 
-class TokenPairs:
+class _TokenPairs:
     """Pairs of a reference and an answer under one tokenizer.
 
     Args:
@@ -146,12 +140,12 @@ class TokenPairs:
         return np.diff(self._table.everything.offsets)
 
     def shared(self, kind: str) -> IntArray:
-        """How many units each pair shares: tokens (`rouge1`), neighbouring two (`rouge2`), in order (`rougeL`)."""
+        """Count the units that each pair shares: tokens (`rouge1`), two neighbours (`rouge2`), in order (`rougeL`)."""
         nothing_needed = np.zeros(len(self._reference), dtype=np.int64)
         return overlap(self._table, kind, self._reference, self._answer, self._lengths, nothing_needed)
 
     def f_measure(self, kind: str) -> FloatArray:
-        """The harmonic mean of the shares that each pair shares, in rouge_score's order of operations.
+        """Return the harmonic mean of the shares that each pair shares, in rouge_score's order of operations.
 
         Shape: (n_pairs,), from 0 to 1; 0 where one of the two has no units.
         """
@@ -159,12 +153,12 @@ class TokenPairs:
         return score(self.shared(kind), lengths[self._reference], lengths[self._answer], "fmeasure")
 
     def has_tokens(self) -> BoolArray:
-        """Whether the reference or the answer of each pair has any token; shape (n_pairs,)."""
+        """Return whether the reference or the answer of each pair has any token; shape (n_pairs,)."""
         some: BoolArray = (self._lengths[self._reference] > 0) | (self._lengths[self._answer] > 0)
         return some
 
     def same(self) -> BoolArray:
-        """Whether reference and answer have the same tokens in the same order; shape (n_pairs,)."""
+        """Return whether reference and answer have the same tokens in the same order; shape (n_pairs,)."""
         numbers, offsets, _ = self._table.everything
         same: BoolArray = self._reference == self._answer
         undecided = ~same & (self._lengths[self._reference] == self._lengths[self._answer])
@@ -214,15 +208,15 @@ class AnswerSettings:
             )
 
     def rouge_tokenizer(self) -> Tokenizer:
-        """The tokenizer of ROUGE, with the stemmer where it was asked for."""
+        """Return the tokenizer of ROUGE, with the stemmer where it was asked for."""
         return self._rouge.load_tokenizer()
 
     def plain_tokenizer(self) -> Tokenizer:
-        """The tokenizer of `exact_match` and `token_f1`."""
+        """Return the tokenizer of `exact_match` and `token_f1`."""
         return as_tokenizer(self.tokenizer)
 
     def describe(self) -> list[str]:
-        """The parts of the signature that the settings decide, in their fixed order."""
+        """Return the parts of the signature that the settings decide, in their fixed order."""
         parts = [part for part in self._rouge.describe() if part.partition(":")[0] in _OF_TEXT]
         if self.embeddings is not None:
             parts.append(f"emb:{describe_embeddings(self.embeddings)}")
@@ -235,9 +229,9 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 def squad_tokens(text: str) -> list[str]:
-    """The tokens that SQuAD compares: lower case, ASCII punctuation and English articles off, split at white space.
+    """Split a text as SQuAD does: lower case, without ASCII punctuation and English articles, at white space.
 
-    In this order, so that a hyphen joins what it stands between. Two answers are the same to SQuAD if their tokens are.
+    In this order, so that removing a hyphen joins its two sides. Two answers are the same to SQuAD if their tokens are.
 
     Source: Rajpurkar et al. (2016), doi:10.18653/v1/D16-1264, and the evaluation script of SQuAD v1.1.
 

@@ -1,7 +1,4 @@
-"""The references of some questions, and columns of values beside them, by id or in order.
-
-What was answered and what should have been, row by row, however it was handed over.
-"""
+"""Read references, answers and questions as rows, by id or in order."""
 
 from __future__ import annotations
 
@@ -38,19 +35,19 @@ class References:
         return len(self.texts)
 
     def place(self, row: int) -> str:
-        """How messages name a row."""
+        """Return how messages name a row."""
         return f"of row {row}" if self.ids is None else f"of {self.ids[row]!r}"
 
     def column(self, name: str, given: object, missing: object) -> list[object]:
-        """One value a row, from a mapping by id or a list in order.
+        """Return one value per row, from a mapping by id or a list in order.
 
         Args:
             name: What the argument is called.
             given: The values.
-            missing: What stands in for an id that a mapping does not have.
+            missing: The value for an id that a mapping does not have.
 
         Raises:
-            InvalidInputError: It has an id that is not known, or as a list not one value a row.
+            InvalidInputError: It has an id that is not known, or as a list not one value per row.
         """
         if isinstance(given, Mapping):
             if self.ids is None:
@@ -71,19 +68,19 @@ class References:
         if len(values) != len(self):
             raise InvalidInputError(
                 f"`{name}` has {len(values)} rows and `references` has {len(self)}. In lists, row i belongs to row i. "
-                "Give one value a row, or give both by id."
+                "Give one value per row, or give both by id."
             )
         return values
 
     def question_texts(self, given: object) -> list[str | None]:
-        """The text of each question: those given, or those that came with the references.
+        """Return the text of each question: those given, or those that came with the references.
 
         Raises:
             InvalidInputError: One is no text.
         """
         asked = self.questions if given is None else self.column("questions", given, None)
         for row, question in enumerate(asked):
-            if not isinstance(question, str) and not is_none(question):
+            if not isinstance(question, str) and not _is_missing(question):
                 raise InvalidInputError(
                     f"The question {self.place(row)} is {describe_type(question)}. It must be a string. Leave "
                     "`questions` out if there are no texts."
@@ -92,7 +89,7 @@ class References:
 
 
 def read_references(given: object) -> References:
-    """References by id or in order, or those of an `EvalSet`.
+    """Return references by id or in order, or those of an `EvalSet`.
 
     Raises:
         InvalidInputError: They cannot be read.
@@ -112,23 +109,23 @@ def read_references(given: object) -> References:
     return References(ids, texts, [None] * len(texts), [not row for row in texts])
 
 
-def is_none(value: object) -> bool:
-    """Whether a value is missing: None, or the NaN that a table has in its place."""
+def _is_missing(value: object) -> bool:
+    """Return whether a value is missing: None, or the NaN that a table has in its place."""
     return value is None or (isinstance(value, float) and value != value)
 
 
 def _reference_texts(value: object, place: str) -> tuple[str, ...]:
-    """The references of one row that are not empty."""
+    """Return the references of one row that are not empty."""
     if isinstance(value, Mapping) and "text" in value:  # the answers of a row of SQuAD
         value = value["text"]
-    if isinstance(value, str) or is_none(value):
+    if isinstance(value, str) or _is_missing(value):
         value = [value]
     if isinstance(value, (bytes, Mapping, Set)) or not isinstance(value, Iterable):
         raise InvalidInputError(
             f"The reference {place} is {describe_type(value)}. It must be a string, a list of strings, or None where "
             "no answer is expected. Rows of a data set become an EvalSet with `evalset_from_rows`."
         )
-    texts = [text for text in value if not is_none(text)]
+    texts = [text for text in value if not _is_missing(text)]
     for text in texts:
         if not isinstance(text, str):
             raise InvalidInputError(
@@ -144,7 +141,9 @@ def _ids(name: str, given: Mapping[object, object]) -> list[str]:
         if as_text is None:
             raise InvalidInputError(f"`{name}` has the key {key!r:.60}. Ids are strings or integers. Rename it.")
         if as_text in ids:
-            raise InvalidInputError(f"`{name}` has the keys {ids[as_text]!r} and {key!r}, which are one id. Keep one.")
+            raise InvalidInputError(
+                f"`{name}` has the keys {ids[as_text]!r} and {key!r}, which are the same id. Keep one of them."
+            )
         ids[as_text] = key
     return list(ids)
 
@@ -157,7 +156,7 @@ def _as_list(name: str, given: object) -> list[object]:
         )
     if isinstance(given, (str, bytes, Set)) or not isinstance(given, Iterable):
         raise InvalidInputError(
-            f"`{name}` must be a mapping by id or a list, got {describe_type(given)}. For a single one write [text]."
+            f"`{name}` must be a mapping by id or a list, got {describe_type(given)}. For a single value, write [text]."
         )
     return list(given)
 
@@ -175,7 +174,7 @@ class AnswerSheet:
         references: The references of each row; none for a negative, and where no reference is known.
         answers: The answer of each row, empty where there is none.
         is_negative: Whether no answer is expected.
-        is_missing: Whether no answer was handed over.
+        is_missing: Whether no answer was given.
         errors: For rows whose system raised, what it said; their answers are empty.
     """
 
@@ -191,7 +190,7 @@ class AnswerSheet:
         return len(self.answers)
 
     def at(self, rows: Sequence[int]) -> AnswerSheet:
-        """These rows, in this order."""
+        """Return these rows, in this order."""
         places = {row: place for place, row in enumerate(rows)}
         return AnswerSheet(
             None if self.ids is None else [self.ids[row] for row in rows],
@@ -205,13 +204,13 @@ class AnswerSheet:
 
 
 def read_sheet(references: object, answers: object, questions: object = None) -> AnswerSheet:
-    """References, answers and questions as rows, in the order of the references.
+    """Read references, answers and questions as rows, in the order of the references.
 
     Args:
         references: By id or in order: a text, several texts of which any will do, or None where no answer is expected;
             or an `EvalSet`, whose answers are the references.
         answers: By id or in order: a text, None for an empty answer, or the exception that came instead of one.
-        questions: By id or in order, where they are to stand beside the answers; those of an `EvalSet` do anyway.
+        questions: By id or in order, to be shown with the answers; those of an `EvalSet` always are.
 
     Raises:
         InvalidInputError: The sides do not fit together, or hold something else.
@@ -223,7 +222,7 @@ def read_sheet(references: object, answers: object, questions: object = None) ->
     for row, answer in enumerate(given):
         if isinstance(answer, BaseException):
             errors[row] = f"{type(answer).__name__}: {answer}"
-        elif not is_none(answer) and answer is not _MISSING and not isinstance(answer, str):
+        elif not _is_missing(answer) and answer is not _MISSING and not isinstance(answer, str):
             raise InvalidInputError(
                 f"The answer {rows.place(row)} is {describe_type(answer)}. It must be a string, or None for an empty "
                 "answer. Give the text of the answer."

@@ -1,9 +1,4 @@
-"""Which answers say that there is no answer.
-
-How systems say that they have no answer, by language; add to it with `refusals=[...]`.
-
-Refusals where they are right, and where they are wrong.
-"""
+"""Detect refusals: the phrases of five languages, the test of an answer, and the two metrics."""
 
 from __future__ import annotations
 
@@ -69,7 +64,7 @@ class RefusalTest:
             self._parts.setdefault(phrase[0], []).append((phrase, phrase in refused))
 
     def __call__(self, text: str) -> bool:
-        """Whether the text is a refusal; an empty one is."""
+        """Return whether the text is a refusal; an empty one is."""
         if is_empty(text):
             return True
         if self._function is not None:
@@ -77,7 +72,7 @@ class RefusalTest:
         return len(text) <= _LONGEST and self._is_made_of_phrases(_bare(text))
 
     def _is_made_of_phrases(self, text: str) -> bool:
-        """Whether phrases, at least one of them a refusal, follow each other from the first character to the last."""
+        """Return whether the whole text is a sequence of phrases, at least one of them a refusal."""
         waiting = [(0, False)]
         seen = set(waiting)
         while waiting:
@@ -91,12 +86,12 @@ class RefusalTest:
         return (len(text), True) in seen
 
     def of(self, texts: Sequence[str]) -> BoolArray:
-        """Which of the texts are refusals; each different text is looked at once."""
+        """Return which of the texts are refusals; each different text is looked at once."""
         known = {text: self(text) for text in dict.fromkeys(texts)}
         return np.fromiter((known[text] for text in texts), bool, len(texts))
 
     def describe(self) -> str:
-        """The part of the signature that says what counts as a refusal."""
+        """Return the part of the signature that says what counts as a refusal."""
         if self._function is not None:
             return f"refuse:{qualified_name(self._function)}"
         if not self._own:
@@ -106,7 +101,7 @@ class RefusalTest:
 
 
 def is_empty(text: str) -> bool:
-    r"""Whether a text is nothing but white space and characters without a width.
+    r"""Return whether a text is nothing but white space and characters without a width.
 
     >>> is_empty(" \u200b\n"), is_empty(".")
     (True, False)
@@ -116,7 +111,7 @@ def is_empty(text: str) -> bool:
 
 
 def _bare(text: str) -> str:
-    """The text normalised, without anything but letters, marks and digits."""
+    """Return the text normalised, without anything but letters, marks and digits."""
     return normalize(text).translate(_BARE)
 
 
@@ -187,7 +182,7 @@ REFUSALS: dict[str, tuple[str, ...]] = {
         文書に記載がありません / 記載されていません
     """),
 }
-"""A whole answer that says one of these, with nothing around it but what stands in `FILLERS`, is a refusal."""
+"""An answer that consists of these phrases and of `FILLERS` is a refusal."""
 
 FILLERS: dict[str, tuple[str, ...]] = {
     "en": _listed("""
@@ -221,11 +216,11 @@ FILLERS: dict[str, tuple[str, ...]] = {
         提供された情報では / 提供された情報からは / 文脈からは
     """),
 }
-"""What may stand around a refusal without making it an answer; by itself none of it is a refusal."""
+"""Phrases that may surround a refusal without making it an answer; alone, none of them is a refusal."""
 
 
 def negative_rejection(is_negative: BoolArray, is_refusal: BoolArray) -> FloatArray:
-    """Whether a question that nothing in the corpus answers was refused; its mean is the share of these.
+    """Return whether a question that nothing in the corpus answers was refused; its mean is the share of these.
 
     Shape: (n_answers,), float64. Values: 0 and 1, higher is better; NaN where an answer is expected.
 
@@ -238,7 +233,7 @@ def negative_rejection(is_negative: BoolArray, is_refusal: BoolArray) -> FloatAr
 
 
 def false_refusal(is_negative: BoolArray, is_refusal: BoolArray) -> FloatArray:
-    """Whether a question that has an answer was refused; its mean is the share of these.
+    """Return whether a question that has an answer was refused; its mean is the share of these.
 
     Shape: (n_answers,), float64. Values: 0 and 1, lower is better; NaN where no answer is expected.
 

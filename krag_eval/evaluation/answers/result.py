@@ -1,13 +1,7 @@
-"""What comes out of scoring answers: means by metric, rows by answer, refusals, and the signature.
-
-The result of scoring answers as text: a table for people, and JSON.
-
-An interval on every mean of scored answers.
-"""
+"""The result of scoring answers: means by metric, rows by answer, text, JSON and intervals."""
 
 from __future__ import annotations
 
-import json
 import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
+from krag_eval._utils.formatting import number_of
+from krag_eval._utils.serialization import json_text
 from krag_eval._utils.suggestions import key_hint
 from krag_eval.evaluation.answers.references import AnswerSheet
 from krag_eval.evaluation.answers.refusals import is_empty
 from krag_eval.metrics.aggregation import MeanState
-from krag_eval.statistics import Sample, ValueSpread, check_share, need_scipy, sample_intervals
+from krag_eval.statistics.checks import check_share, need_scipy
+from krag_eval.statistics.distributions import ValueDistribution
+from krag_eval.statistics.intervals import Interval, Sample, sample_intervals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +37,7 @@ class AnswerRow:
         values: Metric to value, of the reference that is best for it; None where it is undefined.
         is_negative: Whether no answer is expected.
         is_refusal: Whether the answer says that there is none.
-        is_missing: Whether no answer was handed over.
+        is_missing: Whether no answer was given.
         error: What the system raised, if it did.
     """
 
@@ -55,7 +53,7 @@ class AnswerRow:
     error: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The row as one flat dict."""
+        """Return the row as one flat dict."""
         row: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__ if name != "values"}
         row["references"] = list(self.references)
         return row | dict(self.values)
@@ -104,7 +102,7 @@ class AnswerResult:
 
     @property
     def n_missing(self) -> int:
-        """How many answers were not handed over; they count as empty."""
+        """How many answers are missing; they count as empty."""
         return int(self.sheet.is_missing.sum())
 
     @property
@@ -118,7 +116,7 @@ class AnswerResult:
         return self.sheet.errors
 
     def keys(self) -> list[str]:
-        """The metrics."""
+        """Return the metrics."""
         return list(self.values)
 
     def __iter__(self) -> Iterator[str]:
@@ -128,7 +126,7 @@ class AnswerResult:
         return key in self.values
 
     def __getitem__(self, key: str) -> float | None:
-        """The mean of a metric, None where it is undefined for every answer.
+        """Return the mean of a metric, None where it is undefined for every answer.
 
         Raises:
             UnknownMetricError: There is no such metric.
@@ -143,7 +141,7 @@ class AnswerResult:
         return state
 
     def to_dict(self) -> dict[str, float | None]:
-        """Every metric with its mean, None where it is undefined."""
+        """Return every metric with its mean, None where it is undefined."""
         return {key: self[key] for key in self.values}
 
     @property
@@ -153,7 +151,7 @@ class AnswerResult:
 
     @property
     def per_answer(self) -> list[AnswerRow]:
-        """One row an answer, in the order of the references."""
+        """One row per answer, in the order of the references."""
         sheet = self.sheet
         return [
             AnswerRow(
@@ -172,10 +170,10 @@ class AnswerResult:
         ]
 
     def subset(self, rows: Sequence[int]) -> AnswerResult:
-        """The result of these rows alone, such as the questions of one type; nothing is scored anew.
+        """Return the result of these rows alone, such as the questions of one type; nothing is scored anew.
 
         Raises:
-            InvalidInputError: There is no such row, or one stands twice.
+            InvalidInputError: There is no such row, or one is given twice.
         """
         chosen = [operator.index(row) for row in rows]
         if len(set(chosen)) < len(chosen) or not all(0 <= row < self.n_answers for row in chosen):
@@ -189,11 +187,19 @@ class AnswerResult:
         return AnswerResult(self.signature, values, sheet, is_refusal, self.confidence, intervals)
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """All means, what they leave out, the counts and the signature, as JSON."""
-        return as_json(self, indent)
+        """Return all means, what they leave out, the counts and the signature, as JSON."""
+        record = {
+            "signature": self.signature,
+            "metrics": self.to_dict(),
+            "undefined": self.undefined,
+            **{name: getattr(self, name) for name in _COUNTS},
+            "errors": {str(row): message for row, message in self.errors.items()},
+            **({} if self.intervals is None else {"intervals": dict(self.intervals)}),
+        }
+        return json_text(record, indent=indent)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row an answer, one column a metric; NaN where a value is undefined. Needs pandas."""
+        """Return one row per answer, one column per metric; NaN where a value is undefined. Needs pandas."""
         with needing("result.to_pandas()", "pandas", "pandas"):
             import pandas as pd
         names = [name for name in AnswerRow.__slots__ if name != "values"] + list(self.values)
@@ -201,7 +207,7 @@ class AnswerResult:
         return frame.astype(dict.fromkeys(self.values, "float64"))
 
     def __repr__(self) -> str:
-        return as_table(self)
+        return _as_table(self)
 
 
 def _or_none(value: float) -> float | None:
@@ -211,9 +217,9 @@ def _or_none(value: float) -> float | None:
 _COUNTS = ("n_answers", "n_negative", "n_without_reference", "n_empty", "n_missing", "n_refusals")
 
 
-def as_table(result: AnswerResult) -> str:
-    """The means, what they leave out, the counts that deserve a look, and the signature."""
-    lines = [f"AnswerResult of {_some(result.n_answers, 'answer')}", *_rows(result), *_remarks(result)]
+def _as_table(result: AnswerResult) -> str:
+    """Return the means, what they leave out, the counts that deserve a look, and the signature."""
+    lines = [f"AnswerResult of {number_of(result.n_answers, 'answer')}", *_rows(result), *_remarks(result)]
     return "\n".join([*lines, f"  {result.signature}"])
 
 
@@ -225,58 +231,34 @@ def _rows(result: AnswerResult) -> Iterator[str]:
     undefined = result.undefined
     for key, mean in result.to_dict().items():
         interval = result.intervals[key] if result.intervals is not None else None
-        told = "" if interval is None else f"  {interval[0]:.4f} to {interval[1]:.4f}"
-        yield f"  {key:<{width}} {'-' if mean is None else f'{mean:.4f}':>8} {undefined[key]:>9}{told}"
+        ends = "" if interval is None else f"  {interval[0]:.4f} to {interval[1]:.4f}"
+        yield f"  {key:<{width}} {'-' if mean is None else f'{mean:.4f}':>8} {undefined[key]:>9}{ends}"
 
 
 def _remarks(result: AnswerResult) -> Iterator[str]:
     if result.n_negative:
-        yield f"  {_some(result.n_negative, 'question')} without an answer: only negative_rejection scores them"
+        yield f"  {number_of(result.n_negative, 'question')} without an answer: only negative_rejection scores them"
     if result.n_without_reference:
-        yield f"  {_some(result.n_without_reference, 'question')} without a reference: only refusals are counted"
+        yield f"  {number_of(result.n_without_reference, 'question')} without a reference: only refusals are counted"
     if result.n_empty:
         missing = f", {result.n_missing} of them missing" if result.n_missing else ""
-        yield f"  {_some(result.n_empty, 'answer')} empty{missing}: 0 where there is a reference"
+        yield f"  {number_of(result.n_empty, 'answer')} empty{missing}: 0 where there is a reference"
     if result.errors:
-        yield f"  {_some(len(result.errors), 'exception')} in place of an answer: counted as empty, not as refusals"
+        yield f"  {number_of(len(result.errors), 'exception')} in place of an answer: counted as empty, not as refusals"
 
 
-def _some(count: int, thing: str) -> str:
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
-
-
-def as_json(result: AnswerResult, indent: int | None) -> str:
-    """All means, what they leave out, the counts and the signature."""
-    errors = {str(row): message for row, message in result.errors.items()}
-    text = json.dumps(
-        {
-            "signature": result.signature,
-            "metrics": result.to_dict(),
-            "undefined": result.undefined,
-            **{name: getattr(result, name) for name in _COUNTS},
-            "errors": errors,
-            **({} if result.intervals is None else {"intervals": dict(result.intervals)}),
-        },
-        indent=indent,
-        ensure_ascii=False,
-    )
-    # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-Interval = tuple[float, float]
 _RESAMPLES = 10_000
 
 
 def answer_intervals(values: Mapping[str, FloatArray], confidence: float = 0.95) -> dict[str, Interval | None]:
-    """The interval of the mean of each metric, made as `krag_eval.intervals_of` makes it. Needs scipy (extra `stats`).
+    """Compute the interval of the mean of each metric, as `krag_eval.intervals_of` does. Needs scipy (extra `stats`).
 
     The exact binomial interval where all values are 0 or 1, else the expanded percentile bootstrap over answers, with
-    seed 0; answers without a value take no part.
+    seed 0; answers without a value are left out.
 
     Args:
         values: Metric to values, NaN where undefined; shape (n_answers,).
-        confidence: How often such intervals are to hold the mean over all answers that might be given.
+        confidence: How often such intervals should contain the mean over all answers that might be given.
 
     Returns:
         The lower and the upper end by metric; None where no value is defined.
@@ -287,5 +269,5 @@ def answer_intervals(values: Mapping[str, FloatArray], confidence: float = 0.95)
     """
     need_scipy("intervals")
     confidence = check_share("intervals", confidence)
-    samples = {key: Sample(ValueSpread.of(column)) for key, column in values.items()}
+    samples = {key: Sample(ValueDistribution.of(column)) for key, column in values.items()}
     return sample_intervals(samples, confidence, _RESAMPLES, 0)

@@ -18,7 +18,8 @@ from typing import Any
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
-from krag_eval._utils.journal import JournalKind, KeyedJournal
+from krag_eval._utils.journal.keyed import KeyedJournal
+from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.progress import ProgressHook, RunProgress
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.threads import as_they_come

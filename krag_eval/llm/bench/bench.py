@@ -22,7 +22,8 @@ from typing import Any, Unpack
 from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.errors import InvalidInputError, MissingDependencyError, RunStoppedError, warn
 from krag_eval._utils.formatting import qualified_name
-from krag_eval._utils.journal import JournalKind, KeyedJournal
+from krag_eval._utils.journal.keyed import KeyedJournal
+from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.progress import ProgressHook, hook_for
 from krag_eval.datasets import LEVELS, EvalSet, Question, Run, as_evalset, write_evalset
 from krag_eval.documents.document import Document, as_document
@@ -45,7 +46,7 @@ from krag_eval.matching.settings import ScoringSettings, make_settings
 from krag_eval.metrics.cut_offs import check_ranks
 from krag_eval.report import build_report
 from krag_eval.retrievers.runner import run_retriever
-from krag_eval.statistics import need_scipy
+from krag_eval.statistics.checks import need_scipy
 
 CUT_OFFS = (1, 3, 5, 10, 20)
 

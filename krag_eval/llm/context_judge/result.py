@@ -9,12 +9,12 @@ How much of the right answer the retrieved chunks say, by the verdicts of a judg
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import UnknownMetricError, did_you_mean, needing
+from krag_eval._utils.serialization import json_text
 from krag_eval.llm.calling import ModelCounters
 
 if TYPE_CHECKING:
@@ -91,8 +91,7 @@ class ContextResult:
             **({} if self.intervals is None else {"intervals": dict(self.intervals)}),
             "rows": [row.to_dict() for row in self.rows],
         }
-        # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
-        return json.dumps(whole, indent=indent, ensure_ascii=False).encode("utf-8", "backslashreplace").decode("utf-8")
+        return json_text(whole, indent=indent)
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a question; NaN where a value is undefined. Needs pandas."""

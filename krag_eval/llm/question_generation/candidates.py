@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError, did_you_mean
-from krag_eval._utils.journal import KeyedJournal
+from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.threads import as_they_come
 from krag_eval.documents.text import normalize
 from krag_eval.llm.calling import NoAnswerError

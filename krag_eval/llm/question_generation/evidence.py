@@ -22,7 +22,7 @@ from rapidfuzz.distance import LCSseq
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval.datasets.passages import size_of
+from krag_eval.datasets.shared_text import size_of
 from krag_eval.documents.document import as_document
 from krag_eval.documents.readers import as_id
 from krag_eval.documents.text import nfkc, normalize, normalize_all

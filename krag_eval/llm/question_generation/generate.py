@@ -14,7 +14,8 @@ from typing import Any
 
 from krag_eval._utils.checks import check_count, check_threshold, describe_type
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.journal import JournalKind, KeyedJournal
+from krag_eval._utils.journal.keyed import KeyedJournal
+from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.progress import ProgressHook, RunProgress, hook_for
 from krag_eval.datasets import EvalSet, Question
 from krag_eval.datasets.question import DOC_KEY

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import io
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import write_atomically
+from krag_eval._utils.files.io import replacing, write_atomically
 from krag_eval.report.plots.curves import draw_over_k, draw_sweeps, plot_over_k, plot_sweep, sweeps_of
 from krag_eval.report.plots.distributions import (
     draw_causes,
@@ -156,7 +155,8 @@ def write_plots(report: Report, folder: str | os.PathLike[str], *, force: bool =
     for key, plot, drawing in drawn:
         svg = as_svg(drawing.figure, key, plot.title, drawing.description, in_page=False)
         write_atomically(target / f"{key}.svg", ['<?xml version="1.0" encoding="utf-8"?>\n', svg, "\n"])
-        _write_bytes(target / f"{key}.png", as_png(drawing.figure))
+        with replacing(target / f"{key}.png") as temporary:
+            temporary.write_bytes(as_png(drawing.figure))
     return paths
 
 
@@ -166,19 +166,3 @@ def as_png(figure: Figure) -> bytes:
     with style(), without_glyph_warnings():
         figure.savefig(buffer, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
     return buffer.getvalue()
-
-
-def _write_bytes(path: Path, content: bytes) -> None:
-    """As `write_atomically`, for what is no text."""
-    temporary = None
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(temporary).chmod(path.with_suffix(".svg").stat().st_mode & 0o777)  # as its neighbour was just made
-        Path(temporary).replace(path)
-    except OSError as error:
-        raise InvalidInputError(f"{path}: cannot be written ({error.strerror or error}). Check the folder.") from error
-    finally:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)

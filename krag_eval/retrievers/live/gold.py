@@ -9,7 +9,7 @@ from krag_eval._utils.checks import as_number, describe_type
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval.datasets import DOC_KEY, EvalSet, Question, as_evalset
 from krag_eval.documents.document import Document
-from krag_eval.documents.readers import as_grade, as_id, shape_of, split_pair
+from krag_eval.documents.readers import as_grade, as_id, reader_of, split_pair
 from krag_eval.evaluation.pipeline import judge_batch
 from krag_eval.matching.settings import Settings
 
@@ -47,7 +47,9 @@ class GoldLookup:
         if not entries:
             raise InvalidInputError("`gold` holds no query. Give at least one, or None to report without gold.")
         try:
-            judge_batch([documents for _, documents in entries], [[] for _ in entries], settings).supply.check(settings)
+            judge_batch([documents for _, documents in entries], [[] for _ in entries], settings).document_counts.check(
+                settings
+            )
         except InvalidInputError as error:
             raise InvalidInputError(f"`gold`: {error}") from None
 
@@ -103,7 +105,7 @@ class GoldLookup:
             return [self._of_id(key, grade) for key, grade in given.items()]
         if isinstance(given, (list, tuple)) or (only_ids and isinstance(given, Set)):
             return [self._of_id(*split_pair(one)) for one in given] if only_ids else list(given)
-        hint = f"[{given!r:.40}]" if shape_of(given) is not None else "[]"
+        hint = f"[{given!r:.40}]" if reader_of(given) is not None else "[]"
         raise InvalidInputError(
             f"The gold of the query {name!r:.80} is {describe_type(given)}. "
             f"It must be a list of documents, such as {hint}."

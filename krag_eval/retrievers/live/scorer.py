@@ -227,7 +227,7 @@ class LiveScorer:
                 self.report("a retrieval cannot be scored", outcome)
         with self._scoring:
             try:
-                self._judge.check_supply(ENOUGH_TO_JUDGE)
+                self._judge.check_documents(ENOUGH_TO_JUDGE)
             except UserWarning as warning:  # where the application makes warnings errors
                 self.report("documents that never match", str(warning))
 
@@ -310,7 +310,7 @@ class RetrievalJudge:
         self._scorer = _GivingWay(**self._given)
         self._scorer.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL, self._parts)
         self._kept: list[tuple[Retrieval, Gold]] = []
-        self._supply_checked = False
+        self._documents_checked = False
 
     def score(self, retrievals: Sequence[Retrieval]) -> list[Outcome]:
         """A score for each retrieval, or why it has none."""
@@ -328,7 +328,7 @@ class RetrievalJudge:
 
     def result(self) -> EvaluationResult:
         """The result over all retrievals with gold; with its rows, where they are kept."""
-        self.check_supply()
+        self.check_documents()
         if not self._kept:
             return self._scorer.result()
         retrievals, gold = zip(*self._kept, strict=True)
@@ -341,11 +341,11 @@ class RetrievalJudge:
             signature_parts=self._parts,
         )
 
-    def check_supply(self, least: int = 1) -> None:
+    def check_documents(self, least: int = 1) -> None:
         """Once, when at least so many retrievals were scored: warn of documents that can never match."""
-        if self._supply_checked or self._scorer.n_queries < least:
+        if self._documents_checked or self._scorer.n_queries < least:
             return
-        self._supply_checked = True
+        self._documents_checked = True
         try:
             self._scorer.check()
         except InvalidInputError as error:

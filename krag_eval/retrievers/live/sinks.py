@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval.documents.document import Document, read_leniently
-from krag_eval.documents.readers import LANGCHAIN, KnownShapes, read_id, read_text, split_pair
+from krag_eval.documents.readers import LANGCHAIN, reader_of_type
 from krag_eval.evaluation.pipeline import EvaluationCallback
 from krag_eval.evaluation.results import QueryResult
 
@@ -230,9 +230,6 @@ class RankingReader:
     Who asked waits for `take`, so that it does no more than it must: where documents are flat, it copies their fields.
     """
 
-    def __init__(self) -> None:
-        self._shapes = KnownShapes()
-
     def take(self, documents: object) -> list[TakenDocument | Document]:
         """The documents in their order, as they are now.
 
@@ -245,16 +242,16 @@ class RankingReader:
         ranking: Iterator[Any] = iter(documents)
         if ranking is documents:
             raise InvalidInputError(f"the retriever returned {describe_type(documents)}, which reading would use up")
-        is_flat = self._shapes.are_flat
-        taken = [
-            TakenDocument(document.page_content, getattr(document, "id", None), metadata.copy())
-            if is_flat(document) and type(metadata := document.metadata) is dict
-            else self._read(document)
-            for document in islice(ranking, MOST_DOCUMENTS + 1)
-        ]
-        if len(taken) > MOST_DOCUMENTS:
+        given = list(islice(ranking, MOST_DOCUMENTS + 1))
+        if len(given) > MOST_DOCUMENTS:
             raise InvalidInputError(f"the retriever returned more than {MOST_DOCUMENTS:,} documents, if it ever ends")
-        return taken
+        flat = {type_ for type_ in set(map(type, given)) if (reader := reader_of_type(type_)) and reader.is_flat}
+        return [
+            TakenDocument(document.page_content, getattr(document, "id", None), metadata.copy())
+            if type(document) in flat and type(metadata := getattr(document, "metadata", None)) is dict
+            else read_leniently(document)
+            for document in given
+        ]
 
     def read(self, taken: Sequence[TakenDocument | Document]) -> list[Document]:
         """The records of documents that were taken."""
@@ -262,21 +259,9 @@ class RankingReader:
             document
             if type(document) is Document
             else Document(
-                id=read_id(document, LANGCHAIN, None),
-                text=read_text(document, LANGCHAIN),
+                id=LANGCHAIN.read_id(document),
+                text=LANGCHAIN.read_text(document),
                 metadata=document.metadata,
             )
             for document in taken
         ]
-
-    def _read(self, document: object) -> Document:
-        inner, number = split_pair(document)
-        if isinstance(inner, (str, Mapping)):
-            return read_leniently(document)
-        reading = self._shapes.reading_of(inner)
-        return Document(
-            id=read_id(inner, reading.shape, None),
-            text=read_text(inner, reading.shape),
-            score=reading.score(inner, number),
-            metadata=dict(reading.shape.metadata(inner)),
-        )

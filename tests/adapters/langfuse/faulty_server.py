@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
@@ -22,11 +23,12 @@ class Fault(NamedTuple):
         status: The status of the answer; 0 cuts the connection instead.
         body: The body of the answer; bytes as they are, everything else as JSON.
         headers: Headers of the answer.
-        is_processed: Whether the server does what it was asked to, all the same.
+        is_processed: Whether the server does what it was asked to, all the same; it says so if there is no body.
         kills: The process to kill in place of an answer.
         cut_at: Break the connection off after so many bytes of the body.
         holds: Wait for this before the answer.
         drips: Send the body byte by byte.
+        delays: Wait so many seconds before the answer.
     """
 
     status: int = 0
@@ -37,6 +39,7 @@ class Fault(NamedTuple):
     cut_at: int | None = None
     holds: threading.Event | None = None
     drips: bool = False
+    delays: float = 0.0
 
 
 BUSY = Fault(503, {"message": "busy"})
@@ -101,11 +104,13 @@ def _handler_of(server: FaultyLangfuse) -> type[BaseHTTPRequestHandler]:
             if fault is None:
                 fault = Fault(*server.respond("POST", self.path, {}, body))
             elif fault.is_processed:
-                server.respond("POST", self.path, {}, body)
+                answer = server.respond("POST", self.path, {}, body)
+                fault = fault if fault.body is not None or not fault.status else fault._replace(body=answer[1])
             if fault.kills is not None:
                 os.kill(fault.kills, signal.SIGKILL)
             if fault.holds is not None:
                 fault.holds.wait(60)
+            time.sleep(fault.delays)
             if not fault.status:
                 return  # without a word
             payload = fault.body if isinstance(fault.body, bytes) else json.dumps(fault.body).encode()

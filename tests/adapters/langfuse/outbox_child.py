@@ -5,7 +5,6 @@ python -m tests.adapters.langfuse.outbox_child URL OUTBOX evaluate|go-on|leave [
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 import sys
@@ -15,34 +14,32 @@ from typing import Any
 
 from langfuse import Langfuse
 
-from krag_eval import Outbox
-from krag_eval_langfuse import LangfuseScoreHandler
-from krag_eval_langfuse import outbox as post_office
-from krag_eval_langfuse import outbox as postman
-from krag_eval_langfuse.outbox import Waits
+from krag_eval_langfuse import LangfuseScoreHandler, outbox
+from krag_eval_langfuse.delivery import post
 from tests.adapters.langfuse.runs import TRACES, run
 
 DAY = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)
 evaluated = threading.Event()
 
 
-def die(self: Outbox, entries: Any) -> None:
-    """The server has said yes, and nobody has noted it down."""
+def post_and_die(*given: Any) -> Any:
+    """The server says yes, and nobody notes it down."""
+    post(*given)
     evaluated.wait(60)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def main(url: str, path: str, what: str, death: str = "") -> None:
-    setattr(postman, "Waits", functools.partial(Waits, 0.01, 0.05))  # noqa: B010 - it is a class for the type checker
+    outbox.FIRST_WAIT, outbox.LONGEST_WAIT = 0.01, 0.05
     if death:
-        Outbox.settle = die  # type: ignore[method-assign]
+        setattr(outbox, "post", post_and_die)  # noqa: B010 - it belongs to another module for the type checker
     client = Langfuse(public_key="pk-lf-child", secret_key="sk-lf-canary-of-the-child", base_url=url)
     handler = LangfuseScoreHandler(client, trace_ids=TRACES, timestamp=DAY, delivery="outbox", outbox=path)
     if what != "go-on":
         run(handler)
     evaluated.set()
     if what == "leave":  # without a word of farewell
-        post_office.AT_EXIT_SECONDS = 0.2
+        outbox.AT_EXIT_SECONDS = 0.2
         return
     handler.close(60)
 

@@ -27,7 +27,7 @@ def test_a_handler_without_any_target_says_so_once_and_sends_nothing(
     with pytest.warns(KragEvalWarning) as warned:
         result = evaluate(GOLD, RETRIEVED, k=1, callbacks=[LangfuseScoreHandler(client)])
     (only,) = warned
-    assert str(only.message).startswith("1 calls of callbacks failed")
+    assert str(only.message).startswith("1 callback call failed")
     for name in ("`trace_ids`", "`dataset_run_id`", "`session_id`"):
         assert name in str(only.message)
     assert result["recall@1"] is not None

@@ -122,7 +122,7 @@ def test_wire_sync_raises_at_the_end_where_that_was_asked_for(
 def test_an_evaluation_that_was_not_asked_to_raise_gets_one_warning(server: LoopbackLangfuse, client: Langfuse) -> None:
     server.answer = always(401)
     handler = LangfuseScoreHandler(client, trace_ids=TRACES, delivery="sync", on_error="raise")
-    with pytest.warns(KragEvalWarning, match="1 calls of callbacks failed.*HTTP 401") as warned:
+    with pytest.warns(KragEvalWarning, match="1 callback call failed.*HTTP 401") as warned:
         result = run(handler, raise_errors=False)
     assert len(warned) == 1
     assert result.to_dict() == run_without().to_dict()

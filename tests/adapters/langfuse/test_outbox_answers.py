@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import json
 import logging
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,9 +14,7 @@ import pytest
 from langfuse import Langfuse
 
 from krag_eval import InvalidInputError, KragEvalWarning
-from krag_eval_langfuse import LangfuseDeliveryError, LangfuseScoreHandler, resend_outbox
-from krag_eval_langfuse import outbox as post_office
-from krag_eval_langfuse.outbox import Waits
+from krag_eval_langfuse import LangfuseDeliveryError, LangfuseScoreHandler, outbox, resend_outbox
 from tests.adapters.langfuse.conftest import MakeClient
 from tests.adapters.langfuse.faulty_server import BUSY, Fault, FaultyLangfuse
 from tests.adapters.langfuse.runs import N_SCORES, TRACES, assert_complete, run
@@ -39,7 +35,8 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("krag_eval_langfuse.outbox.Waits", functools.partial(Waits, 0.001, 0.002))
+    monkeypatch.setattr("krag_eval_langfuse.outbox.FIRST_WAIT", 0.001)
+    monkeypatch.setattr("krag_eval_langfuse.outbox.LONGEST_WAIT", 0.002)
 
 
 def handler_of(client: Langfuse, path: Path, **settings: Any) -> LangfuseScoreHandler:
@@ -68,7 +65,9 @@ def refuse_bad(server: FaultyLangfuse, bad: set[str], *, whole: bool) -> None:
                 for event in events
                 if event["body"]["traceId"] in bad
             ]
-            return 207, {"successes": [], "errors": errors}
+            wrong_ids = {error["id"] for error in errors}
+            fine = [{"id": event["id"], "status": 201} for event in events if event["id"] not in wrong_ids]
+            return 207, {"successes": fine, "errors": errors}
         return 207, {"accepted": len(came) - len(wrong), "rejected": len(wrong), "errors": errors}
 
     server.respond = respond  # type: ignore[method-assign]
@@ -145,7 +144,7 @@ def test_wire_a_score_that_the_server_cannot_digest_does_not_hold_up_the_others(
     assert handler.flush(60)
     assert (handler.sent, handler.failed) == (N_SCORES - 4, 4)
     handler.close()
-    assert [reason[:8] for _, reason in resend_outbox(path, client).rejected] == ["HTTP 500"] * 4
+    assert [row.reason[:8] for row in outbox.ScoreFile(path).refused()] == ["HTTP 500"] * 4
 
 
 def test_wire_what_is_refused_is_raised_when_the_handler_is_closed(
@@ -197,10 +196,11 @@ def test_wire_handlers_of_one_process_share_a_file_and_a_forgotten_one_still_del
     with pytest.raises(InvalidInputError, match="with another public key"):
         handler_of(make_client(), path)
     handler.close()
+    assert resend_outbox(path, client).ok
+    del handler
     gc.collect()
-    while any(office.outbox.path == path for office in tuple(post_office._OFFICES.values())):
-        time.sleep(0.01)
-    assert resend_outbox(path, client).ok  # it is free
+    assert path.resolve() not in outbox._OPEN
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_wire_environment_and_time_stay_what_they_were(
@@ -218,14 +218,16 @@ def test_wire_environment_and_time_stay_what_they_were(
 
 
 def test_a_disk_that_is_full_is_counted_and_disturbs_nobody(
-    server: FaultyLangfuse, client: Langfuse, path: Path, monkeypatch: pytest.MonkeyPatch
+    server: FaultyLangfuse, client: Langfuse, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def full(*_: object) -> None:
-        raise InvalidInputError("cannot be written (No space left on device)")
-
     handler = handler_of(client, path)
-    monkeypatch.setattr("krag_eval._utils.journal.journal.Journal.append", full)
-    assert_complete(run(handler))
-    assert (handler.sent, handler.failed, handler.counters.waiting) == (0, N_SCORES, 0)
-    monkeypatch.undo()
+    delivering: Any = handler._sender._delivery
+    connection = delivering.file._connect()
+    connection.execute("PRAGMA max_page_count = 1")  # which is as many as there are
+    with caplog.at_level(logging.WARNING, logger="krag_eval.langfuse"):
+        assert_complete(run(handler))
+    assert handler.flush(60)  # what there was room for
+    assert handler.failed == N_SCORES - handler.sent > N_SCORES / 2
+    assert len(server.stored) == handler.sent
+    assert "langfuse.outbox: cannot be written (database or disk is full)" in caplog.text
     handler.close()

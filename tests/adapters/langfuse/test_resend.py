@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,8 +12,7 @@ from langfuse import Langfuse
 from langfuse._client.resource_manager import LangfuseResourceManager
 from opentelemetry.sdk.trace import TracerProvider
 
-from krag_eval import Outbox
-from krag_eval_langfuse.outbox import OF, Waits
+from krag_eval_langfuse.outbox import ScoreFile
 from krag_eval_langfuse.scores import Score, Target
 from tests.adapters.langfuse.faulty_server import BUSY, Fault, FaultyLangfuse
 from tests.support.command_line import Runner
@@ -24,7 +22,8 @@ from tests.support.command_line import Runner
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyLangfuse]:
     """A server that the environment names, and no client of another test."""
     monkeypatch.setattr(LangfuseResourceManager, "_instances", {})
-    monkeypatch.setattr("krag_eval_langfuse.outbox.Waits", functools.partial(Waits, 0.001, 0.002))
+    monkeypatch.setattr("krag_eval_langfuse.outbox.FIRST_WAIT", 0.001)
+    monkeypatch.setattr("krag_eval_langfuse.outbox.LONGEST_WAIT", 0.002)
     with FaultyLangfuse() as running:
         for name, value in {"BASE_URL": running.url, "PUBLIC_KEY": "pk-lf-env", "SECRET_KEY": "sk-lf-env"}.items():
             monkeypatch.setenv(f"LANGFUSE_{name}", value)
@@ -36,13 +35,17 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyLangfuse]:
 @pytest.fixture
 def resend(command: Runner, server: FaultyLangfuse) -> Runner:
     """Calls the command in a folder with an outbox of three scores."""
-    outbox = Outbox("langfuse.outbox", OF)
-    for number in range(3):
-        day = datetime(2026, 5, 4, tzinfo=UTC)
-        score = Score(f"id-{number}", "krag.mrr", number / 4, Target(trace_id=f"t{number}"), day, {"n_gold": 1})
-        outbox.put(score.id, score.to_row())
-    outbox.close()
+    fill(3)
     return command
+
+
+def fill(n: int) -> None:
+    file, day = ScoreFile("langfuse.outbox"), datetime(2026, 5, 4, tzinfo=UTC)
+    file.put(
+        Score(f"id-{number}", "krag.mrr", number / 4, Target(trace_id=f"t{number}"), day, {"n_gold": 1})
+        for number in range(n)
+    )
+    file.close()
 
 
 def test_it_sends_what_waits_and_then_there_is_nothing_to_send(resend: Runner, server: FaultyLangfuse) -> None:
@@ -85,7 +88,7 @@ def test_it_names_what_was_rejected_and_why(resend: Runner, server: FaultyLangfu
 
 def test_it_gives_up_after_a_time_without_an_answer_and_says_what_waits(resend: Runner, server: FaultyLangfuse) -> None:
     server.choose = lambda number: BUSY
-    code, out, err = resend("langfuse-resend langfuse.outbox --timeout 0.05")
+    code, out, err = resend("langfuse-resend langfuse.outbox --timeout 0.5")
     assert (code, err) == (1, "")
     assert out.startswith(
         "langfuse.outbox: 0 sent, 3 waiting, 0 rejected\n3 scores have not reached Langfuse yet (HTTP"
@@ -105,25 +108,32 @@ def test_what_is_no_outbox_is_a_mistake_in_one_line_and_stays_as_it_is(resend: R
     Path("questions.csv").write_text("question,gold\n", encoding="utf-8")
     code, out, err = resend("langfuse-resend questions.csv")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("InvalidInputError: questions.csv:1: is no journal of a delivery.")
+    assert err.startswith("InvalidInputError: questions.csv: is no outbox of this version of krag_eval")
     assert Path("questions.csv").read_text(encoding="utf-8") == "question,gold\n"
-    Outbox("letters.outbox", "letters").close()
-    code, _, err = resend("langfuse-resend letters.outbox")
-    assert (code, "is the outbox of 'letters', and not of 'scores for Langfuse'" in err) == (2, True)
-
-
-def test_an_outbox_that_a_run_is_writing_to_is_not_touched(resend: Runner, server: FaultyLangfuse) -> None:
-    outbox = Outbox("langfuse.outbox", OF)
-    code, _, err = resend("langfuse-resend langfuse.outbox")
-    outbox.close()
-    assert (code, "another delivery is writing to it" in err, server.n_requests) == (2, True, 0)
 
 
 def test_without_keys_it_says_so_and_keeps_everything(resend: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LANGFUSE_PUBLIC_KEY")
-    before = Path("langfuse.outbox").read_bytes()
     code, out, err = resend("langfuse-resend langfuse.outbox")
     assert (code, out) == (2, "")
     assert "LangfuseDeliveryError: The Langfuse client sends nothing" in err
     assert "3 scores stay in langfuse.outbox" in err
-    assert Path("langfuse.outbox").read_bytes() == before
+    assert ScoreFile("langfuse.outbox").n_waiting() == 3
+
+
+def test_what_is_damaged_is_counted_and_named_and_the_rest_is_sent(resend: Runner, server: FaultyLangfuse) -> None:
+    path = Path("langfuse.outbox")
+    damaged = path.read_bytes().replace(b'"value": 0.25', b'"value": 0.75')
+    path.write_bytes(damaged)
+    code, out, err = resend("langfuse-resend langfuse.outbox")
+    assert (code, err) == (1, "")
+    assert out.splitlines()[0] == "langfuse.outbox: 2 sent, 0 waiting, 0 rejected, 1 damaged"
+    assert out.splitlines()[-1] == "  damaged: score 2 (id-1)"
+    told = json.loads(resend("langfuse-resend langfuse.outbox --json -").out)
+    assert (told["sent"], told["damage"]) == (2, "the checksum of score 2 is wrong")
+    assert told["damaged"] == ["score 2 (id-1)"]
+    assert {score["id"] for score in server.scores} == {"id-0", "id-2"}
+    assert path.read_bytes() == damaged
+    path.write_bytes(b"")
+    code, _, err = resend("langfuse-resend langfuse.outbox")
+    assert (code, "langfuse.outbox: is empty" in err) == (2, True)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import pytest
 from langfuse.api.core import ApiError
-from tenacity import Future, RetryCallState, Retrying
 
-from krag_eval_langfuse.outbox import LONGEST_RETRY_AFTER, Waits, failure_of, retry_after
+from krag_eval_langfuse import Target
+from krag_eval_langfuse.delivery import UnknownAnswerError, post
+from krag_eval_langfuse.outbox import LONGEST_RETRY_AFTER, backoff, failure_of, retry_after
+from krag_eval_langfuse.scores import Score
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -35,23 +39,11 @@ def test_retry_after_is_read_in_seconds_and_as_a_date(header: str, seconds: floa
     assert retry_after(ConnectionError(), NOW) is None
 
 
-def waits(attempt: int, error: Exception) -> list[float]:
-    state = RetryCallState(Retrying(), None, (), {})
-    state.attempt_number = attempt
-    state.outcome = Future.construct(attempt, error, has_exception=True)
-    wait = Waits(0.5, 30.0, lambda: NOW)
-    return [wait(state) for _ in range(300)]
-
-
 def test_waits_double_up_to_a_limit_and_are_spread_at_random() -> None:
-    for attempt, longest in ((1, 0.5), (2, 1.0), (5, 8.0), (20, 30.0)):
-        found = waits(attempt, ConnectionError())
+    for failures, longest in ((1, 0.5), (2, 1.0), (5, 8.0), (20, 15.0), (100_000, 15.0)):
+        found = [backoff(failures) for _ in range(300)]
         assert 0.05 <= min(found) < longest / 3
         assert longest * 2 / 3 < max(found) <= longest
-    asked = waits(9, ApiError(status_code=429, headers={"Retry-After": "12"}))
-    assert 12 <= min(asked) < max(asked) <= 12.5
-    later = (NOW + timedelta(seconds=40)).strftime("%a, %d %b %Y %H:%M:%S GMT")
-    assert min(waits(1, ApiError(status_code=503, headers={"retry-after": later}))) >= 40
 
 
 @pytest.mark.parametrize(
@@ -62,7 +54,9 @@ def test_waits_double_up_to_a_limit_and_are_spread_at_random() -> None:
         *[(ApiError(status_code=status), "SHUT_OUT") for status in (401, 403, 404, 405)],
         *[(ApiError(status_code=status), "DOUBTFUL") for status in (200, 302, 500, 501)],
         (httpx.ConnectError(""), "TEMPORARY"),
-        (httpx.ReadTimeout(""), "TEMPORARY"),
+        (httpx.ConnectTimeout(""), "TEMPORARY"),
+        (httpx.ReadTimeout(""), "SLOW"),
+        (httpx.WriteTimeout(""), "SLOW"),
         (httpx.RemoteProtocolError(""), "TEMPORARY"),
         (ConnectionResetError(), "TEMPORARY"),
         (UnicodeEncodeError("utf-8", "", 0, 1, ""), "DOUBTFUL"),
@@ -71,3 +65,27 @@ def test_waits_double_up_to_a_limit_and_are_spread_at_random() -> None:
 )
 def test_what_passes_is_told_from_what_does_not(error: Exception, name: str) -> None:
     assert failure_of(error).name == name
+
+
+@pytest.mark.parametrize(
+    ("told", "n_refused"),
+    [(["one", "two"], 0), (["one"], None), ([], None), (["one", "two", "three"], None)],
+)
+def test_langfuse_4_has_to_say_what_became_of_each_score(
+    told: list[str], n_refused: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client in its form: where it is not installed, nothing else has it."""
+    names = iter(["one", "two"])
+    monkeypatch.setattr("krag_eval_langfuse.delivery.uuid.uuid4", lambda: next(names))
+    monkeypatch.setattr(
+        "krag_eval_langfuse.delivery.load_langfuse",
+        lambda *_: SimpleNamespace(IngestionEvent_ScoreCreate=SimpleNamespace, ScoreBody=SimpleNamespace),
+    )
+    answer = SimpleNamespace(successes=[SimpleNamespace(id=name) for name in told], errors=[])
+    client: Any = SimpleNamespace(api=SimpleNamespace(ingestion=SimpleNamespace(batch=lambda **_: answer)))
+    scores = [Score(str(n), "krag.mrr", 1.0, Target(trace_id="t"), NOW, {}) for n in range(2)]
+    if n_refused is None:
+        with pytest.raises(UnknownAnswerError, match="does not say what became of each score"):
+            post(client, scores)
+    else:
+        assert len(post(client, scores)) == n_refused

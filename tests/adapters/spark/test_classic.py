@@ -174,5 +174,5 @@ def test_the_example_runs_in_the_session_that_there_is(
     assert example(["--k", "1", "30", "--output", str(tmp_path / "scores")]) == 0
     printed = capsys.readouterr().out
     assert "2000 rows with the columns query_id, n_gold, n_retrieved, hit_rate@1" in printed
-    assert "EvaluationResult of 2000 queries" in printed
+    assert "EvaluationResult of 2,000 queries" in printed
     assert len(list((tmp_path / "scores").glob("*.parquet"))) > 0

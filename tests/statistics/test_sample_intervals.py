@@ -1,4 +1,4 @@
-"""Intervals from spreads: against a slow one that follows the definition, and for samples too large to be resampled."""
+"""Intervals against a slow function that follows the definition, and for samples too large to be resampled."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from scipy import stats
 from krag_eval import evaluate_ids
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval.evaluation.intervals import intervals_of
-from krag_eval.metrics.aggregation import Spread
-from krag_eval.statistics import CountSpread, Sample, ValueSpread, sample_intervals, unseen_share
+from krag_eval.metrics.aggregation import Distributions
+from krag_eval.statistics.bootstrap import unseen_share
+from krag_eval.statistics.distributions import CountDistribution, ValueDistribution
+from krag_eval.statistics.intervals import Sample, sample_intervals
 
 LARGE = 10_001
 ROUNDS = 200
 
 
 def interval_of(values: FloatArray, confidence: float = 0.95) -> tuple[float, float]:
-    interval = sample_intervals({"x": Sample(ValueSpread.of(values))}, confidence, ROUNDS, 0)["x"]
+    interval = sample_intervals({"x": Sample(ValueDistribution.of(values))}, confidence, ROUNDS, 0)["x"]
     assert interval is not None
     return interval
 
@@ -76,14 +78,14 @@ def test_neither_the_order_of_queries_nor_other_metrics_change_a_bit() -> None:
     assert intervals_of(backward, n_bootstrap=ROUNDS) == {key: forward[key] for key in backward}
 
 
-def test_a_result_with_a_spread_needs_no_queries() -> None:
+def test_a_result_with_distributions_needs_no_queries() -> None:
     result = evaluate_ids([["a", "b"]] * 20, [["a"]] * 12 + [["x", "b"]] * 8, k=2)
     values = result.detail.values if result.detail else {}
-    spread = Spread.of(values, [2])
+    distributions = Distributions.of(values, [2])
     for key, column in values.items():
-        spread.values[key].add(column)
-    spread.counts["@2"].add(np.array([[1, 2, 1, 1]] * 12 + [[1, 2, 1, 2]] * 8))
-    assert intervals_of(replace(result, detail=None, spread=spread)) == intervals_of(result)
+        distributions.values[key].add(column)
+    distributions.counts["@2"].add(np.array([[1, 2, 1, 1]] * 12 + [[1, 2, 1, 2]] * 8))
+    assert intervals_of(replace(result, detail=None, spread=distributions)) == intervals_of(result)
 
 
 def skewed(n: int) -> FloatArray:
@@ -127,14 +129,16 @@ def test_shares_of_a_large_sample_stay_exact() -> None:
 def pooled_intervals(rows: IntArray) -> dict[str, tuple[float, float] | None]:
     """Of the pooled values of queries with these counts."""
     one = evaluate_ids([["a", "b"], ["c"]], [["a"], ["c"]], k=1, metrics=["recall", "precision", "f1"])
-    counts = CountSpread()
+    counts = CountDistribution()
     counts.add(rows)
     recall, precision = rows[:, 0] / rows[:, 1], rows[:, 2] / rows[:, 3]
     total = recall + precision
     f1 = np.divide(2 * recall * precision, total, out=np.zeros(len(rows)), where=total > 0)
     columns = {"recall@1": recall, "precision@1": precision, "f1@1": f1}
-    spread = Spread({key: ValueSpread.of(column) for key, column in columns.items()}, {"@1": counts})
-    return intervals_of(replace(one, spread=spread), n_bootstrap=ROUNDS)
+    distributions = Distributions(
+        {key: ValueDistribution.of(column) for key, column in columns.items()}, {"@1": counts}
+    )
+    return intervals_of(replace(one, spread=distributions), n_bootstrap=ROUNDS)
 
 
 def counts_of_queries(n: int, rng: np.random.Generator) -> IntArray:

@@ -1,11 +1,4 @@
-"""What an interval of a mean needs of many values, in a state that merges exactly.
-
-What an interval of a ratio of sums needs of many rows of counts, in a state that merges exactly.
-
-What a sample holds, whatever order it came in: each distinct value or row once, with how often it came.
-
-Exact sums of powers and of products, as Python's whole numbers: they add up in any order.
-"""
+"""Distributions of values and of counts, in states that merge exactly, whatever the order or the split."""
 
 from __future__ import annotations
 
@@ -26,15 +19,15 @@ MOST_DRAWN = 10_000
 _AT_ONCE = 1 << 16
 
 
-def _no_values() -> Distinct:
-    return Distinct.of(np.empty(0))
+def _no_values() -> FrequencyTable:
+    return FrequencyTable.of(np.empty(0))
 
 
 @dataclass(slots=True)
-class ValueSpread:
-    """How some values scatter. What it holds depends on the values alone, not on their order or how they were split.
+class ValueDistribution:
+    """The distribution of some values. It depends on the values alone, not on their order or how they were split.
 
-    The table is kept while there are at most `MOST_DRAWN` values, or fewer than `SPARSE` off the commonest. Neither
+    The table is kept while there are at most `MOST_DRAWN` values, or fewer than `SPARSE` off the most common. Neither
     number falls where values are added or states merged, so that what was dropped is never missed.
 
     Attributes:
@@ -53,14 +46,14 @@ class ValueSpread:
     least: float = math.inf
     most: float = -math.inf
     sums: tuple[int, int, int] = (0, 0, 0)
-    table: Distinct | None = field(default_factory=_no_values)
+    table: FrequencyTable | None = field(default_factory=_no_values)
 
     @classmethod
-    def of(cls, values: FloatArray) -> ValueSpread:
-        """That of some values; NaN is undefined."""
-        spread = cls()
-        spread.add(values)
-        return spread
+    def of(cls, values: FloatArray) -> ValueDistribution:
+        """Return that of some values; NaN is undefined."""
+        distribution = cls()
+        distribution.add(values)
+        return distribution
 
     def add(self, values: FloatArray) -> None:
         """Take in some values; NaN is undefined."""
@@ -73,12 +66,12 @@ class ValueSpread:
         if n_zero + n_one == len(values):
             sums = n_one << POWER_BITS, n_one << 2 * POWER_BITS, n_one << 3 * POWER_BITS
         else:
-            sums = power_sums(values)
+            sums = _power_sums(values)
         least, most = float(values.min()), float(values.max())
-        table = None if self.table is None else Distinct.of(values)
-        self.merge(ValueSpread(len(values), n_zero, n_one, least, most, sums, table))
+        table = None if self.table is None else FrequencyTable.of(values)
+        self.merge(ValueDistribution(len(values), n_zero, n_one, least, most, sums, table))
 
-    def merge(self, other: ValueSpread) -> None:
+    def merge(self, other: ValueDistribution) -> None:
         """Take in another state."""
         self.n += other.n
         self.n_zero += other.n_zero
@@ -99,7 +92,7 @@ class ValueSpread:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether fewer than `SPARSE` values are off the commonest."""
+        """Whether fewer than `SPARSE` values differ from the most common one."""
         return self.table is not None and self.n - self.table.n_commonest < SPARSE
 
     @property
@@ -113,7 +106,7 @@ class ValueSpread:
         return bounds_of(np.array([self.least, self.most]))
 
     def to_dict(self) -> dict[str, Any]:
-        """The state as JSON can hold it."""
+        """Return the state as JSON can hold it."""
         table = self.table
         return {
             "n": self.n,
@@ -128,35 +121,35 @@ class ValueSpread:
         }
 
     @classmethod
-    def from_dict(cls, record: object) -> ValueSpread:
-        """The state that `to_dict` wrote.
+    def from_dict(cls, record: object) -> ValueDistribution:
+        """Return the state that `to_dict` wrote.
 
         Raises:
-            InvalidInputError: It is none.
+            InvalidInputError: It is not such a record.
         """
-        read = read_record(record, "ValueSpread", [field.name for field in fields(cls)])
-        n, n_zero, n_one = (read_whole(read[name], f"ValueSpread.{name}") for name in ("n", "n_zero", "n_one"))
-        least, most = (read_double(read[name], f"ValueSpread.{name}") for name in ("least", "most"))
-        first, second, third = read_wholes(read["sums"], "ValueSpread.sums", 3, -math.inf)
+        read = read_record(record, "ValueDistribution", [field.name for field in fields(cls)])
+        n, n_zero, n_one = (read_whole(read[name], f"ValueDistribution.{name}") for name in ("n", "n_zero", "n_one"))
+        least, most = (read_double(read[name], f"ValueDistribution.{name}") for name in ("least", "most"))
+        first, second, third = read_wholes(read["sums"], "ValueDistribution.sums", 3, -math.inf)
         table = None if read["table"] is None else _read_values(read["table"])
         if (n <= MOST_DRAWN) if table is None else (table.n != n or not _is_kept(table)):
-            refuse("ValueSpread.table", f"the table of a sample of {n} values", read["table"])
+            refuse("ValueDistribution.table", f"the table of a sample of {n} values", read["table"])
         return cls(n, n_zero, n_one, least, most, (first, second, third), table)
 
 
-def _is_kept(table: Distinct) -> bool:
+def _is_kept(table: FrequencyTable) -> bool:
     n = table.n
     return n <= MOST_DRAWN or n - table.n_commonest < SPARSE
 
 
-def _read_values(record: object) -> Distinct:
-    read = read_record(record, "ValueSpread.table", ["values", "counts"])
-    written = read_list(read["values"], "ValueSpread.table.values")
-    values = np.array([read_double(value, "ValueSpread.table.values") for value in written], dtype=np.float64)
-    counts = read_wholes(read["counts"], "ValueSpread.table.counts", len(values), 1)
+def _read_values(record: object) -> FrequencyTable:
+    read = read_record(record, "ValueDistribution.table", ["values", "counts"])
+    written = read_list(read["values"], "ValueDistribution.table.values")
+    values = np.array([read_double(value, "ValueDistribution.table.values") for value in written], dtype=np.float64)
+    counts = read_wholes(read["counts"], "ValueDistribution.table.counts", len(values), 1)
     if not np.isfinite(values).all() or not (np.diff(values) > 0).all():
-        refuse("ValueSpread.table.values", "a list of finite numbers in ascending order", written)
-    return Distinct(values, np.array(counts, dtype=np.int64))
+        refuse("ValueDistribution.table.values", "a list of finite numbers in ascending order", written)
+    return FrequencyTable(values, np.array(counts, dtype=np.int64))
 
 
 N_COLUMNS = 4
@@ -164,28 +157,28 @@ _N_PRODUCTS = N_COLUMNS * (N_COLUMNS + 1) // 2
 _MOST_COUNTED = 1 << 62
 
 
-def _no_counts() -> Distinct:
-    return Distinct.of(np.empty((0, N_COLUMNS), dtype=np.int64))
+def _no_counts() -> FrequencyTable:
+    return FrequencyTable.of(np.empty((0, N_COLUMNS), dtype=np.int64))
 
 
 @dataclass(slots=True)
-class CountSpread:
-    """How rows of four counts scatter, such as those behind the micro values: covered, gold, relevant, out_of.
+class CountDistribution:
+    """The distribution of rows of four counts, such as those behind the micro values: covered, gold, relevant, out_of.
 
-    What it holds depends on the rows alone, not on their order or how they were split. The table is kept while there
+    It depends on the rows alone, not on their order or how they were split. The table is kept while there
     are at most `MOST_DRAWN` rows.
 
     Attributes:
         n: How many rows there are.
         sums: The sum of each column.
-        products: The sum of each product of two columns, as `product_sums` orders them.
+        products: The sum of each product of two columns, as `_product_sums` orders them.
         table: The distinct rows, or None where there are too many rows.
     """
 
     n: int = 0
     sums: tuple[int, ...] = (0,) * N_COLUMNS
     products: tuple[int, ...] = (0,) * _N_PRODUCTS
-    table: Distinct | None = field(default_factory=_no_counts)
+    table: FrequencyTable | None = field(default_factory=_no_counts)
 
     def add(self, rows: IntArray) -> None:
         """Take in some rows.
@@ -195,10 +188,10 @@ class CountSpread:
         """
         for start in range(0, len(rows), _AT_ONCE):
             part = rows[start : start + _AT_ONCE]
-            table = None if self.table is None or self.n + len(part) > MOST_DRAWN else Distinct.of(part)
-            self.merge(CountSpread(len(part), tuple(part.sum(axis=0).tolist()), product_sums(part), table))
+            table = None if self.table is None or self.n + len(part) > MOST_DRAWN else FrequencyTable.of(part)
+            self.merge(CountDistribution(len(part), tuple(part.sum(axis=0).tolist()), _product_sums(part), table))
 
-    def merge(self, other: CountSpread) -> None:
+    def merge(self, other: CountDistribution) -> None:
         """Take in another state."""
         self.n += other.n
         self.sums = tuple(one + more for one, more in zip(self.sums, other.sums, strict=True))
@@ -209,16 +202,16 @@ class CountSpread:
             self.table = self.table.merged(other.table)
 
     def product(self, one: int, other: int) -> int:
-        """The sum of the products of two columns."""
+        """Return the sum of the products of two columns."""
         first, second = sorted((one, other))
         return self.products[first * N_COLUMNS - first * (first - 1) // 2 + second - first]
 
     def is_constant(self, column: int) -> bool:
-        """Whether a column has the same number in every row."""
+        """Return whether a column has the same number in every row."""
         return self.n * self.product(column, column) == self.sums[column] ** 2  # no variance
 
     def to_dict(self) -> dict[str, Any]:
-        """The state as JSON can hold it."""
+        """Return the state as JSON can hold it."""
         table = self.table
         return {
             "n": self.n,
@@ -228,34 +221,39 @@ class CountSpread:
         }
 
     @classmethod
-    def from_dict(cls, record: object) -> CountSpread:
-        """The state that `to_dict` wrote.
+    def from_dict(cls, record: object) -> CountDistribution:
+        """Return the state that `to_dict` wrote.
 
         Raises:
-            InvalidInputError: It is none.
+            InvalidInputError: It is not such a record.
         """
-        read = read_record(record, "CountSpread", [field.name for field in fields(cls)])
-        spread = cls(
-            read_whole(read["n"], "CountSpread.n"),
-            tuple(read_wholes(read["sums"], "CountSpread.sums", N_COLUMNS)),
-            tuple(read_wholes(read["products"], "CountSpread.products", _N_PRODUCTS)),
+        read = read_record(record, "CountDistribution", [field.name for field in fields(cls)])
+        distribution = cls(
+            read_whole(read["n"], "CountDistribution.n"),
+            tuple(read_wholes(read["sums"], "CountDistribution.sums", N_COLUMNS)),
+            tuple(read_wholes(read["products"], "CountDistribution.products", _N_PRODUCTS)),
             None if read["table"] is None else _read_counts(read["table"]),
         )
-        if (spread.table is None) != (spread.n > MOST_DRAWN) or (spread.table and spread.table.n != spread.n):
-            refuse("CountSpread.table", f"the table of a sample of {spread.n} rows", read["table"])
-        return spread
+        if (distribution.table is None) != (distribution.n > MOST_DRAWN) or (
+            distribution.table and distribution.table.n != distribution.n
+        ):
+            refuse("CountDistribution.table", f"the table of a sample of {distribution.n} rows", read["table"])
+        return distribution
 
 
-def _read_counts(record: object) -> Distinct:
-    read = read_record(record, "CountSpread.table", ["rows", "counts"])
-    written = [read_wholes(row, "CountSpread.table.rows", N_COLUMNS) for row in read_list(read["rows"], "CountSpread")]
-    counts = read_wholes(read["counts"], "CountSpread.table.counts", len(written), 1)
+def _read_counts(record: object) -> FrequencyTable:
+    read = read_record(record, "CountDistribution.table", ["rows", "counts"])
+    written = [
+        read_wholes(row, "CountDistribution.table.rows", N_COLUMNS)
+        for row in read_list(read["rows"], "CountDistribution")
+    ]
+    counts = read_wholes(read["counts"], "CountDistribution.table.counts", len(written), 1)
     if any(one >= next_ for one, next_ in pairwise(written)) or any(
         number > _MOST_COUNTED for row in written for number in row
     ):
-        refuse("CountSpread.table.rows", "a list of rows in ascending order", written)
+        refuse("CountDistribution.table.rows", "a list of rows in ascending order", written)
     rows = np.array(written, dtype=np.int64).reshape(-1, N_COLUMNS)
-    return Distinct(rows, np.array(counts, dtype=np.int64))
+    return FrequencyTable(rows, np.array(counts, dtype=np.int64))
 
 
 Rows = np.ndarray[Any, Any]  # of doubles with one axis, of int64 with two
@@ -265,7 +263,7 @@ _PACKED_BITS = 15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Distinct:
+class FrequencyTable:
     """Distinct numbers, or distinct rows of whole numbers, in ascending order.
 
     Attributes:
@@ -277,16 +275,16 @@ class Distinct:
     counts: IntArray
 
     @classmethod
-    def of(cls, rows: Rows) -> Distinct:
-        """The distinct ones of some numbers, free of -0.0, or of some rows of numbers of at least 0."""
+    def of(cls, rows: Rows) -> FrequencyTable:
+        """Return the distinct ones of some numbers, free of -0.0, or of some rows of numbers of at least 0."""
         packed = _packed(rows)
         if packed is None:
             return cls(*np.unique(rows, axis=0, return_counts=True))
         distinct, counts = np.unique(packed, return_counts=True)
         return cls(_unpacked(distinct, rows), counts)
 
-    def merged(self, other: Distinct) -> Distinct:
-        """What both hold together."""
+    def merged(self, other: FrequencyTable) -> FrequencyTable:
+        """Return what both hold together."""
         rows = np.concatenate([self.rows, other.rows])
         packed = _packed(rows)
         if packed is None:
@@ -297,10 +295,10 @@ class Distinct:
         # As doubles the counts add up exactly: a sample of 2^53 rows is out of reach.
         weights = np.concatenate([self.counts, other.counts])
         counts = np.bincount(number.reshape(-1), weights, minlength=len(distinct)).astype(np.int64)
-        return Distinct(distinct, counts)
+        return FrequencyTable(distinct, counts)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Distinct):
+        if not isinstance(other, FrequencyTable):
             return NotImplemented
         return np.array_equal(self.rows, other.rows) and np.array_equal(self.counts, other.counts)
 
@@ -316,13 +314,13 @@ class Distinct:
         """How often the commonest came; 0 where there is none."""
         return int(self.counts.max(initial=0))
 
-    def in_full(self) -> Rows:
-        """Each as often as it came, in ascending order."""
+    def expanded(self) -> Rows:
+        """Return each as often as it came, in ascending order."""
         return np.repeat(self.rows, self.counts, axis=0)
 
 
 def _packed(rows: Rows) -> Rows | None:
-    """One number a row, in the order of the rows; None where the numbers are too large for it."""
+    """Return one number per row, in the order of the rows; None where the numbers are too large for it."""
     if rows.ndim == 1:
         return rows
     if rows.shape[1] * _PACKED_BITS > 62 or rows.max(initial=0) >> _PACKED_BITS:
@@ -350,8 +348,8 @@ _LOW = (1 << POWER_BITS) - 1
 _ALL_WHOLE = 2.0 ** (52 - POWER_BITS)
 
 
-def power_sums(values: FloatArray) -> tuple[int, int, int]:
-    """The sums of the first, second and third powers, in units of 2^-24, 2^-48 and 2^-72.
+def _power_sums(values: FloatArray) -> tuple[int, int, int]:
+    """Return the sums of the first, second and third powers, in units of 2^-24, 2^-48 and 2^-72.
 
     Args:
         values: Finite numbers. Those from 0 to 1 are summed by the array, others one by one.
@@ -387,8 +385,8 @@ def _whole(value: float) -> int:
     return (numerator << POWER_BITS) // denominator
 
 
-def product_sums(rows: IntArray) -> tuple[int, ...]:
-    """The sum over all rows of each product of two columns: first with first, first with second, to last with last.
+def _product_sums(rows: IntArray) -> tuple[int, ...]:
+    """Sum each product of two columns over all rows: first with first, first with second, to last with last.
 
     Args:
         rows: Whole numbers of at least 0, shape (n, n_columns).

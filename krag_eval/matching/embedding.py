@@ -1,11 +1,9 @@
-"""Matching by embeddings: the cosine of two texts under the model of the settings.
+"""Match texts by embeddings: by their cosine under the model of the settings.
 
 Each unique text is embedded once. A similarity is the cosine, rounded to six decimals and 0 where it is negative;
-equal normalised texts have 1. Of a pair's two vectors it follows without rounding on the way (see
-`cosines`), so it does not depend on the other pairs. Six decimals are more than a model's last
-bits are worth, which may change with the texts that it was given together.
-
-All pairs that a method with a threshold finds similar, from any threshold on.
+equal normalized texts have 1. It follows from the two vectors of a pair without rounding on the way (see `cosines`), so
+it does not depend on the other pairs. Six decimals are more than the last bits of a model are worth, which may change
+with the texts that it was given together.
 """
 
 from __future__ import annotations
@@ -17,19 +15,13 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval.documents.columns import MISSING
 from krag_eval.documents.embeddings import EmbeddedTexts
 from krag_eval.matching.batch import Batch, Found
-from krag_eval.matching.rouge import pairs_above
 
 _DECIMALS = 6
 _NO_SIMILARITY = -1.0
 
 
-def match_embedding(batch: Batch) -> Found:
-    """Pairs whose cosine is at least the threshold of the settings."""
-    return alike_pairs(batch, batch.settings.thresholds["embedding"])
-
-
 def alike_pairs(batch: Batch, threshold: float) -> Found:
-    """Pairs whose cosine is at least `threshold`; a text without a vector is similar to nothing."""
+    """Return the pairs whose cosine is at least `threshold`; a text without a vector is similar to nothing."""
     embedded = _model_of(batch)
     rows = _rows(batch, embedded, np.arange(len(batch.unique_texts)))
     found: list[Found] = []
@@ -41,7 +33,7 @@ def alike_pairs(batch: Batch, threshold: float) -> Found:
 
 
 def only_alike(batch: Batch, found: Found, threshold: float) -> Found:
-    """Those of the pairs that another method found whose cosine is at least `threshold`, with their own similarity.
+    """Return the pairs of another method whose cosine is at least `threshold`, with their own similarity.
 
     Only the texts of these pairs are embedded.
     """
@@ -60,7 +52,7 @@ def _model_of(batch: Batch) -> EmbeddedTexts:
 
 
 def _rows(batch: Batch, embedded: EmbeddedTexts, texts: IntArray) -> IntArray:
-    """The row of each unique text among the vectors; `MISSING` for those that were not asked for or are empty."""
+    """Return the row of each unique text among the vectors; `MISSING` if it was not asked for or is empty."""
     asked = [number for number in texts.tolist() if batch.normal_forms[number]]
     rows = np.full(len(batch.unique_texts) + 1, MISSING)  # a missing text has the code -1: the last place
     rows[asked] = embedded.rows_of([batch.unique_texts[number] for number in asked])
@@ -70,7 +62,7 @@ def _rows(batch: Batch, embedded: EmbeddedTexts, texts: IntArray) -> IntArray:
 def _similarity(
     batch: Batch, embedded: EmbeddedTexts, rows: IntArray, actual: IntArray, predicted: IntArray
 ) -> FloatArray:
-    """The similarity of each pair, from 0 to 1; below 0 where one of the two has no vector."""
+    """Return the similarity of each pair, from 0 to 1; below 0 where one of the two has no vector."""
     left, right = rows[batch.texts.actual[actual]], rows[batch.texts.predicted[predicted]]
     known = np.flatnonzero((left != MISSING) & (right != MISSING))
     cosine = np.clip(np.round(embedded.cosines(left[known], right[known]), _DECIMALS), 0, 1)
@@ -79,27 +71,3 @@ def _similarity(
     similarity = np.full(len(actual), _NO_SIMILARITY)
     similarity[known] = cosine
     return similarity
-
-
-def match_rouge(batch: Batch, kind: str) -> Found:
-    """Pairs whose ROUGE is at least its threshold, and whose cosine is at least `similarity_threshold` if there is one.
-
-    Two texts that ROUGE tells apart are not embedded.
-    """
-    return similar_pairs(batch, kind, batch.settings.thresholds[kind])
-
-
-def similar_pairs(batch: Batch, method: str, threshold: float, share: float = 1.0) -> Found:
-    """Pairs whose similarity is at least `threshold`.
-
-    Args:
-        batch: The input.
-        method: One of `THRESHOLD_METHODS`.
-        threshold: The similarity, 0 to 1.
-        share: What `similarity_threshold` is multiplied by, where ROUGE has that condition beside it.
-    """
-    if method == "embedding":
-        return alike_pairs(batch, threshold)
-    found = pairs_above(batch, method, threshold)
-    besides = batch.settings.similarity_threshold
-    return found if besides is None else only_alike(batch, found, share * besides)

@@ -1,4 +1,4 @@
-"""How values scatter: states that depend on the values alone, whatever their order and however they were split."""
+"""Distributions depend on the values alone, whatever their order and however they were split."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from krag_eval import METRICS, EvaluationResult, InvalidInputError, evaluate, evaluate_ids
 from krag_eval.evaluation.intervals import intervals_of
-from krag_eval.metrics.aggregation import Spread
+from krag_eval.metrics.aggregation import Distributions
 from krag_eval.metrics.cut_offs import ranks_within
-from krag_eval.statistics import SPARSE, CountSpread, ValueSpread, intervals, mergeable
-from krag_eval.statistics.mergeable import POWER_BITS
+from krag_eval.statistics import distributions, intervals
+from krag_eval.statistics.bootstrap import SPARSE
+from krag_eval.statistics.distributions import POWER_BITS, CountDistribution, ValueDistribution
 from tests.support.strategies import documents_for, relations
 
 FEW = 12
@@ -33,21 +34,21 @@ ROWS = st.lists(st.tuples(*[COUNTS] * 4) | st.just((1, 1, 1, 5)), max_size=40)
 def _small_samples_are_large() -> Any:
     """Tables are dropped beyond twelve values, so that the tests meet both sides often."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (mergeable, mergeable, intervals):
+        for module in (distributions, intervals):
             patch.setattr(module, "MOST_DRAWN", FEW)
-        for module in (mergeable, mergeable):
+        for module in (distributions,):
             patch.setattr(module, "_AT_ONCE", 7)
         yield
 
 
-def counted(rows: Sequence[Sequence[int]]) -> CountSpread:
-    spread = CountSpread()
-    spread.add(np.array(rows, dtype=np.int64).reshape(-1, 4))
-    return spread
+def counted(rows: Sequence[Sequence[int]]) -> CountDistribution:
+    distribution = CountDistribution()
+    distribution.add(np.array(rows, dtype=np.int64).reshape(-1, 4))
+    return distribution
 
 
-def valued(values: Sequence[float]) -> ValueSpread:
-    return ValueSpread.of(np.array(values, dtype=np.float64))
+def valued(values: Sequence[float]) -> ValueDistribution:
+    return ValueDistribution.of(np.array(values, dtype=np.float64))
 
 
 @pytest.mark.parametrize(("make", "samples"), [(valued, SAMPLES), (counted, ROWS)], ids=["values", "rows of counts"])
@@ -71,31 +72,35 @@ def test_any_order_any_split_and_any_grouping_give_the_same_state(
 
 
 @given(SAMPLES)
-def test_a_spread_of_values_holds_what_it_says(values: list[float]) -> None:
-    spread, defined = valued(values), sorted(value for value in values if not math.isnan(value))
+def test_a_distribution_of_values_holds_what_it_says(values: list[float]) -> None:
+    distribution, defined = valued(values), sorted(value for value in values if not math.isnan(value))
     whole = [round(Fraction(value) * (1 << POWER_BITS)) for value in defined]
     off = len(defined) - max(map(defined.count, defined), default=0)
-    assert (spread.n, spread.n_zero, spread.n_one) == (len(defined), defined.count(0), defined.count(1))
-    assert (spread.least, spread.most) == (min(defined, default=math.inf), max(defined, default=-math.inf))
-    assert spread.sums == tuple(sum(number**power for number in whole) for power in (1, 2, 3))
-    assert spread.is_binary == all(value in (0, 1) for value in defined)
-    assert (spread.table is None) == (len(defined) > FEW and off >= SPARSE)
-    if spread.table is not None:
-        assert spread.table.in_full().tolist() == defined
-        assert spread.is_sparse == (off < SPARSE)
+    assert (distribution.n, distribution.n_zero, distribution.n_one) == (
+        len(defined),
+        defined.count(0),
+        defined.count(1),
+    )
+    assert (distribution.least, distribution.most) == (min(defined, default=math.inf), max(defined, default=-math.inf))
+    assert distribution.sums == tuple(sum(number**power for number in whole) for power in (1, 2, 3))
+    assert distribution.is_binary == all(value in (0, 1) for value in defined)
+    assert (distribution.table is None) == (len(defined) > FEW and off >= SPARSE)
+    if distribution.table is not None:
+        assert distribution.table.expanded().tolist() == defined
+        assert distribution.is_sparse == (off < SPARSE)
 
 
 @given(ROWS)
-def test_a_spread_of_counts_holds_what_it_says(rows: list[tuple[int, ...]]) -> None:
-    spread = counted(rows)
-    assert (spread.n, spread.sums) == (len(rows), tuple(sum(row[i] for row in rows) for i in range(4)))
+def test_a_distribution_of_counts_holds_what_it_says(rows: list[tuple[int, ...]]) -> None:
+    distribution = counted(rows)
+    assert (distribution.n, distribution.sums) == (len(rows), tuple(sum(row[i] for row in rows) for i in range(4)))
     for i in range(4):
-        assert spread.is_constant(i) == (len({row[i] for row in rows}) <= 1)
+        assert distribution.is_constant(i) == (len({row[i] for row in rows}) <= 1)
         for j in range(4):
-            assert spread.product(i, j) == sum(row[i] * row[j] for row in rows)
-    assert (spread.table is None) == (len(rows) > FEW)
-    if spread.table is not None:
-        assert spread.table.in_full().tolist() == [list(row) for row in sorted(rows)]
+            assert distribution.product(i, j) == sum(row[i] * row[j] for row in rows)
+    assert (distribution.table is None) == (len(rows) > FEW)
+    if distribution.table is not None:
+        assert distribution.table.expanded().tolist() == [list(row) for row in sorted(rows)]
 
 
 @pytest.mark.parametrize(
@@ -110,12 +115,12 @@ def test_zeros_of_both_signs_are_one_value() -> None:
     assert json.dumps(valued([-0.0]).to_dict()) == json.dumps(valued([0.0]).to_dict())
 
 
-def spread_of(result: EvaluationResult, cut_offs: Sequence[int | None]) -> Spread:
+def distributions_of(result: EvaluationResult, cut_offs: Sequence[int | None]) -> Distributions:
     assert result.detail is not None
-    spread = Spread.of(result.detail.values, cut_offs)
+    distribution = Distributions.of(result.detail.values, cut_offs)
     ranks = ranks_within(cut_offs, result.detail.batch)
-    spread.add(result.detail.judged, result.detail.values, ranks, "retrieved")
-    return spread
+    distribution.add(result.detail.judged, result.detail.values, ranks, "retrieved")
+    return distribution
 
 
 @settings(max_examples=settings().max_examples // 2)
@@ -129,12 +134,14 @@ def test_intervals_from_merged_parts_are_those_of_the_whole(rels: list[Any], dat
 
     whole = evaluated(rels)
     shuffled = data.draw(st.permutations(rels))
-    merged = Spread.of(whole.tally.means, cut_offs)
+    merged = Distributions.of(whole.tally.means, cut_offs)
     cut = data.draw(st.integers(0, len(rels)))
     for part in (shuffled[cut:], shuffled[:cut]):
         if part:
-            merged.merge(Spread.from_dict(json.loads(json.dumps(spread_of(evaluated(part), cut_offs).to_dict()))))
-    assert merged == spread_of(whole, cut_offs)
+            merged.merge(
+                Distributions.from_dict(json.loads(json.dumps(distributions_of(evaluated(part), cut_offs).to_dict())))
+            )
+    assert merged == distributions_of(whole, cut_offs)
     streamed = EvaluationResult(whole.signature, whole.tally, {}, {}, None, spread=merged)
     assert intervals_of(streamed, n_bootstrap=100) == intervals_of(whole, n_bootstrap=100)
 
@@ -145,23 +152,53 @@ VALUE, COUNT = valued([0.25, 0.5, 0.5]).to_dict(), counted([[1, 2, 1, 5], [0, 1,
 @pytest.mark.parametrize(
     ("cls", "good", "wrong", "message"),
     [
-        (ValueSpread, VALUE, {"n": 2}, "`ValueSpread.table` is"),
-        (ValueSpread, VALUE, {"n": -1}, "`ValueSpread.n` is -1. It must be a whole number of at least 0."),
-        (ValueSpread, VALUE, {"n": True}, "`ValueSpread.n` is True."),
-        (ValueSpread, VALUE, {"more": 1}, "It must be a mapping with n, n_zero"),
-        (ValueSpread, VALUE, {"least": 0.25}, "`ValueSpread.least` is 0.25. It must be a number as `float.hex` writes"),
-        (ValueSpread, VALUE, {"sums": [1, 2]}, "`ValueSpread.sums` is [1, 2]. It must be a list of 3 entries."),
-        (ValueSpread, VALUE, {"table": None}, "`ValueSpread.table` is None."),
-        (ValueSpread, VALUE, {"table": {"values": ["0x1p-1", "0x1p-2"], "counts": [1, 2]}}, "in ascending order"),
-        (ValueSpread, VALUE, {"table": {"values": ["0x1p-2", "inf"], "counts": [1, 2]}}, "finite numbers"),
-        (ValueSpread, VALUE, {"table": {"values": ["0x1p-2", "0x1p-1"], "counts": [3, 0]}}, "of at least 1"),
-        (CountSpread, COUNT, {"table": None}, "`CountSpread.table` is None."),
-        (CountSpread, COUNT, {"n": 3}, "the table of a sample of 3 rows"),
-        (CountSpread, COUNT, {"sums": "1234"}, "`CountSpread.sums` is '1234'. It must be a list of 4 entries."),
-        (CountSpread, COUNT, {"table": {"rows": [[1, 2, 1, 5], [0, 1, 0, 5]], "counts": [1, 1]}}, "ascending order"),
-        (CountSpread, COUNT, {"table": {"rows": [[1, 2, 1]], "counts": [2]}}, "a list of 4 entries"),
-        (CountSpread, COUNT, {"table": {"rows": [[1, 2, 1, 1 << 63]], "counts": [2]}}, "`CountSpread.table.rows`"),
-        (Spread, {"values": {}, "counts": {}}, {"values": []}, "`Spread.values` is []. It must be a mapping."),
+        (ValueDistribution, VALUE, {"n": 2}, "`ValueDistribution.table` is"),
+        (ValueDistribution, VALUE, {"n": -1}, "`ValueDistribution.n` is -1. It must be a whole number of at least 0."),
+        (ValueDistribution, VALUE, {"n": True}, "`ValueDistribution.n` is True."),
+        (ValueDistribution, VALUE, {"more": 1}, "It must be a mapping with n, n_zero"),
+        (
+            ValueDistribution,
+            VALUE,
+            {"least": 0.25},
+            "`ValueDistribution.least` is 0.25. It must be a number as `float.hex` writes",
+        ),
+        (
+            ValueDistribution,
+            VALUE,
+            {"sums": [1, 2]},
+            "`ValueDistribution.sums` is [1, 2]. It must be a list of 3 entries.",
+        ),
+        (ValueDistribution, VALUE, {"table": None}, "`ValueDistribution.table` is None."),
+        (ValueDistribution, VALUE, {"table": {"values": ["0x1p-1", "0x1p-2"], "counts": [1, 2]}}, "in ascending order"),
+        (ValueDistribution, VALUE, {"table": {"values": ["0x1p-2", "inf"], "counts": [1, 2]}}, "finite numbers"),
+        (ValueDistribution, VALUE, {"table": {"values": ["0x1p-2", "0x1p-1"], "counts": [3, 0]}}, "of at least 1"),
+        (CountDistribution, COUNT, {"table": None}, "`CountDistribution.table` is None."),
+        (CountDistribution, COUNT, {"n": 3}, "the table of a sample of 3 rows"),
+        (
+            CountDistribution,
+            COUNT,
+            {"sums": "1234"},
+            "`CountDistribution.sums` is '1234'. It must be a list of 4 entries.",
+        ),
+        (
+            CountDistribution,
+            COUNT,
+            {"table": {"rows": [[1, 2, 1, 5], [0, 1, 0, 5]], "counts": [1, 1]}},
+            "ascending order",
+        ),
+        (CountDistribution, COUNT, {"table": {"rows": [[1, 2, 1]], "counts": [2]}}, "a list of 4 entries"),
+        (
+            CountDistribution,
+            COUNT,
+            {"table": {"rows": [[1, 2, 1, 1 << 63]], "counts": [2]}},
+            "`CountDistribution.table.rows`",
+        ),
+        (
+            Distributions,
+            {"values": {}, "counts": {}},
+            {"values": []},
+            "`Distributions.values` is []. It must be a mapping.",
+        ),
     ],
 )
 def test_a_stored_state_of_another_shape_is_refused(cls: Any, good: Any, wrong: Any, message: str) -> None:
@@ -174,15 +211,15 @@ def test_a_stored_state_of_another_shape_is_refused(cls: Any, good: Any, wrong: 
 
 @pytest.mark.parametrize(("off", "is_sparse"), [(SPARSE - 1, True), (SPARSE, False)])
 def test_a_large_sample_keeps_its_table_while_nine_are_off_the_commonest(off: int, is_sparse: bool) -> None:
-    spread = valued([1.0] * FEW + [n / 99 for n in range(off)])
-    assert (spread.is_sparse, spread.table is not None) == (is_sparse, is_sparse)
+    distribution = valued([1.0] * FEW + [n / 99 for n in range(off)])
+    assert (distribution.is_sparse, distribution.table is not None) == (is_sparse, is_sparse)
 
 
 def test_a_table_that_one_part_dropped_stays_dropped() -> None:
     large, small = valued([n / 99 for n in range(FEW + 1)]), valued([0.5])
     assert (large.table is None, small.table is None) == (True, False)
     for parts in ([large, small], [small, large]):
-        whole = ValueSpread()
+        whole = ValueDistribution()
         for part in parts:
             whole.merge(part)
         assert (whole.n, whole.table) == (FEW + 2, None)
@@ -193,10 +230,10 @@ def test_a_table_that_should_have_been_dropped_is_refused() -> None:
     assert many["table"] is None
     kept = {"values": ["0x0p+0", "0x1p+0"], "counts": [SPARSE, FEW]}
     with pytest.raises(InvalidInputError, match="the table of a sample of 22 values"):
-        ValueSpread.from_dict(many | {"table": kept})
+        ValueDistribution.from_dict(many | {"table": kept})
 
 
 def test_a_state_is_small_however_many_queries_it_holds() -> None:
     gold = [[f"g{i}", f"h{i}"][: 1 + i % 2] for i in range(3000)]
     result = evaluate_ids(gold, [row[i % 3 :] + ["x"] * (i % 4) for i, row in enumerate(gold)], k=(1, 5))
-    assert len(json.dumps(spread_of(result, (1, 5)).to_dict())) < 10_000
+    assert len(json.dumps(distributions_of(result, (1, 5)).to_dict())) < 10_000

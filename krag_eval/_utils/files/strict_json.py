@@ -1,0 +1,201 @@
+"""Read and write JSON under one strict policy, as one value or as JSONL with one object per line.
+
+What parsers disagree on is refused: NaN, Infinity and numbers too large for a float such as 1e999, a key that appears
+twice in an object, two values on a line, nesting of more than `MAX_NESTING` levels, integers of more digits than Python
+reads (4300 by default). Integers of any other size are exact, and the escape of half a surrogate pair is a character
+like any other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
+
+from krag_eval._utils.checks import describe_type
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.files.encodings import decode, not_utf8
+from krag_eval._utils.files.io import StrPath, lines_of, read_whole
+from krag_eval._utils.files.rejects import Rejects
+
+MAX_NESTING = 200
+_CONTAINERS = (dict, list)
+_INFINITY = float("inf")
+_SPACED_COLONS = (" :", "\t:", "\n:", "\r:")
+
+
+class NestedTooDeepError(ValueError):
+    """A JSON value of more levels than `MAX_NESTING`."""
+
+    def __init__(self) -> None:
+        super().__init__("nested too deeply to be read")
+
+
+def parse_json(text: str) -> object:
+    """Return a JSON value, read under the policy of this module.
+
+    Raises:
+        NestedTooDeepError: It has too many levels.
+        ValueError: It is not JSON, or breaks the policy.
+    """
+    try:
+        value: object = _DECODER.decode(text)
+        # Each key that was written has a colon right after its quote, and one that appears twice is lost. Where
+        # texts hold such colons too, or white space precedes one, the slower decoder finds out.
+        if _count_keys(value) != text.count('":') or any(colon in text for colon in _SPACED_COLONS):
+            _CAREFUL_DECODER.decode(text)
+    except RecursionError:
+        raise NestedTooDeepError from None
+    return value
+
+
+def _count_keys(value: object) -> int:
+    """Return how many keys all objects in a value have together, counted level by level.
+
+    Raises:
+        ValueError: It is nested too deep, or a number was too large.
+    """
+    n_keys, depth, level = 0, 0, [value] if type(value) in _CONTAINERS else []
+    while level:
+        depth += 1
+        if depth > MAX_NESTING:
+            raise NestedTooDeepError
+        inner: list[Any] = []
+        for container in level:
+            values: Any = container
+            if type(container) is dict:
+                n_keys += len(container)
+                values = container.values()
+            if _INFINITY in values or -_INFINITY in values:
+                raise ValueError("a number is too large for a float")
+            inner += [one for one in values if type(one) in _CONTAINERS]
+        level = inner
+    return n_keys
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {twice!r:.60} appears twice in one object")
+    return made
+
+
+# `json.loads` would make a decoder for each line.
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_CAREFUL_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_each_key_once)
+
+
+def read_jsonl(path: StrPath) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows of a JSONL file, each with its place as `path:line`.
+
+    Empty lines are skipped, and so is a byte order mark at the beginning. Every other line must be one JSON object
+    in UTF-8, as `parse_json` reads it.
+
+    Raises:
+        InvalidInputError: The file cannot be opened, or a line is not such an object.
+    """
+    yield from parse_jsonl(lines_of(path), path)
+
+
+def parse_jsonl(
+    lines: Iterable[bytes], path: StrPath, first: int = 1, rejects: Rejects | None = None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows of lines that were read from `path`, from line `first` on, as `read_jsonl` does.
+
+    Args:
+        lines: The lines.
+        path: Where they come from.
+        first: The number of the first of them.
+        rejects: Collects the lines that may be skipped.
+
+    Raises:
+        InvalidInputError: A line is no JSON object.
+    """
+    for line_number, line in enumerate(lines, first):
+        place = f"{path}:{line_number}"
+        if line_number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if line.strip():
+            try:
+                row = _parse_line(line, place)
+            except InvalidInputError as error:
+                if rejects is None:
+                    raise
+                rejects.take(place, error, is_unread=True)
+                continue
+            yield place, row
+
+
+def _parse_line(line: bytes, place: str) -> dict[str, Any]:
+    try:
+        row = parse_json(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(not_utf8(place, error.start, line)) from None
+    except NestedTooDeepError as error:
+        raise InvalidInputError(f"{place}: {error}. A row is an object of a few levels.") from None
+    except ValueError as error:
+        reason = _reason(error)
+        raise InvalidInputError(f"{place}: not valid JSON: {reason}. Each line must be one JSON object.") from None
+    if not isinstance(row, dict):
+        raise InvalidInputError(f"{place}: holds {describe_type(row)}. Each line must be one JSON object.")
+    return row
+
+
+def _reason(error: ValueError) -> str:
+    # Its own message would name line 1, the only line that the parser saw.
+    return f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+
+
+def read_json(path: StrPath) -> object:
+    """Return the value of a file that is one JSON value.
+
+    Raises:
+        InvalidInputError: It is not, or an object has a key twice; the message begins with `path:line:`.
+    """
+    text = decode(read_whole(path), path)
+    try:
+        return parse_json(text)
+    except json.JSONDecodeError as error:
+        raise InvalidInputError(
+            f"{path}:{error.lineno}: not valid JSON: {error.msg} at column {error.colno}. "
+            "The file must be one JSON value; if each line is one of its own, name the format jsonl."
+        ) from None
+    except ValueError as error:
+        raise InvalidInputError(f"{path}: not valid JSON: {error}. The file must be one JSON value.") from None
+
+
+def dump_json(value: object, what: str, *, indent: int | None = None) -> str:
+    """Return a value as JSON text; dates, arrays and sets become their nearest equivalents.
+
+    Args:
+        value: The value.
+        what: What it is, for the message.
+        indent: As for `json.dumps`.
+
+    Raises:
+        InvalidInputError: JSON has no such value.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_relative, indent=indent)
+    except RecursionError:
+        raise InvalidInputError(f"{what} is nested too deeply to be written.") from None
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"{what} contains a value that JSON does not have: {error}. Use strings, finite numbers, lists and dicts."
+        ) from None
+
+
+def _relative(value: Any) -> object:
+    """Return what stands for a value that JSON does not have."""
+    for method in ("isoformat", "tolist"):
+        if callable(getattr(value, method, None)):
+            return getattr(value, method)()
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=repr)
+    raise TypeError(f"{describe_type(value)}, {value!r:.60}")

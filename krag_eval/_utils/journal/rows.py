@@ -1,0 +1,158 @@
+"""Read the rows of a journal: JSONL whose first row says how it was made, and whose rows each carry a checksum.
+
+A row is whole or, if the process or the machine died while it was written, the torn end of the file: such an end is
+ignored. Damage that sound rows follow, and rows that were changed after they were written, are refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.files.io import StrPath, lines_of
+from krag_eval._utils.files.strict_json import parse_json
+
+_SEAL = re.compile(rb', "crc": "([0-9a-f]{8})"\}$')
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+@dataclass(frozen=True, slots=True)
+class JournalKind:
+    """What a journal records.
+
+    Attributes:
+        header: The first key of the first row; its value is the version of the kind.
+        what: The thing that the journal is of, for messages: `"run"`.
+        version: The version that can be read and is written.
+    """
+
+    header: str
+    what: str
+    version: int = 1
+
+    @property
+    def start(self) -> bytes:
+        """What every journal of this kind begins with."""
+        return f'{{"{self.header}":'.encode()
+
+    def is_torn_start(self, content: bytes) -> bool:
+        """Return whether this is the beginning of a journal whose first row was never finished."""
+        return b"\n" not in content and (content.startswith(self.start) or self.start.startswith(content))
+
+
+@dataclass(frozen=True, slots=True)
+class JournalLine:
+    """One sound row of a journal.
+
+    Attributes:
+        place: Its place, as `path:line`.
+        row: What it says, without its checksum.
+        raw: Its bytes, without the end of the line.
+        end: The number of bytes up to its end, including the line end if it has one.
+        is_ended: Whether the end of the line was written too.
+    """
+
+    place: str
+    row: dict[str, Any]
+    raw: bytes
+    end: int
+    is_ended: bool
+
+
+def seal(row: Mapping[str, Any]) -> bytes:
+    r"""Return the line to write, with its checksum; `row` must not be empty.
+
+    >>> seal({"query_id": "q1", "retrieved": []})
+    b'{"query_id": "q1", "retrieved": [], "crc": "d6862753"}\n'
+    """
+    # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
+    body = _encode(row).encode("utf-8", "backslashreplace")
+    return b'%b, "crc": "%08x"}\n' % (body[:-1], zlib.crc32(body))
+
+
+def read_lines(lines: Iterable[bytes], path: StrPath, kind: JournalKind) -> Iterator[JournalLine]:
+    """Yield the sound rows of a journal; a torn end is ignored.
+
+    Raises:
+        InvalidInputError: A row is damaged or was changed, or the first one is not a header.
+    """
+    end, torn, is_first = 0, None, True
+    for number, line in enumerate(lines, 1):
+        place, start, end = f"{path}:{number}", end, end + len(line)
+        raw = line.rstrip(b"\r\n")
+        if not raw.strip():
+            continue
+        row = _row_of(raw, place)
+        if row is None:
+            torn = torn or place
+            continue
+        if torn is not None:
+            raise InvalidInputError(
+                f"{torn}: the row is damaged, and intact rows follow it, so the {kind.what} was not just cut short. "
+                "Restore the file, or delete this line if its question may be asked again."
+            )
+        if is_first:
+            _check_header(row, place, kind)
+        is_first = False
+        yield JournalLine(place, _unsealed(raw, row, place), raw, start + len(line), line.endswith(b"\n"))
+    if is_first:
+        raise InvalidInputError(
+            f"{path}:1: is not a journal of a {kind.what}. Its first row must say how the {kind.what} was made."
+        )
+
+
+def read_journal(path: StrPath, kind: JournalKind) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows of a journal without their checksums, the header first, each with its place as `path:line`.
+
+    Raises:
+        InvalidInputError: The file cannot be opened or read, a line is longer than any row, or a row is damaged or was
+            changed.
+    """
+    for line in read_lines(lines_of(path), path, kind):
+        yield line.place, line.row
+
+
+def _row_of(raw: bytes, place: str) -> dict[str, Any] | None:
+    """Return the row, or None if the line is not a JSON object: torn, or overwritten."""
+    try:
+        row = parse_json(raw.decode("utf-8"))
+    except ValueError as error:
+        if _is_sealed(raw):  # then it is whole, and nothing that was ever written here
+            raise InvalidInputError(
+                f"{place}: not valid JSON: {error}. Journals are never written like this. Is it from another program?"
+            ) from None
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _check_header(row: Mapping[str, Any], place: str, kind: JournalKind) -> None:
+    if kind.header not in row:
+        raise InvalidInputError(
+            f"{place}: is not a journal of a {kind.what}, whose first row says how the {kind.what} was made. "
+            "Give another path."
+        )
+    if row[kind.header] != kind.version:
+        raise InvalidInputError(
+            f"{place}: the journal has version {row[kind.header]!r:.20}, and only version {kind.version} can be "
+            "read here. Use the version of krag-eval that wrote it."
+        )
+
+
+def _is_sealed(raw: bytes) -> bool:
+    found = _SEAL.search(raw)
+    return found is not None and int(found[1], 16) == zlib.crc32(raw[: found.start()] + b"}")
+
+
+def _unsealed(raw: bytes, row: dict[str, Any], place: str) -> dict[str, Any]:
+    if not _is_sealed(raw):
+        raise InvalidInputError(
+            f"{place}: the checksum of the row is {'wrong' if _SEAL.search(raw) else 'missing'}: it was changed after "
+            "it was written. Restore the file, or delete this line if its question may be asked again."
+        )
+    del row["crc"]
+    return row
