@@ -13,7 +13,6 @@ from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import check_threshold
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.formatting import format_value
-from krag_eval.datasets.findings import shorten
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import reader_of, split_pair
 from krag_eval.evaluation.explanation import show_document
@@ -339,12 +338,8 @@ def _same_document(
 
 def _document_id(document: object, doc_key: str) -> str | None:
     inner, _ = split_pair(document)
-    shape = shape_of(inner)
-    if shape is None:
-        return None
-    found = as_id(shape.metadata(inner).get(doc_key))
-    own: object = inner.get(doc_key) if shape.own_keys and isinstance(inner, dict) else None
-    return as_id(own) if found is None else found
+    reader = reader_of(inner)
+    return None if reader is None else reader.read_id(inner, doc_key)
 
 
 def _is_full(judged: Judgments, k: int | None) -> BoolArray:
@@ -405,9 +400,3 @@ def _mean_share(covered: IntArray, n_gold: IntArray) -> float | None:
     defined = n_gold > 0
     shares: FloatArray = covered[defined] / n_gold[defined]
     return math.fsum(shares.tolist()) / len(shares) if len(shares) else None
-
-
-def show_document(document: Document) -> str:
-    """Return the id of a document and the beginning of its text, in one line."""
-    text = shorten(document.text, 60) if document.text else ""
-    return " ".join(part for part in (document.id, text) if part)

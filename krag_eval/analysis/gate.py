@@ -21,7 +21,7 @@ from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.matching.settings import ScoringSettings, make_settings
-from krag_eval.statistics import check_seed, check_share
+from krag_eval.statistics.checks import check_seed, check_share
 
 
 class Status(StrEnum):

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from krag_eval import EvaluationResult, InvalidInputError, evaluate_run
-from krag_eval._utils.files import write_atomically
+from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.loading import read_runs
 from krag_eval.cli.options import (

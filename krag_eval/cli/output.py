@@ -19,7 +19,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from krag_eval._utils.errors import KragEvalWarning
-from krag_eval._utils.files import write_atomically
+from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.progress import RunProgress
 from krag_eval.evaluation.results import EvaluationResult

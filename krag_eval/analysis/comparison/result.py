@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import UnknownMetricError, did_you_mean, needing
 from krag_eval._utils.formatting import UNDEFINED, format_difference, format_mean, format_p, number_of, one_line
+from krag_eval._utils.serialization import json_text
 
 if TYPE_CHECKING:
     import os
@@ -262,11 +263,7 @@ class Comparison:
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return everything as JSON."""
-        import json
-
-        text = json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
-        # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
-        return text.encode("utf-8", "backslashreplace").decode("utf-8")
+        return json_text(self.to_dict(), indent=indent)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row for each of `rows`, then for each of `slices`. Needs pandas."""

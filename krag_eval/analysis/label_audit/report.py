@@ -11,13 +11,14 @@ from typing import Any
 
 from krag_eval._utils.checks import check_kind, describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files import json_text, read_jsonl, write_atomically
+from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.strict_json import dump_json, read_jsonl
 from krag_eval._utils.formatting import number_of
-from krag_eval.analysis.diagnosis import show_document
 from krag_eval.datasets import EvalSet, Question, as_evalset
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import as_grade, as_id
 from krag_eval.documents.text import normalize
+from krag_eval.evaluation.explanation import show_document
 
 _SHOWN = 3
 # Why a document may be gold although the set does not say so, the strongest reason first.
