@@ -121,7 +121,7 @@ def test_a_long_queue_is_cut_and_says_so(run: Runner) -> None:
         ("set.jsonl --apply dense.jsonl --out set.jsonl --force", "set.jsonl: is the evaluation set"),
         ("set.jsonl --apply dense.jsonl --out ./set.jsonl --force", "set.jsonl: is the evaluation set"),
         ("set.jsonl --apply dense.jsonl --out bm25.jsonl", "bm25.jsonl: already exists."),
-        ("set.jsonl --apply dense.jsonl --out new.docx", "new.docx: the ending tells no format."),
+        ("set.jsonl --apply dense.jsonl --out new.docx", "new.docx: the ending belongs to no format."),
         ("set.jsonl --apply dense.jsonl --out new.jsonl", "dense.jsonl:1: `document` is a NoneType."),
         ("set.jsonl bm25.jsonl --queue dense.jsonl", "dense.jsonl: already exists."),
         ("set.jsonl bm25.jsonl --queue bm25.jsonl --force", "bm25.jsonl: is one of the inputs"),
