@@ -1,25 +1,18 @@
-"""Why gold documents were missed.
-
-`diagnose`: from a result to the causes of its misses, and what could be gained.
-
-Why a gold document was missed: one cause each, decided from the lists alone.
-
-What a diagnosis consists of.
-"""
+"""Find out why gold documents were missed, and what recall could gain."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
-from krag_eval._utils.checks import check_threshold, one_of
+from krag_eval._utils.checks import check_threshold
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.formatting import format_value
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import reader_of, split_pair
 from krag_eval.evaluation.explanation import show_document
@@ -29,133 +22,6 @@ from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.nearest import NEAR, nearest_of
 from krag_eval.metrics.cut_offs import TokenBudget, check_cut_offs
 from krag_eval.metrics.judgments import Judgments, earlier_equal, identity_keys
-
-
-def diagnose(
-    result: EvaluationResult, k: int | None = None, *, doc_key: str = "doc_id", near: float = NEAR
-) -> Diagnosis:
-    """Give every gold document that was missed one cause, decided from the lists alone.
-
-    The causes, in the order in which they are looked for: the retriever raised; nothing was retrieved; it was
-    retrieved below rank k; a near miss (the most similar retrieved text reaches `near` times the threshold); another
-    chunk of the same document was retrieved; repeats took up ranks of a full list; never retrieved.
-
-    Args:
-        result: What `evaluate` or `evaluate_run` returned.
-        k: The cut-off; the largest of the result by default.
-        doc_key: The metadata key under which gold and retrieved chunks carry the id of their document.
-        near: The share of the threshold from which a similarity counts as near, above 0 and at most 1. Methods that
-            know only yes and no are measured by ROUGE-1 against a threshold of 1.
-
-    Returns:
-        Counts, every miss with its texts, and two ceilings for recall.
-
-    Raises:
-        InvalidInputError: The result was streamed and kept no documents, or an argument cannot be used.
-
-    >>> from krag_eval import evaluate
-    >>> result = evaluate([["a b c d"], ["x"]], [["a b c e"], ["y", "x"]], k=1, match_method="rouge1", threshold=0.9)
-    >>> diagnose(result).counts
-    {'ranked_below_k': 1, 'near_miss': 1}
-    """
-    if not isinstance(result, EvaluationResult):
-        raise InvalidInputError(f"`result` must be what `evaluate` returned, got {result!r:.60}.")
-    if result.detail is None:
-        raise InvalidInputError(
-            "This result was streamed and kept no documents, so misses cannot be diagnosed. Use `evaluate` for it."
-        )
-    cut_off = _largest_cut_off(result) if k is None else _check_rank(k)
-    if not check_threshold(near, "near"):
-        raise InvalidInputError("`near` must be above 0 and at most 1, got 0. Give a share such as 0.6.")
-    detail, judged = result.detail, result.detail.judged
-    failed = np.zeros(len(judged), dtype=bool)
-    failed[list(result.errors)] = True
-    decided = decide(detail, failed, cut_off, doc_key, near)
-    batch = with_documents(detail.batch)
-    misses = tuple(
-        Miss(
-            query_index=(query := int(judged.gold_query[number])),
-            query_id=detail.query_ids[query] if detail.query_ids is not None else None,
-            query=detail.queries[query] if detail.queries is not None else None,
-            gold_index=int(decided.position[number] - batch.actual.offsets[query]),
-            gold=as_document(batch.actual.documents[int(decided.position[number])], id_key=batch.settings.id_key),
-            cause=cause,
-            rank=int(decided.rank[number]) or None,
-            near_rank=int(decided.near_rank[number]) or None,
-            similarity=None if math.isnan(decided.similarity[number]) else float(decided.similarity[number]),
-            near=_document_at(batch, query, int(decided.near_rank[number])),
-        )
-        for number, cause in enumerate(decided.cause)
-        if cause != FOUND
-    )
-    return Diagnosis(
-        k=cut_off,
-        signature=result.signature,
-        causes=tuple(decided.cause),
-        gold_queries=judged.gold_query,
-        misses=misses,
-        ceilings=_ceilings(detail, cut_off),
-    )
-
-
-def _check_rank(k: object) -> int | None:
-    cut_off = check_cut_offs(k)[0]
-    if isinstance(cut_off, TokenBudget):
-        raise InvalidInputError(f"`k` must be a number of ranks for a diagnosis, got {k!r:.40}. Give one such as 10.")
-    return cut_off
-
-
-def _largest_cut_off(result: EvaluationResult) -> int | None:
-    """The largest number of ranks; None, for all ranks, where the result has that or none but token budgets."""
-    cut_offs = [key.removeprefix("@") for key in result.tally.counts]
-    return None if "" in cut_offs else max((int(k) for k in cut_offs if k.isdecimal()), default=None)
-
-
-def _document_at(batch: Batch, query: int, rank: int) -> Document | None:
-    if not rank:
-        return None
-    document = batch.predicted.documents[int(batch.predicted.offsets[query]) + rank - 1]
-    return as_document(document, id_key=batch.settings.id_key)
-
-
-def _ceilings(detail: Detail, k: int | None) -> Ceilings:
-    judged, batch = detail.judged, with_documents(detail.batch)
-    covered = judged.covered_within(k)
-    best = covered if k is None else np.minimum(judged.covered_within(None), _most_covered_by(judged, k))
-    return Ceilings(
-        recall=_mean_share(covered, judged.n_gold),
-        with_perfect_reranking=_mean_share(best, judged.n_gold),
-        without_repeats=_mean_share(_covered_without_repeats(judged, batch, k), judged.n_gold),
-    )
-
-
-def _most_covered_by(judged: Judgments, k: int) -> IntArray:
-    """For each query the most gold documents that any k of its ranks can match, each rank counted by itself."""
-    width = int(judged.n_retrieved.max(initial=0)) + 1
-    rank_key, size = np.unique(judged.edge_query * width + judged.edge_rank, return_counts=True)
-    query = rank_key // width
-    order = np.lexsort((-size, query))
-    place = np.arange(len(order)) - np.searchsorted(query[order], query[order])
-    chosen = order[place < k]
-    return np.bincount(query[chosen], weights=size[chosen], minlength=len(judged)).astype(np.int64)
-
-
-def _covered_without_repeats(judged: Judgments, batch: Batch, k: int | None) -> IntArray:
-    """How many gold documents each query covers within k once ranks that repeat an earlier one are taken out."""
-    positions = repeated_positions(batch)
-    covered = np.flatnonzero(judged.gold_rank > 0)
-    query, rank = judged.gold_query[covered], judged.gold_rank[covered]
-    start = batch.predicted.offsets[query]
-    before = np.searchsorted(positions, start + rank - 1) - np.searchsorted(positions, start)
-    inside = query if k is None else query[rank - before <= k]
-    return np.bincount(inside, minlength=len(judged))
-
-
-def _mean_share(covered: IntArray, n_gold: IntArray) -> float | None:
-    defined = n_gold > 0
-    shares: FloatArray = covered[defined] / n_gold[defined]
-    return math.fsum(shares.tolist()) / len(shares) if len(shares) else None
-
 
 FOUND = "found"
 # In the order in which they are looked for: the first that holds is the cause.
@@ -168,119 +34,6 @@ CAUSES = {
     "crowded_out": "repeats of documents took up ranks",
     "never_retrieved": "nothing like it was retrieved",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """The causes of a batch, one entry a gold document in the order of the `gold_` columns of `Judgments`.
-
-    Attributes:
-        cause: `"found"` or a key of `CAUSES`.
-        rank: The best rank that matches it; 0 where none does.
-        near_rank: The rank of the most similar retrieved text; 0 where none is near.
-        similarity: Its similarity; NaN where none is near.
-        position: The position of the gold document in the column of all that were given.
-    """
-
-    cause: list[str]
-    rank: IntArray
-    near_rank: IntArray
-    similarity: FloatArray
-    position: IntArray
-
-
-def decide(detail: Detail, failed: BoolArray, k: int | None, doc_key: str, near: float) -> Decided:
-    """The cause of each gold document of a result.
-
-    Args:
-        detail: What the result kept.
-        failed: Which queries' retriever raised; shape (n_queries,).
-        k: The cut-off.
-        doc_key: The metadata key of document ids.
-        near: The share of the threshold from which a similarity is near.
-    """
-    judged, batch = detail.judged, with_documents(detail.batch)
-    rank, query = judged.gold_rank, judged.gold_query
-    is_found = (rank > 0) & (rank <= k) if k is not None else rank > 0
-    position = _positions(judged)
-    nearest = nearest_of(batch, np.where(_is_matched(judged), -1, judged.gold_number), len(rank), near)
-    by_cause: dict[str, BoolArray] = {
-        FOUND: is_found,
-        "retriever_error": failed[query],
-        "nothing_retrieved": judged.n_retrieved[query] == 0,
-        "ranked_below_k": rank > 0,
-        "near_miss": nearest.rank > 0,
-        "wrong_chunk": _same_document(batch, position, query, ~is_found & (rank == 0), doc_key, k),
-        "crowded_out": (repeats_within(batch, k) > 0)[query] & _is_full(judged, k)[query],
-        "never_retrieved": np.ones(len(rank), dtype=bool),
-    }
-    cause = np.select(list(by_cause.values()), list(range(len(by_cause))))
-    names = list(by_cause)
-    return Decided([names[c] for c in cause.tolist()], rank, nearest.rank, nearest.similarity, position)
-
-
-def repeated_positions(batch: Batch) -> IntArray:
-    """The positions of retrieved documents that repeat an earlier one of their query, sorted."""
-    every = np.arange(int(batch.predicted.offsets[-1]))
-    return np.array(
-        sorted(earlier_equal(batch.predicted, every, [key.predicted for key in identity_keys(batch)])), dtype=np.int64
-    )
-
-
-def repeats_within(batch: Batch, k: int | None) -> IntArray:
-    """How many of the first `k` ranks of each query repeat an earlier one; shape (n_queries,)."""
-    positions = repeated_positions(batch)
-    query = batch.predicted.query_of(positions)
-    rank = positions - batch.predicted.offsets[query] + 1
-    return np.bincount(query[rank <= k] if k is not None else query, minlength=len(batch))
-
-
-def _is_matched(judged: Judgments) -> BoolArray:
-    """Which gold documents as they were given are matched at some rank; those of grade 0 are not."""
-    number = judged.gold_number
-    matched: BoolArray = np.append(judged.gold_rank > 0, False)[
-        number
-    ]  # a grade of 0 has the number -1, the last place
-    return matched
-
-
-def _is_full(judged: Judgments, k: int | None) -> BoolArray:
-    """Where every rank is taken: with room left, repeats keep nothing out."""
-    return judged.n_retrieved >= k if k is not None else np.zeros(len(judged), dtype=bool)
-
-
-def _positions(judged: Judgments) -> IntArray:
-    """For each gold document the first position at which it was given."""
-    numbers = judged.gold_number
-    given = np.flatnonzero(numbers >= 0)
-    first = np.zeros(len(judged.gold_query), dtype=np.int64)
-    first[numbers[given][::-1]] = given[::-1]
-    return first
-
-
-def _same_document(
-    batch: Batch, position: IntArray, query: IntArray, wanted: BoolArray, doc_key: str, k: int | None
-) -> BoolArray:
-    """Which of the wanted gold documents have another chunk of their source among the first `k` ranks."""
-    same = np.zeros(len(position), dtype=bool)
-    retrieved: dict[int, set[str | None]] = {}
-    for number in np.flatnonzero(wanted).tolist():
-        doc_id = _document_id(batch.actual.documents[int(position[number])], doc_key)
-        if doc_id is None:
-            continue
-        q = int(query[number])
-        if q not in retrieved:
-            start, stop = batch.predicted.offsets[q : q + 2].tolist()
-            stop = stop if k is None else min(stop, start + k)
-            retrieved[q] = {_document_id(document, doc_key) for document in batch.predicted.documents[start:stop]}
-        same[number] = doc_id in retrieved[q]
-    return same
-
-
-def _document_id(document: object, doc_key: str) -> str | None:
-    inner, _ = split_pair(document)
-    reader = reader_of(inner)
-    return None if reader is None else reader.read_id(inner, doc_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +65,7 @@ class Miss:
     near: Document | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The miss as one flat dict."""
+        """Return the miss as one flat dict."""
         return {
             "query_index": self.query_index,
             "query_id": self.query_id,
@@ -386,43 +139,18 @@ class Diagnosis:
     @property
     def counts(self) -> dict[str, int]:
         """How many gold documents were missed for each cause, in the order of `CAUSES`; causes without any left out."""
-        return _in_order(Counter(self.causes))
-
-    def counts_by(self, slices: Sequence[object]) -> dict[str, dict[str, int]]:
-        """The counts of each slice.
-
-        Args:
-            slices: The slice of each query, such as its type or language.
-
-        Raises:
-            InvalidInputError: There is not one slice for each query.
-        """
-        if isinstance(slices, (str, bytes)) or len(slices) <= int(self.gold_queries.max(initial=-1)):
-            raise InvalidInputError("`slices` must hold one value for each query, such as the type of each question.")
-        counters: dict[str, Counter[str]] = {}
-        for query, cause in zip(self.gold_queries.tolist(), self.causes, strict=True):
-            counters.setdefault(str(slices[query]), Counter())[cause] += 1
-        return {name: {"found": counter[FOUND], **_in_order(counter)} for name, counter in sorted(counters.items())}
-
-    def examples(self, cause: str | None = None, n: int | None = None) -> list[Miss]:
-        """The first `n` misses of a cause, or of all causes."""
-        if cause is not None:
-            one_of("cause", cause, list(CAUSES))
-        return [miss for miss in self.misses if cause is None or miss.cause == cause][:n]
+        counter = Counter(self.causes)
+        return {cause: counter[cause] for cause in CAUSES if counter[cause]}
 
     def to_dict(self) -> dict[str, Any]:
-        """Counts, ceilings and every miss, ready for JSON."""
+        """Return counts, ceilings and every miss, ready for JSON."""
         return {
             "signature": self.signature,
             "k": self.k,
             "n_gold": self.n_gold,
             "n_found": self.n_found,
             "counts": self.counts,
-            "ceilings": {
-                "recall": self.ceilings.recall,
-                "with_perfect_reranking": self.ceilings.with_perfect_reranking,
-                "without_repeats": self.ceilings.without_repeats,
-            },
+            "ceilings": asdict(self.ceilings),
             "misses": [miss.to_dict() for miss in self.misses],
         }
 
@@ -430,15 +158,245 @@ class Diagnosis:
         at = "" if self.k is None else f" within rank {self.k}"
         lines = [f"Diagnosis: {self.n_found} of {self.n_gold} gold documents found{at}"]
         lines += [f"  {count:>6}  {cause:<17} {CAUSES[cause]}" for cause, count in self.counts.items()]
-        ceilings = self.ceilings
-        for name, value in (
-            ("recall", ceilings.recall),
-            ("with perfect reranking", ceilings.with_perfect_reranking),
-            ("without repeats", ceilings.without_repeats),
-        ):
-            lines.append(f"  {'-' if value is None else format(value, '.4f'):>6}  {name}")
+        for name, value in asdict(self.ceilings).items():
+            lines.append(f"  {format_value(value):>6}  {name.replace('_', ' ')}")
         return "\n".join(lines)
 
 
-def _in_order(counts: Mapping[str, int]) -> dict[str, int]:
-    return {cause: counts[cause] for cause in CAUSES if counts.get(cause)}
+def diagnose(
+    result: EvaluationResult, k: int | None = None, *, doc_key: str = "doc_id", near: float = NEAR
+) -> Diagnosis:
+    """Give every gold document that was missed one cause, decided from the lists alone.
+
+    The causes, in the order in which they are looked for: the retriever raised; nothing was retrieved; it was
+    retrieved below rank k; a near miss (the most similar retrieved text reaches `near` times the threshold); another
+    chunk of the same document was retrieved; repeats took up ranks of a full list; never retrieved.
+
+    Args:
+        result: What `evaluate` or `evaluate_run` returned.
+        k: The cut-off; the largest of the result by default.
+        doc_key: The metadata key under which gold and retrieved chunks carry the id of their document.
+        near: The share of the threshold from which a similarity counts as near, above 0 and at most 1. Methods that
+            know only yes and no are measured by ROUGE-1 against a threshold of 1.
+
+    Returns:
+        Counts, every miss with its texts, and two ceilings for recall.
+
+    Raises:
+        InvalidInputError: The result was streamed and kept no documents, or an argument cannot be used.
+
+    >>> from krag_eval import evaluate
+    >>> result = evaluate([["a b c d"], ["x"]], [["a b c e"], ["y", "x"]], k=1, match_method="rouge1", threshold=0.9)
+    >>> diagnose(result).counts
+    {'ranked_below_k': 1, 'near_miss': 1}
+    """
+    if not isinstance(result, EvaluationResult):
+        raise InvalidInputError(f"`result` must be what `evaluate` returned, got {result!r:.60}.")
+    if result.detail is None:
+        raise InvalidInputError(
+            "This result was streamed and kept no documents, so misses cannot be diagnosed. Use `evaluate` for it."
+        )
+    cut_off = _largest_cut_off(result) if k is None else _check_rank(k)
+    if not check_threshold(near, "near"):
+        raise InvalidInputError("`near` must be above 0 and at most 1, got 0. Give a share such as 0.6.")
+    detail, judged = result.detail, result.detail.judged
+    failed = np.zeros(len(judged), dtype=bool)
+    failed[list(result.errors)] = True
+    decided = _decide(detail, failed, cut_off, doc_key, near)
+    batch = with_documents(detail.batch)
+    misses = tuple(
+        Miss(
+            query_index=(query := int(judged.gold_query[number])),
+            query_id=detail.query_ids[query] if detail.query_ids is not None else None,
+            query=detail.queries[query] if detail.queries is not None else None,
+            gold_index=int(decided.position[number] - batch.actual.offsets[query]),
+            gold=as_document(batch.actual.documents[int(decided.position[number])], id_key=batch.settings.id_key),
+            cause=cause,
+            rank=int(decided.rank[number]) or None,
+            near_rank=int(decided.near_rank[number]) or None,
+            similarity=None if math.isnan(decided.similarity[number]) else float(decided.similarity[number]),
+            near=_document_at(batch, query, int(decided.near_rank[number])),
+        )
+        for number, cause in enumerate(decided.cause)
+        if cause != FOUND
+    )
+    return Diagnosis(
+        k=cut_off,
+        signature=result.signature,
+        causes=tuple(decided.cause),
+        gold_queries=judged.gold_query,
+        misses=misses,
+        ceilings=_ceilings(detail, cut_off),
+    )
+
+
+def _check_rank(k: object) -> int | None:
+    cut_off = check_cut_offs(k)[0]
+    if isinstance(cut_off, TokenBudget):
+        raise InvalidInputError(f"`k` must be a number of ranks for a diagnosis, got {k!r:.40}. Give one such as 10.")
+    return cut_off
+
+
+def _largest_cut_off(result: EvaluationResult) -> int | None:
+    """Return the largest cut-off; None (all ranks) if the result has that one, or only token budgets."""
+    cut_offs = [key.removeprefix("@") for key in result.tally.counts]
+    return None if "" in cut_offs else max((int(k) for k in cut_offs if k.isdecimal()), default=None)
+
+
+def _document_at(batch: Batch, query: int, rank: int) -> Document | None:
+    if not rank:
+        return None
+    document = batch.predicted.documents[int(batch.predicted.offsets[query]) + rank - 1]
+    return as_document(document, id_key=batch.settings.id_key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """The causes of a batch, one entry a gold document in the order of the `gold_` columns of `Judgments`.
+
+    Attributes:
+        cause: `"found"` or a key of `CAUSES`.
+        rank: The best rank that matches it; 0 where none does.
+        near_rank: The rank of the most similar retrieved text; 0 where none is near.
+        similarity: Its similarity; NaN where none is near.
+        position: The position of the gold document in the column of all that were given.
+    """
+
+    cause: list[str]
+    rank: IntArray
+    near_rank: IntArray
+    similarity: FloatArray
+    position: IntArray
+
+
+def _decide(detail: Detail, failed: BoolArray, k: int | None, doc_key: str, near: float) -> _Decided:
+    """Decide the cause of each gold document of a result.
+
+    Args:
+        detail: What the result kept.
+        failed: Which queries' retriever raised; shape (n_queries,).
+        k: The cut-off.
+        doc_key: The metadata key of document ids.
+        near: The share of the threshold from which a similarity is near.
+    """
+    judged, batch = detail.judged, with_documents(detail.batch)
+    rank, query = judged.gold_rank, judged.gold_query
+    is_found = (rank > 0) & (rank <= k) if k is not None else rank > 0
+    position = _positions(judged)
+    nearest = nearest_of(batch, np.where(_is_matched(judged), -1, judged.gold_number), len(rank), near)
+    by_cause: dict[str, BoolArray] = {
+        FOUND: is_found,
+        "retriever_error": failed[query],
+        "nothing_retrieved": judged.n_retrieved[query] == 0,
+        "ranked_below_k": rank > 0,
+        "near_miss": nearest.rank > 0,
+        "wrong_chunk": _same_document(batch, position, query, ~is_found & (rank == 0), doc_key, k),
+        "crowded_out": (_repeats_within(batch, k) > 0)[query] & _is_full(judged, k)[query],
+        "never_retrieved": np.ones(len(rank), dtype=bool),
+    }
+    cause = np.select(list(by_cause.values()), list(range(len(by_cause))))
+    names = list(by_cause)
+    return _Decided([names[c] for c in cause.tolist()], rank, nearest.rank, nearest.similarity, position)
+
+
+def _is_matched(judged: Judgments) -> BoolArray:
+    """Return which of the given gold documents are matched at some rank; those of grade 0 are not."""
+    number = judged.gold_number
+    matched: BoolArray = np.append(judged.gold_rank > 0, False)[
+        number
+    ]  # a grade of 0 has the number -1, the last place
+    return matched
+
+
+def _positions(judged: Judgments) -> IntArray:
+    """Return for each gold document the first position at which it was given."""
+    numbers = judged.gold_number
+    given = np.flatnonzero(numbers >= 0)
+    first = np.zeros(len(judged.gold_query), dtype=np.int64)
+    first[numbers[given][::-1]] = given[::-1]
+    return first
+
+
+def _same_document(
+    batch: Batch, position: IntArray, query: IntArray, wanted: BoolArray, doc_key: str, k: int | None
+) -> BoolArray:
+    """Return which of the wanted gold documents have another chunk of their source among the first `k` ranks."""
+    same = np.zeros(len(position), dtype=bool)
+    retrieved: dict[int, set[str | None]] = {}
+    for number in np.flatnonzero(wanted).tolist():
+        doc_id = _document_id(batch.actual.documents[int(position[number])], doc_key)
+        if doc_id is None:
+            continue
+        q = int(query[number])
+        if q not in retrieved:
+            start, stop = batch.predicted.offsets[q : q + 2].tolist()
+            stop = stop if k is None else min(stop, start + k)
+            retrieved[q] = {_document_id(document, doc_key) for document in batch.predicted.documents[start:stop]}
+        same[number] = doc_id in retrieved[q]
+    return same
+
+
+def _document_id(document: object, doc_key: str) -> str | None:
+    inner, _ = split_pair(document)
+    reader = reader_of(inner)
+    return None if reader is None else reader.read_id(inner, doc_key)
+
+
+def _is_full(judged: Judgments, k: int | None) -> BoolArray:
+    """Return which queries have k documents: if ranks are free, duplicates crowd nothing out."""
+    return judged.n_retrieved >= k if k is not None else np.zeros(len(judged), dtype=bool)
+
+
+def _repeats_within(batch: Batch, k: int | None) -> IntArray:
+    """Return how many of the first `k` ranks of each query repeat an earlier one; shape (n_queries,)."""
+    positions = _repeated_positions(batch)
+    query = batch.predicted.query_of(positions)
+    rank = positions - batch.predicted.offsets[query] + 1
+    return np.bincount(query[rank <= k] if k is not None else query, minlength=len(batch))
+
+
+def _repeated_positions(batch: Batch) -> IntArray:
+    """Return the sorted positions of retrieved documents that repeat an earlier one of their query."""
+    every = np.arange(int(batch.predicted.offsets[-1]))
+    return np.array(
+        sorted(earlier_equal(batch.predicted, every, [key.predicted for key in identity_keys(batch)])), dtype=np.int64
+    )
+
+
+def _ceilings(detail: Detail, k: int | None) -> Ceilings:
+    judged, batch = detail.judged, with_documents(detail.batch)
+    covered = judged.covered_within(k)
+    best = covered if k is None else np.minimum(judged.covered_within(None), _most_covered_by(judged, k))
+    return Ceilings(
+        recall=_mean_share(covered, judged.n_gold),
+        with_perfect_reranking=_mean_share(best, judged.n_gold),
+        without_repeats=_mean_share(_covered_without_repeats(judged, batch, k), judged.n_gold),
+    )
+
+
+def _most_covered_by(judged: Judgments, k: int) -> IntArray:
+    """Return for each query the most gold documents that any k of its ranks can match, counting each rank alone."""
+    width = int(judged.n_retrieved.max(initial=0)) + 1
+    rank_key, size = np.unique(judged.edge_query * width + judged.edge_rank, return_counts=True)
+    query = rank_key // width
+    order = np.lexsort((-size, query))
+    place = np.arange(len(order)) - np.searchsorted(query[order], query[order])
+    chosen = order[place < k]
+    return np.bincount(query[chosen], weights=size[chosen], minlength=len(judged)).astype(np.int64)
+
+
+def _covered_without_repeats(judged: Judgments, batch: Batch, k: int | None) -> IntArray:
+    """Return how many gold documents each query covers within k once duplicate ranks are removed."""
+    positions = _repeated_positions(batch)
+    covered = np.flatnonzero(judged.gold_rank > 0)
+    query, rank = judged.gold_query[covered], judged.gold_rank[covered]
+    start = batch.predicted.offsets[query]
+    before = np.searchsorted(positions, start + rank - 1) - np.searchsorted(positions, start)
+    inside = query if k is None else query[rank - before <= k]
+    return np.bincount(inside, minlength=len(judged))
+
+
+def _mean_share(covered: IntArray, n_gold: IntArray) -> float | None:
+    defined = n_gold > 0
+    shares: FloatArray = covered[defined] / n_gold[defined]
+    return math.fsum(shares.tolist()) / len(shares) if len(shares) else None

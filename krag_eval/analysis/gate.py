@@ -1,13 +1,4 @@
-"""May this be merged? A run against the demands of a policy.
-
-`check_gate`: a run against a policy, and what came of it.
-
-What a run has to meet, from a TOML file.
-
-A requirement in words, such as `recall@5 >= 0.8`, and whether a result meets it.
-
-A requirement as an assertion, for tests.
-"""
+"""Check a run against the requirements of a policy, in CI or in a test."""
 
 from __future__ import annotations
 
@@ -15,7 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -30,210 +21,90 @@ from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.matching.settings import ScoringSettings, make_settings
+from krag_eval.statistics.checks import check_seed, check_share
+
+
+class Status(StrEnum):
+    """What a check comes to."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
 
 
 @dataclass(frozen=True, slots=True)
-class GateReport:
-    """What a gate found.
+class Check:
+    """One requirement with what was found.
 
     Attributes:
-        run: The name of the run.
-        baseline: The name of the baseline, or None.
-        signature: The settings behind every number.
-        n_queries: How many questions there are.
-        checks: One a requirement, in the order of the policy.
-        inconclusive: What the policy makes of checks that cannot be decided.
+        requirement: As it was written.
+        where: The slice it is about, such as `type=literal`; None for all queries.
+        status: What it comes to.
+        found: What was found, in words.
     """
 
-    run: str
-    baseline: str | None
-    signature: str
-    n_queries: int
-    checks: tuple[Check, ...]
-    inconclusive: str
+    requirement: str
+    where: str | None
+    status: Status
+    found: str
 
-    @property
-    def status(self) -> Status:
-        """`fail` where any check failed, else `inconclusive` where any is and the policy reports that, else `pass`."""
-        found = {check.status for check in self.checks}
-        if Status.FAIL in found or (Status.INCONCLUSIVE in found and self.inconclusive == "fail"):
-            return Status.FAIL
-        if Status.INCONCLUSIVE in found and self.inconclusive == "report":
-            return Status.INCONCLUSIVE
-        return Status.PASS
+    def to_dict(self) -> dict[str, str | None]:
+        """Return the check as one flat dict."""
+        return asdict(self) | {"status": str(self.status)}
 
-    @property
-    def exit_code(self) -> int:
-        """0 pass, 1 fail, 3 inconclusive."""
-        return {Status.PASS: 0, Status.FAIL: 1, Status.INCONCLUSIVE: 3}[self.status]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
+# A key or an end of its interval, a sign, a number.
+_REQUIREMENT = re.compile(
+    r"(?:(lower|upper)\((.+)\)|([^<>]*[^<>\s]))\s*(>=|<=|>|<)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A bound on a number.
+
+    Attributes:
+        text: As it was written.
+        key: The number: a key of a result, or one of the figures of a run, such as `error_rate`.
+        end: `"lower"` or `"upper"` where it is about that end of the interval, else None.
+        sign: `">="`, `"<="`, `">"` or `"<"`.
+        bound: What it is compared with.
+    """
+
+    text: str
+    key: str
+    end: str | None
+    sign: str
+    bound: float
+
+    @classmethod
+    def parse(cls, text: object) -> Requirement:
+        """Read `recall@5 >= 0.8`, or `lower(recall@5) >= 0.8` for the lower end of the interval.
+
+        Raises:
+            InvalidInputError: It is no such requirement.
+        """
+        found = _REQUIREMENT.fullmatch(text.strip()) if isinstance(text, str) else None
+        if found is None:
+            raise InvalidInputError(
+                f"{text!r:.80} is not a requirement. Write a key, a sign and a number, such as 'recall@5 >= 0.8', "
+                "or 'lower(recall@5) >= 0.8' for the lower end of its interval."
+            )
+        end, inner, plain, sign, number = found.groups()
+        try:
+            bound = float(number)
+        except ValueError:
+            raise InvalidInputError(f"In {text!r:.80}, {number!r} is no number. Write one such as 0.8.") from None
+        return cls(str(text).strip(), (inner or plain).strip(), end, sign, bound)
+
+    def holds(self, value: float) -> bool:
+        """Return whether a value meets the bound."""
         return {
-            "status": str(self.status),
-            "exit_code": self.exit_code,
-            "run": self.run,
-            "baseline": self.baseline,
-            "n_queries": self.n_queries,
-            "inconclusive": self.inconclusive,
-            "checks": [check.to_dict() for check in self.checks],
-            "signature": self.signature,
-        }
-
-    def to_markdown(self) -> str:
-        """A summary fit for a comment on a pull request."""
-        against = f", compared with `{_cell(self.baseline)}`" if self.baseline else ""
-        lines = [
-            f"### Retrieval gate: {str(self.status).upper()}",
-            "",
-            f"`{_cell(self.run)}` on {self.n_queries} questions{against}.",
-            "",
-            "| | requirement | slice | found |",
-            "|---|---|---|---|",
-        ]
-        marks = {Status.PASS: "✅ pass", Status.FAIL: "❌ fail", Status.INCONCLUSIVE: "❔ inconclusive"}
-        for check in sorted(self.checks, key=lambda check: list(marks)[::-1].index(check.status)):
-            cells = (
-                marks[check.status],
-                f"`{_cell(check.requirement)}`",
-                _cell(check.where or "all"),
-                _cell(check.found),
-            )
-            lines.append(f"| {' | '.join(cells)} |")
-        return "\n".join([*lines, "", f"<sub>`{_cell(self.signature)}`</sub>", ""])
-
-
-def check_gate(evalset: EvalSet, run: Run, policy: Policy, *, baseline: Run | None = None) -> GateReport:
-    """Check a run against a policy.
-
-    Args:
-        evalset: The evaluation set.
-        run: What the retriever returned.
-        policy: What has to hold.
-        baseline: What it is compared with, where the policy forbids drops.
-
-    Raises:
-        InvalidInputError: A baseline is missing, a slice has no question, or something cannot be scored.
-        UnknownMetricError: The policy names a metric that does not exist.
-    """
-    check_run(run)
-    check_kind(
-        "policy", policy, Policy, "Read a file with `read_policy(path)`; for one result call `assert_retrieval`."
-    )
-    if policy.needs_baseline and baseline is None:
-        raise InvalidInputError("The policy forbids drops, and there is no baseline. Give one, or leave out `no_drop`.")
-    parts: list[tuple[str | None, Demands, EvalSet]] = [(None, policy.demands, evalset)]
-    for (name, value), demands in policy.slices.items():
-        part = EvalSet([question for question in evalset if str(question.value(name)) == value], name=evalset.name)
-        if not part:
-            raise InvalidInputError(
-                f"The policy has a slice {name}={value}, and no question of the set has that. Correct the policy."
-            )
-        parts.append((f"{name}={value}", demands, part))
-    checks: list[Check] = []
-    signature = ""
-    for where, demands, part in parts:
-        if not demands.require and not demands.no_drop:
-            continue
-        result = _evaluate(part, run, demands, policy)
-        signature = signature or result.signature
-        figures = _figures(part, run, result)
-        checks += [
-            check_result(result, requirement, where=where, confidence=policy.confidence, figures=figures)
-            for requirement in demands.require
-        ]
-        if demands.no_drop and baseline is not None:
-            checks += _check_drops(result, _evaluate(part, baseline, demands, policy), demands, policy, where)
-    return GateReport(
-        run.name,
-        None if baseline is None else baseline.name,
-        signature,
-        len(evalset),
-        tuple(checks),
-        policy.inconclusive,
-    )
-
-
-def _figures(part: EvalSet, run: Run, result: EvaluationResult) -> dict[str, float | None]:
-    """Numbers beside the metrics that a policy may bound."""
-    own = replace(run, rows={query_id: run.rows[query_id] for query_id in part.ids if query_id in run.rows})
-    latency = own.latency
-    return {
-        "error_rate": len(result.errors) / len(part),
-        "missing_rate": len(own.missing(part)) / len(part),
-        "latency_p50": latency.p50 if latency else None,
-        "latency_p95": latency.p95 if latency else None,
-        "latency_p99": latency.p99 if latency else None,
-        "no_answer_empty_share": result.no_answer.empty_share,
-    }
-
-
-FIGURES = ("error_rate", "missing_rate", "latency_p50", "latency_p95", "latency_p99", "no_answer_empty_share")
-
-
-def _evaluate(part: EvalSet, run: Run, demands: Demands, policy: Policy) -> EvaluationResult:
-    """The result with just the metrics and cut-offs that are asked for."""
-    keys = [requirement.key for requirement in demands.require if requirement.key not in FIGURES]
-    names, cut_offs = _metrics_and_cut_offs([*keys, *demands.no_drop])
-    own = replace(run, rows={query_id: run.rows[query_id] for query_id in part.ids if query_id in run.rows})
-    scoring: Any = dict(policy.scoring)
-    return evaluate_run(part, own, cut_offs or [None], metrics=names or None, **scoring)
-
-
-def _metrics_and_cut_offs(keys: Sequence[str]) -> tuple[list[str], list[int | str | None]]:
-    names: dict[str, None] = {}
-    cut_offs: dict[int | str | None, None] = {}
-    for key in keys:
-        name, _, at = key.removeprefix("macro_").removeprefix("micro_").partition("@")
-        names[name] = None
-        cut_offs[int(at) if at.isdecimal() else at or None] = None
-    return list(names), list(cut_offs)
-
-
-def _check_drops(
-    result: EvaluationResult, before: EvaluationResult, demands: Demands, policy: Policy, where: str | None
-) -> list[Check]:
-    # Holm's correction is for the tests that are asked for: the other keys are left out before.
-    pair = {name: _only(given, demands.no_drop) for name, given in (("baseline", before), ("run", result))}
-    comparison = compare(pair, confidence=policy.confidence, seed=policy.seed)
-    return [_check_drop(comparison["run", key], size, where) for key, size in demands.no_drop.items()]
-
-
-def _only(result: EvaluationResult, keys: Iterable[str]) -> EvaluationResult:
-    """The result with just these keys in the values of its queries."""
-    if result.detail is None:  # `evaluate_run` always keeps them
-        return result
-    for key in keys:
-        if key not in result.detail.values:
-            raise InvalidInputError(
-                f"`no_drop` names {key!r}, which no query has. They have: {', '.join(result.detail.values)}."
-            )
-    return replace(result, detail=replace(result.detail, values={key: result.detail.values[key] for key in keys}))
-
-
-def _check_drop(row: ComparisonRow, size: float, where: str | None) -> Check:
-    """Pass where the mean dropped by no more than is allowed; of a larger drop the test says if it can be chance."""
-    requirement = f"{row.key}: no significant drop larger than {size:g}"
-    if row.difference is None or row.low is None or row.high is None or row.p_holm is None:
-        return Check(requirement, where, Status.INCONCLUSIVE, f"{row.key} is undefined: no query has a value in both")
-    change = -row.difference if row.lower_is_better else row.difference
-    found = (
-        f"{format_value(row.baseline_mean)} → {format_value(row.mean)}, "
-        f"difference {row.difference:+.4f} ({row.low:+.4f} to {row.high:+.4f}), p = {row.p_holm:.4f}"
-    )
-    if change >= -size - 1e-12:  # a drop of just as much may be off in the last bit
-        return Check(requirement, where, Status.PASS, found)
-    return Check(requirement, where, Status.FAIL if row.is_significant else Status.INCONCLUSIVE, found)
-
-
-def _cell(text: object) -> str:
-    """Text in a cell of a Markdown table: on one line, without what would end the cell or the code."""
-    return " ".join(str(text).split()).replace("|", "\\|").replace("`", "'").replace("<", "&lt;")
-
-
-INCONCLUSIVE = ("report", "fail", "pass")
-_GATE_KEYS = ("require", "no_drop", "inconclusive", "confidence", "seed")
-_SCORING_KEYS = ("level", "doc_key", "proxy")
+            ">=": value >= self.bound,
+            "<=": value <= self.bound,
+            ">": value > self.bound,
+            "<": value < self.bound,
+        }[self.sign]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,6 +118,11 @@ class Demands:
 
     require: tuple[Requirement, ...] = ()
     no_drop: Mapping[str, float] = field(default_factory=dict)
+
+
+INCONCLUSIVE = ("report", "fail", "pass")
+_GATE_KEYS = ("require", "no_drop", "inconclusive", "confidence", "seed")
+_SCORING_KEYS = ("level", "doc_key", "proxy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,25 +161,17 @@ class Policy:
         _check_keys(tables, ("gate", "slices", "scoring"), "the policy")
         gate = _table(tables.get("gate", {}), "gate")
         _check_keys(gate, _GATE_KEYS, "[gate]")
-        confidence = as_number(gate.get("confidence", 0.95))
-        if confidence is None or not 0 < confidence < 1:
-            raise InvalidInputError(
-                f"`confidence` must be a number between 0 and 1, such as 0.95, got {gate.get('confidence')!r:.40}."
-            )
-        seed = gate.get("seed", 0)
-        if isinstance(seed, bool) or not isinstance(seed, int):
-            raise InvalidInputError(f"`seed` must be an integer, got {seed!r:.40}.")
         policy = cls(
             demands=_demands(gate, "[gate]"),
             slices=_slices(_table(tables.get("slices", {}), "slices")),
             inconclusive=one_of("inconclusive", gate.get("inconclusive", "report"), INCONCLUSIVE),
-            confidence=confidence,
-            seed=seed,
+            confidence=check_share("confidence", gate.get("confidence", 0.95)),
+            seed=check_seed(gate.get("seed", 0)),
             scoring=_scoring(_table(tables.get("scoring", {}), "scoring")),
         )
         if not any((d.require or d.no_drop) for d in (policy.demands, *policy.slices.values())):
             raise InvalidInputError(
-                'The policy demands nothing. Write, for example: [gate] require = ["recall@5 >= 0.8"]'
+                'The policy has no requirement. Write, for example: [gate] require = ["recall@5 >= 0.8"]'
             )
         return policy
 
@@ -372,91 +240,204 @@ def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], place: str) ->
     for key in table:
         if key not in known:
             raise InvalidInputError(
-                f"{place} has no {key!r}.{did_you_mean(key, known)} It may have: {', '.join(known)}."
+                f"{place} has no {key!r}.{did_you_mean(key, known)} Its keys are: {', '.join(known)}."
             )
 
 
-class Status(StrEnum):
-    """What a check comes to."""
-
-    PASS = "pass"
-    FAIL = "fail"
-    INCONCLUSIVE = "inconclusive"
-
-
 @dataclass(frozen=True, slots=True)
-class Check:
-    """One requirement with what was found.
+class GateReport:
+    """What a gate found.
 
     Attributes:
-        requirement: As it was written.
-        where: The slice it is about, such as `type=literal`; None for all queries.
-        status: What it comes to.
-        found: What was found, in words.
+        run: The name of the run.
+        baseline: The name of the baseline, or None.
+        signature: The settings behind every number.
+        n_queries: How many questions there are.
+        checks: One a requirement, in the order of the policy.
+        inconclusive: What the policy makes of checks that cannot be decided.
     """
 
-    requirement: str
-    where: str | None
-    status: Status
-    found: str
+    run: str
+    baseline: str | None
+    signature: str
+    n_queries: int
+    checks: tuple[Check, ...]
+    inconclusive: str
 
-    def to_dict(self) -> dict[str, str | None]:
-        """The check as one flat dict."""
-        return {"requirement": self.requirement, "where": self.where, "status": str(self.status), "found": self.found}
+    @property
+    def status(self) -> Status:
+        """`fail` where any check failed, else `inconclusive` where any is and the policy reports that, else `pass`."""
+        found = {check.status for check in self.checks}
+        if Status.FAIL in found or (Status.INCONCLUSIVE in found and self.inconclusive == "fail"):
+            return Status.FAIL
+        if Status.INCONCLUSIVE in found and self.inconclusive == "report":
+            return Status.INCONCLUSIVE
+        return Status.PASS
 
+    @property
+    def exit_code(self) -> int:
+        """0 pass, 1 fail, 3 inconclusive."""
+        return {Status.PASS: 0, Status.FAIL: 1, Status.INCONCLUSIVE: 3}[self.status]
 
-# A key or an end of its interval, a sign, a number.
-_REQUIREMENT = re.compile(
-    r"(?:(lower|upper)\((.+)\)|([^<>]*[^<>\s]))\s*(>=|<=|>|<)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """A bound on a number.
-
-    Attributes:
-        text: As it was written.
-        key: The number: a key of a result, or one of the figures of a run, such as `error_rate`.
-        end: `"lower"` or `"upper"` where it is about that end of the interval, else None.
-        sign: `">="`, `"<="`, `">"` or `"<"`.
-        bound: What it is compared with.
-    """
-
-    text: str
-    key: str
-    end: str | None
-    sign: str
-    bound: float
-
-    @classmethod
-    def parse(cls, text: object) -> Requirement:
-        """Read `recall@5 >= 0.8`, or `lower(recall@5) >= 0.8` for the lower end of the interval.
-
-        Raises:
-            InvalidInputError: It is no such requirement.
-        """
-        found = _REQUIREMENT.fullmatch(text.strip()) if isinstance(text, str) else None
-        if found is None:
-            raise InvalidInputError(
-                f"{text!r:.80} is no requirement. Write a key, a sign and a number, such as 'recall@5 >= 0.8', "
-                "or 'lower(recall@5) >= 0.8' for the lower end of its interval."
-            )
-        end, inner, plain, sign, number = found.groups()
-        try:
-            bound = float(number)
-        except ValueError:
-            raise InvalidInputError(f"In {text!r:.80}, {number!r} is no number. Write one such as 0.8.") from None
-        return cls(str(text).strip(), (inner or plain).strip(), end, sign, bound)
-
-    def holds(self, value: float) -> bool:
-        """Whether a value is on the right side of the bound."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
         return {
-            ">=": value >= self.bound,
-            "<=": value <= self.bound,
-            ">": value > self.bound,
-            "<": value < self.bound,
-        }[self.sign]
+            "status": str(self.status),
+            "exit_code": self.exit_code,
+            "run": self.run,
+            "baseline": self.baseline,
+            "n_queries": self.n_queries,
+            "inconclusive": self.inconclusive,
+            "checks": [check.to_dict() for check in self.checks],
+            "signature": self.signature,
+        }
+
+    def to_markdown(self) -> str:
+        """Return a Markdown summary for a comment on a pull request."""
+        against = f", compared with `{_cell(self.baseline)}`" if self.baseline else ""
+        lines = [
+            f"### Retrieval gate: {str(self.status).upper()}",
+            "",
+            f"`{_cell(self.run)}` on {self.n_queries} questions{against}.",
+            "",
+            "| | requirement | slice | found |",
+            "|---|---|---|---|",
+        ]
+        marks = {Status.PASS: "✅ pass", Status.FAIL: "❌ fail", Status.INCONCLUSIVE: "❔ inconclusive"}
+        for check in sorted(self.checks, key=lambda check: list(marks)[::-1].index(check.status)):
+            requirement, where, found = map(_cell, (check.requirement, check.where or "all", check.found))
+            lines.append(f"| {marks[check.status]} | `{requirement}` | {where} | {found} |")
+        return "\n".join([*lines, "", f"<sub>`{_cell(self.signature)}`</sub>", ""])
+
+
+def _cell(text: object) -> str:
+    """Return text for a cell of a Markdown table: on one line, without what would end the cell or the code."""
+    return " ".join(str(text).split()).replace("|", "\\|").replace("`", "'").replace("<", "&lt;")
+
+
+FIGURES = ("error_rate", "missing_rate", "latency_p50", "latency_p95", "latency_p99", "no_answer_empty_share")
+
+
+def check_gate(evalset: EvalSet, run: Run, policy: Policy, *, baseline: Run | None = None) -> GateReport:
+    """Check a run against a policy.
+
+    Args:
+        evalset: The evaluation set.
+        run: What the retriever returned.
+        policy: What has to hold.
+        baseline: What it is compared with, where the policy forbids drops.
+
+    Raises:
+        InvalidInputError: A baseline is missing, a slice has no question, or something cannot be scored.
+        UnknownMetricError: The policy names a metric that does not exist.
+    """
+    check_run(run)
+    check_kind(
+        "policy", policy, Policy, "Read a file with `read_policy(path)`; for one result call `assert_retrieval`."
+    )
+    if policy.needs_baseline and baseline is None:
+        raise InvalidInputError("The policy forbids drops, and there is no baseline. Give one, or leave out `no_drop`.")
+    parts: list[tuple[str | None, Demands, EvalSet]] = [(None, policy.demands, evalset)]
+    for (name, value), demands in policy.slices.items():
+        part = EvalSet([question for question in evalset if str(question.value(name)) == value], name=evalset.name)
+        if not part:
+            raise InvalidInputError(
+                f"The policy has a slice {name}={value}, and no question of the set has that. Correct the policy."
+            )
+        parts.append((f"{name}={value}", demands, part))
+    checks: list[Check] = []
+    signature = ""
+    for where, demands, part in parts:
+        if not demands.require and not demands.no_drop:
+            continue
+        result = _evaluate(part, run, demands, policy)
+        signature = signature or result.signature
+        figures = _figures(part, _rows_of(run, part), result)
+        checks += [
+            check_result(result, requirement, where=where, confidence=policy.confidence, figures=figures)
+            for requirement in demands.require
+        ]
+        if demands.no_drop and baseline is not None:
+            checks += _check_drops(result, _evaluate(part, baseline, demands, policy), demands, policy, where)
+    return GateReport(
+        run.name,
+        None if baseline is None else baseline.name,
+        signature,
+        len(evalset),
+        tuple(checks),
+        policy.inconclusive,
+    )
+
+
+def _evaluate(part: EvalSet, run: Run, demands: Demands, policy: Policy) -> EvaluationResult:
+    """Score with just the metrics and cut-offs that the policy asks for."""
+    keys = [requirement.key for requirement in demands.require if requirement.key not in FIGURES]
+    names, cut_offs = _metrics_and_cut_offs([*keys, *demands.no_drop])
+    scoring: Any = dict(policy.scoring)
+    return evaluate_run(part, _rows_of(run, part), cut_offs or [None], metrics=names or None, **scoring)
+
+
+def _rows_of(run: Run, part: EvalSet) -> Run:
+    return replace(run, rows={query_id: run.rows[query_id] for query_id in part.ids if query_id in run.rows})
+
+
+def _metrics_and_cut_offs(keys: Sequence[str]) -> tuple[list[str], list[int | str | None]]:
+    names: dict[str, None] = {}
+    cut_offs: dict[int | str | None, None] = {}
+    for key in keys:
+        name, _, at = key.removeprefix("macro_").removeprefix("micro_").partition("@")
+        names[name] = None
+        cut_offs[int(at) if at.isdecimal() else at or None] = None
+    return list(names), list(cut_offs)
+
+
+def _figures(part: EvalSet, run: Run, result: EvaluationResult) -> dict[str, float | None]:
+    """Return the numbers other than metrics that a policy may bound."""
+    latency = run.latency
+    return {
+        "error_rate": len(result.errors) / len(part),
+        "missing_rate": len(run.missing(part)) / len(part),
+        "latency_p50": latency.p50 if latency else None,
+        "latency_p95": latency.p95 if latency else None,
+        "latency_p99": latency.p99 if latency else None,
+        "no_answer_empty_share": result.no_answer.empty_share,
+    }
+
+
+def _check_drops(
+    result: EvaluationResult, before: EvaluationResult, demands: Demands, policy: Policy, where: str | None
+) -> list[Check]:
+    # Holm's correction is for the tests that are asked for: the other keys are left out before.
+    pair = {name: _only(given, demands.no_drop) for name, given in (("baseline", before), ("run", result))}
+    comparison = compare(pair, confidence=policy.confidence, seed=policy.seed)
+    return [_check_drop(comparison["run", key], size, where) for key, size in demands.no_drop.items()]
+
+
+def _only(result: EvaluationResult, keys: Iterable[str]) -> EvaluationResult:
+    """Return the result with only these keys in the values of its queries."""
+    if result.detail is None:  # `evaluate_run` always keeps them
+        return result
+    for key in keys:
+        if key not in result.detail.values:
+            raise InvalidInputError(
+                f"`no_drop` names {key!r}, which no query has. They have: {', '.join(result.detail.values)}."
+            )
+    return replace(result, detail=replace(result.detail, values={key: result.detail.values[key] for key in keys}))
+
+
+def _check_drop(row: ComparisonRow, size: float, where: str | None) -> Check:
+    """Pass if the mean dropped no more than allowed; for a larger drop the test decides whether it may be chance."""
+    requirement = f"{row.key}: no significant drop larger than {size:g}"
+    if row.difference is None or row.low is None or row.high is None or row.p_holm is None:
+        return Check(requirement, where, Status.INCONCLUSIVE, f"{row.key} is undefined: no query has a value in both")
+    change = -row.difference if row.lower_is_better else row.difference
+    found = (
+        f"{format_value(row.baseline_mean)} → {format_value(row.mean)}, "
+        f"difference {row.difference:+.4f} ({row.low:+.4f} to {row.high:+.4f}), p = {row.p_holm:.4f}"
+    )
+    if change >= -size - 1e-12:  # a drop of just as much may be off in the last bit
+        return Check(requirement, where, Status.PASS, found)
+    return Check(requirement, where, Status.FAIL if row.is_significant else Status.INCONCLUSIVE, found)
 
 
 def check_result(
@@ -487,22 +468,21 @@ def check_result(
     value = figures[key] if figures is not None and key in figures else result[key]
     if value is None:
         return Check(requirement.text, where, Status.INCONCLUSIVE, f"{key} is undefined: no query has a value")
+    found = f"{key} = {format_value(value)}"
     if requirement.end is None:
-        status = Status.PASS if requirement.holds(value) else Status.FAIL
-        return Check(requirement.text, where, status, f"{key} = {format_value(value)}")
+        return Check(requirement.text, where, Status.PASS if requirement.holds(value) else Status.FAIL, found)
     if figures is not None and key in figures:
         raise InvalidInputError(f"{key!r} has no interval. Write {key} {requirement.sign} {requirement.bound:g}.")
     interval = intervals_of(result, confidence)[key.removeprefix("macro_")]
     low, high = interval or (value, value)
-    found = f"{key} = {format_value(value)}, interval {format_value(low)} to {format_value(high)}"
+    found += f", interval {format_value(low)} to {format_value(high)}"
     own, other = (low, high) if requirement.end == "lower" else (high, low)
-    if requirement.holds(own):
-        return Check(requirement.text, where, Status.PASS, found)
-    return Check(requirement.text, where, Status.INCONCLUSIVE if requirement.holds(other) else Status.FAIL, found)
+    undecided = Status.INCONCLUSIVE if requirement.holds(other) else Status.FAIL
+    return Check(requirement.text, where, Status.PASS if requirement.holds(own) else undecided, found)
 
 
 def assert_retrieval(result: EvaluationResult, *requirements: str, confidence: float = 0.95) -> None:
-    """Fail a test, readably, where a result does not meet what is required.
+    """Fail a test with a readable message if a result does not meet the requirements.
 
     Args:
         result: What `evaluate` or `evaluate_run` returned.
@@ -521,7 +501,7 @@ def assert_retrieval(result: EvaluationResult, *requirements: str, confidence: f
     if not isinstance(result, EvaluationResult):
         raise InvalidInputError(f"`result` must be what `evaluate` returned, got {result!r:.60}.")
     if not requirements:
-        raise InvalidInputError("There is no requirement. Give one, such as 'recall@5 >= 0.8'.")
+        raise InvalidInputError("There is no requirement. Give at least one, such as 'recall@5 >= 0.8'.")
     check_threshold(confidence, "confidence")
     checks = [check_result(result, Requirement.parse(text), confidence=confidence) for text in requirements]
     missed = [check for check in checks if check.status != Status.PASS]

@@ -1,11 +1,4 @@
-"""A run scored once more by another program, and where the two differ.
-
-`verify`: the same run by krag_eval and by ir_measures.
-
-A set of questions and a run in the words of ir_measures.
-
-What two programs make of one run.
-"""
+"""Score a run with ir_measures too, and compare the two programs query by query."""
 
 from __future__ import annotations
 
@@ -28,6 +21,105 @@ from krag_eval.metrics.cut_offs import check_ranks
 from krag_eval.metrics.judgments import CutOff, Judgments
 from krag_eval.metrics.ndcg import ndcg
 
+AGREEMENT = 1e-9
+"""The difference below which two programs are said to agree. Both add the same terms, in orders of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedMeasure:
+    """One measure at one cut-off, by both programs.
+
+    Attributes:
+        key: The key of krag_eval, such as `"recall@5"`; `"ndcg_linear@5"` has the grade itself as gain.
+        measure: What ir_measures calls it, such as `"R@5"`.
+        ours: The mean over the queries with gold documents.
+        theirs: The same by ir_measures.
+        difference: The largest difference of a query.
+        query_id: The query that has it; None where no query differs.
+    """
+
+    key: str
+    measure: str
+    ours: float
+    theirs: float
+    difference: float
+    query_id: str | None
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Verification:
+    """What two programs make of one run.
+
+    Attributes:
+        run: The name of the run.
+        rows: Each measure at each cut-off.
+        n_queries: How many queries were compared: those with gold documents.
+        notes: What had to be said for the other program, and what could not be.
+        versions: The versions of the other program and of what it uses.
+        signature: The settings of krag_eval under which the two are comparable.
+    """
+
+    run: str
+    rows: tuple[VerifiedMeasure, ...]
+    n_queries: int
+    notes: tuple[str, ...]
+    versions: Mapping[str, str]
+    signature: str
+
+    @property
+    def largest(self) -> VerifiedMeasure:
+        """The measure with the largest difference of a query."""
+        return max(self.rows, key=lambda row: row.difference)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether no query differs by `AGREEMENT` or more."""
+        return self.largest.difference < AGREEMENT
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        return {
+            "run": self.run,
+            "agrees": self.agrees,
+            "largest_difference": self.largest.difference,
+            "n_queries": self.n_queries,
+            "measures": [
+                {
+                    "key": row.key,
+                    "measure": row.measure,
+                    "ours": row.ours,
+                    "theirs": row.theirs,
+                    "largest_difference": row.difference,
+                    "query_id": row.query_id,
+                }
+                for row in self.rows
+            ],
+            "notes": list(self.notes),
+            "versions": dict(self.versions),
+            "signature": self.signature,
+        }
+
+    @property
+    def verdict(self) -> str:
+        """One sentence on the largest difference."""
+        ends = "they agree" if self.agrees else f"they differ in {self.largest.key} (query {self.largest.query_id})"
+        return f"Largest difference of a query: {self.largest.difference:.1e}, {ends}."
+
+    def __repr__(self) -> str:
+        return f"Verification of {self.run!r} on {self.n_queries} queries. {self.verdict}"
+
+
+# What ir_measures calls each of our metrics.
+_MEASURES = {
+    "hit_rate": "Success",
+    "mrr": "RR",
+    "recall": "R",
+    "precision": "P",
+    "map": "AP",
+}
+# trec_eval counts documents by level, up to the highest one.
+_HIGHEST_GAIN = 1 << 16
+
 
 def verify(
     evalset: object,
@@ -42,7 +134,7 @@ def verify(
     """Score a run by id with krag_eval and with ir_measures (trec_eval), and compare query by query.
 
     What is defined differently is made the same: precision is divided by k; a repeated document keeps its rank and
-    earns nothing, which ir_measures is told by another name for each repeat; ranks are told by falling scores, since
+    earns nothing, which ir_measures is given by another name for each repeat; ranks are given by falling scores, since
     trec_eval sorts by score and then by name. Questions without gold documents are undefined here, and are left out
     there too. nDCG with exponential gain is nDCG over the gains 2^grade - 1 there.
 
@@ -69,17 +161,17 @@ def verify(
         cut_offs,
         level=level,
         doc_key=doc_key,
-        metrics=[*MEASURES, "ndcg", "r_precision", ndcg_linear],
+        metrics=[*_MEASURES, "ndcg", "r_precision", ndcg_linear],
         grade_key=grade_key,
         precision_denominator="k",
         **settings,
     )
-    told = Told(questions, run, level, doc_key, id_key or (doc_key if level == "document" else None), grade_key)
-    if not told.qrels:
+    given = _TrecInput(questions, run, level, doc_key, id_key or (doc_key if level == "document" else None), grade_key)
+    if not given.qrels:
         raise InvalidInputError("No question has a gold document, so there is nothing to compare. Give another set.")
     measures = {
         f"{name}@{cut_off}": measure @ cut_off
-        for name, measure in told.measures(ir_measures).items()
+        for name, measure in given.measures(ir_measures).items()
         for cut_off in cut_offs
     } | {"r_precision": ir_measures.Rprec}
     # ir_measures may mix nDCG up with nDCG over other gains where it is asked for both at once.
@@ -88,39 +180,16 @@ def verify(
         (metric.measure, metric.query_id): float(metric.value)
         for asked in (with_gains, {*measures.values()} - with_gains)
         if asked
-        for metric in ir_measures.iter_calc([*asked], told.qrels, told.scores)
+        for metric in ir_measures.iter_calc([*asked], given.qrels, given.scores)
     }
     detail: Any = ours.detail  # `evaluate_run` keeps it
     return Verification(
         run=run.name,
-        rows=tuple(_compare(key, measure, detail.values[key], theirs, told) for key, measure in measures.items()),
-        n_queries=len(told.qrels),
-        notes=tuple(told.notes(ours)),
+        rows=tuple(_compare(key, measure, detail.values[key], theirs, given) for key, measure in measures.items()),
+        n_queries=len(given.qrels),
+        notes=tuple(given.notes(ours)),
         versions={name: version(name) for name in ("ir-measures", "pytrec-eval-terrier")},
         signature=ours.signature,
-    )
-
-
-def ndcg_linear(judged: Judgments, k: CutOff) -> FloatArray:
-    """Give nDCG with the grade as gain."""
-    return ndcg(judged, k, gain="linear")
-
-
-def _compare(
-    key: str, measure: Any, values: FloatArray, theirs: Mapping[tuple[Any, str], float], told: Told
-) -> VerifiedMeasure:
-    """One measure, query by query."""
-    own: FloatArray = values[told.places]
-    other: FloatArray = np.array([theirs[measure, name] for name in told.qrels])
-    differences = np.nan_to_num(np.abs(own - other), nan=np.inf)
-    worst = int(differences.argmax())
-    return VerifiedMeasure(
-        key=key,
-        measure=str(measure),
-        ours=math.fsum(own.tolist()) / len(own),
-        theirs=math.fsum(other.tolist()) / len(other),
-        difference=float(differences[worst]),
-        query_id=told.query_ids[worst] if differences[worst] else None,
     )
 
 
@@ -131,19 +200,30 @@ def _load() -> Any:
     return importlib.import_module("ir_measures")
 
 
-# What ir_measures calls each of our metrics.
-MEASURES = {
-    "hit_rate": "Success",
-    "mrr": "RR",
-    "recall": "R",
-    "precision": "P",
-    "map": "AP",
-}
-# trec_eval counts documents by level, up to the highest one.
-_HIGHEST_GAIN = 1 << 16
+def ndcg_linear(judged: Judgments, k: CutOff) -> FloatArray:
+    """Return nDCG with the grade as gain."""
+    return ndcg(judged, k, gain="linear")
 
 
-class Told:
+def _compare(
+    key: str, measure: Any, values: FloatArray, theirs: Mapping[tuple[Any, str], float], given: _TrecInput
+) -> VerifiedMeasure:
+    """Compare one measure, query by query."""
+    own: FloatArray = values[given.places]
+    other: FloatArray = np.array([theirs[measure, name] for name in given.qrels])
+    differences = np.nan_to_num(np.abs(own - other), nan=np.inf)
+    worst = int(differences.argmax())
+    return VerifiedMeasure(
+        key=key,
+        measure=str(measure),
+        ours=math.fsum(own.tolist()) / len(own),
+        theirs=math.fsum(other.tolist()) / len(other),
+        difference=float(differences[worst]),
+        query_id=given.query_ids[worst] if differences[worst] else None,
+    )
+
+
+class _TrecInput:
     """The questions with gold documents and their rankings; documents go by numbers, since its names are less free.
 
     Attributes:
@@ -204,8 +284,8 @@ class Told:
         return self._has_whole_grades and self._highest < _HIGHEST_GAIN.bit_length()
 
     def measures(self, ir_measures: Any) -> dict[str, Any]:
-        """The measures of ir_measures that can be asked for, by our key, without their cut-offs."""
-        chosen = {key: getattr(ir_measures, name) for key, name in MEASURES.items()}
+        """Return the measures of ir_measures that can be computed, by our key, without their cut-offs."""
+        chosen = {key: getattr(ir_measures, name) for key, name in _MEASURES.items()}
         if self._takes_exponential:
             differs = any(gain != grade for grade, gain in self._gains.items())
             chosen["ndcg"] = ir_measures.nDCG(gains=self._gains) if differs else ir_measures.nDCG
@@ -214,7 +294,7 @@ class Told:
         return chosen
 
     def notes(self, ours: EvaluationResult) -> Iterator[str]:
-        """What is to be said about the comparison."""
+        """Yield notes on the comparison."""
         left_out = ours.n_queries - len(self.places)
         if left_out:
             yield f"Questions without a gold document, undefined here and not counted there: {left_out}."
@@ -227,91 +307,3 @@ class Told:
         elif not self._takes_exponential:
             which = "nDCG with exponential gain" if self._takes_grades else "nDCG"
             yield f"{which} is left out: trec_eval keeps a counter for each gain up to the highest, which is too many."
-
-
-AGREEMENT = 1e-9
-"""The difference below which two programs are said to agree. Both add the same terms, in orders of their own."""
-
-
-@dataclass(frozen=True, slots=True)
-class VerifiedMeasure:
-    """One measure at one cut-off, by both programs.
-
-    Attributes:
-        key: The key of krag_eval, such as `"recall@5"`; `"ndcg_linear@5"` has the grade itself as gain.
-        measure: What ir_measures calls it, such as `"R@5"`.
-        ours: The mean over the queries with gold documents.
-        theirs: The same by ir_measures.
-        difference: The largest difference of a query.
-        query_id: The query that has it; None where no query differs.
-    """
-
-    key: str
-    measure: str
-    ours: float
-    theirs: float
-    difference: float
-    query_id: str | None
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Verification:
-    """What two programs make of one run.
-
-    Attributes:
-        run: The name of the run.
-        rows: Each measure at each cut-off.
-        n_queries: How many queries were compared: those with gold documents.
-        notes: What had to be said for the other program, and what could not be.
-        versions: The versions of the other program and of what it uses.
-        signature: The settings of krag_eval under which the two are comparable.
-    """
-
-    run: str
-    rows: tuple[VerifiedMeasure, ...]
-    n_queries: int
-    notes: tuple[str, ...]
-    versions: Mapping[str, str]
-    signature: str
-
-    @property
-    def largest(self) -> VerifiedMeasure:
-        """The measure with the largest difference of a query."""
-        return max(self.rows, key=lambda row: row.difference)
-
-    @property
-    def agrees(self) -> bool:
-        """Whether no query differs by `AGREEMENT` or more."""
-        return self.largest.difference < AGREEMENT
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
-        return {
-            "run": self.run,
-            "agrees": self.agrees,
-            "largest_difference": self.largest.difference,
-            "n_queries": self.n_queries,
-            "measures": [
-                {
-                    "key": row.key,
-                    "measure": row.measure,
-                    "ours": row.ours,
-                    "theirs": row.theirs,
-                    "largest_difference": row.difference,
-                    "query_id": row.query_id,
-                }
-                for row in self.rows
-            ],
-            "notes": list(self.notes),
-            "versions": dict(self.versions),
-            "signature": self.signature,
-        }
-
-    @property
-    def verdict(self) -> str:
-        """One sentence on the largest difference."""
-        ends = "they agree" if self.agrees else f"they differ in {self.largest.key} (query {self.largest.query_id})"
-        return f"Largest difference of a query: {self.largest.difference:.1e}, {ends}."
-
-    def __repr__(self) -> str:
-        return f"Verification of {self.run!r} on {self.n_queries} queries. {self.verdict}"

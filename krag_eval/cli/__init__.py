@@ -1,10 +1,11 @@
-"""The command line: arguments to one call of the library, and its result to the terminal."""
+"""The command line: each command turns its options into one call of the library and prints the result."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -16,7 +17,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run `krag-eval`. Exit code 0: done; 2: a mistake in the input, told in one line on stderr."""
+    """Run `krag-eval`. Exit with 0 on success and with 2 for invalid input, reported in one line on stderr."""
     try:
         try:
             from krag_eval.cli.app import app
@@ -27,30 +28,30 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("always", KragEvalWarning)
             warnings.showwarning = _show_warning
-            _printing(app)
+            _run(app)
     except KragEvalError as error:
         print(f"{type(error).__name__}: {in_options(str(error))}", file=sys.stderr)
         sys.exit(2)
 
 
-def _printing(app: Callable[[], object]) -> None:
-    """Run it; where its output can go nowhere, because the disk is full for example, say so."""
+def _run(app: Callable[[], object]) -> None:
+    """Run the command; report output that cannot be written, for example because the disk is full."""
     try:
         try:
             app()
         finally:
             sys.stdout.flush()
     except OSError as error:
-        if error.filename is not None or error.errno not in _UNPRINTABLE:
+        if error.filename is not None or error.errno not in _UNWRITABLE:
             raise
-        with contextlib.suppress(OSError, ValueError):  # Python itself would try once more at its end, and complain
+        with contextlib.suppress(OSError, ValueError):  # Python would try to write again when it exits, and complain
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise InvalidInputError(
-            f"The output cannot be written ({os.strerror(error.errno)}). Make room, or send it elsewhere."
+            f"The output cannot be written ({os.strerror(error.errno)}). Free some space, or redirect the output."
         ) from error
 
 
-_UNPRINTABLE = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)
+_UNWRITABLE = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)
 _show_any_warning = warnings.showwarning
 
 
@@ -62,35 +63,43 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """A warning of krag_eval in one line, without the line of code that Python would add."""
+    """Print a warning of krag_eval in one line, without the source line that Python would add."""
     if issubclass(category, KragEvalWarning):
         print(in_options(str(message)), file=sys.stderr)
     else:
         _show_any_warning(message, category, filename, lineno, file, line)
 
 
-# What the library calls a thing, and what it is called on the command line.
-_WORDS = {
-    "Leave it out to score every rank.": "Write `all` to score every rank.",
-    (
-        'Match by text instead, for example with match_method="text". If the strings are ids, write {"id": ...} for '
-        "each, or call `evaluate_ids`."
-    ): ("Match by text instead, for example with --match text."),
-    'Match by id instead, with match_method="id",': "Match by id instead, with --match id,",
-    "document of `actual`": "gold document of the evaluation set",
-    "document of `predicted`": "document of the run",
-    "which match_method=": "which --match ",
-    "missing='empty'": "--missing empty",
-    "with force=True": "with --force",
-    "with `allow_repeated_ids=True`": "with --allow-repeated-ids",
-    "Give a model as `llm`, or questions as `evalset`.": "Name a model with --llm, or give questions with --evalset.",
-    "Give `corpus`, or an `evalset`.": "Give them with --corpus, or questions with --evalset.",
-    "or give a `format` of": "or give a `--format` of",
+# What messages of the library call a thing, and what it is called on the command line.
+_OPTIONS = {
+    "allow_repeated_ids": "--allow-repeated-ids",
+    "corpus": "--corpus",
+    "evalset": "--evalset",
+    "force": "--force",
+    "format": "--format",
+    "llm": "--llm",
+    "match_method": "--match",
+    "missing": "--missing",
 }
+_SIDES = {"actual": "gold", "predicted": "retrieved"}
+_ARGUMENT = re.compile(rf"`?\b({'|'.join(_OPTIONS)})=(?:True|['\"]([\w+]+)['\"])`?")  # force=True, missing='empty'
+_NAME = re.compile(rf"`({'|'.join(_OPTIONS)})`")
+_SIDE = re.compile(rf"(documents?) of `({'|'.join(_SIDES)})`")
+_CALL = re.compile(r", or call `\w+`")  # which the command line cannot do
 
 
 def in_options(message: str) -> str:
-    """A message of the library in the words of the command line."""
-    for words, option in _WORDS.items():
-        message = message.replace(words, option)
-    return message
+    """Return a message of the library with options in place of Python arguments.
+
+    >>> in_options("Choose another name, or overwrite it with force=True.")
+    'Choose another name, or overwrite it with --force.'
+    >>> in_options("Not one document of `actual` has a text, which match_method='rouge1+text' reads.")
+    'Not one gold document has a text, which --match rouge1,text reads.'
+    """
+    message = _ARGUMENT.sub(lambda found: _option(found[1], found[2]), _CALL.sub("", message))
+    message = _SIDE.sub(lambda found: f"{_SIDES[found[2]]} {found[1]}", message)
+    return _NAME.sub(lambda found: f"`{_OPTIONS[found[1]]}`", message)
+
+
+def _option(argument: str, value: str | None) -> str:
+    return _OPTIONS[argument] + (f" {value.replace('+', ',')}" if value else "")

@@ -1,10 +1,11 @@
-"""The commands of `krag-eval` and their options."""
+"""The commands of `krag-eval`."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from krag_eval import __version__
 from krag_eval.cli.bench import bench
@@ -16,6 +17,7 @@ from krag_eval.cli.evaluate import evaluate
 from krag_eval.cli.gate import gate
 from krag_eval.cli.generate import generate
 from krag_eval.cli.langfuse_resend import langfuse_resend
+from krag_eval.cli.options import expand_option_groups
 from krag_eval.cli.reanchor import reanchor
 from krag_eval.cli.report import report
 from krag_eval.cli.run import run
@@ -23,9 +25,28 @@ from krag_eval.cli.score_logs import score_logs
 from krag_eval.cli.validate import validate
 from krag_eval.cli.verify import verify
 
+
+class _PlainFlags:
+    """Show no type beside a flag in the help: a flag takes no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return parameters
+
+
+class _Command(_PlainFlags, TyperCommand): ...
+
+
+class _Group(_PlainFlags, TyperGroup): ...
+
+
 app = typer.Typer(
     name="krag-eval",
-    help="Did the retriever find the right documents, and how well were they ranked?",
+    cls=_Group,
+    help="Measure whether the retriever finds the right documents, and how well it ranks them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -44,21 +65,9 @@ def krag_eval(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Did the retriever find the right documents, and how well were they ranked?"""
+    """Measure whether the retriever finds the right documents, and how well it ranks them."""
 
 
-app.command()(evaluate)
-app.command()(run)
-app.command()(convert)
-app.command()(compare)
-app.command()(report)
-app.command()(gate)
-app.command()(validate)
-app.command()(reanchor)
-app.command()(doctor)
-app.command()(verify)
-app.command()(generate)
-app.command()(bench)
-app.command(name="score-logs")(score_logs)
-app.command()(langfuse_resend)
-app.command()(demo)
+_COMMANDS = (evaluate, run, convert, compare, report, gate, validate, reanchor, doctor, verify, generate, bench)
+for command in (*_COMMANDS, score_logs, langfuse_resend, demo):
+    app.command(cls=_Command)(expand_option_groups(command))

@@ -1,4 +1,4 @@
-"""`krag-eval bench`: questions from chunks, retrieval, answers, and one report."""
+"""`krag-eval bench`: run questions, retrieval, answers and a report in one go."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import typer
 
 from krag_eval import read_corpus, read_evalset
 from krag_eval._utils.errors import needing
+from krag_eval._utils.formatting import format_value
+from krag_eval.cli.loading import load_embeddings, load_object
 from krag_eval.cli.options import (
+    CutOffs,
+    Force,
     Level,
     Match,
     Threshold,
     Tokenizer,
-    load_embeddings,
-    load_object,
-    load_retriever,
     parse_cut_offs,
     parse_names,
     parse_threshold,
@@ -31,7 +32,7 @@ from krag_eval.report.build import decisive_keys
 from krag_eval.retrievers.asking import CallSettings
 
 _OBJECT = "MODULE:OBJECT"
-# What is printed where the whole report goes to a file.
+# The sections to print if the whole report is written to a file.
 _IN_SHORT = ("slices", "questions", "answers", "context", "left_out")
 
 
@@ -40,7 +41,7 @@ def bench(
     corpus: Annotated[
         Path | None,
         typer.Option(
-            help="The chunks that questions are made from; with --evalset needed only where the retriever returns ids "
+            help="The chunks to generate questions from. With --evalset, needed only if the retriever returns ids "
             "without texts."
         ),
     ] = None,
@@ -49,7 +50,7 @@ def bench(
         typer.Option(
             metavar=_OBJECT,
             help="A LangChain chat model, a LlamaIndex LLM, or a function from a prompt to a string. It writes the "
-            "questions, answers them where there is no --answer, and judges what was retrieved.",
+            "questions, answers them unless --answer is given, and judges the retrieved documents.",
         ),
     ] = None,
     answer: Annotated[
@@ -60,40 +61,38 @@ def bench(
             "LangChain runnable, a LlamaIndex query engine, or another language model.",
         ),
     ] = None,
-    evalset: Annotated[Path | None, typer.Option(help="Questions to ask in place of generated ones.")] = None,
+    evalset: Annotated[Path | None, typer.Option(help="Ask these questions instead of generated ones.")] = None,
     samples: Annotated[int, typer.Option(help="How many questions to generate.")] = 30,
-    e2e_limit: Annotated[int, typer.Option(help="How many questions are answered and judged at most.")] = 20,
+    e2e_limit: Annotated[int, typer.Option(help="The most questions to answer and judge.")] = 20,
     eval_mode: Annotated[str, typer.Option(help="all, literal, or semantic for paraphrases and scenarios.")] = "all",
-    skip_e2e: Annotated[bool, typer.Option("--skip-e2e", help="Score retrieval alone.")] = False,
-    k: Annotated[str, typer.Option("--k", "-k", help="Cut-offs, with commas.")] = "1,3,5,10,20",
+    skip_e2e: Annotated[bool, typer.Option("--skip-e2e", help="Score retrieval only.")] = False,
+    k: CutOffs = "1,3,5,10,20",
     output: Annotated[
         list[Path] | None,
         typer.Option(
-            help="The report: .json (with a page of the same name beside it), .html, .md or .csv; repeatable. Without "
-            "it tables are printed."
+            help="The report: .json (plus an HTML page of the same name), .html, .md or .csv; repeatable. Without it, "
+            "tables are printed."
         ),
     ] = None,
     journals: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Where every stage writes what it finds out; by default named after the first --output."
+            metavar="DIR", help="Where each stage records its results; by default named after the first --output."
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace reports that are there.")] = False,
-    name: Annotated[str | None, typer.Option(help="What the retriever is called in the report.")] = None,
+    force: Force = False,
+    name: Annotated[str | None, typer.Option(help="The name of the retriever in the report.")] = None,
     title: Annotated[str | None, typer.Option(help="The title of the report.")] = None,
     param: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Something to record of the retriever; repeatable.")
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A parameter of the retriever to record; repeatable.")
     ] = None,
     language: Annotated[
-        str, typer.Option(help="Of the questions: auto for that of each chunk, or such as ko.")
+        str, typer.Option(help="Language of the questions: auto for that of each chunk, or a code such as ko.")
     ] = "auto",
-    seed: Annotated[int, typer.Option(help="Of the choice of chunks, and of intervals.")] = 0,
-    concurrency: Annotated[
-        int, typer.Option(help="How many questions are asked at a time.")
-    ] = CallSettings.concurrency,
+    seed: Annotated[int, typer.Option(help="Seed of the choice of chunks and of the intervals.")] = 0,
+    concurrency: Annotated[int, typer.Option(help="How many questions to ask at a time.")] = CallSettings.concurrency,
     timeout: Annotated[
-        float | None, typer.Option(help="Seconds for one call of the retriever, the model or --answer.")
+        float | None, typer.Option(help="Seconds per call of the retriever, the model or --answer.")
     ] = None,
     match: Match = "id",
     threshold: Threshold = None,
@@ -106,16 +105,16 @@ def bench(
     ] = None,
     level: Level = "chunk",
 ) -> None:
-    """Make questions from chunks, retrieve, answer, score both, and report; stopped, it goes on where it was."""
+    """Generate questions, retrieve, answer, score and report; rerun the same command to resume."""
     targets = _targets(output or [], force)
     folder = journals or (targets[0].with_suffix(".journals") if targets else None)
     if folder is not None and any(folder.glob("*.jsonl")):
-        notes().print(_going_on(folder), markup=False, soft_wrap=True)
+        notes().print(_resuming(folder), markup=False, soft_wrap=True)
     try:
         with Bars() as bars:
             outcome = run_bench(
                 None if corpus is None else read_corpus(corpus),
-                load_retriever(retriever),
+                load_object(retriever, "--retriever", "a retriever"),
                 llm=None if llm is None else load_object(llm, "--llm", "a language model"),
                 answer=None if answer is None else load_object(answer, "--answer", "a system that answers"),
                 evalset=None if evalset is None else read_evalset(evalset),
@@ -143,11 +142,11 @@ def bench(
     except KeyboardInterrupt:
         notes().print(_stopped(folder), markup=False, soft_wrap=True)
         raise typer.Exit(130) from None
-    _tell(outcome, targets, folder, force)
+    _print(outcome, targets, folder, force)
 
 
 def _targets(output: Sequence[Path], force: bool) -> list[Path]:
-    """The files to write, checked before anything is asked; beside a report in JSON stands one to look at."""
+    """Return the files to write, checked before any work starts; an HTML page goes with each JSON report."""
     targets = list(output)
     targets += [path.with_suffix(".html") for path in output if path.suffix.lower() == ".json"]
     targets = list(dict.fromkeys(targets))
@@ -155,24 +154,24 @@ def _targets(output: Sequence[Path], force: bool) -> list[Path]:
         check_target(path, None, force)
     if any(path.suffix.lower() in (".html", ".htm") for path in targets):
         with needing("The HTML report", "jinja2", "report"):
-            import jinja2  # noqa: F401 - only whether it is there
+            import jinja2  # noqa: F401 - is it installed?
     return targets
 
 
-def _going_on(folder: Path) -> str:
+def _resuming(folder: Path) -> str:
     return (
-        f"Going on with what is in {folder}: what stands there is not asked again. Give another folder with --journals "
-        "if the retriever, the model or the system that answers has changed under its name."
+        f"Resuming from {folder}: what is recorded there is not asked again. Give another folder with --journals if "
+        "the retriever, the model or the system that answers has changed but kept its name."
     )
 
 
 def _stopped(folder: Path | None) -> str:
     if folder is None:
-        return "Stopped. What was asked is lost: to be able to go on, give --output or --journals."
-    return f"Stopped. What was asked is in {folder}: run the same again to go on."
+        return "Stopped. The results so far are lost. To be able to resume, give --output or --journals."
+    return f"Stopped. The results so far are in {folder}: rerun the same command to resume."
 
 
-def _tell(outcome: Bench, targets: Sequence[Path], folder: Path | None, force: bool) -> None:
+def _print(outcome: Bench, targets: Sequence[Path], folder: Path | None, force: bool) -> None:
     print_report(outcome.report, only=_IN_SHORT if targets else None)
     if targets:
         console().print(f"\n{_overall(outcome)}", markup=False)
@@ -184,9 +183,9 @@ def _tell(outcome: Bench, targets: Sequence[Path], folder: Path | None, force: b
 
 
 def _overall(outcome: Bench) -> str:
-    """The scores of retrieval that decide, over all questions."""
+    """Return the decisive retrieval scores over all questions, in one line."""
     result = outcome.retrieval
     means = {key: result[key] for key in decisive_keys([result])}
-    told = ", ".join(f"{key} {'-' if mean is None else format(mean, '.4f')}" for key, mean in means.items())
+    told = ", ".join(f"{key} {format_value(mean)}" for key, mean in means.items())
     n = len(outcome.evalset)
     return f"Retrieval, over {f'all {n} questions' if n > 1 else 'one question'}: {told}"

@@ -1,4 +1,4 @@
-"""`krag-eval doctor`: what is probably wrong with the gold documents of a question set."""
+"""`krag-eval doctor`: find gold labels of a question set that are probably missing or wrong."""
 
 from __future__ import annotations
 
@@ -10,62 +10,65 @@ import typer
 from krag_eval import InvalidInputError
 from krag_eval._utils.files.strict_json import dump_json
 from krag_eval.analysis.label_audit import DoctorReport, apply_labels, audit_labels, write_queue
-from krag_eval.cli.convert import noted
-from krag_eval.cli.evaluate import run_name
-from krag_eval.cli.options import DocKey, EvalSetFile, GradeKey, IdKey, parse_names, parse_threshold
+from krag_eval.cli.loading import read_runs
+from krag_eval.cli.options import (
+    DocKey,
+    EvalSetFile,
+    Force,
+    GradeKey,
+    IdKey,
+    JsonOut,
+    Level,
+    RawText,
+    Tokenizer,
+    parse_names,
+    parse_threshold,
+)
 from krag_eval.cli.output import console, notes, put_json
-from krag_eval.datasets import EvalSet, Run, read_evalset, read_run, write_evalset
+from krag_eval.datasets import EvalSet, read_evalset, write_evalset
 from krag_eval.datasets.corpus import read_corpus
 from krag_eval.datasets.formats.registry import format_to_write
 from krag_eval.documents.text import normalize
-
-MOST_ROWS = 500
 
 
 def doctor(
     evalset: EvalSetFile,
     runs: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="RUN...", help="What retrievers returned; several that differ tell the most."),
+        typer.Argument(metavar="RUN...", help="Retrieval results; several that differ reveal the most."),
     ] = None,
     queue: Annotated[
-        Path | None, typer.Option(help="Write the documents that are perhaps gold as JSONL, to be labelled.")
+        Path | None, typer.Option(help="Write the documents that may be gold as JSONL, for labelling.")
     ] = None,
-    limit: Annotated[str, typer.Option(help="How many rows of the queue, the most useful first; or `all`.")] = str(
-        MOST_ROWS
-    ),
+    limit: Annotated[str, typer.Option(help="Rows of the queue, the most useful first; or `all`.")] = "500",
     apply: Annotated[
-        Path | None, typer.Option(help="A queue with labels (true, false or a grade), to be added to the set.")
+        Path | None, typer.Option(help="Add the labels of this queue (true, false or a grade) to the set.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where --apply writes the new set.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace --queue and --out if they are there.")] = False,
-    k: Annotated[int, typer.Option("--k", "-k", help="The rank down to which systems agree.")] = 10,
+    force: Force = False,
+    k: Annotated[int, typer.Option("--k", "-k", help="The rank down to which systems are compared.")] = 10,
     min_systems: Annotated[
-        int | None, typer.Option(help="How many systems have to agree; all of up to three by default, else three.")
+        int | None, typer.Option(help="Systems that must agree; by default all of up to three, else three.")
     ] = None,
-    near: Annotated[float, typer.Option(help="ROUGE-L from which a text is nearly a gold text.")] = 0.6,
-    near_questions: Annotated[float, typer.Option(help="ROUGE-L from which two questions are nearly the same.")] = 0.85,
+    near: Annotated[float, typer.Option(help="Minimum ROUGE-L of a near-duplicate of a gold text.")] = 0.6,
+    near_questions: Annotated[float, typer.Option(help="Minimum ROUGE-L of near-duplicate questions.")] = 0.85,
     corpus: Annotated[
-        Path | None, typer.Option(help="The documents that were searched, where the set or the runs have ids alone.")
+        Path | None, typer.Option(help="The searched documents, if the set or the runs have only ids.")
     ] = None,
     match: Annotated[
         str | None,
-        typer.Option(help="By what documents are told apart, as in evaluate; id by default, else text where none is."),
+        typer.Option(help="How documents are identified, as in evaluate; by id by default, or by text without ids."),
     ] = None,
-    threshold: Annotated[str, typer.Option(help="For --match by ROUGE, as in evaluate.")] = "0.5",
-    tokenizer: Annotated[str, typer.Option(help="words, rouge_score, characters, whitespace or kiwi.")] = "words",
-    raw_text: Annotated[bool, typer.Option("--raw-text", help="Compare texts as they are, not normalised.")] = False,
-    level: Annotated[
-        str, typer.Option(help="chunk, or document: look at the documents that chunks come from.")
-    ] = "chunk",
+    threshold: Annotated[str, typer.Option(help="The threshold for --match by ROUGE, as in evaluate.")] = "0.5",
+    tokenizer: Tokenizer = "words",
+    raw_text: RawText = False,
+    level: Level = "chunk",
     doc_key: DocKey = "doc_id",
     id_key: IdKey = None,
     grade_key: GradeKey = "relevance",
-    json_out: Annotated[
-        Path | None, typer.Option("--json", help="Write the report as JSON; `-` prints it instead of the text.")
-    ] = None,
+    json_out: JsonOut = None,
 ) -> None:
-    """Find gold that is probably missing, doubled, out of reach or in conflict, and write what to label."""
+    """Find gold labels that are probably missing, duplicate, unreachable or in conflict, and write what to label."""
     most = _parse_limit(limit)
     _check(evalset, runs, apply=apply, out=out, queue=queue, force=force)
     questions = read_evalset(evalset, id_key=id_key, grade_key=grade_key)
@@ -73,29 +76,23 @@ def doctor(
         questions = _apply(questions, apply, out, id_key=id_key, grade_key=grade_key)
     if not runs:
         return
-    read: dict[str, Run] = {}
-    for path in runs:
-        name = run_name(path, read)
-        read[name] = read_run(path, questions, name=name, id_key=id_key)
     settings: dict[str, Any] = {} if match is None else {"match_method": parse_names(match)}
-    report = noted(
-        lambda: audit_labels(
-            questions,
-            read,
-            k=k,
-            min_systems=min_systems,
-            near=near,
-            near_questions=near_questions,
-            corpus=None if corpus is None else read_corpus(corpus),
-            level=level,
-            doc_key=doc_key,
-            threshold=parse_threshold(threshold),
-            tokenizer=tokenizer,
-            id_key=id_key,
-            grade_key=grade_key,
-            normalize=None if raw_text else normalize,
-            **settings,
-        )
+    report = audit_labels(
+        questions,
+        read_runs(runs, questions, id_key=id_key),
+        k=k,
+        min_systems=min_systems,
+        near=near,
+        near_questions=near_questions,
+        corpus=None if corpus is None else read_corpus(corpus),
+        level=level,
+        doc_key=doc_key,
+        threshold=parse_threshold(threshold),
+        tokenizer=tokenizer,
+        id_key=id_key,
+        grade_key=grade_key,
+        normalize=None if raw_text else normalize,
+        **settings,
     )
     _put_out(report, queue, json_out, most, force=force)
 
@@ -103,20 +100,20 @@ def doctor(
 def _check(
     evalset: Path, runs: list[Path] | None, *, apply: Path | None, out: Path | None, queue: Path | None, force: bool
 ) -> None:
-    """Refuse before anything is read what could only fail, or lose something, in the end."""
+    """Check the paths before any work starts: none of the inputs may be overwritten."""
     if (apply is None) != (out is None):
         raise InvalidInputError("`--apply` and `--out` belong together: the labels to add, and the new set to write.")
     if not runs and (apply is None or queue is not None):
-        raise InvalidInputError("There is no run. Give one at least, or labels with --apply and --out.")
+        raise InvalidInputError("There is no run. Give at least one, or labels with --apply and --out.")
     if out is not None:
         format_to_write(out, None)
         if _is(out, evalset):
-            raise InvalidInputError(f"{out}: is the set itself, which is never written over. Choose another name.")
+            raise InvalidInputError(f"{out}: is the evaluation set and is never overwritten. Choose another name.")
     for path in (out, queue):
         if path is not None and any(_is(path, read) for read in (evalset, *(runs or ()), *([apply] if apply else ()))):
-            raise InvalidInputError(f"{path}: is read here, so it is not written over. Choose another name.")
+            raise InvalidInputError(f"{path}: is one of the inputs and is never overwritten. Choose another name.")
         if path is not None and path.is_file() and not force:
-            raise InvalidInputError(f"{path}: is there already. Choose another name, or replace it with --force.")
+            raise InvalidInputError(f"{path}: already exists. Choose another name, or overwrite it with --force.")
 
 
 def _is(path: Path, other: Path) -> bool:
@@ -126,7 +123,7 @@ def _is(path: Path, other: Path) -> bool:
 def _apply(questions: EvalSet, labels: Path, out: Path, *, id_key: str | None, grade_key: str) -> EvalSet:
     labelled = apply_labels(questions, labels, id_key=id_key)
     changed = sum(new != old for new, old in zip(labelled, questions, strict=True))
-    noted(lambda: write_evalset(labelled, out, id_key=id_key, grade_key=grade_key))
+    write_evalset(labelled, out, id_key=id_key, grade_key=grade_key)
     notes().print(f"{out}: {changed} of {len(labelled)} questions have new labels.", markup=False)
     return labelled
 

@@ -1,10 +1,8 @@
-"""`krag-eval evaluate`: files to a result, a result to tables and files."""
+"""`krag-eval evaluate`: score runs against an evaluation set and print or write the results."""
 
 from __future__ import annotations
 
-import itertools
 import json
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -12,112 +10,50 @@ from typing import Annotated
 import typer
 
 from krag_eval import EvaluationResult, InvalidInputError, evaluate_run
-from krag_eval._utils.errors import KragEvalWarning
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
+from krag_eval.cli.loading import read_runs
 from krag_eval.cli.options import (
-    Containment,
     CutOffs,
-    DocKey,
-    EmbeddingPrefix,
-    Embeddings,
-    Gain,
-    GradeKey,
-    IdKey,
-    Level,
-    Match,
+    EvalSetFile,
+    Intervals,
+    JsonOut,
     MaxBadRows,
     MetricNames,
-    PrecisionDenominator,
-    Proxy,
-    RawText,
-    RougeMeasure,
-    SimilarityThreshold,
-    Threshold,
-    Tokenizer,
-    UseStemmer,
+    RunScoringOptions,
     parse_cut_offs,
     parse_names,
-    scoring_settings,
 )
-from krag_eval.cli.output import console, notes, print_result, put_json
-from krag_eval.datasets import EvalSet, Run, read_evalset, read_run
+from krag_eval.cli.output import collected_warnings, console, print_notes, print_result, print_unmatchable, put_json
+from krag_eval.datasets import EvalSet, Run, read_evalset
+
+_MOST_LISTED = 20
 
 
 def evaluate(
-    evalset: Annotated[Path, typer.Argument(metavar="EVALSET", help="Questions with their gold documents, JSONL.")],
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="What retrievers returned, JSONL.")],
-    match: Match = "id",
+    evalset: EvalSetFile,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Retrieval results.")],
     k: CutOffs = "1,3,5,10",
     metrics: MetricNames = None,
-    threshold: Threshold = None,
-    rouge_measure: RougeMeasure = "fmeasure",
-    containment: Containment = "either",
-    tokenizer: Tokenizer = "words",
-    use_stemmer: UseStemmer = False,
-    raw_text: RawText = False,
-    embeddings: Embeddings = None,
-    embedding_prefix: EmbeddingPrefix = "",
-    similarity_threshold: SimilarityThreshold = None,
-    level: Level = "chunk",
-    doc_key: DocKey = "doc_id",
-    proxy: Proxy = False,
-    id_key: IdKey = None,
-    grade_key: GradeKey = "relevance",
-    precision_denominator: PrecisionDenominator = "retrieved",
-    gain: Gain = "exponential",
-    intervals: Annotated[
-        bool, typer.Option("--intervals", help="Show the 95 % interval of every value. Needs scipy (extra stats).")
-    ] = False,
-    json_out: Annotated[
-        Path | None, typer.Option("--json", help="Write the results as JSON; `-` prints them instead of the tables.")
-    ] = None,
-    per_query: Annotated[Path | None, typer.Option(help="Write one row a run and query as JSONL.")] = None,
+    intervals: Intervals = False,
+    json_out: JsonOut = None,
+    per_query: Annotated[Path | None, typer.Option(help="Write one row per run and query as JSONL.")] = None,
     max_bad_rows: MaxBadRows = 0,
+    *,
+    scoring: RunScoringOptions,
 ) -> None:
     """Score one or several runs against an evaluation set."""
-    cut_offs, names = parse_cut_offs(k), parse_names(metrics)
-    settings = scoring_settings(
-        match=match,
-        threshold=threshold,
-        rouge_measure=rouge_measure,
-        containment=containment,
-        tokenizer=tokenizer,
-        use_stemmer=use_stemmer,
-        raw_text=raw_text,
-        embeddings=embeddings,
-        embedding_prefix=embedding_prefix,
-        similarity_threshold=similarity_threshold,
-        id_key=id_key,
-        grade_key=grade_key,
-        precision_denominator=precision_denominator,
-        gain=gain,
-    )
+    cut_offs, names, settings = parse_cut_offs(k), parse_names(metrics), scoring.settings()
     if per_query is not None and str(per_query) == "-":
-        raise InvalidInputError("`--per-query` needs the name of a file, got '-'. To print rows, use /dev/stdout.")
-    questions = read_evalset(evalset, id_key=id_key, grade_key=grade_key, max_bad_rows=max_bad_rows)
+        raise InvalidInputError("`--per-query` needs a file name, got '-'. To print the rows, use /dev/stdout.")
+    questions = read_evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key, max_bad_rows=max_bad_rows)
+    read = read_runs(runs, questions, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
+    missing = {name: run.missing(questions) for name, run in read.items()}
     results: dict[str, EvaluationResult] = {}
-    read: dict[str, Run] = {}
-    missing: dict[str, list[str]] = {}
-    for path in runs:
-        name = run_name(path, read)
-        read[name] = read_run(path, questions, name=name, id_key=id_key, max_bad_rows=max_bad_rows)
-        missing[name] = read[name].missing(questions)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", KragEvalWarning)
-            results[name] = evaluate_run(
-                questions,
-                read[name],
-                cut_offs,
-                metrics=names,
-                level=level,
-                doc_key=doc_key,
-                proxy=proxy,
-                intervals=intervals,
-                **settings,
-            )
-        for warning in caught:
-            notes().print(f"{name}: {warning.message}", markup=False)
+    for name, run in read.items():
+        with collected_warnings() as caught:
+            results[name] = evaluate_run(questions, run, cut_offs, metrics=names, intervals=intervals, **settings)
+        print_notes(f"{name}: {warning}" for warning in caught)
     printed = put_json(
         json_out,
         lambda: {
@@ -135,26 +71,21 @@ def evaluate(
     if per_query is not None:
         write_atomically(per_query, _per_query_lines(results))
     for name, result in results.items():
-        _report_run(read[name])
-        _report_gaps(name, missing[name], result)
+        print_notes(_describe_recording(read[name]))
+        print_notes(_describe_gaps(name, missing[name], result))
+        print_unmatchable(result, f"{name}: ")
     if not printed:
         for name, result in results.items():
             _print(name, result)
 
 
-def run_name(path: Path, taken: dict[str, Run]) -> str:
-    """The file's name; its whole path where two files share one."""
-    candidates = itertools.chain([path.stem, str(path)], (f"{path}#{n}" for n in itertools.count(2)))
-    return next(name for name in candidates if name not in taken)
-
-
 def _rejected(given: EvalSet | Run) -> dict[str, int]:
-    """How many bad lines of its file were left out, where any were."""
+    """Return how many bad lines of the file were skipped, if any."""
     return {"rejected_lines": given.n_rejected} if given.n_rejected else {}
 
 
 def _recorded(run: Run) -> dict[str, object]:
-    """What the runner wrote down about the retriever, and how long it took."""
+    """Return what the runner recorded about the retriever and its latency."""
     latency = run.latency
     known = {"parameters": run.parameters, "recorded": run.recorded, "latency": latency.to_dict() if latency else None}
     return {name: dict(value) for name, value in known.items() if value}
@@ -166,32 +97,23 @@ def _per_query_lines(results: dict[str, EvaluationResult]) -> Iterator[str]:
             yield json.dumps({"run": name, **row.to_dict()}, ensure_ascii=False) + "\n"
 
 
-def _report_run(run: Run) -> None:
-    """What is known of how the run was made, where anything is."""
+def _describe_recording(run: Run) -> Iterator[str]:
     parts = [f"{name}={value}" for name, value in run.parameters.items()]
     if run.latency is not None:
         parts.append(str(run.latency))
     if parts:
-        notes().print(f"{run.name}: {', '.join(parts)}", markup=False)
+        yield f"{run.name}: {', '.join(parts)}"
 
 
-def _report_gaps(name: str, missing: Sequence[str], result: EvaluationResult) -> None:
-    out = notes()
+def _describe_gaps(name: str, missing: Sequence[str], result: EvaluationResult) -> Iterator[str]:
     if missing:
-        listed = ", ".join(missing[:20]) + (", …" if len(missing) > 20 else "")
-        out.print(
-            f"{name}: {number_of(len(missing), 'question')} without a row, scored as nothing retrieved: {listed}",
-            markup=False,
-        )
+        listed = ", ".join(missing[:_MOST_LISTED]) + (", …" if len(missing) > _MOST_LISTED else "")
+        yield f"{name}: {number_of(len(missing), 'question')} without a row, scored as nothing retrieved: {listed}"
     if result.errors:
-        out.print(
+        yield (
             f"{name}: {number_of(len(result.errors), 'retrieval')} failed, scored as nothing retrieved. "
-            f"First: {next(iter(result.errors.values()))}",
-            markup=False,
+            f"First: {next(iter(result.errors.values()))}"
         )
-    for side, count in result.unmatchable.items():
-        if count:
-            out.print(f"{name}: {count} documents of `{side}` lack what the method reads.", markup=False)
 
 
 def _print(name: str, result: EvaluationResult) -> None:
@@ -207,7 +129,7 @@ def _print(name: str, result: EvaluationResult) -> None:
     if result.n_unjudged:
         out.print(
             f"{number_of(result.n_unjudged, 'question')} with gold at the other level only (chunk or document), "
-            "undefined above but for doc_hit.",
+            "undefined above except for doc_hit.",
             markup=False,
         )
     out.print(result.signature, markup=False, style="dim", soft_wrap=True)

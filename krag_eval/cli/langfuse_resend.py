@@ -1,4 +1,4 @@
-"""`krag-eval langfuse-resend`: what has not reached Langfuse yet?"""
+"""`krag-eval langfuse-resend`: send the scores that did not reach Langfuse."""
 
 from __future__ import annotations
 
@@ -8,24 +8,23 @@ from typing import Annotated, Any
 
 import typer
 
+from krag_eval.cli.options import JsonOut
 from krag_eval.cli.output import console, print_indented, put_json
 
 
 def langfuse_resend(
     outbox: Annotated[Path, typer.Argument(metavar="OUTBOX", help='The file of delivery="outbox".')],
     timeout: Annotated[
-        float, typer.Option(min=0, help="Give up when Langfuse has answered nothing for so many seconds.")
+        float, typer.Option(min=0, help="Give up if Langfuse does not answer for this many seconds.")
     ] = 60.0,
-    show: Annotated[int, typer.Option(min=0, help="Show so many scores that were rejected; 0 shows all.")] = 10,
-    json_out: Annotated[
-        Path | None, typer.Option("--json", help="Write what became of the scores as JSON; `-` prints it instead.")
-    ] = None,
+    show: Annotated[int, typer.Option(min=0, help="Rejected scores to show; 0 shows all.")] = 10,
+    json_out: JsonOut = None,
 ) -> None:
-    """Send the scores that did not reach Langfuse. Exit code 0: all are there, 1: some are not, 2: a mistake.
+    """Send the scores that did not reach Langfuse. Exit code 0: all arrived, 1: some did not, 2: invalid input.
 
-    The address and the keys are those of the environment: LANGFUSE_BASE_URL, LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY.
+    The address and the keys come from the environment: LANGFUSE_BASE_URL, LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY.
     """
-    adapter = importlib.import_module("krag_eval_langfuse")  # which the core knows by name alone
+    adapter = importlib.import_module("krag_eval_langfuse")  # optional, so it is imported by name
     resent = adapter.resend_outbox(outbox, timeout=timeout)
     if not put_json(json_out, resent.to_dict):
         _print(resent, show)

@@ -1,21 +1,14 @@
-"""Tables for the terminal.
-
-Progress bars on stderr, one for each thing that takes its time.
-
-Sentences on the terminal, indented and wrapped.
-
-What `--json` does, the same in every command.
-
-A report as tables for the terminal, never wider than it is: what does not fit stands in a further table below.
-"""
+"""Print tables, reports, notes, progress bars and JSON."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import sys
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -25,25 +18,42 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table as Grid
 from rich.text import Text
 
+from krag_eval._utils.errors import KragEvalWarning
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.progress import RunProgress
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.report import Column, Report, Table, sections_of
+from krag_eval.report import Report, Table, sections_of
 
 
 def console() -> Console:
-    """Where tables go: stdout, at 80 columns where it is no terminal."""
+    """Return the console of the results: stdout, 80 columns wide unless it is a terminal."""
     return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 80)
 
 
 def notes() -> Console:
-    """Where everything else goes: stderr."""
+    """Return the console of everything else: stderr."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+def print_notes(lines: Iterable[str]) -> None:
+    """Print each line once, to stderr."""
+    for line in dict.fromkeys(lines):
+        notes().print(line, markup=False)
+
+
+@contextlib.contextmanager
+def collected_warnings() -> Iterator[list[str]]:
+    """Collect the warnings of krag_eval, each once, instead of showing them."""
+    collected: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", KragEvalWarning)
+        yield collected
+    collected += dict.fromkeys(str(warning.message) for warning in caught)
+
+
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A plain table, as wide as it needs to be: names on the left, numbers right-aligned."""
+    """Print a plain table as wide as its cells, names on the left and numbers right-aligned."""
     out = console()
     out.print(title, markup=False, style="bold", soft_wrap=True)
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -51,28 +61,35 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         grid.add_column(Text(column), justify="right" if place else "left", no_wrap=True)
     for row in rows:
         grid.add_row(*(Text(cell) for cell in row))
-    # rich would cut names and digits to fit, without a word.
+    # rich would cut names and digits to fit.
     out.width = max(out.width, out.measure(grid, options=out.options.update(max_width=100_000)).maximum)
     out.print(grid)
 
 
-def _interval(interval: tuple[float, float] | None) -> str:
-    return "" if interval is None else f"{interval[0]:.2f}-{interval[1]:.2f}"
-
-
 def print_result(result: EvaluationResult, title: str) -> None:
-    """One row a metric, one column a cut-off, and how many queries the means leave out."""
+    """Print one row per metric, one column per cut-off, and how many queries the means leave out."""
     cut_offs, undefined = list(result.tally.counts), result.undefined
     rows = []
     for name, cells in result.cells().items():
         rows.append([name, *cells, str(undefined.get(name + cut_offs[0], undefined.get(name, "")))])
         if result.intervals is not None:
-            rows.append(["", *(_interval(result.intervals.get(name + k)) for k in cut_offs), ""])
+            ranges = [result.intervals.get(name + k) for k in cut_offs]
+            rows.append(["", *("" if ends is None else f"{ends[0]:.2f}-{ends[1]:.2f}" for ends in ranges), ""])
     print_table(title, ["metric", *(k or "all" for k in cut_offs), "undefined"], rows)
 
 
+def print_unmatchable(result: EvaluationResult, prefix: str = "") -> None:
+    """Print to stderr how many documents lack the id or text that the matching method reads."""
+    sides = {"actual": "gold", "predicted": "retrieved"}
+    print_notes(
+        f"{prefix}{number_of(count, f'{sides[side]} document')} without the id or text that the matching method reads."
+        for side, count in result.unmatchable.items()
+        if count
+    )
+
+
 class Bars:
-    """One bar a run or stage, with rate, errors and time left; nothing where stderr is no terminal."""
+    """Show one progress bar per run or stage, with rate, errors and time left, if stderr is a terminal."""
 
     def __init__(self) -> None:
         self._bars = bars.Progress(
@@ -98,7 +115,7 @@ class Bars:
         self._bars.stop()
 
     def show(self, progress: RunProgress) -> None:
-        """Show how far it is."""
+        """Show the progress."""
         if self._bars.disable:
             return
         if progress.name not in self._tasks:
@@ -109,7 +126,7 @@ class Bars:
 
 
 def print_indented(text: str, indent: int, style: str = "") -> None:
-    """Print a text in lines that fit, each with so many spaces before it and none after it."""
+    """Print a text wrapped to the terminal, each line indented by this many spaces."""
     out = console()
     for line in Text(text, style=style, overflow="fold").wrap(out, max(out.width - indent, 20)):
         line.rstrip()
@@ -117,14 +134,14 @@ def print_indented(text: str, indent: int, style: str = "") -> None:
 
 
 def put_json(out: Path | None, make: Callable[[], object]) -> bool:
-    """Print or write what was asked for with `--json`.
+    """Print or write what `--json` asks for.
 
     Args:
-        out: The file; `-` prints it; None does nothing.
-        make: What to put there: its text, or what becomes JSON.
+        out: The file; `-` prints to stdout; None does nothing.
+        make: Makes the text, or the object to be written as JSON.
 
     Returns:
-        Whether it was printed, and nothing else may be.
+        Whether it was printed, so that nothing else may be.
 
     Raises:
         InvalidInputError: The file cannot be written.
@@ -141,7 +158,7 @@ def put_json(out: Path | None, make: Callable[[], object]) -> bool:
 
 
 _GAP = 2
-_HEADING = 10  # a longer heading of numbers is folded, between words where it can be
+_HEADING = 10  # a longer heading of numbers is folded, between words if possible
 _LONGEST_WORD = 20
 _LABEL = 26
 _WORDS = 24
@@ -153,7 +170,7 @@ def print_report(report: Report, out: Console | None = None, only: Collection[st
 
     Args:
         report: The report.
-        out: Where to; stdout by default.
+        out: The console; stdout by default.
         only: The keys of the sections to print; all by default.
     """
     out = console() if out is None else out
@@ -171,7 +188,7 @@ def print_report(report: Report, out: Console | None = None, only: Collection[st
 
 
 def plain(text: str) -> str:
-    r"""The text on one line, without what would steer a terminal or turn its writing round.
+    r"""Return the text on one line, without control characters and those that change the direction of text.
 
     >>> plain("a\x1b[2J\n b") == "a\ufffd[2J b"
     True
@@ -191,12 +208,12 @@ def _say(out: Console, text: str, style: str = "") -> None:
 
 
 def print_report_table(table: Table, out: Console) -> None:
-    """Print one table of a report with its title and its note, in as many tables as its columns need."""
+    """Print a table of a report with its title and note, split into several tables if it is too wide."""
     if table.title:
         _say(out, table.title, "underline")
     every = range(1, len(table.columns))
     panels = list(_panels(table, every, out.width))
-    # What is the same in every row needs no column, if that saves a table.
+    # A column with one value in every row becomes a line, if that saves a table.
     same = {at: text for at in every if (text := _only_text(table, at))}
     fewer = list(_panels(table, [at for at in every if at not in same], out.width))
     if len(fewer) < len(panels):
@@ -212,7 +229,7 @@ def print_report_table(table: Table, out: Console) -> None:
 
 
 def _only_text(table: Table, at: int) -> str | None:
-    """What a column of numbers beside those of systems says in every row; None where rows differ."""
+    """Return the text that a column of numbers repeats in every row; None if rows differ or it belongs to a system."""
     texts = {row[at].text for row in table.rows if row[at].text}
     column = table.columns[at]
     is_beside = column.is_number and column.group is None and any(other.group for other in table.columns)
@@ -220,11 +237,13 @@ def _only_text(table: Table, at: int) -> str | None:
 
 
 def _panels(table: Table, columns: Sequence[int], width: int) -> Iterator[list[int]]:
-    """The columns of each table to print: groups stand together, and the first column leads each table."""
+    """Yield the columns of each table to print: groups stay together, and the first column leads each table."""
     room = width - _least(table, 0) - _GAP
     panel: list[int] = []
     for _, group in itertools.groupby(columns, lambda at: table.columns[at].group or at):
-        for part in _parts(table, list(group), room):
+        together = list(group)
+        # A group that does not fit side by side goes column by column.
+        for part in [together] if _taken(table, together) <= room else [[at] for at in together]:
             if panel and _taken(table, panel + part) > room:
                 yield [0, *panel]
                 panel = []
@@ -232,17 +251,12 @@ def _panels(table: Table, columns: Sequence[int], width: int) -> Iterator[list[i
     yield [0, *panel]
 
 
-def _parts(table: Table, group: list[int], room: int) -> list[list[int]]:
-    """The columns of a group together, or one by one where they do not fit side by side."""
-    return [group] if _taken(table, group) <= room else [[at] for at in group]
-
-
 def _taken(table: Table, columns: Sequence[int]) -> int:
     return sum(_least(table, at) for at in columns) + _GAP * (len(columns) - 1)
 
 
 def _least(table: Table, at: int) -> int:
-    """How narrow a column may be: numbers stay whole, words are folded."""
+    """Return the least width of a column: numbers stay whole, words are folded."""
     cells = max((cell_len(plain(row[at].text)) for row in table.rows), default=1)
     heading = cell_len(plain(table.columns[at].title))
     if at == 0:
@@ -254,33 +268,25 @@ def _least(table: Table, at: int) -> int:
 
 
 def _widths(table: Table, columns: Sequence[int], width: int) -> list[int]:
-    """The least widths, and what is left for columns of words that want more."""
+    """Return the widths of the columns; columns of words share the space that is left."""
     widths = [_least(table, at) for at in columns]
     left = width - sum(widths) - _GAP * (len(widths) - 1)
     for place, at in enumerate(columns):
         if at == 0 or not table.columns[at].is_number:
-            wanted = max(cell_len(plain(text)) for text in _texts(table, at))
+            texts = [table.columns[at].title, *(row[at].text for row in table.rows)]
+            wanted = max(cell_len(plain(text)) for text in texts)
             more = max(0, min(wanted - widths[place], left))
             widths[place] += more
             left -= more
     return [min(taken, width) for taken in widths]
 
 
-def _texts(table: Table, at: int) -> list[str]:
-    return [table.columns[at].title, *(row[at].text for row in table.rows)]
-
-
 def _grid(table: Table, columns: Sequence[int], width: int) -> Grid:
     grid = Grid(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), collapse_padding=True)
     for at, taken in zip(columns, _widths(table, columns, width), strict=True):
         column = table.columns[at]
-        grid.add_column(
-            Text(plain(column.title)), justify=_side(column, at), width=taken, overflow="fold", vertical="top"
-        )
+        side: JustifyMethod = "right" if column.is_number and at else "left"
+        grid.add_column(Text(plain(column.title)), justify=side, width=taken, overflow="fold", vertical="top")
     for row in table.rows:
         grid.add_row(*(Text(plain(row[at].text), style=_STYLES.get(row[at].tone or "", "")) for at in columns))
     return grid
-
-
-def _side(column: Column, at: int) -> JustifyMethod:
-    return "right" if column.is_number and at else "left"

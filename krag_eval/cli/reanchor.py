@@ -1,4 +1,4 @@
-"""`krag-eval reanchor`: a question set linked to a corpus that was cut anew."""
+"""`krag-eval reanchor`: move gold labels to the chunks of a re-chunked corpus."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.formatting import number_of
-from krag_eval.cli.options import DocKey
+from krag_eval.cli.options import DocKey, EvalSetFile, Force, JsonOut, Tokenizer
 from krag_eval.cli.output import console, notes, print_indented, print_table, put_json
 from krag_eval.datasets import read_evalset, reanchoring, write_evalset
 from krag_eval.datasets.corpus import read_corpus
@@ -30,29 +30,29 @@ _ABOUT: dict[Status, str] = {
 
 
 def reanchor(
-    evalset: Annotated[Path, typer.Argument(metavar="EVALSET", help="Questions with their gold documents.")],
+    evalset: EvalSetFile,
     corpus: Annotated[Path, typer.Option(help="The chunks of the new corpus, each with an id and a text.")],
     old_corpus: Annotated[
-        Path | None, typer.Option(help="The chunks that the set was made for, where its gold has ids but no texts.")
+        Path | None, typer.Option(help="The chunks that the set was made for, if its gold has ids but no texts.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="The file to write; by default EVALSET with .reanchored.jsonl for its ending.")
+        Path | None, typer.Option(help="The file to write; by default EVALSET with the ending .reanchored.jsonl.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file to write if it is there.")] = False,
+    force: Force = False,
     threshold: Annotated[
-        float, typer.Option(help="From which share of its words on a passage is found, 0 to 1 (recall of ROUGE-L).")
+        float,
+        typer.Option(help="Minimum share of a passage's words in a chunk, 0 to 1 (recall of ROUGE-L)."),
     ] = 0.8,
-    tokenizer: Annotated[str, typer.Option(help="words, rouge_score, characters, whitespace or kiwi.")] = "words",
+    tokenizer: Tokenizer = "words",
     doc_key: DocKey = "doc_id",
     with_texts: Annotated[
-        bool, typer.Option("--with-texts", help="Write texts from the old corpus too: the next time none is needed.")
+        bool,
+        typer.Option("--with-texts", help="Write the texts of the old corpus too: it is not needed again."),
     ] = False,
-    show: Annotated[int, typer.Option(min=0, help="Show so many passages that are lost; 0 shows all.")] = 10,
-    json_out: Annotated[
-        Path | None, typer.Option("--json", help="Write what became of each passage as JSON; `-` prints it instead.")
-    ] = None,
+    show: Annotated[int, typer.Option(min=0, help="Lost passages to show; 0 shows all.")] = 10,
+    json_out: JsonOut = None,
 ) -> None:
-    """Link gold passages to the chunks of a new corpus. Exit code 0: all are found, 1: some are not, 2: a mistake."""
+    """Move gold passages to the chunks of a new corpus. Exit code 0: all found, 1: some lost, 2: invalid input."""
     target = out or evalset.with_name(f"{stem(evalset)}.reanchored.jsonl")
     format_to_write(target, None)
     inputs = [path for path in (evalset, corpus, old_corpus) if path is not None]
@@ -77,13 +77,11 @@ def reanchor(
 
 
 def _check_target(target: Path, inputs: list[Path], *, force: bool) -> None:
-    """A new file, never one that is read, and an existing one only if that is wanted."""
+    """Refuse to overwrite an input, or an existing file without `force`."""
     if any(target.exists() and path.exists() and target.samefile(path) for path in inputs):
-        raise InvalidInputError(f"{target}: is one of the files that are read. Name another one to write to.")
+        raise InvalidInputError(f"{target}: is one of the inputs and is never overwritten. Choose another name.")
     if target.exists() and not force:
-        raise InvalidInputError(
-            f"{target}: is there already. Name another file with --out, or replace it with --force."
-        )
+        raise InvalidInputError(f"{target}: already exists. Choose another --out, or overwrite it with --force.")
 
 
 def _print(report: ReanchorReport, evalset: Path, corpus: Path, show: int) -> None:
@@ -96,7 +94,7 @@ def _print(report: ReanchorReport, evalset: Path, corpus: Path, show: int) -> No
     print_table(f"{title}, looked for in {corpus}", ["status", "passages"], rows)
     n_several = sum(bool(anchor.alternatives) for anchor in report.anchors)
     if n_several:
-        out.print(f"{number_of(n_several, 'passage')} of these stand whole in further chunks too; the first was taken.")
+        out.print(f"{number_of(n_several, 'passage')} also appear whole in further chunks; the first one was taken.")
     for anchor in report.lost[: show or None]:
         _print_lost(anchor)
     if 0 < show < len(report.lost):

@@ -1,4 +1,4 @@
-"""`krag-eval run`: a retriever over an evaluation set, into a file that can be scored and resumed."""
+"""`krag-eval run`: ask a retriever every question and record the run in a file that can be resumed and scored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import typer
 
 from krag_eval import InvalidInputError, read_evalset
 from krag_eval._utils.formatting import number_of
-from krag_eval.cli.options import load_retriever
+from krag_eval.cli.loading import load_object
+from krag_eval.cli.options import JsonOut
 from krag_eval.cli.output import Bars, console, notes, put_json
 from krag_eval.retrievers.asking import CallSettings
 from krag_eval.retrievers.recording import Recorder
@@ -25,38 +26,33 @@ def run(
         str,
         typer.Option(
             metavar="MODULE:OBJECT",
-            help="A retriever, a function from a question to documents, or a class or function that makes a retriever; "
-            "modules of the current directory are found.",
+            help="A retriever, a function from a question to documents, or a class or function that makes a retriever. "
+            "Modules in the current directory can be named.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The run, JSONL. One that is there already is gone on with.")],
-    k: Annotated[int, typer.Option("--k", "-k", help="How many documents of each answer are kept.")],
-    concurrency: Annotated[
-        int, typer.Option(help="How many questions are asked at a time.")
-    ] = CallSettings.concurrency,
-    timeout: Annotated[float | None, typer.Option(help="Seconds for one attempt.")] = None,
-    retries: Annotated[
-        int, typer.Option(help="How often a question that fails is asked again.")
-    ] = CallSettings.retries,
+    out: Annotated[Path, typer.Option(help="The run, JSONL. An existing run is resumed.")],
+    k: Annotated[int, typer.Option("--k", "-k", help="How many documents to keep per question.")],
+    concurrency: Annotated[int, typer.Option(help="How many questions to ask at a time.")] = CallSettings.concurrency,
+    timeout: Annotated[float | None, typer.Option(help="Seconds per attempt.")] = None,
+    retries: Annotated[int, typer.Option(help="How often to retry a failed question.")] = CallSettings.retries,
     max_error_rate: Annotated[
-        float | None, typer.Option(help="Give up when more than this share of the questions fails, 0 to 1.")
+        float | None, typer.Option(help="Stop when more than this share of the questions fails, 0 to 1.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="What the run is called; OBJECT by default.")] = None,
+    name: Annotated[str | None, typer.Option(help="The name of the run; OBJECT by default.")] = None,
     param: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="What to record, such as chunk_size=500; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A parameter to record: chunk_size=500; repeatable."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Go on with a run that is there.")] = True,
+    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Resume an existing run.")] = True,
     retry_errors: Annotated[
-        bool, typer.Option("--retry-errors", help="Ask questions again that failed in a run that is there.")
+        bool, typer.Option("--retry-errors", help="Ask the failed questions of an existing run again.")
     ] = False,
-    json_out: Annotated[
-        Path | None, typer.Option("--json", help="Write the summary as JSON; `-` prints it instead of the text.")
-    ] = None,
+    json_out: JsonOut = None,
 ) -> None:
-    """Run a retriever over an evaluation set, to be stopped, resumed and scored."""
+    """Ask a retriever every question of an evaluation set; rerun the same command to resume."""
     try:
         questions = read_evalset(evalset)
-        found = load_retriever(retriever)
+        found = load_object(retriever, "--retriever", "a retriever")
         with Bars() as bars:
             plan = plan_run(
                 found,
@@ -90,7 +86,7 @@ def run(
 
 
 def parse_parameters(given: Sequence[str]) -> dict[str, Any]:
-    """`chunk_size=500` as a name and a value, which is a number, true, false or null where it reads as one."""
+    """Return `chunk_size=500` as a name and a value; numbers, true, false and null are parsed as JSON."""
     parameters: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.partition("=")
@@ -124,7 +120,7 @@ def _print(summary: Mapping[str, Any], recorder: Recorder) -> None:
     rows, errors = summary["rows"], summary["errors"]
     parts = [number_of(rows, "row"), number_of(errors, "error")]
     if summary["asked"] < rows:
-        parts[0] += f" ({rows - summary['asked']:,} of them were there already)"
+        parts[0] += f" ({rows - summary['asked']:,} of them from an earlier session)"
     if recorder.latency is not None:
         parts.append(f"latency {recorder.latency}")
     lines = [f"{summary['name']}: {', '.join(parts)}", f"The run is in {summary['run']}"]

@@ -1,4 +1,4 @@
-"""`krag-eval validate`: is a question set fit to score with?"""
+"""`krag-eval validate`: find the problems of a question set."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from krag_eval._utils.checks import check_threshold
 from krag_eval._utils.formatting import number_of
-from krag_eval.cli.options import DocKey, GradeKey, IdKey, parse_names
+from krag_eval.cli.options import DocKey, EvalSetFile, GradeKey, IdKey, JsonOut, Tokenizer, parse_names
 from krag_eval.cli.output import console, print_indented, print_table, put_json
 from krag_eval.datasets import findings, validation
 from krag_eval.datasets.corpus import read_corpus
@@ -23,29 +23,27 @@ _LINKED_ANEW = {"dead_id", "changed_text"}
 
 
 def validate(
-    evalset: Annotated[Path, typer.Argument(metavar="EVALSET", help="Questions with their gold documents.")],
+    evalset: EvalSetFile,
     corpus: Annotated[
-        Path | None, typer.Option(help="The documents or chunks that the gold should be in, to look for its ids.")
+        Path | None, typer.Option(help="The documents or chunks in which to look for the gold ids.")
     ] = None,
     near_duplicates: Annotated[
-        float, typer.Option(help="ROUGE-L from which two questions are nearly the same, above 0 and up to 1.")
+        float, typer.Option(help="Minimum ROUGE-L of near-duplicate questions, above 0 and up to 1.")
     ] = 0.85,
     ignore: Annotated[
-        str | None, typer.Option(metavar="KIND,...", help="Kinds of findings to leave out, as the table names them.")
+        str | None, typer.Option(metavar="KIND,...", help="Kinds of findings to leave out, as named in the table.")
     ] = None,
-    show: Annotated[int, typer.Option(min=0, help="Show so many findings of each kind; 0 shows all.")] = 10,
-    tokenizer: Annotated[str, typer.Option(help="words, rouge_score, characters, whitespace or kiwi.")] = "words",
+    show: Annotated[int, typer.Option(min=0, help="Findings to show of each kind; 0 shows all.")] = 10,
+    tokenizer: Tokenizer = "words",
     doc_key: DocKey = "doc_id",
     id_key: IdKey = None,
     grade_key: GradeKey = "relevance",
     from_format: Annotated[
-        str | None, typer.Option("--from", metavar="FORMAT", help="The format of the set; by default what it shows.")
+        str | None, typer.Option("--from", metavar="FORMAT", help="The format of the set; detected by default.")
     ] = None,
-    json_out: Annotated[
-        Path | None, typer.Option("--json", help="Write the findings as JSON; `-` prints them instead of the tables.")
-    ] = None,
+    json_out: JsonOut = None,
 ) -> None:
-    """Find what is wrong with a question set. Exit code 0: nothing, 1: errors or warnings, 2: it cannot be opened."""
+    """Find the problems of a question set. Exit code 0: none, 1: errors or warnings, 2: it cannot be read."""
     report = validation.validate(
         evalset,
         None if corpus is None else read_corpus(corpus),

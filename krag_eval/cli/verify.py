@@ -1,4 +1,4 @@
-"""`krag-eval verify`: the same run by krag_eval and by ir_measures."""
+"""`krag-eval verify`: score a run with krag_eval and with ir_measures, and compare."""
 
 from __future__ import annotations
 
@@ -9,37 +9,32 @@ import typer
 
 from krag_eval.analysis.verification import AGREEMENT, Verification
 from krag_eval.analysis.verification import verify as verify_run
-from krag_eval.cli.convert import noted
-from krag_eval.cli.options import DocKey, EvalSetFile, GradeKey, IdKey, Level, parse_cut_offs
+from krag_eval.cli.options import CutOffs, DocKey, EvalSetFile, GradeKey, IdKey, JsonOut, Level, parse_cut_offs
 from krag_eval.cli.output import console, print_table, put_json
 from krag_eval.datasets import read_evalset, read_run
 
 
 def verify(
     evalset: EvalSetFile,
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="What a retriever returned.")],
-    k: Annotated[str, typer.Option("--k", "-k", help="Cut-offs, with commas.")] = "1,3,5,10",
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Retrieval results.")],
+    k: CutOffs = "1,3,5,10",
     level: Level = "chunk",
     doc_key: DocKey = "doc_id",
     id_key: IdKey = None,
     grade_key: GradeKey = "relevance",
-    json_out: Annotated[
-        Path | None, typer.Option("--json", help="Write the comparison as JSON; `-` prints it instead of the table.")
-    ] = None,
+    json_out: JsonOut = None,
 ) -> None:
-    """Score a run by id with ir_measures too; exit code 1 if a query differs by 1e-9 or more."""
+    """Score a run by id with ir_measures too. Exit code 1: a query differs by 1e-9 or more."""
     questions = read_evalset(evalset, id_key=id_key, grade_key=grade_key)
-    cut_offs: Any = parse_cut_offs(k)
-    verification = noted(
-        lambda: verify_run(
-            questions,
-            read_run(run, questions, id_key=id_key),
-            cut_offs,
-            level=level,
-            doc_key=doc_key,
-            id_key=id_key,
-            grade_key=grade_key,
-        )
+    cut_offs: Any = parse_cut_offs(k)  # what is none for trec_eval is refused by the call
+    verification = verify_run(
+        questions,
+        read_run(run, questions, id_key=id_key),
+        cut_offs,
+        level=level,
+        doc_key=doc_key,
+        id_key=id_key,
+        grade_key=grade_key,
     )
     if not put_json(json_out, verification.to_dict):
         _print(verification)

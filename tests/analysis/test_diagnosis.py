@@ -107,12 +107,6 @@ def test_counts_are_of_gold_documents_with_repeats_merged_and_grade_0_left_out()
         ("p", 4, "c", 3),
         ("r", 0, "e", None),
     ]
-    assert [miss.gold.id for miss in diagnosis.examples("ranked_below_k")] == ["c"]
-    assert [miss.gold.id for miss in diagnosis.examples(n=1)] == ["a"]
-    assert diagnosis.counts_by(["ko", "ko", "en"]) == {
-        "en": {"found": 0, "nothing_retrieved": 1},
-        "ko": {"found": 1, "ranked_below_k": 1, "never_retrieved": 1},
-    }
     assert json.loads(json.dumps(diagnosis.to_dict()))["counts"] == diagnosis.counts
 
 
@@ -199,6 +193,3 @@ def test_a_streamed_result_and_something_else_are_refused() -> None:
         diagnose(evaluate_stream([(["a"], ["b"])], k=1))
     with pytest.raises(InvalidInputError, match="must be what `evaluate` returned"):
         diagnose({"recall@1": 1.0})  # type: ignore[arg-type]
-    examples = diagnose(evaluate([["a"]], [["b"]], k=1)).examples
-    with pytest.raises(InvalidInputError, match="Did you mean 'near_miss'"):
-        examples("near-miss")

@@ -152,12 +152,12 @@ def test_the_summary_for_a_pull_request_puts_failures_first_and_is_inert() -> No
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        ({}, "The policy demands nothing"),
+        ({}, "The policy has no requirement"),
         ({"gates": {}}, "the policy has no 'gates'. Did you mean 'gate'?"),
         ({"gate": {"requires": []}}, "[gate] has no 'requires'. Did you mean 'require'?"),
         ({"gate": {"require": "recall@1 >= 1"}}, "`require` is a str. It must be a list"),
-        ({"gate": {"require": ["recall@1 = 1"]}}, "'recall@1 = 1' is no requirement"),
-        ({"gate": {"require": [1]}}, "1 is no requirement"),
+        ({"gate": {"require": ["recall@1 = 1"]}}, "'recall@1 = 1' is not a requirement"),
+        ({"gate": {"require": [1]}}, "1 is not a requirement"),
         ({"gate": {"require": ["recall@1 >= 1.2.3"]}}, "'1.2.3' is no number"),
         ({"gate": {"no_drop": {"recall@1": -0.1}}}, "`no_drop` of 'recall@1' must be a number from 0 to 1, got -0.1"),
         ({"gate": {"no_drop": ["recall@1"]}}, "`[gate] no_drop` is a list. It must be a table."),
@@ -225,7 +225,7 @@ def test_an_undefined_value_meets_nothing() -> None:
     ("arguments", "message"),
     [
         ((RESULT,), "There is no requirement"),
-        ((RESULT, "recall >"), "is no requirement"),
+        ((RESULT, "recall >"), "is not a requirement"),
         (({"recall@1": 1}, "recall@1 >= 1"), "must be what `evaluate` returned"),
         ((RESULT, "recall@7 >= 1"), "The result has no value 'recall@7'"),
     ],

@@ -215,8 +215,8 @@ def test_the_report_names_what_it_counts_and_shows_the_first_of_each() -> None:
     report = audit_labels(one_question(gold), runs_of(["g", doc("a", REFUNDS.lower()), "b"], ["g", "b"]), k=5)
     assert report.counts == dict.fromkeys(REASONS, 0) | {"same_text": 1, "several_systems": 1}
     assert repr(report).splitlines() == [
-        "1 question, 2 runs (s1, s2), documents told apart by id",
-        "     2  documents that are perhaps gold",
+        "1 question, 2 runs (s1, s2), documents identified by id",
+        "     2  documents that may be gold",
         "       1    the same text as a gold document, under another id",
         "       1    several systems put it high",
         f"            q: a '{REFUNDS.lower()}': the same text as a gold document, under another id (s1 2)",

@@ -92,7 +92,7 @@ def test_the_evidence_names_the_gold_text_and_how_rare_the_answer_is(path: Path)
 def test_a_file_that_is_there_may_hold_labels_and_is_not_replaced_unasked(path: Path) -> None:
     report = audit_labels(SET, RUNS)
     assert write_queue(report, path, limit=1) == len(rows(path)) == 1
-    with pytest.raises(InvalidInputError, match="is there already, perhaps with labels in it"):
+    with pytest.raises(InvalidInputError, match="already exists and may hold labels"):
         write_queue(report, path)
     assert len(rows(path)) == 1
     write_queue(report, path, force=True)
@@ -182,7 +182,7 @@ def test_labels_at_document_level_are_gold_document_ids(path: Path) -> None:
         (row(True, None), "`document` is a NoneType. It must be an object with id or text."),
         (row(True, {}), "a dict has neither an id nor a text."),
         ({"label": True, "document": {"id": "a"}}, "`query_id` is missing."),
-        (row(False, {"id": "b", "text": "x"}), "labels the same document of the question 'q1' otherwise than"),
+        (row(False, {"id": "b", "text": "x"}), "labels the same document of the question 'q1' differently from"),
     ],
 )
 def test_a_row_that_cannot_be_used_is_named_by_its_line(path: Path, line: dict[str, Any], said: str) -> None:

@@ -87,8 +87,8 @@ def test_the_questions_that_were_made_are_a_set_to_ask_again(run: Runner, folder
 
 def test_what_stands_in_journals_is_named_before_it_is_taken(run: Runner) -> None:
     options = ["--evalset", "set.jsonl", "--skip-e2e", "--output", "report.md"]
-    assert "Going on with" not in run(*options).err
-    assert "Going on with what is in report.journals" in run(*options, "--force").err
+    assert "Resuming from" not in run(*options).err
+    assert "Resuming from report.journals" in run(*options, "--force").err
 
 
 def test_a_page_without_its_package_is_refused_before_anything_is_asked(
@@ -102,7 +102,7 @@ def test_a_page_without_its_package_is_refused_before_anything_is_asked(
     assert run("--evalset", "set.jsonl", "--skip-e2e", "--output", "report.md").code == 0
 
 
-@pytest.mark.parametrize(("options", "told"), [(["--output", "r.md"], "run the same again"), ([], "is lost")])
+@pytest.mark.parametrize(("options", "told"), [(["--output", "r.md"], "rerun the same command"), ([], "are lost")])
 def test_a_bench_that_is_interrupted_says_whether_it_can_go_on(
     run: Runner, folder: Path, options: list[str], told: str
 ) -> None:
@@ -151,7 +151,7 @@ def test_a_mode_and_no_answers(run: Runner) -> None:
         (["--evalset", "set.jsonl", "--llm", "shop:gpt"], "has no 'gpt'"),
         (["--evalset", "set.jsonl", "--eval-mode", "easy"], "`eval_mode`"),
         (["--evalset", "no.jsonl"], "no.jsonl"),
-        (["--evalset", "set.jsonl", "--match", "rouge"], "`match_method`"),
+        (["--evalset", "set.jsonl", "--match", "rouge"], "`--match`"),
         (["--evalset", "set.jsonl", "--threshold", "2"], "`threshold`"),
         (["--evalset", "set.jsonl", "--level", "page"], "`level`"),
         (["--evalset", "set.jsonl", "--match", "rougeL", "--tokenizer", "word"], "Unknown tokenizer"),

@@ -61,7 +61,7 @@ def test_what_the_format_cannot_hold_is_one_line_on_stderr(run: Runner) -> None:
 
 def test_a_file_that_is_there_is_replaced_only_by_force(run: Runner) -> None:
     Path("x.csv").write_text("precious")
-    assert_refused(run("convert set.jsonl x.csv"), "x.csv: is there already. Choose another name, or")
+    assert_refused(run("convert set.jsonl x.csv"), "x.csv: already exists. Choose another name, or")
     assert Path("x.csv").read_text() == "precious"
     assert run("convert set.jsonl x.csv --force").code == 0
     assert read_evalset("x.csv") == read_evalset("set.jsonl")

@@ -89,7 +89,7 @@ def test_labels_go_round_from_the_queue_to_a_new_set(run: Runner) -> None:
     before = Path("set.jsonl").read_bytes()
     outcome = run("doctor set.jsonl bm25.jsonl dense.jsonl --apply labels.jsonl --out new.jsonl")
     assert (outcome.code, outcome.err) == (0, "new.jsonl: 2 of 3 questions have new labels.\n")
-    assert "     0  documents that are perhaps gold" in outcome.out.splitlines()
+    assert "     0  documents that may be gold" in outcome.out.splitlines()
     new = read_evalset("new.jsonl")
     assert [(one.id, one.grade) for one in new["q1"].gold] == [("g", None), ("a", None)]
     assert [(one.id, one.grade) for one in new["q2"].gold] == [("h", None), ("b", 0.0)]
@@ -118,13 +118,13 @@ def test_a_long_queue_is_cut_and_says_so(run: Runner) -> None:
         ("set.jsonl --apply set.jsonl --out new.jsonl --queue q.jsonl", "There is no run."),
         ("set.jsonl bm25.jsonl --apply labels.jsonl", "`--apply` and `--out` belong together"),
         ("set.jsonl bm25.jsonl --out new.jsonl", "`--apply` and `--out` belong together"),
-        ("set.jsonl --apply dense.jsonl --out set.jsonl --force", "set.jsonl: is the set itself"),
-        ("set.jsonl --apply dense.jsonl --out ./set.jsonl --force", "set.jsonl: is the set itself"),
-        ("set.jsonl --apply dense.jsonl --out bm25.jsonl", "bm25.jsonl: is there already."),
+        ("set.jsonl --apply dense.jsonl --out set.jsonl --force", "set.jsonl: is the evaluation set"),
+        ("set.jsonl --apply dense.jsonl --out ./set.jsonl --force", "set.jsonl: is the evaluation set"),
+        ("set.jsonl --apply dense.jsonl --out bm25.jsonl", "bm25.jsonl: already exists."),
         ("set.jsonl --apply dense.jsonl --out new.docx", "new.docx: the ending belongs to no format."),
         ("set.jsonl --apply dense.jsonl --out new.jsonl", "dense.jsonl:1: `document` is a NoneType."),
-        ("set.jsonl bm25.jsonl --queue dense.jsonl", "dense.jsonl: is there already."),
-        ("set.jsonl bm25.jsonl --queue bm25.jsonl --force", "bm25.jsonl: is read here"),
+        ("set.jsonl bm25.jsonl --queue dense.jsonl", "dense.jsonl: already exists."),
+        ("set.jsonl bm25.jsonl --queue bm25.jsonl --force", "bm25.jsonl: is one of the inputs"),
         ("set.jsonl bm25.jsonl --limit 0", "`--limit` must be an integer of at least 1, or `all`, got '0'."),
         ("set.jsonl bm25.jsonl --limit some", "`--limit` must be"),
         ("set.jsonl bm25.jsonl -k 0", "`k` must be an integer of at least 1, got 0."),
@@ -143,5 +143,5 @@ def test_a_mistake_is_told_in_one_line_and_nothing_is_written(run: Runner, line:
 def test_a_fall_back_is_told_on_stderr(run: Runner) -> None:
     Path("texts.jsonl").write_text(jsonl(ranking_rows({"q1": [{"text": REFUNDS}, {"text": FEES}]})))
     outcome = run("doctor set.jsonl texts.jsonl")
-    assert outcome.err == "The retrieved documents have no ids, so documents are told apart by their texts.\n"
-    assert outcome.out.splitlines()[0].endswith("documents told apart by text")
+    assert outcome.err == "The retrieved documents have no ids, so documents are identified by their texts.\n"
+    assert outcome.out.splitlines()[0].endswith("documents identified by text")

@@ -109,7 +109,7 @@ def test_failed_retrievals_and_documents_without_what_is_read_are_counted_on_std
     Path("run.jsonl").write_bytes(jsonl([{"query_id": "q2", "error": "timed out"}, ROWS[0], ROWS[2], ROWS[3]]))
     err = run("evaluate set.jsonl run.jsonl --match text").err
     assert "run: 1 retrieval failed, scored as nothing retrieved. First: timed out\n" in err
-    assert "run: 2 documents of " in err
+    assert "run: 2 retrieved documents without the id or text that the matching method reads.\n" in err
 
 
 def test_a_table_that_is_wider_than_80_columns_loses_no_name_and_no_digit(run: Runner) -> None:

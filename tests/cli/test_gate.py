@@ -55,7 +55,7 @@ def test_json_and_markdown_are_printed_or_written(gate: Runner) -> None:
     ("policy", "message"),
     [
         ("[gate\n", "InvalidInputError: gate.toml: not valid TOML: "),
-        ('[gate]\nrequire = ["recall"]\n', "InvalidInputError: gate.toml: 'recall' is no requirement"),
+        ('[gate]\nrequire = ["recall"]\n', "InvalidInputError: gate.toml: 'recall' is not a requirement"),
         ('[gate]\nno_drop = {"recall@1" = 0.1}\n', "InvalidInputError: The policy forbids drops, and there is no"),
     ],
 )

@@ -92,7 +92,7 @@ def test_fewer_questions_than_wanted_are_written_and_said(run: Runner) -> None:
         (
             ("-n", "1"),
             "writing:useless",
-            "set.jsonl: is not written, for no question could be made. `most_prompts` was",
+            "set.jsonl: not written, because no question could be generated. `most_prompts` was",
         ),
         (("--type", "litteral"), "writing:write", "Did you mean 'literal'?"),
         (("--prompts", "nowhere"), "writing:write", "nowhere: is not a folder"),
@@ -109,6 +109,6 @@ def test_a_file_that_is_there_is_not_replaced_without_a_word(run: Runner, folder
     (folder / "set.jsonl").write_text("mine")
     outcome = run("-n", "2")
     assert (outcome.code, outcome.err) == (
-        2, "InvalidInputError: set.jsonl: exists already. Give another path, or replace it with --force.\n",
+        2, "InvalidInputError: set.jsonl: already exists. Choose another name, or overwrite it with --force.\n",
     )  # fmt: skip
     assert (folder / "set.jsonl").read_text() == "mine"

@@ -58,15 +58,15 @@ def test_what_is_read_is_never_replaced(run: Runner, target: str) -> None:
     Path("link.html").symlink_to(TWO)
     before = [Path(path).read_bytes() for path in (SET, ONE, TWO)]
     said = refused(run(f"report {SET} {ONE} {TWO} --force --format json --out {target.format(folder=Path.cwd().name)}"))
-    assert "is read here, and is never replaced by its report" in said
+    assert "is an input of this report and is never overwritten" in said
     assert [Path(path).read_bytes() for path in (SET, ONE, TWO)] == before
 
 
 def test_a_format_without_a_file_is_refused_rather_than_ignored(run: Runner) -> None:
     said = refused(run(f"report {SET} {ONE} --format md"))
     assert said == (
-        "InvalidInputError: `--format` 'md' needs a file to write. The tables that are printed have no other format; "
-        "give `--out` too.\n"
+        "InvalidInputError: `--format` 'md' needs a file to write: printed tables have no other format. "
+        "Give `--out` too.\n"
     )
 
 
@@ -144,15 +144,15 @@ def test_a_file_that_is_there_stays_unless_force_is_given(run: Runner) -> None:
             f"{SET} {ONE} --out a.pdf",
             "It must end with .html, .md, .json or .csv. Rename it, or give a `--format` of html, md",
         ),
-        (f"{SET} {ONE} --out a.md --format docx", "`format` 'docx' is not a report format."),
+        (f"{SET} {ONE} --out a.md --format docx", "`--format` 'docx' is not a report format."),
         (f"{SET} {ONE} --out missing/a.md", "its folder does not exist"),
         (f"{SET} {ONE} --out -", "A report must be written to a file, got '-'"),
-        (f"{SET} {ONE} --match rougeX", "`match_method` must be one of 'id'"),
+        (f"{SET} {ONE} --match rougeX", "`--match` must be one of 'id'"),
         (f"{SET} {ONE} --by colour", "No question has 'colour'"),
         (f"{SET} {ONE} {TWO} --baseline bm", "`--baseline` 'bm' is none of the runs. Did you mean 'bm25'?"),
         (f"{SET} missing.jsonl", "missing.jsonl: cannot be read"),
         (f"missing.jsonl {ONE}", "missing.jsonl: cannot be read"),
-        (f"{SET} {ONE} -k 0", "`k` must be"),
+        (f"{SET} {ONE} -k 0", "`--k` must be"),
         (f"{SET} {ONE} --threshold x", "`--threshold` must be a number"),
     ],
 )

@@ -72,8 +72,10 @@ def test_errors_are_counted_and_the_first_is_shown(run: Runner) -> None:
 
 def test_a_run_is_resumed_and_its_errors_are_tried_again_if_that_is_asked_for(run: Runner) -> None:
     run("--retries", "0", "--name", "x", retriever="searching:fail_some")
-    assert run("--name", "x").out.startswith("x: 30 rows (30 of them were there already), 3 errors")
-    assert run("--name", "x", "--retry-errors").out.startswith("x: 30 rows (27 of them were there already), 0 errors")
+    assert run("--name", "x").out.startswith("x: 30 rows (30 of them from an earlier session), 3 errors")
+    assert run("--name", "x", "--retry-errors").out.startswith(
+        "x: 30 rows (27 of them from an earlier session), 0 errors"
+    )
 
 
 def test_the_summary_as_json(run: Runner) -> None:

@@ -84,7 +84,7 @@ def test_ctrl_c_ends_with_130_and_a_journal_to_go_on_with(folder: Path) -> None:
     assert 3 <= done < 30
     again = command("--retriever", "searching:search")
     resumed = subprocess.run(again, capture_output=True, text=True, check=True)
-    assert resumed.stdout.startswith(f"search: 30 rows ({done} of them were there already), 0 errors")
+    assert resumed.stdout.startswith(f"search: 30 rows ({done} of them from an earlier session), 0 errors")
 
 
 def test_a_disk_that_is_full_ends_with_2_and_one_line(folder: Path) -> None:

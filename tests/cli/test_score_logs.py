@@ -40,7 +40,10 @@ def test_logs_are_scored_into_a_file_and_a_table(run: Runner) -> None:
     expected = score_logs("logs", "expected.parquet", k=(5, 10), match_method="id")
     assert (outcome.code, outcome.err.splitlines()) == (
         0,
-        [f"{count} documents of `{side}` lack what the method reads." for side, count in expected.unmatchable.items()],
+        [
+            f"{count} {side} documents without the id or text that the matching method reads."
+            for side, count in zip(("gold", "retrieved"), expected.unmatchable.values(), strict=True)
+        ],
     )
     lines = outcome.out.splitlines()
     assert lines[0].strip() == "per_query.parquet: 1,200 queries"
@@ -86,7 +89,7 @@ def test_long_logs_are_joined_to_their_gold_and_cut(command: Runner) -> None:
         ("score-logs logs --out 1.parquet --workers 0", "`workers` must be"),
         ("score-logs logs --out 1.parquet --kmax 3", "`kmax` cuts logs in long form."),
         ("score-logs logs --out 1.parquet --metrics recal", "Unknown metric 'recal'."),
-        ("score-logs logs --out 1.parquet --match sound", "`match_method` must be"),
+        ("score-logs logs --out 1.parquet --match sound", "`--match` must be"),
         (
             "score-logs logs --out logs/0.parquet/1.parquet",
             "logs/0.parquet/1.parquet: cannot be written",
@@ -176,5 +179,5 @@ def test_an_interruption_says_what_stands_and_nothing_of_what_does_not(
 
     monkeypatch.setattr("krag_eval.scale.score_logs", interrupted)
     outcome = run("score-logs logs --out out.parquet")
-    stands = " What was scored stands in out.parquet.parts: run the same again to go on." if has_parts else ""
+    stands = " The scores so far are in out.parquet.parts: rerun the same command to resume." if has_parts else ""
     assert (outcome.code, outcome.out, outcome.err) == (130, "", f"Stopped.{stands}\n")

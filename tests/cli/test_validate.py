@@ -173,12 +173,12 @@ def test_no_file_is_replaced_that_was_read_or_was_there(run: Runner) -> None:
     before = {path.name: path.read_bytes() for path in Path().iterdir()}
     for target in ("--out set.jsonl", "--out ./corpus.jsonl", "--json set.jsonl"):
         code, _, err = run(f"reanchor set.jsonl --corpus corpus.jsonl {target} --force")
-        assert (code, "is one of the files that are read" in err) == (2, True)
+        assert (code, "is one of the inputs" in err) == (2, True)
     assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
     Path("new.jsonl").write_text("mine")
     code, out, err = run("reanchor set.jsonl --corpus corpus.jsonl --out new.jsonl")
     assert (code, out) == (2, "")
-    assert err.startswith("InvalidInputError: new.jsonl: is there already.")
+    assert err.startswith("InvalidInputError: new.jsonl: already exists.")
     assert Path("new.jsonl").read_text() == "mine"
     assert run("reanchor set.jsonl --corpus corpus.jsonl --out new.jsonl --force").code == 0
     assert len(read_evalset("new.jsonl")) == 3

@@ -149,4 +149,7 @@ def test_ctrl_c_ends_a_bench_whose_system_hangs(tmp_path: Path) -> None:
         time.sleep(0.01)
     bench.send_signal(signal.SIGINT)
     _, told = bench.communicate(timeout=60)
-    assert (bench.returncode, told) == (130, "Stopped. What was asked is in r.journals: run the same again to go on.\n")
+    assert (bench.returncode, told) == (
+        130,
+        "Stopped. The results so far are in r.journals: rerun the same command to resume.\n",
+    )

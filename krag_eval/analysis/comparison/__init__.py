@@ -1,4 +1,4 @@
-"""Is one system really better than another, where not, and what became of the misses?"""
+"""Compare systems: is one really better than another, where is it worse, and what became of the misses?"""
 
 from krag_eval.analysis.comparison.compare import DECISIVE_METRICS, compare
 from krag_eval.analysis.comparison.result import Comparison, ComparisonRow, Outcome, Transition

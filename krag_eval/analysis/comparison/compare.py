@@ -1,7 +1,4 @@
-"""`compare`: from runs or results to verdicts.
-
-The numbers of all rows of one slice, in as few passes as there are sets of questions.
-"""
+"""Compare systems with a baseline: differences, intervals, tests and verdicts."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple, Unpack
 
 import numpy as np
@@ -31,6 +28,26 @@ from krag_eval.statistics.checks import check_rounds, check_seed, check_share, n
 from krag_eval.statistics.significance import holm, randomisation_test, resolvable_difference
 
 DECISIVE_METRICS = ("recall", "mrr", "ndcg")
+_LOWER_IS_BETTER = frozenset({"redundancy", "undated"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """How a comparison is computed.
+
+    Attributes:
+        n_bootstrap: Resamples behind the intervals.
+        n_randomisation: Random choices of signs behind p-values that are not exact.
+        confidence: Of the intervals; 1 minus it is the level of the tests.
+        margin: The smallest difference that matters.
+        seed: Of both random streams.
+    """
+
+    n_bootstrap: int
+    n_randomisation: int
+    confidence: float
+    margin: float
+    seed: int
 
 
 def compare(
@@ -99,7 +116,7 @@ def compare(
     check_names(settings, ScoringSettings.__annotations__)
     need_scipy("compare")
     given, first = check_systems(systems, baseline)
-    options = Options(
+    options = _Options(
         n_bootstrap=check_rounds("n_bootstrap", n_bootstrap),
         n_randomisation=check_rounds("n_randomisation", n_randomisation),
         confidence=check_share("confidence", confidence),
@@ -121,7 +138,9 @@ def compare(
     against = next(system for system in scored if system.name == first)
     others = [system for system in scored if system.name != first]
     everything = Slice(None, None, np.arange(against.result.n_queries))
-    fields = dict.fromkeys(part.field for part in parts)
+    by_field: dict[str | None, list[_Tested]] = {}
+    for part in parts:
+        by_field.setdefault(part.field, []).extend(_tested_rows(against, others, chosen, part, options))
     diagnoses = {system.name: diagnose(system.result, doc_key=doc_key) for system in (against, *others)}
     return Comparison(
         signature=against.result.signature,
@@ -129,19 +148,9 @@ def compare(
         systems=tuple(system.name for system in others),
         keys=tuple(chosen),
         n_queries=against.result.n_queries,
-        n_bootstrap=options.n_bootstrap,
-        n_randomisation=options.n_randomisation,
-        confidence=options.confidence,
-        margin=options.margin,
-        seed=options.seed,
-        rows=corrected(tested(against, others, chosen, everything, options)),
-        slices=tuple(
-            row
-            for field in fields
-            for row in corrected(
-                [row for part in parts if part.field == field for row in tested(against, others, chosen, part, options)]
-            )
-        ),
+        **asdict(options),
+        rows=_corrected(_tested_rows(against, others, chosen, everything, options)),
+        slices=tuple(row for rows in by_field.values() for row in _corrected(rows)),
         transitions=_transitions(against, others, diagnoses),
         errors={system.name: len(system.result.errors) for system in scored},
         results={system.name: system.result for system in (against, *others)},
@@ -160,7 +169,7 @@ def _check_margin(value: object) -> float:
 
 
 def _shared_keys(systems: Sequence[System]) -> list[str]:
-    """The keys that all systems have: `doc_hit` is there only where documents have ids."""
+    """Return the keys that all systems have: `doc_hit` exists only where documents have ids."""
     keys = [key for key in systems[0].detail.values if all(key in system.detail.values for system in systems)]
     for system in systems:
         alone = [key for key in system.detail.values if key not in keys]
@@ -176,7 +185,7 @@ def _shared_keys(systems: Sequence[System]) -> list[str]:
 
 
 def _choose_keys(shared: Sequence[str], keys: Sequence[str] | None) -> list[str]:
-    """The values to compare, each once."""
+    """Return the keys to compare, each once."""
     if keys is None:
         return list(shared)
     if isinstance(keys, str) or not keys:
@@ -187,7 +196,7 @@ def _choose_keys(shared: Sequence[str], keys: Sequence[str] | None) -> list[str]
 def _transitions(
     baseline: System, others: Sequence[System], diagnoses: Mapping[str, Diagnosis]
 ) -> tuple[Transition, ...]:
-    """What became of each gold document, by how many, the largest first."""
+    """Return what became of the gold documents, the most frequent change first."""
     before = diagnoses[baseline.name]
     query_ids = baseline.detail.query_ids
     transitions = []
@@ -204,26 +213,16 @@ def _transitions(
     return tuple(transitions)
 
 
-LOWER_IS_BETTER = frozenset({"redundancy", "undated"})
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a comparison is computed.
+class _Tested(NamedTuple):
+    """A row before the correction for several tests.
 
     Attributes:
-        n_bootstrap: Resamples behind the intervals.
-        n_randomisation: Random choices of signs behind p-values that are not exact.
-        confidence: Of the intervals; 1 minus it is the level of the tests.
-        margin: The smallest difference that matters.
-        seed: Of both random streams.
+        row: The row.
+        test: The same for rows that no choice of signs can tell apart.
     """
 
-    n_bootstrap: int
-    n_randomisation: int
-    confidence: float
-    margin: float
-    seed: int
+    row: ComparisonRow
+    test: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,20 +237,8 @@ class _Pair:
     bounds: tuple[float, float]
 
 
-class Tested(NamedTuple):
-    """A row before the correction for several tests.
-
-    Attributes:
-        row: The row.
-        test: The same for rows that no choice of signs can tell apart.
-    """
-
-    row: ComparisonRow
-    test: bytes
-
-
-def corrected(rows: Sequence[Tested]) -> tuple[ComparisonRow, ...]:
-    """The rows with Holm's correction over all tests among them.
+def _corrected(rows: Sequence[_Tested]) -> tuple[ComparisonRow, ...]:
+    """Return the rows with Holm's correction over all their tests.
 
     Differences that are multiples of each other stay so under every choice of signs and have the same p-value: they
     are one test. Given the absolute differences, which is all that the randomisation test knows, the number of tests
@@ -264,10 +251,10 @@ def corrected(rows: Sequence[Tested]) -> tuple[ComparisonRow, ...]:
     )
 
 
-def tested(
-    baseline: System, others: Sequence[System], keys: Sequence[str], part: Slice, options: Options
-) -> list[Tested]:
-    """A row a system and key, by system."""
+def _tested_rows(
+    baseline: System, others: Sequence[System], keys: Sequence[str], part: Slice, options: _Options
+) -> list[_Tested]:
+    """Return one row per system and key, by system."""
     pairs = [
         _pair(other.name, key, baseline.detail.values, other.detail.values, part) for other in others for key in keys
     ]
@@ -275,7 +262,7 @@ def tested(
     by_questions: dict[bytes, list[int]] = {}
     for place, pair in enumerate(pairs):
         by_questions.setdefault(pair.defined.tobytes(), []).append(place)
-    rows: dict[int, Tested] = {}
+    rows: dict[int, _Tested] = {}
     for places in by_questions.values():
         rows |= zip(places, _tested([pairs[place] for place in places], part, options), strict=True)
     return [rows[place] for place in range(len(pairs))]
@@ -292,7 +279,7 @@ def _pair(
     return _Pair(system, key, defined, theirs[defined], ours[defined], bounds)
 
 
-def _tested(pairs: Sequence[_Pair], part: Slice, options: Options) -> list[Tested]:
+def _tested(pairs: Sequence[_Pair], part: Slice, options: _Options) -> list[_Tested]:
     n = len(pairs[0].values)
     named = [
         ComparisonRow(
@@ -302,14 +289,14 @@ def _tested(pairs: Sequence[_Pair], part: Slice, options: Options) -> list[Teste
             value=part.value,
             n=n,
             n_left_out=len(pair.defined) - n,
-            lower_is_better=re.split("[(@]", pair.key)[0] in LOWER_IS_BETTER,
+            lower_is_better=re.split("[(@]", pair.key)[0] in _LOWER_IS_BETTER,
             confidence=options.confidence,
             margin=options.margin,
         )
         for pair in pairs
     ]
     if not n:
-        return [Tested(row, b"") for row in named]
+        return [_Tested(row, b"") for row in named]
     differences = np.stack([pair.values - pair.baseline for pair in pairs], axis=1)
     reach = np.array([pair.bounds[1] - pair.bounds[0] for pair in pairs])
     low, high = mean_intervals(differences, (-reach, reach), options.confidence, options.n_bootstrap, options.seed)
@@ -333,11 +320,11 @@ def _tested(pairs: Sequence[_Pair], part: Slice, options: Options) -> list[Teste
         for place, (row, pair, column) in enumerate(zip(named, pairs, differences.T, strict=True))
     ]
     where = repr((part.field, part.value)).encode() + pairs[0].defined.tobytes()
-    return [Tested(row, _digest(where, column)) for row, column in zip(rows, differences.T, strict=True)]
+    return [_Tested(row, _digest(where, column)) for row, column in zip(rows, differences.T, strict=True)]
 
 
 def _digest(where: bytes, differences: FloatArray) -> bytes:
-    """The same for differences of the same queries that are multiples of each other."""
+    """Return a digest that is equal for differences of the same queries that are multiples of each other."""
     largest = differences[np.argmax(np.abs(differences))]
     # Quotients of equal ratios differ in their last bits at most.
     shape = np.rint(differences / (largest or 1.0) * 2.0**30)
@@ -345,7 +332,7 @@ def _digest(where: bytes, differences: FloatArray) -> bytes:
 
 
 def _mean(values: FloatArray, less: FloatArray | None = None) -> float | None:
-    """The mean, or how far it is from another, exact and rounded once."""
+    """Return the mean, or its difference from another mean, computed exactly and rounded once."""
     state, other = MeanState(), MeanState()
     state.add(values)
     other.add(values[:0] if less is None else less)

@@ -1,9 +1,4 @@
-"""The outcome of a comparison.
-
-What a comparison consists of: rows with verdicts, and what became of gold documents.
-
-A comparison as text, at most 80 columns wide but for the signature.
-"""
+"""The result of a comparison: rows with verdicts, what became of gold documents, and both as text."""
 
 from __future__ import annotations
 
@@ -16,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import UnknownMetricError, did_you_mean, needing
-from krag_eval._utils.formatting import format_difference, format_mean, format_p, number_of
+from krag_eval._utils.formatting import UNDEFINED, format_difference, format_mean, format_p, number_of, one_line
 from krag_eval._utils.serialization import json_text
 
 if TYPE_CHECKING:
@@ -28,156 +23,6 @@ if TYPE_CHECKING:
     from krag_eval.analysis.diagnosis import Diagnosis
     from krag_eval.datasets import EvalSet
     from krag_eval.evaluation.results import EvaluationResult
-
-
-# Not part of the outcome, but what a report shows beside it.
-_KEPT = ("results", "diagnoses", "evalset")
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Comparison:
-    """Systems against a baseline: `comparison["hybrid", "recall@5"]` is a row, its `verdict` the answer in words.
-
-    Attributes:
-        signature: The rule by which all were scored.
-        baseline: The name of the baseline.
-        systems: The names of the others.
-        keys: The metrics and cut-offs compared.
-        n_queries: Queries, those without a value among them.
-        n_bootstrap: Resamples behind each interval.
-        n_randomisation: Random choices of signs behind each p-value that is not exact.
-        confidence: Of the intervals; 1 minus it is the level of the tests.
-        margin: The smallest difference that matters.
-        seed: Of both random streams.
-        rows: One a system and key, over all queries.
-        slices: One a field, value, system and key.
-        transitions: Gold documents by what they were and what they are, for each system.
-        errors: For each system, the baseline among them, how many retrievals raised; they count as nothing retrieved.
-        results: The scores of each system by name, the baseline first.
-        diagnoses: The causes of the misses of each system by name.
-        evalset: The questions, where they were given.
-    """
-
-    signature: str
-    baseline: str
-    systems: tuple[str, ...]
-    keys: tuple[str, ...]
-    n_queries: int
-    n_bootstrap: int
-    n_randomisation: int
-    confidence: float
-    margin: float
-    seed: int
-    rows: tuple[ComparisonRow, ...]
-    slices: tuple[ComparisonRow, ...]
-    transitions: tuple[Transition, ...]
-    errors: Mapping[str, int]
-    results: Mapping[str, EvaluationResult]
-    diagnoses: Mapping[str, Diagnosis]
-    evalset: EvalSet | None
-
-    def __getitem__(self, system_and_key: tuple[str, str] | str) -> ComparisonRow:
-        """The row of a system and a key such as `recall@5`, over all queries; of two systems the key is enough.
-
-        Raises:
-            UnknownMetricError: There is no such row.
-        """
-        for row in self.rows:
-            if system_and_key in ((row.system, row.key), row.key if len(self.systems) == 1 else None):
-                return row
-        known = {f"{row.system}, {row.key}" for row in self.rows}
-        asked = ", ".join(map(str, system_and_key)) if isinstance(system_and_key, tuple) else system_and_key
-        raise UnknownMetricError(
-            f"The comparison has no row {system_and_key!r:.120}.{did_you_mean(asked, known)} Ask for a system and a "
-            f"key; systems: {', '.join(self.systems)}; keys: {', '.join(self.keys)}."
-        )
-
-    @property
-    def worst_slices(self) -> dict[str, ComparisonRow]:
-        """For each system the slice and metric where it surely lost most, or else seems to have gained least.
-
-        Surely lost: the row of `slices` whose `gain_at_most`, the best end of its interval, is lowest and below 0, so
-        that a large drop of a few queries, which may be chance, does not hide a drop of many. Where no slice surely
-        lost, the row with the lowest gain. Both in units of the baseline's mean of the metric over all queries.
-        Systems have none where there are no slices.
-        """
-        worst: dict[str, ComparisonRow] = {}
-        for row in self.slices:
-            if row.n and (row.system not in worst or self._rank(row) < self._rank(worst[row.system])):
-                worst[row.system] = row
-        return worst
-
-    @property
-    def worst_slice(self) -> ComparisonRow | None:
-        """The worst of `worst_slices` over all systems; None where there are no slices."""
-        return min(self.worst_slices.values(), key=self._rank, default=None)
-
-    def _rank(self, row: ComparisonRow) -> tuple[bool, float]:
-        at_most = row.gain_at_most or 0.0
-        lost = at_most if at_most < 0 else row.gain or 0.0
-        return at_most >= 0, lost / (abs(self[row.system, row.key].baseline_mean or 0.0) or 1.0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
-        return {
-            **{field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name not in _KEPT},
-            "systems": list(self.systems),
-            "keys": list(self.keys),
-            "rows": [row.to_dict() for row in self.rows],
-            "slices": [row.to_dict() for row in self.slices],
-            "worst_slices": {system: row.to_dict() for system, row in self.worst_slices.items()},
-            "transitions": [transition.to_dict() for transition in self.transitions],
-            "errors": dict(self.errors),
-        }
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """Everything, as JSON."""
-        return json_text(self.to_dict(), indent=indent)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """One row for each of `rows`, then for each of `slices`. Needs pandas."""
-        with needing("comparison.to_pandas()", "pandas", "pandas"):
-            import pandas as pd
-        return pd.DataFrame([row.to_dict() for row in (*self.rows, *self.slices)])
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        format: str | None = None,  # noqa: A002 - the word that users of such methods know
-        title: str | None = None,
-        force: bool = False,
-    ) -> Path:
-        """Write a report: this comparison, tables, pictures, causes, and both rankings of every query.
-
-        Args:
-            path: The file to write; an HTML file needs no other file, no server and no network.
-            format: `"html"`, `"md"`, `"json"` or `"csv"`; by default what the path ends with.
-            title: The title; by default it names the systems.
-            force: Replace a file that is there.
-
-        Returns:
-            The path.
-
-        Raises:
-            InvalidInputError: The file is there, or cannot be written.
-            MissingDependencyError: A package of the extra `report` is not installed.
-        """
-        from krag_eval.report import build_report, check_target, write_report
-
-        check_target(path, format, force)  # before the work
-        by = list(dict.fromkeys(row.field for row in self.slices if row.field is not None))
-        report = build_report(self.results, self.evalset, title=title, by=by, comparison=self)
-        return write_report(report, path, format=format, force=force)
-
-    def __repr__(self) -> str:
-        return describe(self)
-
-    def _repr_html_(self) -> str:
-        """The comparison as tables, for notebooks."""
-        from krag_eval.report import comparison_html
-
-        return comparison_html(self)
 
 
 class Outcome(StrEnum):
@@ -287,7 +132,7 @@ class ComparisonRow:
         return str(self.outcome)
 
     def to_dict(self) -> dict[str, Any]:
-        """The row as one flat dict, outcome and verdict included."""
+        """Return the row as one flat dict, with outcome and verdict."""
         row = dataclasses.asdict(self)
         return row | {"outcome": str(self.outcome), "verdict": self.verdict}
 
@@ -312,8 +157,158 @@ class Transition:
     query_ids: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The transition as one flat dict."""
+        """Return the transition as one flat dict."""
         return {**dataclasses.asdict(self), "query_ids": list(self.query_ids)}
+
+
+# Not part of the outcome, but what a report shows beside it.
+_KEPT = ("results", "diagnoses", "evalset")
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Comparison:
+    """Systems against a baseline: `comparison["hybrid", "recall@5"]` is a row, its `verdict` the answer in words.
+
+    Attributes:
+        signature: The rule by which all were scored.
+        baseline: The name of the baseline.
+        systems: The names of the others.
+        keys: The metrics and cut-offs compared.
+        n_queries: Queries, those without a value among them.
+        n_bootstrap: Resamples behind each interval.
+        n_randomisation: Random choices of signs behind each p-value that is not exact.
+        confidence: Of the intervals; 1 minus it is the level of the tests.
+        margin: The smallest difference that matters.
+        seed: Of both random streams.
+        rows: One a system and key, over all queries.
+        slices: One a field, value, system and key.
+        transitions: Gold documents by what they were and what they are, for each system.
+        errors: For each system, the baseline among them, how many retrievals raised; they count as nothing retrieved.
+        results: The scores of each system by name, the baseline first.
+        diagnoses: The causes of the misses of each system by name.
+        evalset: The questions, where they were given.
+    """
+
+    signature: str
+    baseline: str
+    systems: tuple[str, ...]
+    keys: tuple[str, ...]
+    n_queries: int
+    n_bootstrap: int
+    n_randomisation: int
+    confidence: float
+    margin: float
+    seed: int
+    rows: tuple[ComparisonRow, ...]
+    slices: tuple[ComparisonRow, ...]
+    transitions: tuple[Transition, ...]
+    errors: Mapping[str, int]
+    results: Mapping[str, EvaluationResult]
+    diagnoses: Mapping[str, Diagnosis]
+    evalset: EvalSet | None
+
+    def __getitem__(self, system_and_key: tuple[str, str] | str) -> ComparisonRow:
+        """Return the row of a system and a key such as `recall@5`, over all queries; of two systems, the key is enough.
+
+        Raises:
+            UnknownMetricError: There is no such row.
+        """
+        for row in self.rows:
+            if system_and_key in ((row.system, row.key), row.key if len(self.systems) == 1 else None):
+                return row
+        known = {f"{row.system}, {row.key}" for row in self.rows}
+        asked = ", ".join(map(str, system_and_key)) if isinstance(system_and_key, tuple) else system_and_key
+        raise UnknownMetricError(
+            f"The comparison has no row {system_and_key!r:.120}.{did_you_mean(asked, known)} Ask for a system and a "
+            f"key; systems: {', '.join(self.systems)}; keys: {', '.join(self.keys)}."
+        )
+
+    @property
+    def worst_slices(self) -> dict[str, ComparisonRow]:
+        """For each system the slice and metric where it surely lost most, or else seems to have gained least.
+
+        Surely lost: the row of `slices` whose `gain_at_most`, the best end of its interval, is lowest and below 0, so
+        that a large drop of a few queries, which may be chance, does not hide a drop of many. Where no slice surely
+        lost, the row with the lowest gain. Both in units of the baseline's mean of the metric over all queries.
+        Systems have none where there are no slices.
+        """
+        worst: dict[str, ComparisonRow] = {}
+        for row in self.slices:
+            if row.n and (row.system not in worst or self._rank(row) < self._rank(worst[row.system])):
+                worst[row.system] = row
+        return worst
+
+    @property
+    def worst_slice(self) -> ComparisonRow | None:
+        """The worst of `worst_slices` over all systems; None where there are no slices."""
+        return min(self.worst_slices.values(), key=self._rank, default=None)
+
+    def _rank(self, row: ComparisonRow) -> tuple[bool, float]:
+        at_most = row.gain_at_most or 0.0
+        lost = at_most if at_most < 0 else row.gain or 0.0
+        return at_most >= 0, lost / (abs(self[row.system, row.key].baseline_mean or 0.0) or 1.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        return {
+            **{field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name not in _KEPT},
+            "systems": list(self.systems),
+            "keys": list(self.keys),
+            "rows": [row.to_dict() for row in self.rows],
+            "slices": [row.to_dict() for row in self.slices],
+            "worst_slices": {system: row.to_dict() for system, row in self.worst_slices.items()},
+            "transitions": [transition.to_dict() for transition in self.transitions],
+            "errors": dict(self.errors),
+        }
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return everything as JSON."""
+        return json_text(self.to_dict(), indent=indent)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row for each of `rows`, then for each of `slices`. Needs pandas."""
+        with needing("comparison.to_pandas()", "pandas", "pandas"):
+            import pandas as pd
+        return pd.DataFrame([row.to_dict() for row in (*self.rows, *self.slices)])
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002 - the word that users of such methods know
+        title: str | None = None,
+        force: bool = False,
+    ) -> Path:
+        """Write a report: this comparison, tables, plots, causes, and both rankings of every query.
+
+        Args:
+            path: The file to write; an HTML file needs no other file, no server and no network.
+            format: `"html"`, `"md"`, `"json"` or `"csv"`; by default what the path ends with.
+            title: The title; by default it names the systems.
+            force: Replace a file that is there.
+
+        Returns:
+            The path.
+
+        Raises:
+            InvalidInputError: The file is there, or cannot be written.
+            MissingDependencyError: A package of the extra `report` is not installed.
+        """
+        from krag_eval.report import build_report, check_target, write_report
+
+        check_target(path, format, force)  # before the work
+        by = list(dict.fromkeys(row.field for row in self.slices if row.field is not None))
+        report = build_report(self.results, self.evalset, title=title, by=by, comparison=self)
+        return write_report(report, path, format=format, force=force)
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+    def _repr_html_(self) -> str:
+        """Return the comparison as HTML tables, for notebooks."""
+        from krag_eval.report import comparison_html
+
+        return comparison_html(self)
 
 
 WIDTH = 80
@@ -323,7 +318,7 @@ _NUMBERS = ("base", "here", "diff", "interval", "p", "+/=/-")
 
 
 def describe(comparison: Comparison) -> str:
-    """Tables, verdicts, the worst slice and what became of the misses, system by system."""
+    """Return tables, verdicts, the worst slice and what became of the misses, system by system."""
     lines = []
     for system in comparison.systems:
         lines += [*_system(comparison, system), ""]
@@ -332,9 +327,9 @@ def describe(comparison: Comparison) -> str:
 
 
 def how_tested(comparison: Comparison) -> str:
-    """What the intervals and p-values are, in words."""
+    """Return how the intervals and p-values were computed, in words."""
     return (
-        f"{_percent(comparison.confidence)} intervals from {comparison.n_bootstrap} resamples. p: two-sided "
+        f"{100 * comparison.confidence:.6g} % intervals from {comparison.n_bootstrap} resamples. p: two-sided "
         f"randomisation test ({comparison.n_randomisation} rounds unless exact), adjusted by Holm (number of "
         f"tests: {comparison.rows[0].n_tests}; in slices: all by the field), significant up to "
         f"{1 - comparison.confidence:.4g}. +/=/-: queries won, tied and lost. Seed {comparison.seed}."
@@ -343,7 +338,7 @@ def how_tested(comparison: Comparison) -> str:
 
 def _system(comparison: Comparison, system: str) -> Iterator[str]:
     rows = [row for row in comparison.rows if row.system == system]
-    names = f"{_one_line(system)} against {_one_line(comparison.baseline)}"
+    names = f"{one_line(system)} against {one_line(comparison.baseline)}"
     yield cut(f"{names}: {number_of(comparison.n_queries, 'query')}", WIDTH)
     yield from _table([row.key for row in rows], rows)
     yield from _verdicts(rows)
@@ -352,11 +347,10 @@ def _system(comparison: Comparison, system: str) -> Iterator[str]:
         yield f"{_GAP}{number_of(left_out, 'query')} without a value (such as those without gold documents): left out."
     for name in dict.fromkeys([comparison.baseline, system]):
         if comparison.errors.get(name):
-            yield from _wrap(
-                f"{_one_line(name)}: {comparison.errors[name]} failed, counted as nothing retrieved.", _GAP
-            )
+            yield from _wrap(f"{one_line(name)}: {comparison.errors[name]} failed, counted as nothing retrieved.", _GAP)
     yield from _slices(comparison, system)
-    yield from _transitions(comparison, system)
+    for sentence in describe_transitions(comparison, system):
+        yield from _wrap(sentence, _GAP)
 
 
 def _table(labels: Sequence[str], rows: Sequence[ComparisonRow]) -> Iterator[str]:
@@ -374,10 +368,14 @@ def _cells(row: ComparisonRow) -> tuple[str, ...]:
         format_mean(row.baseline_mean),
         format_mean(row.mean),
         format_difference(row.difference),
-        "-" if row.low is None else f"{format_difference(row.low)} to {format_difference(row.high)}",
+        UNDEFINED if row.low is None else _interval(row),
         format_p(row.p_holm),
         f"{row.wins}/{row.ties}/{row.losses}",
     )
+
+
+def _interval(row: ComparisonRow) -> str:
+    return f"{format_difference(row.low)} to {format_difference(row.high)}"
 
 
 def _verdicts(rows: Sequence[ComparisonRow]) -> Iterator[str]:
@@ -391,7 +389,7 @@ def _verdicts(rows: Sequence[ComparisonRow]) -> Iterator[str]:
 
 
 def remark(row: ComparisonRow) -> str:
-    """What the verdict alone does not say, in parentheses; empty where there is nothing."""
+    """Return what to add to the verdict, in parentheses; an empty string if nothing."""
     if row.outcome is Outcome.UNRESOLVED and row.p is not None and row.p <= 1 - row.confidence:
         return f" (p {row.p:.3f} as the only test)"
     if row.outcome is Outcome.UNRESOLVED and row.resolvable is not None:
@@ -402,7 +400,7 @@ def remark(row: ComparisonRow) -> str:
 
 
 def _slices(comparison: Comparison, system: str) -> Iterator[str]:
-    """The worst slice, and for its metric the slices beside it."""
+    """Yield the worst slice, and the other slices for its metric."""
     worst = comparison.worst_slices.get(system)
     if worst is None:
         return
@@ -414,27 +412,21 @@ def _slices(comparison: Comparison, system: str) -> Iterator[str]:
 
 
 def describe_worst(worst: ComparisonRow) -> str:
-    """The worst slice of a system, in words."""
+    """Return the worst slice of a system, in words."""
     surely = "" if (worst.gain_at_most or 0) < 0 else ", not surely a loss"
     return (
         f"worst slice: {_label(worst, with_field=True)} ({number_of(worst.n, 'query')}): {worst.key} "
-        f"{format_difference(worst.difference)} "
-        f"({format_difference(worst.low)} to {format_difference(worst.high)}){surely}"
+        f"{format_difference(worst.difference)} ({_interval(worst)}){surely}"
     )
 
 
 def _label(row: ComparisonRow, *, with_field: bool = False) -> str:
-    value = "(none)" if row.value is None else _one_line(row.value)
+    value = "(none)" if row.value is None else one_line(row.value)
     return f"{row.field} = {value}" if with_field else value
 
 
-def _transitions(comparison: Comparison, system: str) -> Iterator[str]:
-    for sentence in describe_transitions(comparison, system):
-        yield from _wrap(sentence, _GAP)
-
-
 def describe_transitions(comparison: Comparison, system: str) -> Iterator[str]:
-    """How many gold documents were found or missed now, but not before, and why."""
+    """Yield how many gold documents are found or missed now but were not before, and why."""
     changes = [t for t in comparison.transitions if t.system == system]
     for title, parts in (
         ("found now, missed before", [t for t in changes if t.after == _FOUND != t.before]),
@@ -444,28 +436,20 @@ def describe_transitions(comparison: Comparison, system: str) -> Iterator[str]:
         yield f"gold documents {title}: {sum(t.count for t in parts)}{f' ({why})' if why else ''}"
 
 
-def _one_line(name: str) -> str:
-    return " ".join(name.split())
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.6g} %"
-
-
 def _wrap(text: str, indent: str = "") -> list[str]:
-    """Lines of at most `WIDTH` columns; wide characters count twice."""
+    """Return lines of at most `WIDTH` columns; wide characters count twice."""
     narrow = "".join(c + "\u2060" * (width_of(c) - 1) for c in text)
     lines = textwrap.wrap(narrow, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
     return [line.replace("\u2060", "") for line in lines]
 
 
 def width_of(text: str) -> int:
-    """How many columns a terminal takes for it."""
+    """Return how many terminal columns the text takes."""
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def cut(text: str, width: int) -> str:
-    """The text at most so many columns wide; what is too long loses its middle, for the cut-off stands at the end."""
+    """Return the text in at most `width` columns; a longer one loses its middle, because keys end with the cut-off."""
     if width_of(text) <= width:
         return text
     end = (width - 1) // 2
@@ -474,10 +458,10 @@ def cut(text: str, width: int) -> str:
 
 
 def _fitting(text: str, width: int) -> str:
-    """The first characters that fit into so many columns."""
+    """Return the first characters that fit into this many columns."""
     return next(text[:stop] for stop in range(len(text), -1, -1) if width_of(text[:stop]) <= width)
 
 
 def pad(text: str, width: int) -> str:
-    """The text with spaces up to a width."""
+    """Return the text padded with spaces to a width."""
     return text + " " * (width - width_of(text))

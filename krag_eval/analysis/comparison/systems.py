@@ -1,7 +1,4 @@
-"""The systems to compare: scored, and refused where they were not measured by the same rule on the same questions.
-
-The slices of an evaluation set.
-"""
+"""The systems and slices of a comparison: score runs, and refuse results that cannot be compared."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ class System:
 def check_systems(
     systems: object, baseline: object, fewest: int = 2
 ) -> tuple[Mapping[str, Run | EvaluationResult], str]:
-    """The systems by name, and the name of the baseline: the first unless one is named.
+    """Return the systems by name, and the name of the baseline: by default the first one.
 
     Raises:
         InvalidInputError: They are no mapping from names to runs or results, fewer than `fewest`, or the baseline is
@@ -78,7 +75,7 @@ def score(
     missing: str,
     scoring: Mapping[str, Any],
 ) -> list[System]:
-    """The systems with their scores; runs are scored now.
+    """Return the systems with their scores; runs are scored here.
 
     Args:
         systems: The systems by name.
@@ -116,7 +113,7 @@ def _scored(name: str, system: Run | EvaluationResult, questions: EvalSet | None
 
 
 def _check_rows(runs: Mapping[str, Run], questions: EvalSet, missing: str) -> None:
-    """Nobody is compared on questions that only the others were asked."""
+    """Refuse runs that lack questions which other runs have."""
     for run in runs.values():
         run.rankings(questions)  # raises where it is the run of another set
     lacking = {name: run.missing(questions) for name, run in runs.items()}
@@ -143,16 +140,10 @@ def check_comparable(systems: Sequence[System], questions: EvalSet | None) -> No
     Raises:
         InvalidInputError: Signatures, questions or gold documents differ; the message says where.
     """
-    first = systems[0]
-    for other in systems[1:]:
-        _check_queries(
-            f"the result of {first.name!r}",
-            first.detail.query_ids,
-            first.result.n_queries,
-            f"the result of {other.name!r}",
-            other.detail.query_ids,
-            other.result.n_queries,
-        )
+    first, *others = systems
+    queries = _queries_of(first)
+    for other in others:
+        _check_queries(queries, _queries_of(other))
         if first.result.signature != other.result.signature:
             raise InvalidInputError(
                 f"{first.name!r} and {other.name!r} were scored by different rules, so their numbers do not compare: "
@@ -160,58 +151,58 @@ def check_comparable(systems: Sequence[System], questions: EvalSet | None) -> No
             )
         _check_gold(first, other)
     if questions is not None:
-        _check_queries(
-            "the evaluation set",
-            questions.ids,
-            len(questions),
-            f"the result of {first.name!r}",
-            first.detail.query_ids,
-            first.result.n_queries,
-        )
+        _check_queries(_Queries("the evaluation set", questions.ids, len(questions)), queries)
 
 
-def _check_queries(
-    one: str, ids: Sequence[str] | None, n: int, other: str, other_ids: Sequence[str] | None, other_n: int
-) -> None:
-    here, there = set(ids or ()), set(other_ids or ())
-    parts = [
-        f"{len(only)} are only in {side}: {some(only)}"
-        for side, only in (
-            (one, [query_id for query_id in ids or () if query_id not in there]),
-            (other, [query_id for query_id in other_ids or () if query_id not in here]),
-        )
-        if only and here and there
-    ]
-    if parts:
+class _Queries(NamedTuple):
+    """The queries of a result or a set: what to call it, their ids if there are any, and how many there are."""
+
+    name: str
+    ids: Sequence[str] | None
+    n: int
+
+
+def _queries_of(system: System) -> _Queries:
+    return _Queries(f"the result of {system.name!r}", system.detail.query_ids, system.result.n_queries)
+
+
+def _check_queries(one: _Queries, other: _Queries) -> None:
+    here, there = set(one.ids or ()), set(other.ids or ())
+    if here and there and here != there:
+        only_here = [query_id for query_id in one.ids or () if query_id not in there]
+        only_there = [query_id for query_id in other.ids or () if query_id not in here]
+        parts = [
+            f"{len(only)} are only in {side.name}: {some(only)}"
+            for side, only in ((one, only_here), (other, only_there))
+            if only
+        ]
         raise InvalidInputError(
-            f"The queries of {one} and {other} differ: {'; '.join(parts)}. Score both on the same questions."
+            f"The queries of {one.name} and {other.name} differ: {'; '.join(parts)}. Score both on the same questions."
         )
-    if n != other_n:
+    if one.n != other.n:
         raise InvalidInputError(
-            f"There are {n} queries in {one} and {other_n} in {other}, so they cannot be compared query by query. "
-            "Score both on the same questions."
+            f"There are {one.n} queries in {one.name} and {other.n} in {other.name}, so they cannot be compared query "
+            "by query. Score both on the same questions."
         )
+    ids, other_ids = one.ids, other.ids
     if ids is not None and other_ids is not None and list(ids) != list(other_ids):
         place = next(i for i, (a, b) in enumerate(zip(ids, other_ids, strict=True)) if a != b)
         raise InvalidInputError(
-            f"{one} and {other} have the same queries in another order: query {place} is {ids[place]!r} here and "
-            f"{other_ids[place]!r} there. Score both in the same order."
+            f"{one.name} and {other.name} have the same queries in another order: query {place} is {ids[place]!r} here "
+            f"and {other_ids[place]!r} there. Score both in the same order."
         )
 
 
 def _signature_difference(one: System, other: System) -> str:
-    ours, theirs = (dict(_signature_parts(system.result.signature)) for system in (one, other))
+    ours, theirs = (
+        {name: value for name, _, value in (part.partition(":") for part in system.result.signature.split("|"))}
+        for system in (one, other)
+    )
     return "; ".join(
         f"{name} is {ours.get(name, 'not set')} for {one.name!r} and {theirs.get(name, 'not set')} for {other.name!r}"
         for name in dict.fromkeys([*ours, *theirs])
         if ours.get(name) != theirs.get(name)
     )
-
-
-def _signature_parts(signature: str) -> Iterable[tuple[str, str]]:
-    for part in signature.split("|"):
-        name, _, value = part.partition(":")
-        yield name, value
 
 
 def _check_gold(one: System, other: System) -> None:
@@ -231,14 +222,14 @@ def _check_gold(one: System, other: System) -> None:
 
 
 def _gold_names(detail: Detail) -> list[tuple[str | None, ...]]:
-    """What the methods read of each gold document."""
+    """Return what the matching methods read of each gold document."""
     side, settings = detail.batch.actual, detail.batch.settings
     columns = [side.ids] if settings.uses_ids else []
     return list(zip(*columns, *([side.texts] if settings.uses_texts else []), strict=True))
 
 
 def some(ids: Sequence[str], most: int = 5) -> str:
-    """The first ids, and how many more there are."""
+    """Return the first ids, and how many more there are."""
     shown = ", ".join(map(repr, ids[:most]))
     return shown if len(ids) <= most else f"{shown} and {len(ids) - most} more"
 
@@ -262,7 +253,7 @@ class Slice(NamedTuple):
 
 
 def slices_of(questions: EvalSet, by: object) -> list[Slice]:
-    """The slices by each of these fields, the largest first.
+    """Return the slices by each of these fields, the largest first.
 
     Args:
         questions: The set.
@@ -300,7 +291,7 @@ def _slices_by(questions: EvalSet, field: str) -> list[Slice]:
 
 
 def _values(question: Question, field: str) -> Iterable[str | None]:
-    """The values of a question, each once; None where it has none."""
+    """Return the values of a question, each once; None if it has none."""
     if field in Question.__slots__:
         value: object = getattr(question, field)
     else:

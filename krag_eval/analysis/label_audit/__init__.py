@@ -1,4 +1,4 @@
-"""What is wrong with a set of questions, as far as several runs can tell, and the labels that put it right."""
+"""Find probably wrong gold labels from several runs, and apply corrected ones."""
 
 from krag_eval.analysis.label_audit.audit import audit_labels
 from krag_eval.analysis.label_audit.report import (

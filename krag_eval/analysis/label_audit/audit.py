@@ -1,11 +1,4 @@
-"""`audit_labels`: from a set of questions and some runs to what is wrong with the set.
-
-Documents that are perhaps gold, in the order in which they are worth a look.
-
-What is odd about gold documents themselves, and about questions.
-
-By what documents are told apart where nobody says it.
-"""
+"""Find gold labels that are probably missing or wrong, from what several systems retrieved."""
 
 from __future__ import annotations
 
@@ -19,7 +12,7 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, IntArray
 from krag_eval._utils.checks import check_count, check_threshold, describe_type
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval.analysis.label_audit.evidence import Evidence, Pool, fill_texts, pool_documents, read_sides, weigh
+from krag_eval.analysis.label_audit.evidence import Evidence, Pool, fill_texts, normal_form, pool_documents, weigh
 from krag_eval.analysis.label_audit.report import Candidate, ContainedGold, DoctorReport, LostGold, NearQuestions
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.datasets.question import settings_at
@@ -35,6 +28,8 @@ from krag_eval.matching.settings import ScoringSettings, Settings, make_settings
 from krag_eval.metrics.judgments import identity_keys, merge_equal
 
 NEAR = 0.6
+# A text so little like the gold passage is no help to whoever looks for it.
+_NEAREST = 0.3
 
 
 def audit_labels(
@@ -52,7 +47,7 @@ def audit_labels(
 ) -> DoctorReport:
     """Find what is probably wrong with the gold documents of a set, from what several systems retrieved.
 
-    Documents that are perhaps gold and not listed; gold documents of a question that contain each other; gold
+    Documents that may be gold and not listed; gold documents of a question that contain each other; gold
     documents that no system ever found; questions in nearly the same words. Nothing is changed: fill in the labelling
     queue (`write_queue`) and read it back with `apply_labels`. Documents of grade 0 were judged before and are not
     asked about again.
@@ -68,7 +63,7 @@ def audit_labels(
             and tell which gold ids do not exist.
         level: `"chunk"`, or `"document"` to look at the documents that chunks come from.
         doc_key: The metadata key of document ids.
-        **settings: The scoring settings that `evaluate` takes. `match_method` says by what documents are told apart: by
+        **settings: The scoring settings that `evaluate` takes. `match_method` decides how documents are identified: by
             default ids where both sides have them, else texts, with a warning.
 
     Raises:
@@ -82,7 +77,7 @@ def audit_labels(
     >>> print(audit_labels(evalset, run).candidates[0])
     1: b 'Refunds take three working days.': the same text as a gold document, under another id (bm25 1)
     """
-    questions, systems = as_evalset(evalset), _name(runs)
+    questions, systems = as_evalset(evalset), _by_name(runs)
     if not len(questions):
         raise InvalidInputError("The evaluation set has no question. Give at least one.")
     k, least = check_count("k", k), _check_min_systems(min_systems, len(systems))
@@ -92,15 +87,15 @@ def audit_labels(
     checked = make_settings(**settings_at(level, doc_key, settings))
     keys = checked.id_key, checked.grade_key
     gold_rows = questions.gold(level, doc_key)
-    sides = read_sides(questions, systems, *keys)
+    sides = {name: Side("predicted", run.rankings(questions), *keys) for name, run in systems.items()}
     if "match_method" not in settings and level == "chunk":
-        checked = replace(checked, match_method=choose_methods(Side("actual", gold_rows, *keys), sides, checked))
+        checked = replace(checked, match_method=_choose_methods(Side("actual", gold_rows, *keys), sides, checked))
     pool = pool_documents(questions, systems, sides, checked)
     known = fill_texts(gold_rows, pool.rows, corpus if level == "chunk" else None, checked)
     batch = Batch(Side("actual", gold_rows, *keys), Side("predicted", pool.rows, *keys), checked)
     matches = find_matches(batch)
     DocumentCounts.of(batch, matches).check(checked)
-    positions = gold_positions(batch)
+    positions = _gold_positions(batch)
     negative = np.ones(len(questions), dtype=bool)
     negative[batch.actual.query_of(positions)] = False
     unjudged = np.array(
@@ -119,14 +114,14 @@ def audit_labels(
         n_questions=len(questions),
         n_negative=int((negative & ~unjudged).sum()),
         n_unjudged=int(unjudged.sum()),
-        candidates=make_candidates(questions, pool, batch, evidence, judged, negative, unjudged),
-        contained_gold=find_contained(questions, batch, positions),
-        lost_gold=find_lost(questions, pool, batch, matches, positions, known),
-        near_questions=find_near_questions(questions, batch, positions, near_questions),
+        candidates=_make_candidates(questions, pool, batch, evidence, judged, negative, unjudged),
+        contained_gold=_find_contained(questions, batch, positions),
+        lost_gold=_find_lost(questions, pool, batch, matches, positions, known),
+        near_questions=_find_near_questions(questions, batch, positions, near_questions),
     )
 
 
-def _name(runs: object) -> dict[str, Run]:
+def _by_name(runs: object) -> dict[str, Run]:
     given = runs if isinstance(runs, Mapping) else None
     if given is None:
         listed = [runs] if isinstance(runs, Run) else runs
@@ -158,7 +153,49 @@ def _check_min_systems(given: int | None, n_systems: int) -> int:
     return least
 
 
-def make_candidates(
+def _choose_methods(gold: Side, sides: Mapping[str, Side], settings: Settings) -> tuple[str, ...]:
+    """Choose ids if both sides have them, else texts, with a warning.
+
+    Raises:
+        InvalidInputError: A document has neither an id nor a text.
+    """
+    columns = [gold, *sides.values()]
+    ids = [{id_ for id_ in side.ids if id_ is not None} for side in columns]
+    retrieved: set[str] = set().union(*ids[1:])
+    for lacking, has_ids, sides_ in (("gold", ids[0], columns[:1]), ("retrieved", retrieved, columns[1:])):
+        if not has_ids and any(side.documents for side in sides_):
+            warn(f"The {lacking} documents have no ids, so documents are identified by their texts.")
+            return ("text",)
+    if not ids[0] & retrieved:
+        forms = [{normal_form(text, settings) for text in side.texts if text} for side in columns]
+        if forms[0] & set().union(*forms[1:]):
+            warn(
+                "Not one gold id was retrieved, but gold texts were: documents are identified by their texts. If ids "
+                "are in the metadata, give their key as `id_key`."
+            )
+            return ("text",)
+        return ("id",)
+    if any(None in side.ids for side in columns):
+        warn("Some documents have no id: they are identified by their texts.")
+        return ("id", "text")
+    for number, name in enumerate(sides, 1):
+        others = set().union(*(known for place, known in enumerate(ids) if place != number))
+        if ids[number] and not ids[number] & others:
+            warn(
+                f"The run {name!r} has not one id in common with the gold or another run, so nothing that it retrieved "
+                "is recognised. If its ids are in the metadata, give their key as `id_key`; otherwise match by 'text'."
+            )
+    return ("id",)
+
+
+def _gold_positions(batch: Batch) -> IntArray:
+    """Return which gold documents count: not grade 0, and each once per question."""
+    first = merge_equal(batch.actual, [codes.actual for codes in identity_keys(batch)])
+    counts: IntArray = np.flatnonzero((batch.actual.grades > 0) & (first == np.arange(len(first))))
+    return counts
+
+
+def _make_candidates(
     evalset: EvalSet,
     pool: Pool,
     batch: Batch,
@@ -167,7 +204,7 @@ def make_candidates(
     negative: BoolArray,
     left_out: BoolArray,
 ) -> tuple[Candidate, ...]:
-    """The documents that something speaks for and that are not judged yet, the most useful first.
+    """Return the documents that may be gold and are not judged yet, the most useful first.
 
     Args:
         evalset: The questions.
@@ -211,19 +248,8 @@ def _or_none(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-# A text so little like the gold passage is no help to whoever looks for it.
-_NEAREST = 0.3
-
-
-def gold_positions(batch: Batch) -> IntArray:
-    """Which gold documents count: not grade 0, and each once in its question."""
-    first = merge_equal(batch.actual, [codes.actual for codes in identity_keys(batch)])
-    counts: IntArray = np.flatnonzero((batch.actual.grades > 0) & (first == np.arange(len(first))))
-    return counts
-
-
-def find_contained(evalset: EvalSet, batch: Batch, positions: IntArray) -> tuple[ContainedGold, ...]:
-    """Gold documents whose text stands in another gold document of the same question.
+def _find_contained(evalset: EvalSet, batch: Batch, positions: IntArray) -> tuple[ContainedGold, ...]:
+    """Find gold documents whose text is contained in another gold document of the same question.
 
     Args:
         evalset: The questions.
@@ -252,10 +278,10 @@ def find_contained(evalset: EvalSet, batch: Batch, positions: IntArray) -> tuple
     )
 
 
-def find_lost(
+def _find_lost(
     evalset: EvalSet, pool: Pool, batch: Batch, matches: Matches, positions: IntArray, corpus: Collection[str] | None
 ) -> tuple[LostGold, ...]:
-    """Gold documents that no system retrieved at any rank, of questions that a system answered.
+    """Find gold documents that no system retrieved at any rank, for questions that a system answered.
 
     Args:
         evalset: The questions.
@@ -301,8 +327,8 @@ def find_lost(
     return tuple(sorted(made, key=lambda one: (one.in_corpus is not False, -(one.similarity or 0.0))))
 
 
-def find_near_questions(evalset: EvalSet, batch: Batch, positions: IntArray, near: float) -> tuple[NearQuestions, ...]:
-    """Questions in nearly the same words, those with different gold first.
+def _find_near_questions(evalset: EvalSet, batch: Batch, positions: IntArray, near: float) -> tuple[NearQuestions, ...]:
+    """Find near-duplicate questions, those with different gold first.
 
     Args:
         evalset: The questions.
@@ -328,42 +354,3 @@ def find_near_questions(evalset: EvalSet, batch: Batch, positions: IntArray, nea
 def _rows(side: Side) -> list[list[Document]]:
     bounds = side.offsets.tolist()
     return [side.documents[start:stop] for start, stop in pairwise(bounds)]
-
-
-def choose_methods(gold: Side, sides: Mapping[str, Side], settings: Settings) -> tuple[str, ...]:
-    """Ids where both sides have them, else texts, with a warning.
-
-    Raises:
-        InvalidInputError: A document has neither an id nor a text.
-    """
-    columns = [gold, *sides.values()]
-    ids = [{id_ for id_ in side.ids if id_ is not None} for side in columns]
-    retrieved: set[str] = set().union(*ids[1:])
-    for lacking, has_ids, sides_ in (("gold", ids[0], columns[:1]), ("retrieved", retrieved, columns[1:])):
-        if not has_ids and any(side.documents for side in sides_):
-            warn(f"The {lacking} documents have no ids, so documents are told apart by their texts.")
-            return ("text",)
-    if not ids[0] & retrieved:
-        forms = [{_form(text, settings) for text in side.texts if text} for side in columns]
-        if forms[0] & set().union(*forms[1:]):
-            warn(
-                "Not one gold id was retrieved, but gold texts were: documents are told apart by their texts. If ids "
-                "stand in the metadata, name their key with `id_key`."
-            )
-            return ("text",)
-        return ("id",)
-    if any(None in side.ids for side in columns):
-        warn("Some documents have no id: they are told apart by their texts.")
-        return ("id", "text")
-    for number, name in enumerate(sides, 1):
-        others = set().union(*(known for place, known in enumerate(ids) if place != number))
-        if ids[number] and not ids[number] & others:
-            warn(
-                f"The run {name!r} has not one id in common with the gold or another run, so nothing that it retrieved "
-                "is recognised. If its ids stand in the metadata, name their key with `id_key`; else match by 'text'."
-            )
-    return ("id",)
-
-
-def _form(text: str, settings: Settings) -> str:
-    return text if settings.normalize is None else settings.normalize(text)

