@@ -58,7 +58,11 @@ def reporter(hook: ProgressHook | None, name: str, total: int, *, resumed: int =
     def report(done: int, errors: int = 0, asked: int | None = None, *, is_over: bool = False) -> None:
         if hook is not None:
             asked, seconds = done - resumed if asked is None else asked, time.monotonic() - started
-            hook(RunProgress(name, done, total, errors, asked, seconds, is_over))
+            hook(
+                RunProgress(
+                    name=name, done=done, total=total, errors=errors, asked=asked, seconds=seconds, is_over=is_over
+                )
+            )
 
     return report
 
