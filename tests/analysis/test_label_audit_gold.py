@@ -204,7 +204,7 @@ def test_where_nothing_was_retrieved_no_document_is_perhaps_gold(fields: Any, ra
             doc("g", doc_id="D"),
             doc("a"),
             "document",
-            "Not one document of `predicted` has an id under the metadata key",
+            "No document of `predicted` has an id under the metadata key",
         ),
     ],
 )

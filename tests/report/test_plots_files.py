@@ -86,7 +86,7 @@ def _umask(folder: Path) -> int:
 
 def test_files_that_are_there_are_replaced_only_with_force(tmp_path: Path) -> None:
     (tmp_path / "causes.png").write_bytes(b"mine")
-    with pytest.raises(InvalidInputError, match=r"has causes.png already\. .* force=True\.$"):
+    with pytest.raises(InvalidInputError, match=r"already contains causes.png\. .* force=True\.$"):
         write_plots(named("bm25"), tmp_path)
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("causes.png", b"mine")]
     first = {path: path.read_bytes() for path in write_plots(named("bm25"), tmp_path, force=True)}

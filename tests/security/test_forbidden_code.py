@@ -20,7 +20,7 @@ ARGUMENTS = {"allow_pickle", "shell", "trust_remote_code"}
 # Where one stands, and why it may.
 ALLOWED = {
     "krag_eval/matching/parallel.py: pickle": "asks if settings can be sent to own processes; nothing is read back",
-    "krag_eval/cli/options.py: .import_module": "the module that the user named on the command line",
+    "krag_eval/cli/loading.py: .import_module": "the module that the user named on the command line",
     "krag_eval/cli/demo_data/retrievers.py: .import_module": "an optional package, by a name in the code",
     "krag_eval/analysis/verification.py: .import_module": "an optional package, by a name in the code",
     "adapters/krag_eval_langfuse/client.py: .import_module": "an optional package, by a name in the code",
