@@ -71,11 +71,12 @@ def modules() -> Iterator[tuple[str, Path]]:
 def counts(files: dict[str, Path], graph: dict[str, set[str]]) -> dict[str, float]:
     """Return what is limited, by its name in `LIMITS`."""
     lines = [code_lines(path.read_text(encoding="utf-8")) for path in files.values()]
+    stubs = [ROOT / "krag_eval" / "__init__.pyi", *(ROOT / "adapters").glob("*/__init__.pyi")]
     in_root = {path.name for path in (ROOT / "krag_eval").iterdir() if path.is_file()}
     return {
         "modules": len(files),
         "median code lines of a module": statistics.median(lines),
-        "code lines": sum(lines),
+        "code lines": sum(lines) + sum(code_lines(path.read_text(encoding="utf-8")) for path in stubs),
         "layers": len(layers()) + 1,  # the adapters are above them
         "circles among files": len(circles(graph)),
         "other files in the package's root": len(in_root - IN_ROOT),

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import EvalSet
-from krag_eval.analysis.label_audit import REASONS, Candidate, audit_labels
+from krag_eval.analysis.label_audit.audit import audit_labels
+from krag_eval.analysis.label_audit.report import REASONS, Candidate
 from tests.support.label_audit_cases import FEES, PARCELS, REFUNDS, SHIPPING, Documents, one_question, run, runs_of
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from krag_eval import Document, EvalSet, InvalidInputError, KragEvalWarning
-from krag_eval.analysis.label_audit import audit_labels
+from krag_eval.analysis.label_audit.audit import audit_labels
 from tests.support.label_audit_cases import FEES, PARCELS, REFUNDS, SHIPPING, Documents, one_question, run, runs_of
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from krag_eval import Document, EvalSet, InvalidInputError, Run, evaluate_run, read_evalset, write_evalset
-from krag_eval.analysis.label_audit import DoctorReport, apply_labels, audit_labels, write_queue
+from krag_eval.analysis.label_audit.audit import audit_labels
+from krag_eval.analysis.label_audit.report import DoctorReport, apply_labels, write_queue
 from tests.support.label_audit_cases import FEES, PARCELS, REFUNDS, SHIPPING, one_question, run
 
 SET = EvalSet(

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from krag_eval import Document, EvalSet, Run, RunRow, read_evalset
-from krag_eval.analysis.label_audit import DoctorReport, apply_labels, audit_labels, write_queue
+from krag_eval.analysis.label_audit.audit import audit_labels
+from krag_eval.analysis.label_audit.report import DoctorReport, apply_labels, write_queue
 from krag_eval.cli.demo_data import retrievers
 from krag_eval.datasets.corpus import read_corpus
 from krag_eval.documents.tokenizers import TOKENIZERS

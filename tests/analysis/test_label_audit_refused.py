@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from krag_eval import EvalSet, InvalidInputError
-from krag_eval.analysis.label_audit import audit_labels
+from krag_eval.analysis.label_audit.audit import audit_labels
 from tests.support.label_audit_cases import one_question, run, runs_of
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from krag_eval import read_evalset, read_run
-from krag_eval.analysis.label_audit import audit_labels
+from krag_eval.analysis.label_audit.audit import audit_labels
 from tests.support.cli_doctor_cases import jsonl, prepare, ranking_rows
 from tests.support.command_line import Runner
 from tests.support.label_audit_cases import FEES, REFUNDS

@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 
 from krag_eval import InvalidInputError, UnknownMetricError
-from krag_eval.evaluation.answers import ANSWER_METRICS, AnswerPairs, evaluate_answers
-from krag_eval.evaluation.answers.metrics import REFUSAL_METRICS
+from krag_eval.evaluation.answers.evaluate import evaluate_answers
+from krag_eval.evaluation.answers.metrics import ANSWER_METRICS, REFUSAL_METRICS
+from krag_eval.evaluation.answers.pairs import AnswerPairs
 
 
 def test_answers_by_id_are_matched_by_id() -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from krag_eval import InvalidInputError, Question
 from krag_eval.datasets import EvalSet
-from krag_eval.evaluation.answers import FILLERS, REFUSALS, RefusalTest, evaluate_answers
+from krag_eval.evaluation.answers.evaluate import evaluate_answers
+from krag_eval.evaluation.answers.refusals import FILLERS, REFUSALS, RefusalTest
 
 REFUSED = [
     "",

@@ -12,8 +12,9 @@ import pytest
 
 import krag_eval
 from krag_eval import InvalidInputError, MissingDependencyError, UnknownMetricError
-from krag_eval.evaluation.answers import ANSWER_METRICS, AnswerResult, evaluate_answers
-from krag_eval.evaluation.answers.result import answer_intervals
+from krag_eval.evaluation.answers.evaluate import evaluate_answers
+from krag_eval.evaluation.answers.metrics import ANSWER_METRICS
+from krag_eval.evaluation.answers.result import AnswerResult, answer_intervals
 from krag_eval.statistics.bootstrap import binomial_interval
 
 TEXT_METRICS = [name for name, metric in ANSWER_METRICS.items() if not metric.needs_embeddings]

@@ -15,7 +15,8 @@ from langchain_core.messages import AIMessage
 from krag_eval import Question, Run, RunRow
 from krag_eval.datasets import EvalSet
 from krag_eval.llm import ModelSetupError
-from krag_eval.llm.context_judge import context_precision, context_recall, judge_contexts
+from krag_eval.llm.context_judge.judge import judge_contexts
+from krag_eval.llm.context_judge.result import context_precision, context_recall
 from tests.support.context_judge_cases import ASKED, GOLD, ONE_OF_TWO, TWO, USEFUL, USELESS, honest, patient
 
 

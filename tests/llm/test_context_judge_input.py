@@ -14,7 +14,8 @@ from llama_index.core.llms import MockLLM
 
 import krag_eval
 from krag_eval import InvalidInputError, MissingDependencyError, UnknownMetricError
-from krag_eval.llm.context_judge import ContextResult, judge_contexts
+from krag_eval.llm.context_judge.judge import judge_contexts
+from krag_eval.llm.context_judge.result import ContextResult
 from tests.support.context_judge_cases import ASKED, GOLD, USEFUL, USELESS, honest, patient
 
 

@@ -15,7 +15,7 @@ import pytest
 from krag_eval import InvalidInputError
 from krag_eval._utils.progress import RunProgress
 from krag_eval.llm import ModelSetupError
-from krag_eval.llm.context_judge import judge_contexts
+from krag_eval.llm.context_judge.judge import judge_contexts
 from tests.support.context_judge_cases import ASKED, GOLD, USEFUL, honest, patient
 
 

@@ -18,7 +18,8 @@ from krag_eval._utils.progress import ProgressHook, hook_for
 from krag_eval.datasets import LEVELS, EvalSet, Question, Run, as_evalset, write_evalset
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.embeddings import check_embeddings
-from krag_eval.evaluation.answers import AnswerResult, evaluate_answers
+from krag_eval.evaluation.answers.evaluate import evaluate_answers
+from krag_eval.evaluation.answers.result import AnswerResult
 from krag_eval.evaluation.evaluate import evaluate
 from krag_eval.llm.bench.answering import (
     ANSWERS_JOURNAL,
@@ -29,7 +30,8 @@ from krag_eval.llm.bench.answering import (
     model_answerer,
 )
 from krag_eval.llm.bench.report import EVAL_MODES, Bench, bench_sections
-from krag_eval.llm.context_judge import ContextResult, judge_contexts
+from krag_eval.llm.context_judge.judge import judge_contexts
+from krag_eval.llm.context_judge.result import ContextResult
 from krag_eval.llm.json_answers import check_schema
 from krag_eval.llm.model import LanguageModel, as_language_model
 from krag_eval.llm.question_generation import GeneratedEvalSet, GenerationReport, generate_evalset

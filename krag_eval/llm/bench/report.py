@@ -12,10 +12,10 @@ import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
 from krag_eval.datasets import EvalSet, Question, Run
-from krag_eval.evaluation.answers import AnswerResult
+from krag_eval.evaluation.answers.result import AnswerResult
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.llm.bench.answering import AnswerError
-from krag_eval.llm.context_judge import ContextResult
+from krag_eval.llm.context_judge.result import ContextResult
 from krag_eval.llm.question_generation import GenerationReport
 from krag_eval.llm.question_generation.checks import REASONS
 from krag_eval.llm.question_generation.report import FLATTERY
