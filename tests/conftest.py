@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Generator
@@ -60,6 +61,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if FIXTURES_OF_THE_FULL_SUITE.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.full)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from walking over seven thousand collected tests again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_header() -> list[str]:
