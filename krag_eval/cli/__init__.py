@@ -94,7 +94,7 @@ def in_options(message: str) -> str:
     >>> in_options("Choose another name, or overwrite it with force=True.")
     'Choose another name, or overwrite it with --force.'
     >>> in_options("No document of `actual` has a text, which match_method='rouge1+text' reads.")
-    'Not one gold document has a text, which --match rouge1,text reads.'
+    'No gold document has a text, which --match rouge1,text reads.'
     """
     message = _ARGUMENT.sub(lambda found: _option(found[1], found[2]), _CALL.sub("", message))
     message = _SIDE.sub(lambda found: f"{_SIDES[found[2]]} {found[1]}", message)
