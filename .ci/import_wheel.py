@@ -24,4 +24,11 @@ for name in modules:
 for package in packages:
     if not (home / package / "py.typed").is_file():
         sys.exit(f"{package} has no py.typed, so its types do not reach those who install it.")
+if front_door_only:  # without the extras, each public name is there or says what to install
+    front_door = importlib.import_module("krag_eval")
+    for name in dir(front_door):
+        try:
+            getattr(front_door, name)
+        except front_door.MissingDependencyError as error:
+            print(error)
 print(f"Imported {len(modules)} modules of {', '.join(packages)}.")
