@@ -156,7 +156,7 @@ def _refuse_repeats(ds: Dataset, finder: RepeatFinder, map_options: Mapping[str,
     if again:
         many = "At least " if len(wanted) == _MOST_REPEATS else ""
         raise InvalidInputError(
-            f"{many}{len(again)} query ids come more than once, for example "
+            f"{many}{len(again)} query ids are repeated, for example "
             f"{', '.join(f'{id_!r:.60}' for id_ in again[:3])}. Each query must be one row: group the rows of a query, "
             "give each asking an id of its own, or allow repeats with `allow_repeated_ids=True`."
         )

@@ -111,7 +111,7 @@ def _refuse_repeats(df: DataFrame) -> None:
     if again:
         ids = ", ".join(f"{str(row['query_id'])!r:.60}" for row in again)
         raise InvalidInputError(
-            f"Query ids come more than once, for example {ids}. "
+            f"Query ids are repeated, for example {ids}. "
             "Each query must be one row: group the rows of a query, give each asking an id of its own, or allow "
             "repeats with `allow_repeated_ids=True`."
         )

@@ -91,13 +91,13 @@ def test_a_long_row_that_belongs_to_no_query_is_refused_and_not_passed_over(
 def test_ids_that_come_more_than_once_are_named_wherever_their_rows_are(answers: tuple[dict[str, Any], Path]) -> None:
     said = answers[0]["refused"]
     assert said["repeated"] == (
-        "refused: Query ids come more than once, for example 'query-0', 'query-1', 'query-10'. Each query must be one "
+        "refused: Query ids are repeated, for example 'query-0', 'query-1', 'query-10'. Each query must be one "
         "row: group the rows of a query, give each asking an id of its own, or allow repeats with "
         "`allow_repeated_ids=True`."
     )
     assert said["repeated in score"] == said["repeated"]
     assert said["repeated in one partition"] == said["repeated"]
-    assert said["repeated numbers"].startswith("refused: Query ids come more than once, for example '0', '1', '2'. ")
+    assert said["repeated numbers"].startswith("refused: Query ids are repeated, for example '0', '1', '2'. ")
     assert said["numbers"] == "accepted"
 
 
