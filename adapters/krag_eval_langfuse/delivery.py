@@ -15,7 +15,7 @@ from krag_eval_langfuse.scores import Score
 
 _LOG = logging.getLogger("krag_eval.langfuse")
 AT_ONCE = 100
-_FULL = "the queue of the Langfuse client is full; delivery='sync' sends large evaluations without it"
+_FULL = "the queue of the Langfuse client is full; use delivery='sync' for large evaluations"
 GIVE_UP_AFTER = 3
 LONGEST_TOLD = 200
 
@@ -85,7 +85,7 @@ class _WithoutFile:
 
     def describe_waiting(self) -> str:
         """Report that no score is waiting."""
-        return "No score waits."
+        return "No score is waiting."
 
 
 class QueueDelivery(_WithoutFile):
@@ -181,7 +181,7 @@ class SyncDelivery(_WithoutFile):
     def _post(self, client: Any) -> Outcome:
         batch, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
         if self._failed_in_a_row >= GIVE_UP_AFTER:
-            problem = f"{len(batch)} scores not tried, since {GIVE_UP_AFTER} requests in a row had failed"
+            problem = f"{len(batch)} scores not tried, because {GIVE_UP_AFTER} requests in a row failed"
             return Outcome(failed=len(batch), problems=(problem,))
         try:
             refusals = post(client, batch)
@@ -261,7 +261,7 @@ def post(client: Any, scores: Sequence[Score], options: Mapping[str, Any] | None
         request_options=options,
     )
     if {told.id for told in (*answer.successes, *answer.errors)} != set(events):
-        raise UnknownAnswerError(f"an answer that does not say what became of each score: {answer!r:.500}")
+        raise UnknownAnswerError(f"the answer does not contain a result for each score: {answer!r:.500}")
     return [
         Refusal(_message(client, error), events[error.id].id if error.id in events else None, error.status)
         for error in answer.errors
@@ -279,7 +279,7 @@ def _count_rejected(answer: Any, n_scores: int) -> int:
         return rejected
     if "message" in getattr(answer, "model_fields_set", ()):
         return 0
-    raise UnknownAnswerError(f"an answer that does not say what became of the scores: {answer!r:.500}")
+    raise UnknownAnswerError(f"the answer does not contain the results of the scores: {answer!r:.500}")
 
 
 def describe(error: Exception, client: Any = None) -> str:

@@ -80,8 +80,8 @@ _CORRUPT, _NOT_A_DATABASE = 11, 26
 class _DamagedError(InvalidInputError):
     def __init__(self, path: Path, damage: str) -> None:
         super().__init__(
-            f"{path}: is damaged ({damage}). It is left as it is. Send the scores that can still be read, and see "
-            f"which ones cannot, with: krag-eval langfuse-resend {shlex.quote(str(path))}"
+            f"{path}: is damaged ({damage}). It was not changed. To send the scores that can still be read, and "
+            f"list the others, run: krag-eval langfuse-resend {shlex.quote(str(path))}"
         )
         self.damage = damage
 
@@ -115,7 +115,7 @@ class Row(NamedTuple):
             return score_from_row(json.loads(self.row))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, KragEvalError) as error:
             raise InvalidInputError(
-                f"{path}: row {self.n} is no score ({type(error).__name__}). Use an outbox that krag_eval has written."
+                f"{path}: row {self.n} is not a score ({type(error).__name__}). Use an outbox that krag_eval wrote."
             ) from error
 
 
@@ -148,10 +148,10 @@ class ScoreFile:
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(self.place, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             if not stat.S_ISREG(self.place.stat().st_mode):
-                raise OSError(errno.EINVAL, "it is no regular file")
+                raise OSError(errno.EINVAL, "it is not a regular file")
         except (OSError, ValueError) as error:  # ValueError: the name contains NUL or half a surrogate pair
             why = getattr(error, "strerror", None) or error
-            raise InvalidInputError(f"{self.path}: cannot be written ({why}). Give another path.") from error
+            raise InvalidInputError(f"{self.path}: cannot be written ({why}). Pass another path.") from error
         _FILES.add(self)
         try:
             self._check()
@@ -385,8 +385,8 @@ class ScoreFile:
         if code == _CORRUPT or str(error).startswith(("no such", "Could not decode")):
             return _DamagedError(self.path, str(error))
         return InvalidInputError(
-            f"{self.path}: cannot be written ({error}). The scores written so far stand: make room, or check the "
-            "folder, and run again to go on."
+            f"{self.path}: cannot be written ({error}). The scores written so far are safe: free some space, or "
+            "check the folder, and run again to continue."
         )
 
     def _foreign(self) -> InvalidInputError:
@@ -395,12 +395,12 @@ class ScoreFile:
             start = file.read(16)
         if start == b'{"krag_outbox": ':
             return InvalidInputError(
-                f"{self.path}: is an outbox of an earlier version of krag_eval, and is left as it is. Send it with "
-                "`krag-eval langfuse-resend` of the version that wrote it, and give this one another path."
+                f"{self.path}: is an outbox of an earlier version of krag_eval. It was not changed. Send it with "
+                "`krag-eval langfuse-resend` of the version that wrote it, and use another path for this version."
             )
         return InvalidInputError(
-            f"{self.path}: is no outbox of this version of krag_eval, or its beginning is damaged. It is left as it "
-            "is. Give another path, or restore the file."
+            f"{self.path}: is not an outbox of this version of krag_eval, or its beginning is damaged. It was not "
+            "changed. Pass another path, or restore the file."
         )
 
 
@@ -446,11 +446,11 @@ def _sums(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]:
 class Failure(Enum):
     """The kinds of failed requests, by what they mean for the scores in them."""
 
-    TEMPORARY = "the server cannot be reached or is busy: it will pass"
+    TEMPORARY = "the server is unreachable or busy: trying again later will help"
     SLOW = "no answer came in time: a longer time limit may help"
-    DOUBTFUL = "an error inside the server, or an answer that nobody understands: perhaps one score is the cause"
-    REFUSED = "the server does not want a score in it"
-    SHUT_OUT = "the server does not want anything from this client"
+    DOUBTFUL = "an error inside the server, or an unknown answer: perhaps one score is the cause"
+    REFUSED = "the server rejects a score in the request"
+    SHUT_OUT = "the server rejects everything from this client"
 
 
 def failure_of(error: Exception) -> Failure:
@@ -552,8 +552,8 @@ class Outbox:
         with self._changed:
             if self._client is not None and project_of(client) != project_of(self._client):
                 raise InvalidInputError(
-                    f"{self.file.path}: another handler delivers this outbox with another public key. Scores would go "
-                    "to the wrong project. Give each project an outbox of its own."
+                    f"{self.file.path}: another handler sends this outbox with another public key. Scores would go to "
+                    "the wrong project. Use a separate outbox for each project."
                 )
             self._client = self._client or client
             if self._thread is None and self.waiting:
@@ -640,7 +640,7 @@ class Outbox:
         except _StoppedError:
             return
         except Exception as error:  # noqa: BLE001 - nothing would catch it on this thread
-            _LOG.warning("krag_eval: the outbox %s is not delivered further: %s", self.file.path, describe(error))
+            _LOG.warning("krag_eval: sending from the outbox %s has stopped: %s", self.file.path, describe(error))
             with self._changed:
                 if self._thread is threading.current_thread():
                     self.problem, self._thread = describe(error), None
@@ -760,14 +760,14 @@ class Outbox:
             except KragEvalError as error:  # the disk is full
                 said = describe(error)
             if self.problem != said:
-                _LOG.warning("krag_eval: what became of scores could not be noted down yet: %s", said)
+                _LOG.warning("krag_eval: the results of sent scores cannot be recorded yet: %s", said)
             self.problem = said
             self._pause(LONGEST_WAIT)
 
     def _wait_for_server(self, said: str, asked: float | None) -> None:
         self._n_failures += 1
         level = logging.WARNING if self._n_failures == _TOLD_AT else logging.DEBUG
-        _LOG.log(level, "krag_eval: Langfuse does not take scores now, they wait in %s: %s", self.file.path, said)
+        _LOG.log(level, "krag_eval: Langfuse does not accept scores now. They wait in %s: %s", self.file.path, said)
         self.problem = said
         if asked is None:
             self._pause(backoff(self._n_failures), may_hurry=True)
@@ -804,8 +804,8 @@ def describe_waiting(path: Path, waiting: int, problem: str | None) -> str:
     why = f" ({problem})" if problem else ""
     scores = "1 score has" if waiting == 1 else f"{waiting:,} scores have"
     return (
-        f"{scores} not reached Langfuse yet{why}. Nothing is lost: the next run with the outbox {path} goes on, or "
-        f"this command: krag-eval langfuse-resend {shlex.quote(str(path))}"
+        f"{scores} not reached Langfuse yet{why}. Nothing is lost: the next run with the outbox {path} resumes "
+        f"sending. To send now, run: krag-eval langfuse-resend {shlex.quote(str(path))}"
     )
 
 
@@ -844,7 +844,7 @@ class Resent:
         """Describe what is damaged and what to do."""
         return (
             f"{self.path} is damaged ({self.damage}): at least {len(self.damaged):,} of its scores cannot be read. It "
-            "is left as it is: restore it from a copy and send it again, or remove it once the others have arrived."
+            "was not changed. Restore it from a copy and send it again, or delete it once the others have arrived."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -879,9 +879,9 @@ def resend_outbox(path: str | os.PathLike[str], client: Any = None, *, timeout: 
         LangfuseDeliveryError: The client sends nothing, for example because there are no keys.
     """
     if not Path(path).is_file():
-        raise InvalidInputError(f"{path}: there is no such file. Give the outbox that a run was given as `outbox`.")
+        raise InvalidInputError(f"{path}: there is no such file. Pass the path that a run was given as `outbox`.")
     if not Path(path).stat().st_size:
-        raise InvalidInputError(f"{path}: is empty, so that nothing can be sent. Restore the file if it had scores.")
+        raise InvalidInputError(f"{path}: is empty, so there is nothing to send. Restore the file if it had scores.")
     with tempfile.TemporaryDirectory(prefix="krag-eval-") as folder:
         try:
             return _resend(Path(path), Path(path), client, timeout)
@@ -944,7 +944,7 @@ def _salvage(place: Path, folder: Path) -> tuple[Path, list[str]]:
             elif is_there:
                 damaged.append(f"score {n} ({keys.get(n) or (found and found[0]) or 'its id is lost'})")
     if not last and not keys:
-        damaged.append("all scores, whose number is lost")
+        damaged.append("all scores (their number is unknown)")
     file = ScoreFile(folder / "sound")
     file.put(sound)
     file.close()

@@ -80,12 +80,10 @@ class ScoreSender:
         self, client: Any, *, delivery: str, on_error: str, needed_by: str, outbox: str | os.PathLike[str] | None = None
     ) -> None:
         if on_error not in get_args(OnError):
-            raise InvalidInputError(
-                f"`on_error` is {on_error!r:.60}. Known values: 'log' and 'raise'. Use one of them."
-            )
+            raise InvalidInputError(f"`on_error` is {on_error!r:.60}. It must be 'log' or 'raise'.")
         if client is not None and not callable(getattr(client, "create_score", None)):
             raise InvalidInputError(
-                f"`client` is of the type {type(client).__name__}, which is no Langfuse client. Give one, such as "
+                f"`client` is of the type {type(client).__name__}, not a Langfuse client. Pass one, such as "
                 "`langfuse.get_client()` or `Langfuse(...)`, or leave it out."
             )
         if client is None:
@@ -142,7 +140,7 @@ class ScoreSender:
         if self._disabled is not None:
             message = (
                 f"The Langfuse client sends nothing: {self._disabled}. No score will reach Langfuse; the evaluation "
-                "itself is complete. Give a client that is enabled, or leave the handler out."
+                "itself is complete. Pass an enabled client, or leave the handler out."
             )
             if self._raises:
                 raise LangfuseDeliveryError(message, (self._disabled,))
@@ -186,8 +184,8 @@ class ScoreSender:
         if n_failed and self._raises:
             raise LangfuseDeliveryError(
                 f"{n_failed} scores did not reach Langfuse: {'; '.join(problems[:3])}. "
-                "Each score has to be accepted by the server. Check the address and the keys and send them again with "
-                "the same `run_id` and `timestamp`: what did arrive is overwritten, not doubled.",
+                "Each score has to be accepted by the server. Check the address and the keys, then send them again "
+                "with the same `run_id` and `timestamp`: scores that did arrive are overwritten, not duplicated.",
                 problems,
             )
 
@@ -240,18 +238,18 @@ def make_delivery(name: object, outbox: str | os.PathLike[str] | None) -> Delive
     if name not in DELIVERIES:
         raise InvalidInputError(
             f"`delivery` is {name!r:.60}. Known ones: {', '.join(DELIVERIES)}. Use 'queue' in an application, 'sync' "
-            "where each score must be known to have arrived, 'outbox' where none may be lost."
+            "if every score must be confirmed, or 'outbox' if none may be lost."
         )
     if name != "outbox":
         if outbox is not None:
             raise InvalidInputError(
-                f"`outbox` is {outbox!r:.60}, and `delivery` is {name!r}, which writes no file. Give "
+                f"`outbox` is {outbox!r:.60}, and `delivery` is {name!r}, which writes no file. Pass "
                 'delivery="outbox" with it, or leave it out.'
             )
         return QueueDelivery() if name == "queue" else SyncDelivery()
     if not isinstance(outbox, (str, os.PathLike)) or not os.fspath(outbox):
         raise InvalidInputError(
             f'`outbox` is {outbox!r:.60}. With delivery="outbox" scores are written to a file before they are sent. '
-            'Give its path, such as outbox="langfuse.outbox".'
+            'Pass its path, such as outbox="langfuse.outbox".'
         )
     return open_outbox(outbox)
