@@ -1,4 +1,4 @@
-"""The Langfuse client: whether it is installed and enabled, what it records, and checks shared by all that use it.
+"""Inspect the Langfuse client: whether it is installed and enabled, and what it records. Shared checks live here too.
 
 Private attributes of the client are read only here, each with a fallback.
 """
@@ -40,7 +40,7 @@ class LangfuseDeliveryError(KragEvalError):
 
 
 def check_installed(needed_by: str) -> None:
-    """Check that langfuse is installed, without importing it, which takes a second.
+    """Check that langfuse is installed, without importing it: the import takes a second.
 
     Raises:
         MissingDependencyError: It is not installed.
@@ -58,7 +58,7 @@ def check_installed(needed_by: str) -> None:
 
 
 def load_langfuse(needed_by: str, module: str = _PACKAGE) -> Any:
-    """Import the package langfuse, or a module of it.
+    """Import the langfuse package or one of its modules.
 
     Raises:
         MissingDependencyError: It is not installed.
@@ -88,7 +88,7 @@ def why_disabled(client: Any) -> str | None:
 def queue_is_full(client: Any) -> bool:
     """Return whether the client would log and drop a score because 100,000 are waiting."""
     resources = getattr(client, "_resources", None)
-    for name in ("_score_queue", "_score_ingestion_queue"):  # of langfuse 5 and of langfuse 4
+    for name in ("_score_queue", "_score_ingestion_queue"):  # langfuse 5, langfuse 4
         waiting = getattr(resources, name, None)
         if isinstance(waiting, queue.Queue):
             return waiting.full()
@@ -107,17 +107,17 @@ def project_of(client: Any) -> object:
 
 
 def time_limit_of(client: Any) -> float:
-    """Return how many seconds the client waits for an answer; the default of langfuse if that is unknown."""
+    """Return the request timeout of the client in seconds, or the default of langfuse if it is unknown."""
     ask = getattr(getattr(client.api, "_client_wrapper", None), "get_timeout", None)
     limit = ask() if callable(ask) else None
     return float(limit) if isinstance(limit, (int, float)) and limit > 0 else 5.0
 
 
 def without_keys(client: Any, text: str) -> str:
-    """Redact a text, such as a server's answer: the keys of the client and environment, and what looks like keys."""
+    """Redact the keys of the client and environment, and anything that looks like a key, in a text."""
     try:
         redact = _REDACTORS.get(client) or _REDACTORS.setdefault(client, Redactor(client))
-    except TypeError:  # there is no weak reference to this client
+    except TypeError:  # this client does not support weak references
         redact = Redactor(client)
     return redact(text)
 
@@ -138,7 +138,7 @@ def records(client: Any, span: Any) -> bool:
 
 
 def check_run_id(run_id: object) -> str | None:
-    """Check the id of a run: a non-empty string, or None.
+    """Check that the id of a run is a non-empty string or None.
 
     Raises:
         InvalidInputError: It is something else.
@@ -149,7 +149,7 @@ def check_run_id(run_id: object) -> str | None:
 
 
 def check_timestamp(timestamp: object) -> datetime | None:
-    """Return a time in UTC, or None.
+    """Convert a timestamp to UTC; None stays None.
 
     Raises:
         InvalidInputError: It is not a time, or has no time zone.
@@ -188,10 +188,10 @@ def warn(message: str) -> None:
 
 
 class Renewed(Protocol):
-    """What cannot be used in a copy of the process as it is."""
+    """An object that must be reset in a forked process."""
 
     def renew(self) -> None:
-        """This is a copy of the process, with no other thread in it."""
+        """Reset the state in a forked process, where no other thread exists."""
         ...
 
 
@@ -199,7 +199,7 @@ _RENEWED: weakref.WeakSet[Renewed] = weakref.WeakSet()
 
 
 def renew_when_forked(one: Renewed) -> None:
-    """Have it renewed in every copy of the process; it may still be collected as garbage."""
+    """Renew this object after every fork, without keeping it alive."""
     _RENEWED.add(one)
 
 
@@ -208,5 +208,5 @@ def _renew_all() -> None:
         one.renew()
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked
+if hasattr(os, "register_at_fork"):  # Windows has no fork
     os.register_at_fork(after_in_child=_renew_all)

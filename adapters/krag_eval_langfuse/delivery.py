@@ -1,4 +1,4 @@
-"""How scores leave: through the client's queue, or in requests with an answer for each."""
+"""Send scores to Langfuse: through the client's queue, or in requests whose answer is checked."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from krag_eval_langfuse.scores import Score
 
 _LOG = logging.getLogger("krag_eval.langfuse")
 AT_ONCE = 100
-_FULL = "the queue of the Langfuse client is full; delivery='sync' sends large evaluations without it"
+_FULL = "the queue of the Langfuse client is full; use delivery='sync' for large evaluations"
 GIVE_UP_AFTER = 3
 LONGEST_TOLD = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of scores.
+    """The result of sending scores.
 
     Attributes:
-        sent: Those handed over to the client's queue, or accepted by the server.
-        failed: Those that were not.
-        problems: Why, one line a request.
+        sent: Number of scores handed over to the client's queue or accepted by the server.
+        failed: Number of scores that could not be sent or were rejected.
+        problems: The reasons, one line per request.
     """
 
     sent: int = 0
@@ -39,57 +39,57 @@ class Outcome:
 
 
 class Delivery(Protocol):
-    """A way for scores to leave."""
+    """A way to deliver scores."""
 
     @property
     def waiting(self) -> int:
-        """How many scores have neither left nor failed."""
+        """Return how many scores are neither sent nor failed."""
 
     def start(self, client: Any) -> None:
-        """There is a client that sends: go on with what an earlier process left."""
+        """Start sending the scores that an earlier process left, now that a working client is known."""
 
     def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
-        """Take these scores; what is known by now about them and earlier ones."""
+        """Accept these scores. Return the results known so far, including those of earlier scores."""
 
     def finish(self, client: Any) -> Outcome:
-        """Nothing may wait for company any longer; what is known by now."""
+        """Flush now, without waiting for a full batch. Return the results known so far."""
 
     def news(self) -> Outcome:
-        """What has become known since the last answer."""
+        """Return the results that became known since the last call."""
 
     def flush(self, client: Any, timeout: float | None) -> bool:
-        """Wait until everything has left; whether that was so within `timeout` seconds."""
+        """Wait until everything is sent. Return whether that took at most `timeout` seconds."""
 
     def close(self, timeout: float | None) -> bool:
-        """Flush what can still be flushed and let go of files; whether nothing waits."""
+        """Flush what can still be flushed and close the files. Return whether no score is waiting."""
 
     def describe_waiting(self) -> str:
-        """How many scores wait, and what to do about it."""
+        """Describe how many scores are waiting and what to do about it."""
 
 
 class _WithoutFile:
-    """What there is to say of ways that keep nothing."""
+    """Default methods for deliveries that store nothing."""
 
     waiting = 0
 
     def start(self, client: Any) -> None:
-        """Nothing was left by an earlier process."""
+        """Do nothing: an earlier process cannot have left anything."""
 
     def news(self) -> Outcome:
-        """All is known at once."""
+        """Return nothing new: every result is known at once."""
         return Outcome()
 
-    def close(self, timeout: float | None) -> bool:  # noqa: ARG002 - as above
-        """There is no file."""
+    def close(self, timeout: float | None) -> bool:  # noqa: ARG002 - required by the protocol
+        """Return True: there is no file to close."""
         return True
 
     def describe_waiting(self) -> str:
-        """Nothing waits."""
-        return "No score waits."
+        """Report that no score is waiting."""
+        return "No score is waiting."
 
 
 class QueueDelivery(_WithoutFile):
-    """Hands scores to the client, which sends them on a thread of its own and tells nobody what became of them."""
+    """Hand scores to the client, which sends them on its own thread and does not report whether they arrived."""
 
     def __init__(self) -> None:
         self._flushing: threading.Thread | None = None
@@ -97,7 +97,7 @@ class QueueDelivery(_WithoutFile):
         renew_when_forked(self)
 
     def renew(self) -> None:
-        """This is a copy of the process: whoever held the lock is not here."""
+        """Reset the lock in a forked process: the thread that held it does not exist here."""
         self._flushing, self._lock = None, threading.Lock()
 
     def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
@@ -117,16 +117,16 @@ class QueueDelivery(_WithoutFile):
                     **score.target.to_dict(),
                 )
                 outcome += Outcome(sent=1)
-            except Exception as error:  # noqa: BLE001 - the application goes on, and the failure is counted
+            except Exception as error:  # noqa: BLE001 - the application must continue, so count the failure
                 outcome += Outcome(failed=1, problems=(describe(error, client),))
         return outcome
 
-    def finish(self, client: Any) -> Outcome:  # noqa: ARG002 - nothing waits here
-        """Nothing waits here."""
+    def finish(self, client: Any) -> Outcome:  # noqa: ARG002 - required by the protocol
+        """Return an empty result: nothing is waiting here."""
         return Outcome()
 
     def flush(self, client: Any, timeout: float | None) -> bool:
-        """Let the client send what it holds. Its own `flush` has no timeout, hence the thread."""
+        """Flush the client on a separate thread, because its own `flush` has no timeout."""
         end = None if timeout is None else time.monotonic() + timeout
         earlier = self._flushing
         if earlier is not None and not _joined(earlier, end):
@@ -140,10 +140,10 @@ class QueueDelivery(_WithoutFile):
 
 
 class SyncDelivery(_WithoutFile):
-    """Sends scores at once, some at a time, and knows what the server said.
+    """Send scores in batches and check the answer of the server.
 
-    After three requests in a row that failed, the rest of the scores is given up until `finish`: a server that does
-    not answer would hold up an evaluation for hours.
+    After three failed requests in a row, all further scores fail without a request until `finish`. Otherwise a server
+    that does not answer would delay an evaluation for hours.
     """
 
     def __init__(self) -> None:
@@ -153,11 +153,11 @@ class SyncDelivery(_WithoutFile):
         renew_when_forked(self)
 
     def renew(self) -> None:
-        """This is a copy of the process: whoever held the lock is not here, and sends what waits there."""
+        """Reset the state in a forked process: the parent holds the lock and sends the waiting scores."""
         self._waiting, self._lock = [], threading.Lock()
 
     def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
-        """Take these scores, and send all full requests."""
+        """Accept these scores and send all full batches."""
         with self._lock:
             self._waiting.extend(scores)
             outcome = Outcome()
@@ -166,7 +166,7 @@ class SyncDelivery(_WithoutFile):
             return outcome
 
     def finish(self, client: Any) -> Outcome:
-        """Send the rest."""
+        """Send the remaining scores."""
         with self._lock:
             outcome = Outcome()
             while self._waiting:
@@ -174,18 +174,18 @@ class SyncDelivery(_WithoutFile):
             self._failed_in_a_row = 0
             return outcome
 
-    def flush(self, client: Any, timeout: float | None) -> bool:  # noqa: ARG002 - nothing is under way
-        """Whether nothing waits."""
+    def flush(self, client: Any, timeout: float | None) -> bool:  # noqa: ARG002 - nothing is in flight
+        """Return whether no score is waiting."""
         return not self._waiting
 
     def _post(self, client: Any) -> Outcome:
         batch, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
         if self._failed_in_a_row >= GIVE_UP_AFTER:
-            problem = f"{len(batch)} scores not tried, since {GIVE_UP_AFTER} requests in a row had failed"
+            problem = f"{len(batch)} scores not tried, because {GIVE_UP_AFTER} requests in a row failed"
             return Outcome(failed=len(batch), problems=(problem,))
         try:
             refusals = post(client, batch)
-        except Exception as error:  # noqa: BLE001 - whatever the client raises is the answer
+        except Exception as error:  # noqa: BLE001 - any exception of the client is a failed request
             self._failed_in_a_row += 1
             return Outcome(failed=len(batch), problems=(describe(error, client),))
         self._failed_in_a_row = 0
@@ -197,7 +197,7 @@ def _flush(client: Any, done: list[bool]) -> None:
     try:
         client.flush()
         done.append(True)
-    except Exception as error:  # noqa: BLE001 - on a thread of its own nobody would catch it
+    except Exception as error:  # noqa: BLE001 - nothing would catch it on this thread
         _LOG.warning("krag_eval: the Langfuse client cannot flush: %s", describe(error, client))
 
 
@@ -208,12 +208,12 @@ def _joined(thread: threading.Thread, end: float | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A score that the server did not take, of a request that it did.
+    """A score that the server rejected in a request that it accepted.
 
     Attributes:
-        message: Why.
-        score_id: Which one, where the server says it: langfuse 5 only counts them.
-        status: What it answered for this one, where it says that.
+        message: The reason.
+        score_id: The id of the score, if the server names it. langfuse 5 only counts rejected scores.
+        status: The HTTP status of this score, if the server gives one.
     """
 
     message: str
@@ -222,22 +222,22 @@ class Refusal:
 
 
 class UnknownAnswerError(Exception):
-    """Something answered that does not take scores, such as the page of a proxy."""
+    """The answer does not come from a score endpoint; it may be the page of a proxy."""
 
 
 def post(client: Any, scores: Sequence[Score], options: Mapping[str, Any] | None = None) -> list[Refusal]:
-    """Send scores in one request by the road that this version of langfuse has.
+    """Send scores in one request through the API that this version of langfuse offers.
 
     Args:
         client: The Langfuse client.
-        scores: What to send.
-        options: Its `request_options`, such as `max_retries`.
+        scores: The scores to send.
+        options: The `request_options` of the client, such as `max_retries`.
 
     Returns:
-        The scores that were not taken.
+        The rejected scores.
 
     Raises:
-        Exception: Whatever the client raises where the whole request failed.
+        Exception: The whole request failed. The exception of the client is passed on.
     """
     types = load_langfuse("krag_eval_langfuse", "langfuse.api")
     ingestion = getattr(client.api, "ingestion", None)
@@ -250,8 +250,8 @@ def post(client: Any, scores: Sequence[Score], options: Mapping[str, Any] | None
         refusals = [Refusal(_message(client, error)) for error in getattr(answer, "errors", ())[:rejected]]
         missing = rejected - len(refusals)
         return refusals + [Refusal(f"{rejected} of {len(scores)} scores rejected")] * missing
-    events = {str(uuid.uuid4()): score for score in scores}  # ids of this request, not of the scores
-    answer = ingestion.batch(  # langfuse 4, whose own score endpoint takes neither lists nor timestamps
+    events = {str(uuid.uuid4()): score for score in scores}  # ids of the events, not of the scores
+    answer = ingestion.batch(  # langfuse 4: its score endpoint accepts neither lists nor timestamps
         batch=[
             types.IngestionEvent_ScoreCreate(
                 id=event_id, timestamp=score.timestamp.isoformat(), body=types.ScoreBody(**_fields(score, client))
@@ -261,7 +261,7 @@ def post(client: Any, scores: Sequence[Score], options: Mapping[str, Any] | None
         request_options=options,
     )
     if {told.id for told in (*answer.successes, *answer.errors)} != set(events):
-        raise UnknownAnswerError(f"an answer that does not say what became of each score: {answer!r:.500}")
+        raise UnknownAnswerError(f"the answer does not contain a result for each score: {answer!r:.500}")
     return [
         Refusal(_message(client, error), events[error.id].id if error.id in events else None, error.status)
         for error in answer.errors
@@ -269,21 +269,21 @@ def post(client: Any, scores: Sequence[Score], options: Mapping[str, Any] | None
 
 
 def _count_rejected(answer: Any, n_scores: int) -> int:
-    """How many scores were not accepted; langfuse takes any JSON object for a yes, from whoever answers in its place.
+    """Return how many scores were rejected. langfuse parses any JSON object as success, whichever server sent it.
 
     Raises:
-        UnknownAnswerError: It is no answer to scores.
+        UnknownAnswerError: It is not the answer of a score endpoint.
     """
     accepted, rejected = getattr(answer, "accepted", None), getattr(answer, "rejected", None)
     if isinstance(accepted, int) and isinstance(rejected, int) and accepted + rejected == n_scores:
         return rejected
     if "message" in getattr(answer, "model_fields_set", ()):
         return 0
-    raise UnknownAnswerError(f"an answer that does not say what became of the scores: {answer!r:.500}")
+    raise UnknownAnswerError(f"the answer does not contain the results of the scores: {answer!r:.500}")
 
 
 def describe(error: Exception, client: Any = None) -> str:
-    """What an error says in a line, without keys; of an answer of the server its status and how its body begins."""
+    """Describe an error in one line without keys; for a server's answer, the status and the start of the body."""
     status = getattr(error, "status_code", None)
     if status is not None:
         return f"HTTP {status}: {_told(client, getattr(error, 'body', ''))}"
@@ -291,10 +291,10 @@ def describe(error: Exception, client: Any = None) -> str:
 
 
 def _told(client: Any, what: object) -> str:
-    # Keys are taken out before it is cut: the first half of a key is too much, too.
+    # Redact before truncating: half a key must not be shown either.
     try:
         text = f"{what!s:.{20 * LONGEST_TOLD}}"
-    except Exception:  # noqa: BLE001 - a foreign error that cannot be printed still has a name
+    except Exception:  # noqa: BLE001 - the error may fail to print; its type is still shown
         return ""
     return without_keys(client, " ".join(text.split()))[:LONGEST_TOLD]
 

@@ -1,6 +1,6 @@
-"""The outbox: a SQLite file that keeps each score until Langfuse has answered for it, and the thread that sends them.
+"""Store scores in a SQLite file, the outbox, and send them on a thread until Langfuse accepts or rejects each one.
 
-`ScoreFile` is the file, `Outbox` writes to it and sends what is in it, and `resend_outbox` sends what a run has left.
+`ScoreFile` is the file. `Outbox` writes scores to it and sends them. `resend_outbox` sends what a run left there.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ POLL_SECONDS = 0.5
 FIRST_WAIT, LONGEST_WAIT = 0.5, 15.0
 LONGEST_RETRY_AFTER = 900.0
 LONGEST_REQUEST = 120.0
-# How often a score is tried that the server fails at, and how long where the server takes no other either.
+# A score that makes the server fail is tried this often, or for this long if the server accepts no other score.
 MOST_TRIES = 6
 PATIENCE = 900.0
-_WHOLE_TRIES = 2  # tries before a request is divided
-_LONG_OUTAGE = 20  # failures in a row after which no score is blamed for them
-_TOLD_AT = 3  # once in an outage, and not at every hiccup
+_WHOLE_TRIES = 2  # failures before a request is split
+_LONG_OUTAGE = 20  # after so many failures in a row no score is blamed
+_TOLD_AT = 3  # warn once per outage, not at every hiccup
 _MOST_PROBLEMS = 20
 _BUSY_SECONDS = 30.0
-# What Langfuse and what stands before it answer while they are busy, restarted or out of reach.
+# Langfuse or a proxy in front of it is busy, restarting or unreachable.
 _TEMPORARY = frozenset({408, 425, 429, 502, 503, 504})
-# What is about the keys, the address or the plan, and not about any score.
+# The keys, the address or the plan is wrong, not a score.
 _SHUT_OUT = frozenset({401, 402, 403, 404, 405, 407})
 _APPLICATION_ID = 0x6B726167
 _VERSION = 1
@@ -80,8 +80,8 @@ _CORRUPT, _NOT_A_DATABASE = 11, 26
 class _DamagedError(InvalidInputError):
     def __init__(self, path: Path, damage: str) -> None:
         super().__init__(
-            f"{path}: is damaged ({damage}). It is left as it is. Send the scores that can still be read, and see "
-            f"which ones cannot, with: krag-eval langfuse-resend {shlex.quote(str(path))}"
+            f"{path}: is damaged ({damage}). It was not changed. To send the scores that can still be read, and "
+            f"list the others, run: krag-eval langfuse-resend {shlex.quote(str(path))}"
         )
         self.damage = damage
 
@@ -90,12 +90,12 @@ class Row(NamedTuple):
     """A score in the file.
 
     Attributes:
-        n: Its number in the file; of two scores with one key the later is right.
-        key: Its id.
+        n: Its number in the file. If two scores have the same key, the later one is valid.
+        key: The id of the score.
         row: The score as JSON.
-        tries: How many requests with it have failed for a reason that may be its own.
-        since: When the first of them failed, in seconds since 1970.
-        reason: Why it was set aside, if it was.
+        tries: Number of failed requests that this score may have caused.
+        since: Time of the first of these failures, in seconds since 1970.
+        reason: The reason if the score was set aside, otherwise empty.
     """
 
     n: int
@@ -106,34 +106,34 @@ class Row(NamedTuple):
     reason: str = ""
 
     def score(self, path: Path) -> Score:
-        """The score.
+        """Return the score.
 
         Raises:
-            InvalidInputError: It is none: another program wrote it.
+            InvalidInputError: The row is not a score; another program wrote it.
         """
         try:
             return score_from_row(json.loads(self.row))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, KragEvalError) as error:
             raise InvalidInputError(
-                f"{path}: row {self.n} is no score ({type(error).__name__}). Use an outbox that krag_eval has written."
+                f"{path}: row {self.n} is not a score ({type(error).__name__}). Use an outbox that krag_eval wrote."
             ) from error
 
 
 class ScoreFile:
-    """The scores that Langfuse has not answered for, and those that it refused, in a file of SQLite.
+    """A SQLite file with the scores that wait for an answer of Langfuse and those that it rejected.
 
-    Threads and processes may share the file. A score is in it when `put` returns, whatever happens to the process, and
-    on the disk a second later, whatever happens to the machine.
+    Threads and processes may share the file. When `put` returns, the scores survive a crash of the process. A second
+    later, they also survive a crash of the machine.
 
     Args:
-        path: The file. It is created, readable for its owner alone; one that is there keeps its permissions.
+        path: The path of the file. A new file is readable only by its owner; an existing file keeps its permissions.
 
     Attributes:
-        path: The file, as it was given.
-        place: The file, wherever the program goes.
+        path: The path as given.
+        place: The absolute path, which stays valid if the working directory changes.
 
     Raises:
-        InvalidInputError: The file cannot be written, is damaged, or something else.
+        InvalidInputError: The file cannot be written, is damaged, or is not an outbox.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -148,10 +148,10 @@ class ScoreFile:
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(self.place, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             if not stat.S_ISREG(self.place.stat().st_mode):
-                raise OSError(errno.EINVAL, "it is no regular file")
-        except (OSError, ValueError) as error:  # a ValueError: a name with NUL or half a character in it
+                raise OSError(errno.EINVAL, "it is not a regular file")
+        except (OSError, ValueError) as error:  # ValueError: the name contains NUL or half a surrogate pair
             why = getattr(error, "strerror", None) or error
-            raise InvalidInputError(f"{self.path}: cannot be written ({why}). Give another path.") from error
+            raise InvalidInputError(f"{self.path}: cannot be written ({why}). Pass another path.") from error
         _FILES.add(self)
         try:
             self._check()
@@ -163,7 +163,7 @@ class ScoreFile:
         self.close()
 
     def put(self, scores: Iterable[Score]) -> None:
-        """Write scores down, all of them or none.
+        """Store all of these scores, or none if that fails.
 
         Raises:
             InvalidInputError: They cannot be written, for example because the disk is full.
@@ -176,12 +176,12 @@ class ScoreFile:
         self._sync_soon()
 
     def take(self) -> list[Row]:
-        """The scores of the next request: those with the fewest failures, the oldest first, one of each key.
+        """Return the scores of the next request: those with the fewest failures, oldest first, one per key.
 
-        What has failed more often comes in ever smaller requests.
+        Scores that failed more often are sent in ever smaller requests.
 
         Raises:
-            InvalidInputError: One was changed after it was written.
+            InvalidInputError: A score was changed after it was written.
         """
         rows = self._rows("reason IS NULL ORDER BY tries, n LIMIT ?", AT_ONCE)
         tries = rows[0].tries if rows else 0
@@ -189,19 +189,19 @@ class ScoreFile:
         return list({row.key: row for row in rows[:size] if row.tries == tries}.values())
 
     def refused(self) -> list[Row]:
-        """The scores that were set aside, with the reasons."""
+        """Return the scores that were set aside, with the reasons."""
         return self._rows("reason IS NOT NULL ORDER BY n")
 
     def last(self) -> int:
-        """The number of the latest score."""
+        """Return the number of the latest score."""
         return int(self._read("SELECT coalesce(max(n), 0) FROM scores")[0][0])
 
     def n_waiting(self, last: int = 2**62) -> int:
-        """How many scores wait, of those up to this number."""
+        """Return how many scores up to this number are waiting."""
         return int(self._read("SELECT count(*) FROM scores WHERE reason IS NULL AND n <= ?", last)[0][0])
 
     def settle(self, rows: Sequence[Row]) -> int:
-        """Forget scores that have arrived, and earlier values of the same; how many these are."""
+        """Delete scores that have arrived, and earlier values of them. Return how many of these were waiting."""
         places = [(row.key, row.n) for row in rows]
         return self._write(
             ("DELETE FROM scores WHERE key = ? AND n <= ? AND reason IS NULL", places),
@@ -209,7 +209,7 @@ class ScoreFile:
         )
 
     def set_aside(self, rows: Sequence[Row], reason: str) -> int:
-        """Keep scores that are not sent again by themselves; how many these are, with earlier values of the same."""
+        """Keep scores that are not retried automatically. Return their number, including earlier values of them."""
         return self._write(
             ("DELETE FROM scores WHERE key = ? AND n < ? AND reason IS NULL", [(row.key, row.n) for row in rows]),
             ("UPDATE scores SET reason = ? WHERE n = ?", [(reason, row.n) for row in rows]),
@@ -217,21 +217,21 @@ class ScoreFile:
         )
 
     def postpone(self, rows: Sequence[Row], least: int = 0) -> None:
-        """Count a failure of these scores, as if there had been so many before it at least: others come first."""
+        """Count a failure of these scores, after at least `least` earlier ones, so that others are sent first."""
         change = "UPDATE scores SET tries = max(tries, ?) + 1, since = coalesce(since, ?) WHERE n = ?"
         self._write((change, [(least, time.time(), row.n) for row in rows]))
 
     def forgive(self) -> None:
-        """Count no failure of the scores that wait."""
+        """Reset the failure counts of the waiting scores."""
         self._write(("UPDATE scores SET tries = 0, since = NULL WHERE reason IS NULL AND tries > 0", [()]))
 
     def retry(self) -> None:
-        """Have everything tried at once, also what was set aside; that need not be doubted for long any more."""
+        """Retry everything at once, including scores set aside, which are given up sooner if they fail again."""
         change = "UPDATE scores SET tries = 0, since = CASE WHEN reason IS NULL THEN NULL ELSE 0 END, reason = NULL"
         self._write((change, [()]))
 
     def claim(self) -> bool:
-        """Be the process that sends from this file; whether no other one is. A process that dies gives it back."""
+        """Try to become the only process that sends from this file. The claim ends when the process dies."""
         with self._lock:
             if self._claim is None:
                 name = f"{self.place}-lock"
@@ -249,26 +249,26 @@ class ScoreFile:
             return True
 
     def release(self) -> None:
-        """Let another process send."""
+        """Release the claim, so that another process may send."""
         with self._lock:
             claim, self._claim = self._claim, None
             if claim is not None:
-                # One that opens it right now may send beside one that comes later: ids make that harmless.
+                # A process that opens it right now and a later one may both send. Score ids make that harmless.
                 with contextlib.suppress(OSError):
                     Path(f"{self.place}-lock").unlink(missing_ok=True)
                 claim.close()
 
     def sync(self) -> None:
-        """Have everything on the disk, and in the file itself."""
+        """Write everything to disk, and from the write-ahead log into the file."""
         with self._lock, contextlib.suppress(sqlite3.Error):
             self._timer = None
             if self._connection is not None:
-                self._connection.execute("PRAGMA busy_timeout = 100")  # who is in the way does it later
+                self._connection.execute("PRAGMA busy_timeout = 100")  # whoever blocks this does it later
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
                 self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000:.0f}")
 
     def close(self) -> None:
-        """Give back the space of what was sent and let go of the file, which is opened again when it is used."""
+        """Free the space of sent scores and close the file. The next use opens it again."""
         with self._lock, contextlib.suppress(sqlite3.Error):
             self.release()
             if self._timer is not None:
@@ -283,16 +283,16 @@ class ScoreFile:
         self._disconnect()
 
     def before_fork(self) -> None:
-        """Hold still: a connection must not be in two processes."""
+        """Lock and disconnect: two processes must not share a connection."""
         self._lock.acquire()
         self._disconnect()
 
     def after_fork(self, *, is_child: bool) -> None:
-        """Go on; in a child what is held belongs to the parent."""
+        """Unlock after a fork. In the child, drop the claim and timer, which belong to the parent."""
         if is_child:
             self._timer, claim, self._claim = None, self._claim, None
             if claim is not None:
-                claim.close()  # which takes nothing from the parent
+                claim.close()  # the parent keeps its claim
         self._lock.release()
 
     def _disconnect(self) -> None:
@@ -315,7 +315,7 @@ class ScoreFile:
             return connection.execute(sql, values).fetchall()
 
     def _write(self, *changes: tuple[str, Sequence[Sequence[object]]], counted: int = 1) -> int:
-        """Do all of it or nothing; how many rows the first changes concern."""
+        """Apply all changes or none. Return how many rows the first `counted` changes affect."""
         with self._using() as connection:
             connection.execute("BEGIN IMMEDIATE")
             with connection:  # commits, or rolls back
@@ -350,27 +350,27 @@ class ScoreFile:
                     self.sync()
 
     def _check(self) -> None:
-        """Create what is not there, and look at all that is.
+        """Create the tables of a new file, and check all scores of an existing one.
 
         Raises:
-            InvalidInputError: It is damaged, or something else.
+            InvalidInputError: The file is damaged or is not an outbox.
         """
         log = Path(f"{self.place}-wal")
         if not _is_whole_log(log):
-            time.sleep(0.1)  # another process may be writing to it just now
+            time.sleep(0.1)  # another process may be writing to it
             if not _is_whole_log(log):
                 raise _DamagedError(self.path, f"the end of {log.name} cannot be read")
         with self._using() as connection:
             asked = [connection.execute(f"PRAGMA {name}") for name in ("page_count", "application_id", "user_version")]
             pages, *kind = (answer.fetchone()[0] for answer in asked)
             if not pages:
-                connection.execute("BEGIN EXCLUSIVE")  # several processes may be here at once
+                connection.execute("BEGIN EXCLUSIVE")  # several processes may get here at once
                 with connection:
                     for statement in _SCHEMA:
                         connection.execute(statement)
             elif kind != [_APPLICATION_ID, _VERSION]:
                 raise self._foreign()
-            with contextlib.suppress(sqlite3.OperationalError):  # while others look at it: the next one does it
+            with contextlib.suppress(sqlite3.OperationalError):  # others are using the file: the next process does it
                 connection.execute("PRAGMA journal_mode = WAL").fetchone()
             found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if found != "ok":
@@ -385,8 +385,8 @@ class ScoreFile:
         if code == _CORRUPT or str(error).startswith(("no such", "Could not decode")):
             return _DamagedError(self.path, str(error))
         return InvalidInputError(
-            f"{self.path}: cannot be written ({error}). The scores written so far stand: make room, or check the "
-            "folder, and run again to go on."
+            f"{self.path}: cannot be written ({error}). The scores written so far are safe: free some space, or "
+            "check the folder, and run again to continue."
         )
 
     def _foreign(self) -> InvalidInputError:
@@ -395,12 +395,12 @@ class ScoreFile:
             start = file.read(16)
         if start == b'{"krag_outbox": ':
             return InvalidInputError(
-                f"{self.path}: is an outbox of an earlier version of krag_eval, and is left as it is. Send it with "
-                "`krag-eval langfuse-resend` of the version that wrote it, and give this one another path."
+                f"{self.path}: is an outbox of an earlier version of krag_eval. It was not changed. Send it with "
+                "`krag-eval langfuse-resend` of the version that wrote it, and use another path for this version."
             )
         return InvalidInputError(
-            f"{self.path}: is no outbox of this version of krag_eval, or its beginning is damaged. It is left as it "
-            "is. Give another path, or restore the file."
+            f"{self.path}: is not an outbox of this version of krag_eval, or its beginning is damaged. It was not "
+            "changed. Pass another path, or restore the file."
         )
 
 
@@ -409,9 +409,9 @@ def _checksum(key: object, row: object) -> int:
 
 
 def _is_whole_log(path: Path) -> bool:
-    """Whether SQLite will read all of its write-ahead log: it drops what follows a damaged page without a word.
+    """Return whether SQLite will read its whole write-ahead log. It silently drops what follows a damaged page.
 
-    A last page that is not complete was being written when the process died, before anybody was told of it.
+    An incomplete last page is no damage: the process died while writing it, before `put` returned.
     """
     try:
         data = path.read_bytes()
@@ -425,7 +425,7 @@ def _is_whole_log(path: Path) -> bool:
         return False
     for start in range(32, len(data) - size - 23, size + 24):
         frame = data[start : start + size + 24]
-        if frame[8:16] != salt:  # of an earlier use of the log
+        if frame[8:16] != salt:  # left over from an earlier use of the log
             is_over = True
             continue
         sums = _sums(frame[24:], order, _sums(frame[:8], order, sums))
@@ -444,28 +444,28 @@ def _sums(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]:
 
 
 class Failure(Enum):
-    """What a failed request means for the scores in it."""
+    """The kinds of failed requests, by what they mean for the scores in them."""
 
-    TEMPORARY = "the server cannot be reached or is busy: it will pass"
+    TEMPORARY = "the server is unreachable or busy: trying again later will help"
     SLOW = "no answer came in time: a longer time limit may help"
-    DOUBTFUL = "an error inside the server, or an answer that nobody understands: perhaps one score is the cause"
-    REFUSED = "the server does not want a score in it"
-    SHUT_OUT = "the server does not want anything from this client"
+    DOUBTFUL = "an error inside the server, or an unknown answer: perhaps one score is the cause"
+    REFUSED = "the server rejects a score in the request"
+    SHUT_OUT = "the server rejects everything from this client"
 
 
 def failure_of(error: Exception) -> Failure:
-    """What an exception of the client means."""
+    """Classify an exception of the client."""
     status = getattr(error, "status_code", None)
     if isinstance(status, int):
         return failure_of_status(status)
-    httpx = importlib.import_module("httpx")  # langfuse speaks through it, and it costs time to import
+    httpx = importlib.import_module("httpx")  # langfuse sends its requests with httpx; importing it is slow
     if isinstance(error, (httpx.ReadTimeout, httpx.WriteTimeout)):
         return Failure.SLOW
     return Failure.TEMPORARY if isinstance(error, (httpx.TransportError, OSError)) else Failure.DOUBTFUL
 
 
 def failure_of_status(status: int) -> Failure:
-    """What a status that is no success means.
+    """Classify an HTTP status that is not a success.
 
     >>> [failure_of_status(status).name for status in (503, 500, 400, 401)]
     ['TEMPORARY', 'DOUBTFUL', 'REFUSED', 'SHUT_OUT']
@@ -478,7 +478,7 @@ def failure_of_status(status: int) -> Failure:
 
 
 def retry_after(error: Exception, now: datetime) -> float | None:
-    """The seconds that the server asks to wait, at most 15 minutes; None where it does not, or not readably."""
+    """Return how many seconds the server asks to wait, at most 15 minutes, or None without a valid `Retry-After`."""
     headers = getattr(error, "headers", None) or {}
     given = next((str(value) for name, value in headers.items() if str(name).lower() == "retry-after"), "").strip()
     if given.isascii() and given.isdigit():
@@ -493,7 +493,7 @@ def retry_after(error: Exception, now: datetime) -> float | None:
 
 
 def backoff(n_failures: int) -> float:
-    """The seconds to wait after so many failures in a row: ever longer, and random."""
+    """Return a random wait in seconds, which grows with the number of failures in a row."""
     return random.uniform(FIRST_WAIT / 10, min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(n_failures - 1, 30)))
 
 
@@ -502,20 +502,20 @@ class _StoppedError(Exception):
 
 
 class Outbox:
-    """Writes scores into a file and sends them from there, on a thread of its own, until each is accepted or refused.
+    """Store scores in a file and send them on a separate thread until each is accepted or rejected.
 
-    All handlers of this process that name the same file share one, made by `open_outbox`. Of several processes one
-    sends at a time.
+    All handlers of this process with the same file share one outbox, made by `open_outbox`. Only one process sends at
+    a time.
 
     Args:
-        path: The file.
+        path: The path of the file.
 
     Attributes:
         file: The file.
-        problem: What went wrong last, if nothing has arrived since.
+        problem: The latest problem, if nothing has arrived since.
 
     Raises:
-        InvalidInputError: The file cannot be written, is damaged, or something else.
+        InvalidInputError: The file cannot be written, is damaged, or is not an outbox.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -524,7 +524,7 @@ class Outbox:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Know nothing of what the parent of this process does."""
+        """Set the initial state, also in a forked process, which must not keep that of its parent."""
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._news = Outcome()
@@ -535,25 +535,25 @@ class Outbox:
 
     @property
     def waiting(self) -> int:
-        """How many scores Langfuse has not answered for."""
+        """Return how many scores Langfuse has not yet accepted or rejected."""
         return self.file.n_waiting()
 
     @property
     def is_sending(self) -> bool:
-        """Whether this process waits for answers, or for another process that does."""
+        """Return whether this process is sending, or waiting for another process that is."""
         return self._thread is not None
 
     def start(self, client: Any) -> None:
-        """Send what waits, with what an earlier process left.
+        """Start sending all waiting scores, including those of an earlier process.
 
         Raises:
-            InvalidInputError: It sends to another project of Langfuse already.
+            InvalidInputError: This outbox already sends to another Langfuse project.
         """
         with self._changed:
             if self._client is not None and project_of(client) != project_of(self._client):
                 raise InvalidInputError(
-                    f"{self.file.path}: another handler delivers this outbox with another public key. Scores would go "
-                    "to the wrong project. Give each project an outbox of its own."
+                    f"{self.file.path}: another handler sends this outbox with another public key. Scores would go to "
+                    "the wrong project. Use a separate outbox for each project."
                 )
             self._client = self._client or client
             if self._thread is None and self.waiting:
@@ -564,35 +564,35 @@ class Outbox:
                     self._thread = None
 
     def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
-        """Write these scores down."""
+        """Store these scores and start sending."""
         environment = environment_of(client) or "default"
         try:
             self.file.put(replace(score, environment=environment) for score in scores)
-        except Exception as error:  # noqa: BLE001 - the application goes on, and the failure is counted
+        except Exception as error:  # noqa: BLE001 - the application must continue, so count the failure
             return Outcome(failed=len(scores), problems=(describe(error, client),))
         self.start(client)
         return Outcome()
 
-    def finish(self, client: Any) -> Outcome:  # noqa: ARG002 - nobody waits for the server here
-        """What is known by now."""
+    def finish(self, client: Any) -> Outcome:  # noqa: ARG002 - this does not wait for the server
+        """Return the results known so far."""
         return self.news()
 
     def news(self) -> Outcome:
-        """What has become known since this was asked last."""
+        """Return the results that became known since the last call."""
         with self._changed:
             news, self._news = self._news, Outcome()
             return news
 
     def wait(self, timeout: float | None, *, since_last: bool = False) -> bool:
-        """Wait until nothing waits of what is in the file now; whether that is so.
+        """Wait until Langfuse has accepted or rejected all scores now in the file. Return whether it has.
 
         Args:
-            timeout: For at most so many seconds.
-            since_last: Count them anew whenever something was answered.
+            timeout: The longest time to wait, in seconds.
+            since_last: Restart the timeout after every answer.
         """
         last, end = self.file.last(), None if timeout is None else time.monotonic() + timeout
         with self._changed:
-            self._is_hurried = True  # the next attempt need not wait for the end of a pause
+            self._is_hurried = True  # do not wait for the end of a backoff pause
             self._changed.notify_all()
             left = self.file.n_waiting(last)
             while left and self._thread is not None and (end is None or time.monotonic() < end):
@@ -603,7 +603,7 @@ class Outbox:
             return not left
 
     def flush(self, client: Any, timeout: float | None) -> bool:
-        """Wait until Langfuse has answered for all; whether it has. What waits goes on waiting."""
+        """Wait until all scores are accepted or rejected. Return whether they are. The others stay in the outbox."""
         self.start(client)
         is_done = self.wait(timeout)
         if not is_done:
@@ -611,9 +611,9 @@ class Outbox:
         return is_done
 
     def close(self, timeout: float | None) -> bool:
-        """Wait as `flush` does, then send no more and let go of the file; whether nothing waits in it.
+        """Wait as `flush` does, then stop sending and close the file. Return whether no score is waiting.
 
-        Another handler that shares it starts it again when it sends.
+        Another handler that shares this outbox starts it again when it sends.
         """
         end = None if timeout is None else time.monotonic() + timeout
         self.wait(timeout)
@@ -627,7 +627,7 @@ class Outbox:
         return is_done
 
     def describe_waiting(self) -> str:
-        """How many scores wait, why, and what to do."""
+        """Describe how many scores are waiting, why, and what to do."""
         return describe_waiting(self.file.path, self.waiting, self.problem)
 
     def _work(self) -> None:
@@ -639,8 +639,8 @@ class Outbox:
                     self._pause(POLL_SECONDS)  # another process sends
         except _StoppedError:
             return
-        except Exception as error:  # noqa: BLE001 - on a thread of its own nobody would catch it
-            _LOG.warning("krag_eval: the outbox %s is not delivered further: %s", self.file.path, describe(error))
+        except Exception as error:  # noqa: BLE001 - nothing would catch it on this thread
+            _LOG.warning("krag_eval: sending from the outbox %s has stopped: %s", self.file.path, describe(error))
             with self._changed:
                 if self._thread is threading.current_thread():
                     self.problem, self._thread = describe(error), None
@@ -662,9 +662,9 @@ class Outbox:
             raise _StoppedError
 
     def _deliver(self, rows: Sequence[Row]) -> None:
-        """Send one request, and note what became of its scores."""
+        """Send one request and record the result of each of its scores."""
         client, self._is_hurried = self._client, False
-        if not rows or client is None:  # another process was faster, or it was closed just now
+        if not rows or client is None:  # another process was faster, or the outbox was just closed
             return
         limit, doublings = time_limit_of(client), max(rows[0].tries, self._n_slow)
         options: dict[str, Any] = {"max_retries": 0}
@@ -673,12 +673,12 @@ class Outbox:
         scores, began = [row.score(self.file.path) for row in rows], time.monotonic()
         try:
             refusals = post(client, scores, options)
-        except Exception as error:  # noqa: BLE001 - whatever the client raises is the answer
+        except Exception as error:  # noqa: BLE001 - any exception of the client is a failed request
             self._has_failed(rows, error, describe(error, client))
             return
         if time.monotonic() - began < limit:
             self._n_slow = 0
-        is_anonymous = any(refusal.score_id is None for refusal in refusals)  # langfuse 5 only counts them
+        is_anonymous = any(refusal.score_id is None for refusal in refusals)  # langfuse 5 only counts rejected scores
         if is_anonymous and len(refusals) < len(rows):
             self._server_works()
             self._note(lambda: self.file.postpone(rows, _WHOLE_TRIES))
@@ -721,7 +721,7 @@ class Outbox:
             self._wait_for_server(said, asked)
 
     def _doubt(self, rows: Sequence[Row], said: str, asked: float | None = None) -> None:
-        """Try again what may be a fault of the server; blame a score once the server has taken others meanwhile."""
+        """Retry what may be a fault of the server. Blame a score only if the server has accepted others meanwhile."""
         since = time.time() if rows[0].since is None else rows[0].since
         is_blamed = self._accepted_at > since or time.time() - since > PATIENCE
         if is_blamed and len(rows) > 1:
@@ -733,7 +733,7 @@ class Outbox:
             self._wait_for_server(said, asked)
 
     def _server_works(self) -> None:
-        """Note that the server takes scores; none is blamed for what failed in a long outage before."""
+        """Record that the server accepts scores. After a long outage, no score is blamed for earlier failures."""
         if self._n_failures >= _LONG_OUTAGE:
             self._note(self.file.forgive)
         self._n_failures, self._accepted_at = 0, time.time()
@@ -743,7 +743,7 @@ class Outbox:
         self._note(lambda: self.file.set_aside(rows, why), lambda n: Outcome(failed=n, problems=(f"rejected: {why}",)))
 
     def _note(self, change: Callable[[], int | None], news: Callable[[int], Outcome] | None = None) -> None:
-        """Write down what became of scores, however long that takes: else they would be sent again or forgotten."""
+        """Record a result, retrying as long as it takes: otherwise scores would be lost or sent again."""
         while True:
             try:
                 with self._changed:
@@ -760,14 +760,14 @@ class Outbox:
             except KragEvalError as error:  # the disk is full
                 said = describe(error)
             if self.problem != said:
-                _LOG.warning("krag_eval: what became of scores could not be noted down yet: %s", said)
+                _LOG.warning("krag_eval: the results of sent scores cannot be recorded yet: %s", said)
             self.problem = said
             self._pause(LONGEST_WAIT)
 
     def _wait_for_server(self, said: str, asked: float | None) -> None:
         self._n_failures += 1
         level = logging.WARNING if self._n_failures == _TOLD_AT else logging.DEBUG
-        _LOG.log(level, "krag_eval: Langfuse does not take scores now, they wait in %s: %s", self.file.path, said)
+        _LOG.log(level, "krag_eval: Langfuse does not accept scores now. They wait in %s: %s", self.file.path, said)
         self.problem = said
         if asked is None:
             self._pause(backoff(self._n_failures), may_hurry=True)
@@ -775,7 +775,7 @@ class Outbox:
             self._pause(asked + random.uniform(0.0, FIRST_WAIT))
 
     def _pause(self, seconds: float, *, may_hurry: bool = False) -> None:
-        """Wait; a pause that the server asked for is kept even if somebody is in a hurry."""
+        """Wait. With `may_hurry`, `wait` ends the pause early. A pause that the server asked for is kept."""
         me = threading.current_thread()
         with self._changed:
             self._changed.notify_all()
@@ -784,14 +784,14 @@ class Outbox:
 
 
 def open_outbox(path: str | os.PathLike[str]) -> Outbox:
-    """The outbox of this file, which all who name it in this process share.
+    """Return the outbox of this file. All callers in this process share it.
 
     Raises:
-        InvalidInputError: The file cannot be written, is damaged, or something else.
+        InvalidInputError: The file cannot be written, is damaged, or is not an outbox.
     """
     with _LOCK:
         outbox = None
-        with contextlib.suppress(OSError, ValueError):  # which is told when it is opened
+        with contextlib.suppress(OSError, ValueError):  # opening it reports the error
             outbox = _OPEN.get(Path(path).resolve())
         if outbox is None:
             outbox = Outbox(path)
@@ -800,27 +800,27 @@ def open_outbox(path: str | os.PathLike[str]) -> Outbox:
 
 
 def describe_waiting(path: Path, waiting: int, problem: str | None) -> str:
-    """How many scores wait, why, and what to do."""
+    """Describe how many scores are waiting, why, and what to do."""
     why = f" ({problem})" if problem else ""
     scores = "1 score has" if waiting == 1 else f"{waiting:,} scores have"
     return (
-        f"{scores} not reached Langfuse yet{why}. Nothing is lost: the next run with the outbox {path} goes on, or "
-        f"this command: krag-eval langfuse-resend {shlex.quote(str(path))}"
+        f"{scores} not reached Langfuse yet{why}. Nothing is lost: the next run with the outbox {path} resumes "
+        f"sending. To send now, run: krag-eval langfuse-resend {shlex.quote(str(path))}"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Resent:
-    """What became of the scores in an outbox.
+    """The result of resending an outbox.
 
     Attributes:
-        path: The outbox.
-        sent: How many Langfuse accepted now.
-        waiting: How many it has not answered for; they stay in the outbox.
-        rejected: Those that it did not accept, with its reasons; they stay in the outbox, too.
-        problem: What went wrong last, where some wait.
-        damage: What is wrong with the file, where it is damaged. It is left as it is then.
-        damaged: The scores that cannot be read any more, by number and, where it is known, by id.
+        path: The path of the outbox.
+        sent: Number of scores that Langfuse accepted now.
+        waiting: Number of scores that it has neither accepted nor rejected. They stay in the outbox.
+        rejected: The scores that it rejected, with the reasons. They stay in the outbox, too.
+        problem: The latest problem, if scores are waiting.
+        damage: What is wrong with the file, if it is damaged. A damaged file is not changed.
+        damaged: The scores that cannot be read, by number and, if known, by id.
     """
 
     path: Path
@@ -833,22 +833,22 @@ class Resent:
 
     @property
     def ok(self) -> bool:
-        """Whether the outbox is empty now."""
+        """Return whether the outbox is now empty."""
         return not self.waiting and not self.rejected and self.damage is None
 
     def describe_waiting(self) -> str:
-        """How many scores wait, why, and what to do."""
+        """Describe how many scores are waiting, why, and what to do."""
         return describe_waiting(self.path, self.waiting, self.problem)
 
     def describe_damage(self) -> str:
-        """What is damaged, and what to do."""
+        """Describe what is damaged and what to do."""
         return (
             f"{self.path} is damaged ({self.damage}): at least {len(self.damaged):,} of its scores cannot be read. It "
-            "is left as it is: restore it from a copy and send it again, or remove it once the others have arrived."
+            "was not changed. Restore it from a copy and send it again, or delete it once the others have arrived."
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as JSON can hold it."""
+        """Return the result as a dictionary for JSON."""
         rejected = [score.to_row() | {"reason": reason} for score, reason in self.rejected]
         return {
             "outbox": str(self.path),
@@ -862,26 +862,26 @@ class Resent:
 
 
 def resend_outbox(path: str | os.PathLike[str], client: Any = None, *, timeout: float = 60.0) -> Resent:
-    """Send what is still in an outbox, and once more what Langfuse rejected: the key may be another one now.
+    """Send the scores that are still in an outbox, and retry rejected ones, since the key may have changed.
 
-    Scores keep their ids and times, so that one that had arrived is overwritten, not doubled. Of a damaged outbox the
-    scores that can be read are sent, the others are named, and the file is left as it is.
+    Scores keep their ids and times, so Langfuse overwrites a score that had already arrived instead of duplicating it.
+    If the outbox is damaged, the readable scores are sent, the others are named, and the file is not changed.
 
     Args:
-        path: The outbox.
-        client: A Langfuse client; None takes that of the environment (`LANGFUSE_PUBLIC_KEY` and so on), whatever other
-            clients there are, and without a key there `langfuse.get_client()`.
-        timeout: Give up when nothing was answered for so many seconds.
+        path: The path of the outbox.
+        client: A Langfuse client. With None, the client is created from the environment (`LANGFUSE_PUBLIC_KEY` and so
+            on), even if other clients exist. If no key is set there, `langfuse.get_client()` is used.
+        timeout: Give up after this many seconds without an answer.
 
     Raises:
-        InvalidInputError: There is no such file, or it is no outbox of scores.
+        InvalidInputError: The file does not exist or is not an outbox.
         MissingDependencyError: langfuse is not installed.
         LangfuseDeliveryError: The client sends nothing, for example because there are no keys.
     """
     if not Path(path).is_file():
-        raise InvalidInputError(f"{path}: there is no such file. Give the outbox that a run was given as `outbox`.")
+        raise InvalidInputError(f"{path}: there is no such file. Pass the path that a run was given as `outbox`.")
     if not Path(path).stat().st_size:
-        raise InvalidInputError(f"{path}: is empty, so that nothing can be sent. Restore the file if it had scores.")
+        raise InvalidInputError(f"{path}: is empty, so there is nothing to send. Restore the file if it had scores.")
     with tempfile.TemporaryDirectory(prefix="krag-eval-") as folder:
         try:
             return _resend(Path(path), Path(path), client, timeout)
@@ -917,7 +917,7 @@ def _resend(place: Path, path: Path, client: Any, timeout: float) -> Resent:
 
 
 def _salvage(place: Path, folder: Path) -> tuple[Path, list[str]]:
-    """Copy the sound scores of a damaged outbox into a new one; where that is, and which scores are not sound."""
+    """Copy the intact scores of a damaged outbox into a new one. Return its path and the damaged scores."""
     for end in ("", "-wal"):
         with contextlib.suppress(FileNotFoundError):
             shutil.copyfile(f"{place}{end}", folder / f"damaged{end}")
@@ -925,7 +925,7 @@ def _salvage(place: Path, folder: Path) -> tuple[Path, list[str]]:
     with contextlib.closing(sqlite3.connect(folder / "damaged", isolation_level=None)) as connection:
         connection.text_factory = lambda text: text.decode("utf-8", "replace")
         connection.execute("PRAGMA writable_schema = ON")  # read it even if its end is missing
-        for order in ("key", "key DESC"):  # the index knows of scores that the table has lost
+        for order in ("key", "key DESC"):  # the index may list scores that the table has lost
             try:
                 keys |= connection.execute(f"SELECT n, key FROM scores INDEXED BY by_key ORDER BY {order}")
             except (sqlite3.Error, TypeError):
@@ -944,7 +944,7 @@ def _salvage(place: Path, folder: Path) -> tuple[Path, list[str]]:
             elif is_there:
                 damaged.append(f"score {n} ({keys.get(n) or (found and found[0]) or 'its id is lost'})")
     if not last and not keys:
-        damaged.append("all scores, whose number is lost")
+        damaged.append("all scores (their number is unknown)")
     file = ScoreFile(folder / "sound")
     file.put(sound)
     file.close()
@@ -958,7 +958,7 @@ _HELD: list[ScoreFile] = []
 
 
 def _at_exit() -> None:
-    """Give what was written last a moment to arrive. A live scorer may still write: that opens the file again."""
+    """Give the last scores a moment to arrive. If a live scorer still writes, that opens the file again."""
     end = time.monotonic() + AT_EXIT_SECONDS
     for outbox in tuple(_OPEN.values()):
         if outbox.is_sending and not outbox.wait(max(0.0, end - time.monotonic())):
@@ -983,7 +983,7 @@ def _after_fork(*, is_child: bool) -> None:
 
 
 atexit.register(_at_exit)
-if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked
+if hasattr(os, "register_at_fork"):  # Windows has no fork
     os.register_at_fork(
         before=_before_fork,
         after_in_parent=lambda: _after_fork(is_child=False),

@@ -1,4 +1,4 @@
-"""Sends scores by one way, counts what became of them, and says so as loudly as was asked for."""
+"""Send scores through a delivery, count the results, and log or raise failures as configured."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ DELIVERIES = ("queue", "sync", "outbox")
 
 @dataclass(slots=True)
 class ScoreCounters:
-    """What became of scores; `sent + skipped + failed + waiting` is all of them.
+    """Counts of scores by result; `sent + skipped + failed + waiting` is the total.
 
     Attributes:
-        sent: With `delivery="sync"` and `"outbox"`, those that Langfuse accepted. With `"queue"`, those handed over to
-            the client, which sends them later and tells nobody whether they arrived.
-        skipped: Those that there was nothing to send of or nowhere to send to: `undefined` and `no_target`.
-        failed: Those that could not be handed over or written down, or were not accepted.
-        waiting: With `delivery="outbox"`, those in the outbox that Langfuse has not answered for; what an earlier
-            process left there is counted, too.
+        sent: With `delivery="sync"` and `"outbox"`, scores that Langfuse accepted. With `"queue"`, scores handed over
+            to the client, which sends them later and does not report whether they arrived.
+        skipped: Scores without a value or without a target: `undefined` plus `no_target`.
+        failed: Scores that could not be handed over or stored, or were rejected.
+        waiting: With `delivery="outbox"`, scores in the outbox that Langfuse has not yet accepted or rejected.
+            Scores left by an earlier process are included.
         undefined: Values that are undefined, such as the recall of a question without gold documents.
         no_target: Values of queries and retrievals for which no trace, session or dataset run is known.
     """
@@ -53,25 +53,25 @@ class ScoreCounters:
 
     @property
     def skipped(self) -> int:
-        """Those that there was nothing to send of or nowhere to send to."""
+        """Return how many scores have no value or no target."""
         return self.undefined + self.no_target
 
 
 class ScoreSender:
-    """Sends scores through a client.
+    """Send scores through a client.
 
     Args:
-        client: A Langfuse client; None takes `langfuse.get_client()` when the first score is sent.
+        client: A Langfuse client. With None, `langfuse.get_client()` is called when the first score is sent.
         delivery: `"queue"`, `"sync"` or `"outbox"`.
-        outbox: The file, with `delivery="outbox"`.
+        outbox: The path of the outbox; only with `delivery="outbox"`.
         on_error: `"log"` or `"raise"`.
-        needed_by: Who needs langfuse, for the message when it is not installed.
+        needed_by: The caller that needs langfuse, named in the error if it is not installed.
 
     Attributes:
-        problems: The first 20 things that went wrong since the last `finish`.
+        problems: The first 20 failures since the last `finish`.
 
     Raises:
-        InvalidInputError: An argument is not one of those listed, or the client is none.
+        InvalidInputError: An argument has an unknown value, or `client` is not a Langfuse client.
         MissingDependencyError: langfuse is not installed.
         LangfuseDeliveryError: The client sends nothing, and `on_error` is `"raise"`.
     """
@@ -80,12 +80,10 @@ class ScoreSender:
         self, client: Any, *, delivery: str, on_error: str, needed_by: str, outbox: str | os.PathLike[str] | None = None
     ) -> None:
         if on_error not in get_args(OnError):
-            raise InvalidInputError(
-                f"`on_error` is {on_error!r:.60}. Known values: 'log' and 'raise'. Use one of them."
-            )
+            raise InvalidInputError(f"`on_error` is {on_error!r:.60}. It must be 'log' or 'raise'.")
         if client is not None and not callable(getattr(client, "create_score", None)):
             raise InvalidInputError(
-                f"`client` is of the type {type(client).__name__}, which is no Langfuse client. Give one, such as "
+                f"`client` is of the type {type(client).__name__}, not a Langfuse client. Pass one, such as "
                 "`langfuse.get_client()` or `Langfuse(...)`, or leave it out."
             )
         if client is None:
@@ -105,32 +103,32 @@ class ScoreSender:
             try:
                 self.check()
             except KragEvalError:
-                self._delivery.close(0.0)  # nobody will use this one
+                self._delivery.close(0.0)  # the constructor fails, so this delivery is never used
                 raise
 
     def renew(self) -> None:
-        """This is a copy of the process: whoever held the lock is not here."""
+        """Reset the lock in a forked process: the thread that held it does not exist here."""
         self._lock = threading.Lock()
 
     @property
     def counters(self) -> ScoreCounters:
-        """What became of the scores."""
+        """Return the counts of scores by result."""
         self._count(self._delivery.news())
         self._counters.waiting = self._delivery.waiting
         return self._counters
 
     @property
     def client(self) -> Any:
-        """The client."""
+        """Return the client; create it on first use if none was given."""
         if self._client is None:
             self._client = load_langfuse(self._needed_by).get_client()
         return self._client
 
     def check(self) -> None:
-        """Look once whether the client sends anything at all, and say so loudly where it does not.
+        """Check once whether the client sends anything. Warn or raise if it does not.
 
         Raises:
-            LangfuseDeliveryError: It does not, and `on_error` is `"raise"`.
+            LangfuseDeliveryError: The client sends nothing, and `on_error` is `"raise"`.
         """
         with self._lock:
             if self._checked:
@@ -142,7 +140,7 @@ class ScoreSender:
         if self._disabled is not None:
             message = (
                 f"The Langfuse client sends nothing: {self._disabled}. No score will reach Langfuse; the evaluation "
-                "itself is complete. Give a client that is enabled, or leave the handler out."
+                "itself is complete. Pass an enabled client, or leave the handler out."
             )
             if self._raises:
                 raise LangfuseDeliveryError(message, (self._disabled,))
@@ -150,7 +148,7 @@ class ScoreSender:
             warn(message)
 
     def send(self, scores: Sequence[Score]) -> None:
-        """Send these scores; of a disabled client's all have failed."""
+        """Send these scores. If the client is disabled, all of them count as failed."""
         self.check()
         if self._disabled is not None:
             self._count(Outcome(failed=len(scores)))
@@ -158,23 +156,23 @@ class ScoreSender:
             self._count(self._delivery.send(self.client, scores))
 
     def clean(self, metadata: Mapping[str, Primitive]) -> dict[str, Primitive]:
-        """The metadata without keys: a question or a name may hold one."""
+        """Redact keys in the metadata: a question or a name may contain one."""
         return {
             name: without_keys(self.client, value) if isinstance(value, str) else value
             for name, value in metadata.items()
         }
 
     def skip(self, *, undefined: int = 0, no_target: int = 0) -> None:
-        """Count what is not sent."""
+        """Count scores that are not sent."""
         with self._lock:
             self._counters.undefined += undefined
             self._counters.no_target += no_target
 
     def finish(self) -> None:
-        """Send what waits for company.
+        """Send the scores that wait for a full batch.
 
         Raises:
-            LangfuseDeliveryError: Something since the last `finish` did not arrive, and `on_error` is `"raise"`.
+            LangfuseDeliveryError: A score failed since the last `finish`, and `on_error` is `"raise"`.
         """
         if self._disabled is None and self._checked:
             self._count(self._delivery.finish(self.client))
@@ -186,13 +184,13 @@ class ScoreSender:
         if n_failed and self._raises:
             raise LangfuseDeliveryError(
                 f"{n_failed} scores did not reach Langfuse: {'; '.join(problems[:3])}. "
-                "Each score has to be accepted by the server. Check the address and the keys and send them again with "
-                "the same `run_id` and `timestamp`: what did arrive is overwritten, not doubled.",
+                "Each score has to be accepted by the server. Check the address and the keys, then send them again "
+                "with the same `run_id` and `timestamp`: scores that did arrive are overwritten, not duplicated.",
                 problems,
             )
 
     def flush(self, timeout: float | None) -> bool:
-        """Wait until all has left; whether that was so within `timeout` seconds."""
+        """Wait until everything is sent. Return whether that took at most `timeout` seconds."""
         if self._delivery.waiting:
             self.check()
         if self._disabled is not None or not self._checked:
@@ -200,10 +198,10 @@ class ScoreSender:
         return self._delivery.flush(self.client, timeout)
 
     def close(self, timeout: float | None) -> None:
-        """Wait until all has left, at most `timeout` seconds, and let go of the outbox.
+        """Wait at most `timeout` seconds until everything is sent, then close the outbox.
 
         Raises:
-            LangfuseDeliveryError: Something waits or was not accepted, and `on_error` is `"raise"`.
+            LangfuseDeliveryError: A score is waiting or was rejected, and `on_error` is `"raise"`.
         """
         end = None if timeout is None else time.monotonic() + timeout
         self.flush(timeout)
@@ -228,30 +226,30 @@ class ScoreSender:
 
 
 def make_delivery(name: object, outbox: str | os.PathLike[str] | None) -> Delivery:
-    """The way of this name.
+    """Create the delivery with this name.
 
     Args:
         name: One of `DELIVERIES`.
-        outbox: The file, with `"outbox"` alone.
+        outbox: The path of the outbox; only with `"outbox"`.
 
     Raises:
-        InvalidInputError: There is no such way, or it has a file too few or too many, or one that cannot be used.
+        InvalidInputError: The name is unknown, or `outbox` is missing, superfluous or unusable.
     """
     if name not in DELIVERIES:
         raise InvalidInputError(
             f"`delivery` is {name!r:.60}. Known ones: {', '.join(DELIVERIES)}. Use 'queue' in an application, 'sync' "
-            "where each score must be known to have arrived, 'outbox' where none may be lost."
+            "if every score must be confirmed, or 'outbox' if none may be lost."
         )
     if name != "outbox":
         if outbox is not None:
             raise InvalidInputError(
-                f"`outbox` is {outbox!r:.60}, and `delivery` is {name!r}, which writes no file. Give "
+                f"`outbox` is {outbox!r:.60}, and `delivery` is {name!r}, which writes no file. Pass "
                 'delivery="outbox" with it, or leave it out.'
             )
         return QueueDelivery() if name == "queue" else SyncDelivery()
     if not isinstance(outbox, (str, os.PathLike)) or not os.fspath(outbox):
         raise InvalidInputError(
             f'`outbox` is {outbox!r:.60}. With delivery="outbox" scores are written to a file before they are sent. '
-            'Give its path, such as outbox="langfuse.outbox".'
+            'Pass its path, such as outbox="langfuse.outbox".'
         )
     return open_outbox(outbox)

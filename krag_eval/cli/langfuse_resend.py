@@ -1,4 +1,4 @@
-"""`krag-eval langfuse-resend`: send the scores that did not reach Langfuse."""
+"""Implement `krag-eval langfuse-resend`, which sends the scores that did not reach Langfuse."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def langfuse_resend(
 
     The address and the keys come from the environment: LANGFUSE_BASE_URL, LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY.
     """
-    adapter = importlib.import_module("krag_eval_langfuse")  # optional, so it is imported by name
+    adapter = importlib.import_module("krag_eval_langfuse")  # optional package, imported only when needed
     resent = adapter.resend_outbox(outbox, timeout=timeout)
     if not put_json(json_out, resent.to_dict):
         _print(resent, show)

@@ -105,7 +105,7 @@ def test_arguments_that_cannot_be_used_are_refused_when_they_are_given(
 
 @pytest.mark.parametrize("client", ["pk-lf-1", {}, object(), 0])
 def test_what_is_no_client_is_refused(client: Any) -> None:
-    with pytest.raises(InvalidInputError, match="is no Langfuse client"):
+    with pytest.raises(InvalidInputError, match="not a Langfuse client"):
         LangfuseScoreHandler(client, session_id="s")
 
 

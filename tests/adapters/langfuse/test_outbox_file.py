@@ -194,8 +194,8 @@ def test_an_outbox_under_the_name_of_no_file_is_refused(tmp_path: Path, name: st
     ("content", "says"),
     [
         (b'{"krag_outbox": 1, "of": "scores for Langfuse"}\n', "is an outbox of an earlier version of krag_eval"),
-        (b"question,gold\n" * 400, "is no outbox of this version"),
-        (b"\0" * 8192, "is no outbox of this version"),
+        (b"question,gold\n" * 400, "is not an outbox of this version"),
+        (b"\0" * 8192, "is not an outbox of this version"),
     ],
 )
 def test_a_file_of_something_else_is_refused_and_left_as_it_is(path: Path, content: bytes, says: str) -> None:
@@ -211,14 +211,14 @@ def test_a_database_of_somebody_else_is_refused_and_left_as_it_is(path: Path) ->
     connection.execute("CREATE TABLE scores (n INTEGER PRIMARY KEY)")
     connection.close()
     content = path.read_bytes()
-    with pytest.raises(InvalidInputError, match="is no outbox of this version"):
+    with pytest.raises(InvalidInputError, match="is not an outbox of this version"):
         ScoreFile(path)
     assert path.read_bytes() == content
 
 
 @pytest.mark.parametrize("row", ["{}", "[]", "NaN", "[" * 10_000, '{"timestamp": 3}', "{", '{"timestamp": "x"}'])
 def test_a_row_that_is_no_score_is_refused_by_its_number(path: Path, row: str) -> None:
-    with pytest.raises(InvalidInputError, match=r"langfuse.outbox: row 7 is no score"):
+    with pytest.raises(InvalidInputError, match=r"langfuse.outbox: row 7 is not a score"):
         Row(7, "key", row).score(path)
 
 

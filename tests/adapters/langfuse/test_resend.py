@@ -93,7 +93,7 @@ def test_it_gives_up_after_a_time_without_an_answer_and_says_what_waits(resend: 
     assert out.startswith(
         "langfuse.outbox: 0 sent, 3 waiting, 0 rejected\n3 scores have not reached Langfuse yet (HTTP"
     )
-    assert " ".join(out.split()).endswith("this command: krag-eval langfuse-resend langfuse.outbox")
+    assert " ".join(out.split()).endswith("To send now, run: krag-eval langfuse-resend langfuse.outbox")
     assert resend("langfuse-resend langfuse.outbox --timeout 0 --json told.json")[0] == 1
     assert json.loads(Path("told.json").read_text(encoding="utf-8"))["waiting"] == 3
 
@@ -102,13 +102,13 @@ def test_what_is_no_outbox_is_a_mistake_in_one_line_and_stays_as_it_is(resend: R
     assert resend("langfuse-resend none.outbox") == (
         2,
         "",
-        "InvalidInputError: none.outbox: there is no such file. Give the outbox that a run was given as `outbox`.\n",
+        "InvalidInputError: none.outbox: there is no such file. Pass the path that a run was given as `outbox`.\n",
     )
     assert not Path("none.outbox").exists()
     Path("questions.csv").write_text("question,gold\n", encoding="utf-8")
     code, out, err = resend("langfuse-resend questions.csv")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("InvalidInputError: questions.csv: is no outbox of this version of krag_eval")
+    assert err.startswith("InvalidInputError: questions.csv: is not an outbox of this version of krag_eval")
     assert Path("questions.csv").read_text(encoding="utf-8") == "question,gold\n"
 
 

@@ -85,7 +85,7 @@ def test_langfuse_4_has_to_say_what_became_of_each_score(
     client: Any = SimpleNamespace(api=SimpleNamespace(ingestion=SimpleNamespace(batch=lambda **_: answer)))
     scores = [Score(str(n), "krag.mrr", 1.0, Target(trace_id="t"), NOW, {}) for n in range(2)]
     if n_refused is None:
-        with pytest.raises(UnknownAnswerError, match="does not say what became of each score"):
+        with pytest.raises(UnknownAnswerError, match="does not contain a result for each score"):
             post(client, scores)
     else:
         assert len(post(client, scores)) == n_refused
