@@ -98,7 +98,7 @@ class LoopbackLangfuse:
 
     Args:
         answer: Asked first for each request, with its method and path: a status and a body to answer with instead of
-            recording anything, or None to go on.
+            recording anything, or None to go on. The body may be a function of the JSON of the request.
 
     Attributes:
         scores: The scores that arrived, with the field names of the API.
@@ -133,7 +133,8 @@ class LoopbackLangfuse:
         self.requests.append(f"{method} {path}")
         answer = self.answer(method, path) if self.answer is not None else None
         if answer is not None:
-            return answer
+            status, told = answer
+            return status, told(json.loads(body)) if callable(told) else told
         if method == "POST" and path == "/api/public/otel/v1/traces":
             self.spans.extend(_spans(body))
             return 200, {}

@@ -36,8 +36,16 @@ def partial(method: str, path: str) -> Answer | None:
     """One of the scores of each request is rejected, in the words of langfuse 5 and of langfuse 4."""
     if path == "/api/public/scores":
         return 207, {"accepted": next(SIZES) - 1, "rejected": 1, "errors": [{"message": "value out of range"}]}
-    errors = [{"id": "e", "status": 400, "message": "value out of range"}]
-    return (207, {"successes": [], "errors": errors}) if path == "/api/public/ingestion" else None
+    return (207, first_is_rejected) if path == "/api/public/ingestion" else None
+
+
+def first_is_rejected(given: Any) -> dict[str, Any]:
+    """The answer of langfuse 4 to a batch of events, each of which it names."""
+    rejected, *accepted = (event["id"] for event in given["batch"])
+    return {
+        "successes": [{"id": event_id, "status": 201} for event_id in accepted],
+        "errors": [{"id": rejected, "status": 400, "message": "value out of range"}],
+    }
 
 
 def always(status: int) -> Callable[[str, str], Answer]:
