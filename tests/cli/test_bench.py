@@ -73,6 +73,7 @@ def test_the_scores_over_all_questions_are_printed_where_tables_go_to_a_file(run
     assert "Retrieval, over all 4 questions: mrr@3 1.0000, recall@3 1.0000, ndcg@3 1.0000" in told
 
 
+@pytest.mark.full  # a whole bench twice
 def test_the_questions_that_were_made_are_a_set_to_ask_again(run: Runner, folder: Path) -> None:
     options = ["--corpus", "chunks.jsonl", "--llm", "shop:model", "--samples", "4", "--output", "report.md"]
     outcome = run(*options)
@@ -113,6 +114,7 @@ def test_a_bench_that_is_interrupted_says_whether_it_can_go_on(
     assert len(outcome.err.splitlines()) == 1
 
 
+@pytest.mark.full  # a whole bench twice
 def test_the_same_command_again_asks_nothing_twice(run: Runner, folder: Path) -> None:
     arguments = ["--corpus", "chunks.jsonl", "--llm", "shop:model", "--samples", "4", "--output", "report.json"]
     assert run(*arguments).code == 0

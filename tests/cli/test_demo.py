@@ -21,6 +21,8 @@ from krag_eval.cli.demo_data import load_collection
 from krag_eval.cli.demo_data.retrievers import DENSE_FLOOR, Retriever, build_retrievers, chunk
 from krag_eval.documents.tokenizers import TOKENIZERS
 
+pytestmark = pytest.mark.full  # the whole demonstration; `make demo` runs it
+
 SCRIPT = Path(sys.executable).with_name("krag-eval")
 DOCUMENTS, QUESTIONS = load_collection()
 CHUNKS = chunk(DOCUMENTS)

@@ -19,6 +19,8 @@ from tests.support import reference
 from tests.support.reference import Relation
 from tests.support.walkthrough_cases import ROOT, RememberingEncoder, exit_code, run, write_rows
 
+pytestmark = pytest.mark.full  # whole walkthroughs
+
 
 def relation(gold: Sequence[str], retrieved: Sequence[str], grades: Sequence[float] | None = None) -> Relation:
     """One query of the slow reference, by ids that do not repeat."""

@@ -14,6 +14,8 @@ from krag_eval.report.html.page import json_in_script, policy, printable
 from tests.support.browser import watched_page
 from tests.support.page_cases import hostile, page_of, shop, write_page
 
+pytestmark = pytest.mark.full  # attack strings in every field of whole reports
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 

@@ -61,6 +61,7 @@ def forget() -> None:
     font_manager.fontManager._findfont_cached.cache_clear()  # type: ignore[attr-defined]
 
 
+@pytest.mark.full  # draws every plot twice
 def test_svg_and_png_of_each_picture_are_written_into_a_new_folder(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "pictures"
     paths = write_plots(rouge(), folder)

@@ -17,6 +17,8 @@ from krag_eval_langchain import RetrievalScoringHandler
 from tests.support.bench_cases import EVALSET
 from tests.support.command_line import Runner
 
+pytestmark = pytest.mark.full  # every command, with secrets everywhere
+
 CANARIES = {
     "environment": "canary-env-0123456789",
     "header": "canary-head-0123456789",

@@ -12,6 +12,8 @@ import pytest
 from tests.support.cli_run_cases import QUESTIONS
 from tests.support.command_line import Runner
 
+pytestmark = pytest.mark.full  # a process per case
+
 SCRIPT = Path(sys.executable).with_name("krag-eval")
 # Names that the program, its packages or Python itself might import later on, from the folder if it came first.
 TRAPS = (

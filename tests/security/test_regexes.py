@@ -13,6 +13,8 @@ import pytest
 
 from tests.support.regex_steps import Counter, alphabet, has_loop, longest_least
 
+pytestmark = pytest.mark.full  # growth on long inputs
+
 ROOT = Path(__file__).parents[2]
 SOURCES = [path for room in ("krag_eval", "adapters") for path in sorted((ROOT / room).rglob("*.py"))]
 _ASKED = {"match", "fullmatch", "search", "sub", "split", "findall", "finditer"}

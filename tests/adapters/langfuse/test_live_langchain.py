@@ -29,6 +29,7 @@ from tests.adapters.langfuse.retrievals import (
 )
 
 
+@pytest.mark.full  # load
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize("runnable", RUNNABLES.values(), ids=RUNNABLES)
 @pytest.mark.parametrize("ours_first", [True, False], ids=["ours first", "Langfuse first"])

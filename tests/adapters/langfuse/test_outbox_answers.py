@@ -19,6 +19,8 @@ from tests.adapters.langfuse.conftest import MakeClient
 from tests.adapters.langfuse.faulty_server import BUSY, Fault, FaultyLangfuse
 from tests.adapters.langfuse.runs import N_SCORES, TRACES, assert_complete, run
 
+pytestmark = pytest.mark.full  # faults of a server, each with retries
+
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 

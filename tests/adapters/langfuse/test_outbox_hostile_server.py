@@ -20,6 +20,8 @@ from tests.adapters.langfuse.faulty_server import Fault, FaultyLangfuse
 from tests.adapters.langfuse.runs import N_SCORES, TRACES, assert_complete, run
 from tests.adapters.langfuse.test_outbox_faults import assert_all_arrived, contents, is_settled, start
 
+pytestmark = pytest.mark.full  # nineteen hostile answers, each with waits
+
 HTML = b"<html><head><title>502</title></head><body><h1>Sorry!</h1></body></html>"
 # What langfuse 5 takes for a yes.
 WORDY = {"message": "Accepted", "note": "x" * 500, "successes": [], "errors": []}
