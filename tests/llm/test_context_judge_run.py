@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shelve
 import signal
 import threading
@@ -98,12 +97,13 @@ def test_a_verdict_is_in_the_cache_before_its_thread_asks_for_another(concurrenc
 
 def test_a_judge_that_hangs_is_not_waited_for_when_it_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("krag_eval.llm.context_judge.judge._LAST_CALLS", 0.1)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` has it ignored
     go_on, ended = threading.Event(), []
 
     def judge(prompt: str) -> str:
         if "hangs" in prompt:
-            os.kill(os.getpid(), signal.SIGINT)
-            ended.append(go_on.wait(10))
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # wakes it wherever it waits
+            ended.append(go_on.wait(30))
         return USEFUL
 
     cache: dict[str, Any] = {}
@@ -111,6 +111,7 @@ def test_a_judge_that_hangs_is_not_waited_for_when_it_is_interrupted(monkeypatch
         judge_contexts(
             GOLD, {"q": ["first", "hangs"]}, judge, questions=ASKED, metrics="context_precision", cache=cache
         )
+    signal.signal(signal.SIGINT, before)
     assert ended == []
     assert len(cache) == 1
     go_on.set()
