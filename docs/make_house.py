@@ -26,9 +26,9 @@ UPWARDS = {
     ("krag_eval.analysis.comparison.result", "krag_eval.report"),
 }
 LIMITS = {
-    "modules": (0, 245),
+    "modules": (0, 280),
     "median code lines of a module": (100, 10_000),
-    "code lines": (0, 27_500),
+    "code lines": (0, 33_000),
     "layers": (0, 10),
     "circles among files": (0, 0),
     "other files in the package's root": (0, 0),
