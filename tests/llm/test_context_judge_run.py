@@ -102,7 +102,8 @@ def test_a_judge_that_hangs_is_not_waited_for_when_it_is_interrupted(monkeypatch
 
     def judge(prompt: str) -> str:
         if "hangs" in prompt:
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # wakes it wherever it waits
+            time.sleep(0.2)  # a signal between the main thread's last instruction and its wait would not end the wait
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
             ended.append(go_on.wait(30))
         return USEFUL
 

@@ -71,8 +71,8 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def hanging(server: LoopbackLangfuse) -> Iterator[threading.Event]:
-    """A server that does not answer before the event is set."""
+def hanging(server: LoopbackLangfuse, make_client: MakeClient) -> Iterator[threading.Event]:
+    """A server that does not answer before the event is set; clients are closed after that."""
     go_on = threading.Event()
 
     def hang(method: str, path: str) -> Answer | None:

@@ -304,7 +304,8 @@ def make_damaged(path: Path, how: str) -> None:
     path.write_bytes(content)
 
 
-DAMAGES = ["zero the end", "zero 7", "zero 40", "cut 1", "cut 4096", "cut 100000", *(f"flip {n}" for n in range(12))]
+DAMAGES = ["zero the end", "zero 7", "cut 100000", *(f"flip {n}" for n in range(3))]
+MORE_DAMAGES = ["zero 40", "cut 1", "cut 4096", *(f"flip {n}" for n in range(3, 12))]
 
 
 @pytest.fixture
@@ -313,7 +314,7 @@ def server() -> Iterator[FaultyLangfuse]:
         yield running
 
 
-@pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.parametrize("how", [*DAMAGES, *(pytest.param(how, marks=pytest.mark.full) for how in MORE_DAMAGES)])
 def test_wire_of_a_damaged_outbox_every_score_is_sent_or_counted_and_named(
     how: str, path: Path, server: FaultyLangfuse, client: Langfuse
 ) -> None:

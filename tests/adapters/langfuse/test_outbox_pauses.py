@@ -56,6 +56,7 @@ def test_wire_a_pause_that_the_server_asked_for_is_kept(
         handler.close(0)
 
 
+@pytest.mark.full
 def test_wire_a_server_that_is_slower_than_the_client_waits_gets_everything(
     server: FaultyLangfuse, make_client: MakeClient, tmp_path: Path
 ) -> None:
@@ -70,6 +71,7 @@ def test_wire_a_server_that_is_slower_than_the_client_waits_gets_everything(
     handler.close()
 
 
+@pytest.mark.full
 def test_wire_a_request_that_is_never_answered_does_not_hold_up_the_others(
     server: FaultyLangfuse, make_client: MakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
