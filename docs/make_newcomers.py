@@ -1,0 +1,148 @@
+"""Play docs/newcomers.md from an installed wheel: `python docs/make_newcomers.py VENV/bin/python [--check]`.
+
+Each section is played in an empty folder. A block with a title is written as a file, each `$` line of a console block
+is run, and the text block after it is what the commands print. Without `--check`, the page gets what was printed now;
+with it, a difference ends with exit code 1. A `csv` block whose title ends in .xlsx is written as a workbook.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+PAGE = Path(__file__).resolve().parent / "newcomers.md"
+FENCE = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+SECONDS = 300
+
+
+def main() -> None:
+    """Play every section with the interpreter that is named."""
+    # Not resolved: the interpreter of an environment is a link to the one that it was made from.
+    python = Path(sys.argv[1]).absolute()
+    told = PAGE.read_text(encoding="utf-8")
+    shared, *sections = re.split(r"^(?=## )", told, flags=re.MULTILINE)
+    files = {title: text for language, title, text in FENCE.findall(shared) if title}
+    played = shared + "".join(play(section, files, python) for section in sections)
+    if "--check" not in sys.argv:
+        PAGE.write_text(played, encoding="utf-8")
+    elif played != told:
+        lines = (text.splitlines(keepends=True) for text in (told, played))
+        sys.stdout.writelines(difflib.unified_diff(*lines, "docs/newcomers.md", "printed now"))
+        sys.exit("Something else was printed. If that is right, run: make newcomers")
+
+
+def play(section: str, files: dict[str, str], python: Path) -> str:
+    """Return a section with what its commands print now."""
+    printed: str | None = None
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for title, text in files.items():
+            write(folder / title, text)
+
+        def fill(block: re.Match[str]) -> str:
+            nonlocal printed
+            language, title, text = block.groups()
+            if title:
+                write(folder / title, text)
+            elif language == "console":
+                printed = "".join(run(line, folder, python) for line in commands(text))
+            elif language == "text" and printed is not None:
+                text, printed = printed, None
+            return f'```{language}{f" title={chr(34)}{title}{chr(34)}" if title else ""}\n{text}```'
+
+        return FENCE.sub(fill, section)
+
+
+def commands(text: str) -> Iterator[str]:
+    """Yield the commands of a console block; `pip install` is what has been done before."""
+    for line in text.replace("\\\n", "").splitlines():
+        if line.startswith("$ ") and not line.startswith("$ pip "):
+            yield line.removeprefix("$ ")
+
+
+def run(line: str, folder: Path, python: Path) -> str:
+    """Return what a command prints, and its exit code where that is not 0."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "KRAG_EVAL"))}
+    environment |= {
+        "PATH": f"{python.parent}{os.pathsep}{environment.get('PATH', '')}",
+        "COLUMNS": "100",
+        "NO_COLOR": "1",
+        "PYTHONUTF8": "1",
+    }
+    done = subprocess.run(  # noqa: S603 - the commands of our own page
+        [python.parent / shlex.split(line)[0], *shlex.split(line)[1:]],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=SECONDS,
+        check=False,
+    )
+    output = done.stdout.decode("utf-8").replace(f"{folder}{os.sep}", "").replace("\r\n", "\n")
+    lines = [part.rstrip() for part in output.splitlines()]
+    if "Traceback (most recent call last):" in lines:  # the last paragraph is what a newcomer reads
+        start = lines.index("Traceback (most recent call last):")
+        end = next(n for n in range(start + 1, len(lines)) if not lines[n].startswith(" "))
+        lines[start + 1 : end] = ["  ..."]
+    if done.returncode:
+        lines.append(f"(exit code {done.returncode})")
+    return "".join(f"{part}\n" for part in lines)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file of the page."""
+    if path.suffix == ".xlsx":
+        path.write_bytes(workbook(list(csv.reader(io.StringIO(text)))))
+    else:
+        path.write_text(text, encoding="utf-8")
+
+
+def workbook(rows: list[list[str]]) -> bytes:
+    """Return an Excel workbook with one sheet of strings (ECMA-376, with inline strings)."""
+    sheet = "".join(
+        f'<row r="{number}">'
+        + "".join(
+            f'<c r="{chr(65 + column)}{number}" t="inlineStr"><is><t>{escape(cell)}</t></is></c>'
+            for column, cell in enumerate(row)
+        )
+        + "</row>"
+        for number, row in enumerate(rows, start=1)
+    )
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    spreadsheet = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types">'
+        '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+        f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>'
+        f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{kind}.worksheet+xml"/></Types>',
+        "_rels/.rels": f'<Relationships xmlns="{package}/relationships">'
+        f'<Relationship Id="rId1" Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{spreadsheet}" xmlns:r="{office}"><sheets>'
+        '<sheet name="Sheet1" sheetId="1" r:id="rId1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
+        f'<Relationship Id="rId1" Type="{office}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{spreadsheet}"><sheetData>{sheet}</sheetData></worksheet>',
+    }
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in parts.items():
+            archive.writestr(name, f'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n{text}')
+    return written.getvalue()
+
+
+if __name__ == "__main__":
+    main()
