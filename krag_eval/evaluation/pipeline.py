@@ -49,7 +49,13 @@ class Judged:
 
 
 def match_and_judge(
-    actual: object, predicted: object, settings: Settings, *, bare_ids: bool = False, n_jobs: int = 1
+    actual: object,
+    predicted: object,
+    settings: Settings,
+    *,
+    bare_ids: bool = False,
+    n_jobs: int = 1,
+    expects_retrieved: bool = True,
 ) -> Judged:
     """Read both sides, match and judge them.
 
@@ -59,14 +65,16 @@ def match_and_judge(
         settings: The scoring settings.
         bare_ids: The documents are nothing but ids.
         n_jobs: How many processes may match, where it pays; one where texts are embedded.
+        expects_retrieved: Warn if nothing was retrieved.
 
     Raises:
         InvalidInputError: The input cannot be read, the sides differ in length, there is no query, or the documents
             do not have what the methods read.
     """
     judged = judge_batch(actual, predicted, settings, bare_ids=bare_ids, n_jobs=check_count("n_jobs", n_jobs))
-    judged.document_counts.check(settings)
-    if settings.uses_ids:
+    counts = judged.document_counts
+    counts.check(settings, has_lists=True, expects_retrieved=expects_retrieved)
+    if settings.uses_ids and counts.matched:
         warn_of_spelling(judged.batch, judged.matches)
     return judged
 

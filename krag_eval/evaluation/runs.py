@@ -32,6 +32,8 @@ from krag_eval.metrics.judgments import CutOff, Judgments
 from krag_eval.metrics.recall import recall
 
 DOC_HIT = "doc_hit"
+NOTHING_YET = Run.of("nothing yet", [])
+"""A run to try settings on; that it is empty is no reason to warn."""
 
 
 def evaluate_run(
@@ -119,7 +121,7 @@ def evaluate_run(
     if DOC_HIT not in table:
         _check_level(questions, gold, level)
     return measure(
-        match_and_judge(gold, rankings, checked, n_jobs=n_jobs),
+        match_and_judge(gold, rankings, checked, n_jobs=n_jobs, expects_retrieved=run is not NOTHING_YET),
         cut_offs,
         table,
         queries=questions.texts,

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Unpack
 
 from krag_eval._utils.checks import check_count, describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval.evaluation.pipeline import (
     CallbackRunner,
     EvaluationCallback,
@@ -121,6 +121,7 @@ class Scorer:
         self._tally = Tally.of(self.keys, self._cut_offs)
         self._document_counts = DocumentCounts.empty()
         self._errors = _FirstMessages()
+        self._is_checked = False
 
     @property
     def n_queries(self) -> int:
@@ -165,15 +166,24 @@ class Scorer:
         return EvaluationResult(self.signature, tally, judged.document_counts.unmatchable, errors, detail)
 
     def check(self) -> None:
-        """Look at what the documents of all queries so far have of what the methods read; warns once per call.
+        """Check the documents of all queries so far: warn, once per call, if nothing matches, and say what would.
 
         Raises:
             InvalidInputError: No document of a side has it, so that nothing can match.
         """
+        self._is_checked = True
         self._document_counts.check(self._settings)
 
     def result(self) -> EvaluationResult:
-        """Return the aggregates of all queries so far, without `per_query` and `explain`."""
+        """Return the aggregates of all queries so far, without `per_query` and `explain`.
+
+        The first call warns if nothing matches, unless `check` was called before.
+        """
+        if not self._is_checked:
+            try:
+                self.check()
+            except InvalidInputError as error:
+                warn(str(error))
         tally = Tally.of(self.keys, self._cut_offs)
         tally.merge(self._tally)
         return EvaluationResult(self.signature, tally, self._document_counts.unmatchable, self._errors.copy(), None)

@@ -13,7 +13,7 @@ from krag_eval._utils.suggestions import check_names
 from krag_eval.datasets import EvalSet, Run, as_evalset
 from krag_eval.evaluation.pipeline import EvaluationCallback, MetricFunction, check_callbacks
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.evaluation.runs import DOC_HIT, evaluate_run
+from krag_eval.evaluation.runs import DOC_HIT, NOTHING_YET, evaluate_run
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.cut_offs import check_cut_offs
 from krag_eval.retrievers.krag_frames import is_krag_frame, read_krag_frame
@@ -120,7 +120,7 @@ def _try_scoring(evalset: EvalSet, k: Any, of_scoring: Mapping[str, Any]) -> Non
             trial["metrics"] = None
         elif isinstance(metrics, Sequence) and DOC_HIT in metrics and not isinstance(metrics, str):
             trial["metrics"] = [metric for metric in metrics if metric != DOC_HIT] or None
-    evaluate_run(evalset, Run.of("nothing yet", []), k, **trial)
+    evaluate_run(evalset, NOTHING_YET, k, **trial)
 
 
 def _depth(k: Any) -> int:

@@ -47,9 +47,8 @@ class GoldLookup:
         if not entries:
             raise InvalidInputError("`gold` has no query. Give at least one, or None to report without gold.")
         try:
-            judge_batch([documents for _, documents in entries], [[] for _ in entries], settings).document_counts.check(
-                settings
-            )
+            judged = judge_batch([documents for _, documents in entries], [[] for _ in entries], settings)
+            judged.document_counts.check(settings, expects_retrieved=False)
         except InvalidInputError as error:
             raise InvalidInputError(f"`gold`: {error}") from None
 
