@@ -295,6 +295,8 @@ class _Trial:
         if method not in self._settings.methods:
             advice = _joined(self._with_method(method))
             yield _Remedy(self._n_matching(match_method=method), _CAUSES[method], advice)
+        elif self._settings.uses_embeddings:
+            return  # a model is not asked again
         elif method == "containment" and self._settings.containment != "either":
             yield _Remedy(self._n_matching(containment="either"), "", 'containment="either"')
         if self._settings.normalize is not normalize and method in self._settings.methods:
