@@ -206,12 +206,14 @@ class DocumentCounts:
             from krag_eval.matching.remedies import from_lists
 
             sample = from_lists(sample)
-        return cls(
-            {"actual": SideCounts.from_dict(read["actual"]), "predicted": SideCounts.from_dict(read["predicted"])},
-            **{name: read_whole(read[name], f"DocumentCounts.{name}") for name in _SUMS},
-            first_error=read["first_error"],
-            sample=sample,
-        )
+        sides: dict[SideName, SideCounts] = {
+            "actual": SideCounts.from_dict(read["actual"]),
+            "predicted": SideCounts.from_dict(read["predicted"]),
+        }
+        counts = cls(sides, first_error=read["first_error"], sample=sample)
+        for name in _SUMS:
+            setattr(counts, name, read_whole(read[name], f"DocumentCounts.{name}"))
+        return counts
 
     def check(self, settings: Settings, *, has_lists: bool = False, expects_retrieved: bool = True) -> None:
         """Refuse documents that can never match, and warn if nothing matches or something looks wrong.

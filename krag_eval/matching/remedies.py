@@ -84,7 +84,7 @@ class Seen:
         if text is not None and len(text) > _LONGEST_TEXT:
             text = text[:_LONGEST_TEXT] + _CUT[side.name]
         further = inner.items() if reader.own_keys and isinstance(inner, Mapping) else ()
-        named = ((str(key), as_id(value)) for key, value in chain(metadata.items(), further))
+        named = ((str(key), as_id(value)) for key, value in chain(further, metadata.items()))
         keys = {key: value for key, value in named if value is not None and max(len(key), len(value)) <= _LONGEST_ID}
         for name in ("text", "page_content", "content"):
             keys.pop(name, None)
