@@ -247,9 +247,9 @@ class DocumentCounts:
             warn(f"{self._both_sides(settings)} {self._suggest(settings, has_lists) or _NEVER_TOGETHER}")
         elif settings.uses_ids and actual.ids and predicted.ids and not self.matched_by_id:
             warn(
-                f"Not one id matches, only texts do. Gold ids look like {_list(actual.ids)}, retrieved ids like "
-                f"{_list(predicted.ids)}. If the ids that should match are in the metadata, name their key with "
-                "`id_key`."
+                f"Not one id matches. Gold ids look like {_list(actual.ids)}, retrieved ids like "
+                f"{_list(predicted.ids)}; all matches are by text. If the ids that should match are in the metadata, "
+                "name their key with `id_key`."
             )
 
     def _suggest(self, settings: Settings, has_lists: bool) -> str:

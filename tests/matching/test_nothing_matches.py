@@ -12,7 +12,6 @@ from krag_eval import (
     Document,
     EvalSet,
     InvalidInputError,
-    KragEvalWarning,
     LiveScorer,
     OfflineRetrievalEvaluators,
     RAGEvaluator,

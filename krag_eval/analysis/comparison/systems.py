@@ -11,7 +11,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import IntArray
 from krag_eval._utils.checks import describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, with_name
+from krag_eval._utils.errors import InvalidInputError, did_you_mean, warn, with_name
 from krag_eval.datasets import EvalSet, Question, Run
 from krag_eval.evaluation.results import Detail, EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run

@@ -94,7 +94,7 @@ def audit_labels(
     known = fill_texts(gold_rows, pool.rows, corpus if level == "chunk" else None, checked)
     batch = Batch(Side("actual", gold_rows, *keys), Side("predicted", pool.rows, *keys), checked)
     matches = find_matches(batch)
-    DocumentCounts.of(batch, matches).check(checked)
+    DocumentCounts.of(batch, matches).check(checked, expects_retrieved=False)
     positions = _gold_positions(batch)
     negative = np.ones(len(questions), dtype=bool)
     negative[batch.actual.query_of(positions)] = False
