@@ -288,7 +288,8 @@ class _Trial:
             return f"{side} = [[{changed} for one in row] for row in {side}]"
         if value == "one" and side == "actual" and key == "id":
             return 'the gold strings as `gold_chunk_ids`, or each as {"id": ...}'
-        return f"each {_SIDES[side]} id given as {{{_literal(key)}: ...}}"
+        what = "string" if value == "one" else "id"
+        return f"each {_SIDES[side]} {what} given as {{{_literal(key)}: ...}}"
 
     def _other_texts(self, method: str) -> Iterator[_Remedy]:
         """Try to match texts in another way."""
@@ -345,7 +346,8 @@ class _Trial:
     def _spellings(self) -> Iterator[_Remedy]:
         """Try ids that one side spells differently."""
         gold, found = ([[seen.id for seen in row if seen.id] for row in rows] for rows in (self._gold, self._found))
-        best, advice, example = 0, "", ("", "")
+        as_they_are = sum(not {*one}.isdisjoint(other) for one, other in zip(gold, found, strict=True))
+        best, advice, example = as_they_are, "", ("", "")
         for written, change, sides in _changes(gold, found):
             new_gold = [list(map(change, row)) for row in gold] if "actual" in sides else gold
             new_found = [list(map(change, row)) for row in found] if "predicted" in sides else found
@@ -353,6 +355,8 @@ class _Trial:
             n_queries = sum(not {*one}.isdisjoint({*other} - {""}) for one, other in pairs)
             if n_queries > best:
                 best, advice, example = n_queries, self._changed(written, sides), _first_equal(gold, found, pairs)
+        if best == as_they_are:
+            return
         one, other = example
         cause = f"The gold id {_quoted(one)} and the retrieved id {_quoted(other)} may mean the same document. "
         yield _Remedy(best, cause, _joined([*self._by_id(), advice]))
