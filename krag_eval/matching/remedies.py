@@ -294,8 +294,11 @@ class _Trial:
     def _other_texts(self, method: str) -> Iterator[_Remedy]:
         """Try to match texts in another way."""
         if method not in self._settings.methods:
-            advice = _joined(self._with_method(method))
-            yield _Remedy(self._n_matching(match_method=method), _CAUSES[method], advice)
+            n_queries, cause = self._n_matching(match_method=method), _CAUSES[method]
+            if n_queries and method == "containment":
+                n_longer = self._n_matching(match_method=method, containment="gold_in_retrieved")
+                cause = _LONGER if n_longer == n_queries else cause
+            yield _Remedy(n_queries, cause, _joined(self._with_method(method)))
         elif self._settings.uses_embeddings:
             return  # a model is not asked again
         elif method == "containment" and self._settings.containment != "either":
@@ -400,8 +403,9 @@ class _Trial:
 _LEAST_ROUGE = 0.25
 _CAUSES = {
     "text": "Gold and retrieved documents have the same texts. ",
-    "containment": "Gold texts are parts of longer retrieved texts, or the other way round. ",
+    "containment": "Retrieved texts are parts of longer gold texts, or the other way round. ",
 }
+_LONGER = "Retrieved texts contain the gold texts, but are longer. "
 _PLAIN = ({"id"}, {"mapping"})
 _ID_OF_MAPPING = 'str(one["id"])'
 _ZEROS = r"(?<![0-9])0+(?=[0-9])"
