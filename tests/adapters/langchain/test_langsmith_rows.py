@@ -137,8 +137,6 @@ def test_rows_whose_ids_never_match_are_told_once_when_there_are_enough_of_them(
         for number in range(4):
             evaluator({}, {"documents": [f"chunk-{number}"]}, {"gold": [f"doc-{number}"]})
     row: tuple[Any, ...] = ({}, {"documents": ["chunk-20"]}, {"gold": ["doc-20"]})
-    with pytest.warns(
-        KragEvalWarning, match="Not one id matches"
-    ) as told:
+    with pytest.warns(KragEvalWarning, match="Not one id matches") as told:
         assert [evaluator(*row)["results"][0]["score"] for _ in range(20)] == [0.0] * 20
     assert len(told) == 1
