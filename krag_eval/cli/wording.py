@@ -10,6 +10,7 @@ _OPTIONS = {
     "allow_repeated_ids": "--allow-repeated-ids",
     "containment": "--containment",
     "corpus": "--corpus",
+    "doc_key": "--doc-key",
     "evalset": "--evalset",
     "force": "--force",
     "format": "--format",

@@ -19,6 +19,7 @@ from krag_eval._utils.version import __version__
 from krag_eval.documents.columns import Side
 from krag_eval.evaluation.results import Detail, EvaluationResult
 from krag_eval.matching import Batch, Matches, find_matches
+from krag_eval.matching.fronts import LISTS, Front
 from krag_eval.matching.id_batch import IdBatch, IdSide, with_documents
 from krag_eval.matching.matchability import DocumentCounts, warn_of_spelling
 from krag_eval.matching.settings import MatchingCriteria, Settings
@@ -55,7 +56,7 @@ def match_and_judge(
     *,
     bare_ids: bool = False,
     n_jobs: int = 1,
-    expects_retrieved: bool = True,
+    front: Front = LISTS,
 ) -> Judged:
     """Read both sides, match and judge them.
 
@@ -65,7 +66,7 @@ def match_and_judge(
         settings: The scoring settings.
         bare_ids: The documents are nothing but ids.
         n_jobs: How many processes may match, where it pays; one where texts are embedded.
-        expects_retrieved: Warn if nothing was retrieved.
+        front: How the user called, for messages.
 
     Raises:
         InvalidInputError: The input cannot be read, the sides differ in length, there is no query, or the documents
@@ -73,7 +74,7 @@ def match_and_judge(
     """
     judged = judge_batch(actual, predicted, settings, bare_ids=bare_ids, n_jobs=check_count("n_jobs", n_jobs))
     counts = judged.document_counts
-    counts.check(settings, has_lists=True, expects_retrieved=expects_retrieved)
+    counts.check(settings, front)
     if settings.uses_ids and counts.matched:
         warn_of_spelling(judged.batch, judged.matches)
     return judged

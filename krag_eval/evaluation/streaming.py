@@ -23,6 +23,7 @@ from krag_eval.evaluation.pipeline import (
     signature_of,
 )
 from krag_eval.evaluation.results import Detail, EvaluationResult, QueryResult
+from krag_eval.matching.fronts import NO_LISTS
 from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.metrics.aggregation import Tally
@@ -89,6 +90,7 @@ class Scorer:
         keys: The keys of each query's values, such as `recall@5`.
         signature: Every setting that can change a number, in one line.
         n_queries: How many queries were scored.
+        front: How the user called, for warnings.
 
     Raises:
         InvalidInputError: A setting cannot be used.
@@ -122,6 +124,7 @@ class Scorer:
         self._document_counts = DocumentCounts.empty()
         self._errors = _FirstMessages()
         self._is_checked = False
+        self.front = NO_LISTS
 
     @property
     def n_queries(self) -> int:
@@ -172,7 +175,7 @@ class Scorer:
             InvalidInputError: No document of a side has it, so that nothing can match.
         """
         self._is_checked = True
-        self._document_counts.check(self._settings)
+        self._document_counts.check(self._settings, self.front)
 
     def result(self) -> EvaluationResult:
         """Return the aggregates of all queries so far, without `per_query` and `explain`.

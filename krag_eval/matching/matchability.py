@@ -20,6 +20,7 @@ from krag_eval._utils.formatting import number_of
 from krag_eval._utils.serialization import read_list, read_record, read_whole, refuse
 from krag_eval.documents.columns import MISSING, Side, SideName
 from krag_eval.matching.batch import Batch, Codes, Matches
+from krag_eval.matching.fronts import NO_LISTS, Front
 from krag_eval.matching.id_batch import IdSide
 from krag_eval.matching.overlap import UNIT_OF
 from krag_eval.matching.settings import ROUGE_METHODS, Settings
@@ -215,13 +216,12 @@ class DocumentCounts:
             setattr(counts, name, read_whole(read[name], f"DocumentCounts.{name}"))
         return counts
 
-    def check(self, settings: Settings, *, has_lists: bool = False, expects_retrieved: bool = True) -> None:
+    def check(self, settings: Settings, front: Front = NO_LISTS) -> None:
         """Refuse documents that can never match, and warn if nothing matches or something looks wrong.
 
         Args:
             settings: The scoring settings.
-            has_lists: The user has both sides as the lists `actual` and `predicted`, which messages may name.
-            expects_retrieved: Whether something should have been retrieved.
+            front: How the user called, for messages; by default without lists of both sides.
 
         Raises:
             InvalidInputError: No document of a side has what the methods read, or no method finds what it reads on
@@ -229,9 +229,9 @@ class DocumentCounts:
         """
         for name, side in self.sides.items():
             if side.documents and side.without_any == side.documents:
-                raise InvalidInputError(_all_lack(name, settings, self._suggest(settings, has_lists)))
+                raise InvalidInputError(_all_lack(name, settings, self._suggest(settings, front)))
         actual, predicted = self.sides["actual"], self.sides["predicted"]
-        if actual.documents and not predicted.documents and expects_retrieved:
+        if actual.documents and not predicted.documents and front.expects_retrieved:
             self._warn_of_nothing_retrieved()
         if not actual.documents or not predicted.documents:
             return
@@ -239,12 +239,12 @@ class DocumentCounts:
             raise InvalidInputError(
                 f"The documents of `actual` have only {_has(actual)} and those of `predicted` only {_has(predicted)}, "
                 f"so match_method={'+'.join(settings.methods)!r} can match none. "
-                f"{self._suggest(settings, has_lists) or 'Give both sides the same.'}"
+                f"{self._suggest(settings, front) or 'Give both sides the same.'}"
             )
         if self._warn_of_unreadable_texts(settings):
             return
         if not self.matched:
-            warn(f"{self._both_sides(settings)} {self._suggest(settings, has_lists) or _NEVER_TOGETHER}")
+            warn(f"{self._both_sides(settings)} {self._suggest(settings, front) or _NEVER_TOGETHER}")
         elif settings.uses_ids and actual.ids and predicted.ids and not self.matched_by_id:
             warn(
                 f"Not one id matches. Gold ids look like {_list(actual.ids)}, retrieved ids like "
@@ -252,13 +252,13 @@ class DocumentCounts:
                 "name their key with `id_key`."
             )
 
-    def _suggest(self, settings: Settings, has_lists: bool) -> str:
+    def _suggest(self, settings: Settings, front: Front) -> str:
         """Return sentences that say what would match; empty if no query has documents on both sides."""
         if not self._sampled():
             return ""
         from krag_eval.matching.remedies import suggest
 
-        return suggest(self.sample, settings, n_queries=self.asked, has_lists=has_lists)
+        return suggest(self.sample, settings, n_queries=self.asked, front=front)
 
     def _both_sides(self, settings: Settings) -> str:
         """Say that nothing matches, and what the two sides look like."""

@@ -24,6 +24,7 @@ from krag_eval.documents.readers import LANGCHAIN, MAPPING, Reader, as_id, reade
 from krag_eval.documents.text import normalize
 from krag_eval.matching import find_matches, similar_pairs
 from krag_eval.matching.batch import Batch
+from krag_eval.matching.fronts import Front
 from krag_eval.matching.id_batch import IdSide
 from krag_eval.matching.settings import ROUGE_METHODS, USUAL_THRESHOLDS, Settings
 
@@ -186,16 +187,16 @@ class _Remedy:
     advice: str
 
 
-def suggest(sample: list[Row], settings: Settings, *, n_queries: int, has_lists: bool) -> str:
+def suggest(sample: list[Row], settings: Settings, *, n_queries: int, front: Front) -> str:
     """Return sentences that say what would match; if nothing does, that show two documents side by side.
 
     Args:
         sample: What `sample_of` returned.
         settings: The settings under which nothing matches.
         n_queries: How many queries there are.
-        has_lists: The user has both sides as the lists `actual` and `predicted`.
+        front: How the user called.
     """
-    trial = _Trial(sample, settings, has_lists)
+    trial = _Trial(sample, settings, front)
     found = sorted((one for one in trial.remedies() if one.n_queries), key=lambda one: -one.n_queries)
     if not found or 2 * found[0].n_queries < len(sample):
         found += [one for one in trial.rouge_remedies() if one.n_queries]
@@ -208,8 +209,8 @@ def suggest(sample: list[Row], settings: Settings, *, n_queries: int, has_lists:
     ]
     of_all = f"{best.n_queries:,} of {number_of(len(sample), 'query')}"
     tried = " that were tried" if len(sample) < n_queries else ""
-    rest = "".join(f", {one.n_queries:,} with {one.advice}" for one in also[:2])
-    return f"{best.cause}With {best.advice}, {of_all}{tried} would match{rest}."
+    rest = "".join(f", {one.n_queries:,} with {front.in_its_names(one.advice)}" for one in also[:2])
+    return f"{best.cause}With {front.in_its_names(best.advice)}, {of_all}{tried} would match{rest}."
 
 
 # What matches whatever the other one matches.
@@ -219,8 +220,8 @@ _WIDER = {'match_method="text"': ('match_method="containment"', 'match_method="r
 class _Trial:
     """Tries what could match on a sample."""
 
-    def __init__(self, sample: list[Row], settings: Settings, has_lists: bool) -> None:
-        self._sample, self._settings, self._has_lists = sample, settings, has_lists
+    def __init__(self, sample: list[Row], settings: Settings, front: Front) -> None:
+        self._sample, self._settings, self._front = sample, settings, front
         self._gold, self._found = ([row[side] for row in sample] for side in (0, 1))
 
     def remedies(self) -> Iterator[_Remedy]:
@@ -235,11 +236,14 @@ class _Trial:
         own = "id" if self._settings.id_key is None else "own_id"
         if not self._settings.uses_ids:
             yield self._remedy_of_ids("id", "id")
-        if own == "own_id":
+        if own == "own_id" and not self._front.has_doc_key:
             yield self._remedy_of_ids(own, own)
-        for key in dict.fromkeys(key for seen in chain(*self._found) for key in seen.keys):
+        keys = Counter(key for seen in chain(*self._found) for key in seen.keys)
+        for key, _ in keys.most_common(_MOST_KEYS):
             tried = [self._remedy_of_ids(gold, f"keys.{key}") for gold in (f"keys.{key}", own, "text")]
             yield max(tried, key=lambda one: one.n_queries)
+        if self._front.has_doc_key:
+            return
         yield self._remedy_of_ids(own, "other_id")
         yield self._remedy_of_ids("text", own)
         yield self._remedy_of_ids(own, "text")
@@ -262,7 +266,7 @@ class _Trial:
         if gold_source == "text":
             cause = "The gold strings are ids of the retrieved documents. " if key is None else cause
             steps.append(self._rewritten("actual", key or "id", "one"))
-        elif key is not None and gold_source != source:
+        elif key is not None and gold_source != source and not self._front.has_doc_key:
             steps.append(self._rewritten("actual", key, 'one["id"]'))
         if source == "text":
             cause = "The retrieved strings are gold ids. "
@@ -283,7 +287,7 @@ class _Trial:
     def _rewritten(self, side: str, key: str, value: str) -> str:
         """Say how the ids of a side are given under a key."""
         kinds = {seen.kind for seen in chain(*(self._gold if side == "actual" else self._found))}
-        if self._has_lists and kinds == ({"text"} if value == "one" else {"mapping"}):
+        if self._front.has_lists and kinds == ({"text"} if value == "one" else {"mapping"}):
             changed = f"{{{_literal(key)}: {value}}}" if value == "one" else f"{{**one, {_literal(key)}: {value}}}"
             return f"{side} = [[{changed} for one in row] for row in {side}]"
         if value == "one" and side == "actual" and key == "id":
@@ -329,13 +333,17 @@ class _Trial:
         np.maximum.at(best, batch.actual.query_of(near.actual), near.similarity)
         if best.any():
             lower = int(np.median(best[best > 0]) * 20) / 20
-            yield _Remedy(int((best >= lower).sum()), "", f"threshold={lower:g}")
+            cause = "Texts are alike, but less than the threshold asks for. "
+            yield _Remedy(int((best >= lower).sum()), cause, f"threshold={lower:g}")
 
     def _n_matching(self, **changes: Any) -> int:
         if "match_method" in changes and isinstance(self._settings.threshold, Mapping):
             changes["threshold"] = USUAL_THRESHOLDS
         batch = self._batch(replace(self._settings, **changes))
-        return len(np.unique(batch.actual.query_of(find_matches(batch).actual)))
+        try:
+            return len(np.unique(batch.actual.query_of(find_matches(batch).actual)))
+        except Exception:  # noqa: BLE001 - of a function of the user's own, which was not asked for these texts
+            return 0
 
     def _batch(self, settings: Settings) -> Batch:
         return Batch(self._side("actual", self._gold), self._side("predicted", self._found), settings)
@@ -370,7 +378,7 @@ class _Trial:
             side: {one.kind for one in chain(*(self._gold if side == "actual" else self._found))} for side in sides
         }
         advice = f"{written('id')} for the {' and '.join(_SIDES[side] for side in sides)} ids"
-        if not self._has_lists or self._settings.id_key or any(kind not in _PLAIN for kind in kinds.values()):
+        if not self._front.has_lists or self._settings.id_key or any(kind not in _PLAIN for kind in kinds.values()):
             return advice
         lines = []
         for side in sides:
@@ -400,7 +408,7 @@ class _Trial:
         )
 
 
-_LEAST_ROUGE = 0.25
+_LEAST_ROUGE = 0.4
 _CAUSES = {
     "text": "Gold and retrieved documents have the same texts. ",
     "containment": "Retrieved texts are parts of longer gold texts, or the other way round. ",

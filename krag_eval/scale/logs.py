@@ -16,6 +16,7 @@ from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.progress import ProgressHook, hook_for, reporter
 from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.matching.fronts import NO_LISTS, NOTHING_RETRIEVED_YET
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.cut_offs import check_cut_offs
 from krag_eval.scale.batch import repeated
@@ -118,8 +119,8 @@ def score_logs(
             if tasks and not is_empty and not state.supply.matched:
                 # What no method read was not read from the files either.
                 scorer.look_again(state, next(read_batches(tasks[0], None, allow_repeated_ids=True)).rows)
-            expects_retrieved = long_form is None
-            result = scorer.finalize_found(state, intervals=intervals, expects_retrieved=expects_retrieved)
+            front = NO_LISTS if long_form is None else NOTHING_RETRIEVED_YET
+            result = scorer.finalize_found(state, intervals=intervals, front=front)
             output.finish()
         report(n_done, is_over=True)
     shutil.rmtree(folder)

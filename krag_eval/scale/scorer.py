@@ -25,6 +25,7 @@ from krag_eval.evaluation.pipeline import (
 )
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching import find_matches
+from krag_eval.matching.fronts import NO_LISTS, Front
 from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.remedies import sample_of
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
@@ -230,13 +231,13 @@ class ColumnarScorer:
         return self.finalize_found(state, intervals=intervals)
 
     def finalize_found(
-        self, state: PartialState, *, intervals: bool | float, expects_retrieved: bool = True
+        self, state: PartialState, *, intervals: bool | float, front: Front = NO_LISTS
     ) -> EvaluationResult:
         """Do what `finalize` does; that nothing was retrieved is only reported if it was not before."""
         merged = self.merge([state])
         if not merged.n_queries:
             raise InvalidInputError("The state has no query. Score at least one query before `finalize`.")
-        merged.supply.check(self._settings, expects_retrieved=expects_retrieved)
+        merged.supply.check(self._settings, front)
         tally, unmatchable = merged.tally, merged.supply.unmatchable
         result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=merged.spread)
         if intervals is False:

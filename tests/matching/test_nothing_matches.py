@@ -15,6 +15,7 @@ from krag_eval import (
     LiveScorer,
     OfflineRetrievalEvaluators,
     RAGEvaluator,
+    RougeOfflineRetrievalEvaluators,
     Run,
     RunRow,
     Scorer,
@@ -359,6 +360,44 @@ def test_gold_ids_of_a_question_set_are_read_under_any_key(field: str) -> None:
     evalset, run = EvalSet([{"id": 0, field: gold}]), answered([chunk("u1", src="g1")])
     assert 'With id_key="src", 1 of 1 query would match' in warned_by(lambda: evaluate_run(evalset, run))
     assert evaluate_run(evalset, run, k=1, id_key="src")["recall@1"] == 1.0
+
+
+def test_document_ids_under_another_key_are_named_with_the_argument_of_the_level() -> None:
+    evalset = EvalSet([{"id": 0, "gold_doc_ids": ["manual"]}])
+    run = answered([{"id": "manual", "metadata": {"doc_id": "x", "source": "manual"}}])
+    message = warned_by(lambda: evaluate_run(evalset, run, level="document"))
+    assert 'With doc_key="source", 1 of 1 query would match.' in message
+    assert evaluate_run(evalset, run, k=1, level="document", doc_key="source")["recall@1"] == 1.0
+
+
+def test_live_document_ids_are_too() -> None:
+    scorer = LiveScorer(EvalSet([{"id": 0, "question": "q", "gold_doc_ids": ["manual"]}]), level="document", k=1)
+    scorer.begin("test", 0, "q")
+    scorer.end(0, [{"id": "c", "metadata": {"doc_id": "x", "source": "manual"}}])
+    assert scorer.flush(10)
+    assert 'With doc_key="source", 1 of 1 query would match.' in warned_by(scorer.result)
+
+
+def test_the_evaluators_of_krag_are_told_their_own_arguments() -> None:
+    gold, longer = [["Refunds arrive."]], [["Yes. Refunds arrive. Then we are done with all of it."]]
+    message = warned_by(lambda: RougeOfflineRetrievalEvaluators(gold, longer, threshold=0.9))
+    assert 'With OfflineRetrievalEvaluators and match_method="containment", 1 of 1 query would match' in message
+    assert OfflineRetrievalEvaluators(gold, longer, match_method="containment").calculate_mrr() == {"mrr": 1.0}
+    alike: Rows = [["one two three seven eight nine"]]
+    rag = RAGEvaluator(match_method="rougeL", rouge_threshold=0.9)
+    message = warned_by(lambda: rag.evaluate_all([["one two three four five six"]], alike))
+    assert "With rouge_threshold=0.5, 1 of 1 query would match" in message
+
+
+def test_of_thousands_of_keys_the_most_frequent_are_tried() -> None:
+    gold = [[{"id": f"g{i}"}] for i in range(200)]
+    keyed = [[chunk(f"x{i}", src=f"g{i}", **{f"key {i} {j}": "v" for j in range(19)})] for i in range(200)]
+    assert 'With id_key="src"' in warned_by(lambda: evaluate(gold, keyed, match_method="id"))
+
+
+def test_a_normalizer_that_fails_on_texts_that_nobody_asked_for_breaks_nothing() -> None:
+    gold, found = [[chunk("a", "x")]], [[chunk("b", "y")]]
+    assert "No other setting" in warned_by(lambda: evaluate(gold, found, match_method="id", normalize=lambda _: 1 / 0))
 
 
 def test_an_id_in_the_metadata_that_hides_the_own_id_is_named() -> None:
