@@ -14,8 +14,8 @@ Place = str | Sequence[str] | Callable[[Any], object] | None
 GOLD = ("gold", "actual", "gold_documents")
 RETRIEVED = ("retrieved", "predicted", "documents", "source_documents", "context", "output")
 
-# After this many rows, documents that could never match are worth a warning.
-_ENOUGH_TO_JUDGE = 20
+# After this many rows without any match a warning says what would; nothing tells which row is the last one.
+_ENOUGH_TO_JUDGE = 5
 
 
 class Field:

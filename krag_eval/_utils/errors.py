@@ -18,7 +18,10 @@ import contextlib
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class KragEvalError(Exception):
@@ -102,6 +105,19 @@ def warn(message: str) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, KragEvalWarning, stacklevel=level)
+
+
+def with_name(name: str, call: Callable[[], T]) -> T:
+    """Return what a call returns; its warnings begin with the name of the one of several systems that it is about."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", KragEvalWarning)
+        result = call()
+    for warning in caught:
+        if issubclass(warning.category, KragEvalWarning):
+            warn(f"{name}: {warning.message}")
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return result
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:

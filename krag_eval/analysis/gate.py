@@ -8,10 +8,11 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from krag_eval._utils.checks import as_number, check_kind, check_path, check_threshold, describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, did_you_mean
+from krag_eval._utils.errors import InvalidInputError, did_you_mean, with_name
 from krag_eval._utils.files.io import read_whole
 from krag_eval._utils.formatting import format_value
 from krag_eval.analysis.comparison import ComparisonRow, compare
@@ -350,7 +351,7 @@ def check_gate(evalset: EvalSet, run: Run, policy: Policy, *, baseline: Run | No
     for where, demands, part in parts:
         if not demands.require and not demands.no_drop:
             continue
-        result = _evaluate(part, run, demands, policy)
+        result = _evaluate(part, run, demands, policy, where)
         signature = signature or result.signature
         figures = _figures(part, _rows_of(run, part), result)
         checks += [
@@ -358,7 +359,7 @@ def check_gate(evalset: EvalSet, run: Run, policy: Policy, *, baseline: Run | No
             for requirement in demands.require
         ]
         if demands.no_drop and baseline is not None:
-            checks += _check_drops(result, _evaluate(part, baseline, demands, policy), demands, policy, where)
+            checks += _check_drops(result, _evaluate(part, baseline, demands, policy, where), demands, policy, where)
     return GateReport(
         run.name,
         None if baseline is None else baseline.name,
@@ -369,12 +370,13 @@ def check_gate(evalset: EvalSet, run: Run, policy: Policy, *, baseline: Run | No
     )
 
 
-def _evaluate(part: EvalSet, run: Run, demands: Demands, policy: Policy) -> EvaluationResult:
-    """Score with just the metrics and cut-offs that the policy asks for."""
+def _evaluate(part: EvalSet, run: Run, demands: Demands, policy: Policy, where: str | None) -> EvaluationResult:
+    """Score with just the metrics and cut-offs that the policy asks for; warnings name the slice."""
     keys = [requirement.key for requirement in demands.require if requirement.key not in FIGURES]
     names, cut_offs = _metrics_and_cut_offs([*keys, *demands.no_drop])
     scoring: Any = dict(policy.scoring)
-    return evaluate_run(part, _rows_of(run, part), cut_offs or [None], metrics=names or None, **scoring)
+    call = partial(evaluate_run, part, _rows_of(run, part), cut_offs or [None], metrics=names or None, **scoring)
+    return call() if where is None else with_name(where, call)
 
 
 def _rows_of(run: Run, part: EvalSet) -> Run:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable
 from typing import TextIO
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError
+from krag_eval.cli.wording import in_options
 
 __all__ = ["main"]
 
@@ -68,38 +68,3 @@ def _show_warning(
         print(in_options(str(message)), file=sys.stderr)
     else:
         _show_any_warning(message, category, filename, lineno, file, line)
-
-
-# What messages of the library call a thing, and what it is called on the command line.
-_OPTIONS = {
-    "allow_repeated_ids": "--allow-repeated-ids",
-    "corpus": "--corpus",
-    "evalset": "--evalset",
-    "force": "--force",
-    "format": "--format",
-    "llm": "--llm",
-    "match_method": "--match",
-    "missing": "--missing",
-}
-_SIDES = {"actual": "gold", "predicted": "retrieved"}
-_ARGUMENT = re.compile(rf"`?\b({'|'.join(_OPTIONS)})=(?:True|['\"]([\w+]+)['\"])`?")  # force=True, missing='empty'
-_NAME = re.compile(rf"`({'|'.join(_OPTIONS)})`")
-_SIDE = re.compile(rf"(documents?) of `({'|'.join(_SIDES)})`")
-_CALL = re.compile(r", or call `\w+`")  # which the command line cannot do
-
-
-def in_options(message: str) -> str:
-    """Return a message of the library with options in place of Python arguments.
-
-    >>> in_options("Choose another name, or overwrite it with force=True.")
-    'Choose another name, or overwrite it with --force.'
-    >>> in_options("No document of `actual` has a text, which match_method='rouge1+text' reads.")
-    'No gold document has a text, which --match rouge1,text reads.'
-    """
-    message = _ARGUMENT.sub(lambda found: _option(found[1], found[2]), _CALL.sub("", message))
-    message = _SIDE.sub(lambda found: f"{_SIDES[found[2]]} {found[1]}", message)
-    return _NAME.sub(lambda found: f"`{_OPTIONS[found[1]]}`", message)
-
-
-def _option(argument: str, value: str | None) -> str:
-    return _OPTIONS[argument] + (f" {value.replace('+', ',')}" if value else "")

@@ -14,6 +14,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
+from krag_eval.documents.document import Document
 from krag_eval.documents.readers import Reader, as_id, as_text, common_reader, read_grade, reader_of, split_pair
 
 SideName = Literal["actual", "predicted"]
@@ -93,9 +94,16 @@ class Side:
             ids = self._column(operator.attrgetter("id"), as_id)
         else:
             ids = self._column(lambda reader: functools.partial(reader.read_id, id_key=self._id_key))
+        if None in ids and self._id_key is not None and self.name == "actual":
+            ids = [bare_id(d) if one is None else one for one, d in zip(ids, self._unpaired, strict=True)]
         if None in ids:
             self._require(ids, lambda reader, d: reader.read_text(d) is not None or reader.read_id(d))
         return ids
+
+    def first_documents(self, query: int, most: int) -> list[Any]:
+        """Return the first documents of one query."""
+        start, end = self.offsets[query : query + 2].tolist()
+        return self.documents[start : min(end, start + most)]
 
     def ids_of(self, query: int) -> list[str]:
         """Return the ids of one query, of those documents that have one."""
@@ -282,6 +290,13 @@ def rows_hint(rows: object) -> str:
             "`evaluate_retriever` ask its questions."
         )
     return ""
+
+
+def bare_id(document: object) -> str | None:
+    """Return the id of a `Document` that is nothing else: of `gold_chunk_ids`, which have no metadata to read."""
+    if type(document) is not Document or document.text is not None or document.metadata:
+        return None
+    return document.id
 
 
 def is_frame(rows: object) -> bool:

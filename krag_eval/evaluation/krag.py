@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from krag_eval._utils.checks import check_threshold, one_of
 from krag_eval._utils.errors import InvalidInputError
@@ -18,6 +19,7 @@ from krag_eval.evaluation.pipeline import (
     measure,
 )
 from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.matching.fronts import LISTS, Front
 from krag_eval.matching.settings import (
     DEFAULT_SIMILARITY_THRESHOLD,
     DEFAULT_THRESHOLD,
@@ -116,6 +118,8 @@ class OfflineRetrievalEvaluators:
     {'micro_recall': 0.5, 'macro_recall': 0.5}
     """
 
+    _front: ClassVar[Front] = LISTS
+
     def __init__(
         self,
         actual_docs: object,
@@ -135,7 +139,7 @@ class OfflineRetrievalEvaluators:
         self._raise_errors = raise_errors
         check_callbacks(callbacks)
         checked = make_settings(match_method=match_method, threshold=threshold, tokenizer=tokenizer, **settings)
-        self.judged: Judged = match_and_judge(actual_docs, predicted_docs, checked)
+        self.judged: Judged = match_and_judge(actual_docs, predicted_docs, checked, front=self._front)
 
     def calculate_hit_rate(self, k: int | None = None) -> Values:
         """Return `{"hit_rate"}`: the share of queries that are hits under the matching criteria."""
@@ -229,6 +233,8 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         **settings: Further scoring settings that `evaluate` takes, such as `use_stemmer`.
     """
 
+    _front = replace(LISTS, names={"match_method": "OfflineRetrievalEvaluators and match_method"})
+
     def __init__(
         self,
         actual_docs: object,
@@ -318,6 +324,10 @@ class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
         )
 
 
+class _OfRAGEvaluator(OfflineRetrievalEvaluators):
+    _front = replace(LISTS, names={"threshold": "rouge_threshold"})
+
+
 class RAGEvaluator:
     """Settings once, then the documents of each call.
 
@@ -354,7 +364,7 @@ class RAGEvaluator:
         check_callbacks(callbacks)
         _check_options(averaging_method, matching_criteria)
         self._make = functools.partial(
-            OfflineRetrievalEvaluators,
+            _OfRAGEvaluator,
             match_method=match_method,
             averaging_method=averaging_method,
             matching_criteria=matching_criteria,

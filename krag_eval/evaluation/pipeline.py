@@ -19,6 +19,7 @@ from krag_eval._utils.version import __version__
 from krag_eval.documents.columns import Side
 from krag_eval.evaluation.results import Detail, EvaluationResult
 from krag_eval.matching import Batch, Matches, find_matches
+from krag_eval.matching.fronts import LISTS, Front
 from krag_eval.matching.id_batch import IdBatch, IdSide, with_documents
 from krag_eval.matching.matchability import DocumentCounts, warn_of_spelling
 from krag_eval.matching.settings import MatchingCriteria, Settings
@@ -49,7 +50,13 @@ class Judged:
 
 
 def match_and_judge(
-    actual: object, predicted: object, settings: Settings, *, bare_ids: bool = False, n_jobs: int = 1
+    actual: object,
+    predicted: object,
+    settings: Settings,
+    *,
+    bare_ids: bool = False,
+    n_jobs: int = 1,
+    front: Front = LISTS,
 ) -> Judged:
     """Read both sides, match and judge them.
 
@@ -59,14 +66,16 @@ def match_and_judge(
         settings: The scoring settings.
         bare_ids: The documents are nothing but ids.
         n_jobs: How many processes may match, where it pays; one where texts are embedded.
+        front: How the user called, for messages.
 
     Raises:
         InvalidInputError: The input cannot be read, the sides differ in length, there is no query, or the documents
             do not have what the methods read.
     """
     judged = judge_batch(actual, predicted, settings, bare_ids=bare_ids, n_jobs=check_count("n_jobs", n_jobs))
-    judged.document_counts.check(settings)
-    if settings.uses_ids:
+    counts = judged.document_counts
+    counts.check(settings, front)
+    if settings.uses_ids and counts.matched:
         warn_of_spelling(judged.batch, judged.matches)
     return judged
 

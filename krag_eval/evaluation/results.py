@@ -14,7 +14,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
-from krag_eval._utils.formatting import format_value, number_of
+from krag_eval._utils.formatting import format_value, number_of, one_line
 from krag_eval._utils.serialization import json_text
 from krag_eval.evaluation.explanation import Explanation, explain
 from krag_eval.matching.id_batch import with_documents
@@ -254,11 +254,33 @@ def _describe(result: EvaluationResult) -> str:
         unjudged = number_of(result.n_unjudged, "query")
         lines.append(f"  {unjudged} with gold at the other level only (chunk or document): undefined, except doc_hit")
     if result.errors:
-        lines.append(f"  {number_of(len(result.errors), 'failed retrieval')}: counted as nothing retrieved")
+        first = one_line(next(iter(result.errors.values())))[:_LONGEST_ERROR]
+        failed = number_of(len(result.errors), "failed retrieval")
+        lines.append(f"  {failed}: counted as nothing retrieved. The first error: {first}")
+    if (most := _most_retrieved(result)) is not None:
+        lines.append(f"  no query has more than {most} retrieved documents: larger cut-offs add nothing")
     for side, count in result.unmatchable.items():
         if count:
             lines.append(f"  {number_of(count, 'document')} of `{side}` without what the method reads: never matched")
     return "\n".join([*lines, f"  {result.signature}"])
+
+
+def _most_retrieved(result: EvaluationResult) -> int | None:
+    """Return how many documents the retriever returns at most, where a cut-off is larger; else None.
+
+    Lists of different lengths, as behind a filter, say nothing about it, and neither do a few queries.
+    """
+    cut_offs = [int(k[1:]) for k in result.tally.counts if k[1:].isdecimal()]
+    if result.detail is None or not cut_offs:
+        return None
+    found = result.detail.judged.n_retrieved[result.detail.judged.n_retrieved > 0]
+    if len(found) < _ENOUGH_QUERIES or found.min() < found.max() or found.max() >= max(cut_offs):
+        return None
+    return int(found.max())
+
+
+_LONGEST_ERROR = 200
+_ENOUGH_QUERIES = 5
 
 
 def _table(result: EvaluationResult) -> Iterator[str]:

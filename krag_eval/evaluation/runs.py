@@ -24,6 +24,7 @@ from krag_eval.evaluation.pipeline import (
     measure,
 )
 from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.matching.fronts import DOCUMENT_IDS, NO_LISTS, NOTHING_RETRIEVED_YET
 from krag_eval.matching.settings import ScoringSettings, make_settings
 from krag_eval.metrics import Metric
 from krag_eval.metrics.cut_offs import check_cut_offs
@@ -32,6 +33,8 @@ from krag_eval.metrics.judgments import CutOff, Judgments
 from krag_eval.metrics.recall import recall
 
 DOC_HIT = "doc_hit"
+NOTHING_YET = Run.of("nothing yet", [])
+"""A run to try settings on; that it is empty is no reason to warn."""
 
 
 def evaluate_run(
@@ -116,10 +119,11 @@ def evaluate_run(
                 f"id_key={checked.id_key!r:.60}. If that is the key of document ids, pass it as `doc_key`."
             )
         _check_document_ids(rankings, doc_key)
+    front = NOTHING_RETRIEVED_YET if run is NOTHING_YET else DOCUMENT_IDS if level == "document" else NO_LISTS
     if DOC_HIT not in table:
         _check_level(questions, gold, level)
     return measure(
-        match_and_judge(gold, rankings, checked, n_jobs=n_jobs),
+        match_and_judge(gold, rankings, checked, n_jobs=n_jobs, front=front),
         cut_offs,
         table,
         queries=questions.texts,

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Unpack
 
 from krag_eval._utils.checks import check_count, describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval.evaluation.pipeline import (
     CallbackRunner,
     EvaluationCallback,
@@ -23,6 +23,7 @@ from krag_eval.evaluation.pipeline import (
     signature_of,
 )
 from krag_eval.evaluation.results import Detail, EvaluationResult, QueryResult
+from krag_eval.matching.fronts import NO_LISTS
 from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.metrics.aggregation import Tally
@@ -89,6 +90,7 @@ class Scorer:
         keys: The keys of each query's values, such as `recall@5`.
         signature: Every setting that can change a number, in one line.
         n_queries: How many queries were scored.
+        front: How the user called, for warnings.
 
     Raises:
         InvalidInputError: A setting cannot be used.
@@ -121,6 +123,8 @@ class Scorer:
         self._tally = Tally.of(self.keys, self._cut_offs)
         self._document_counts = DocumentCounts.empty()
         self._errors = _FirstMessages()
+        self._is_checked = False
+        self.front = NO_LISTS
 
     @property
     def n_queries(self) -> int:
@@ -165,15 +169,24 @@ class Scorer:
         return EvaluationResult(self.signature, tally, judged.document_counts.unmatchable, errors, detail)
 
     def check(self) -> None:
-        """Look at what the documents of all queries so far have of what the methods read; warns once per call.
+        """Check the documents of all queries so far: warn, once per call, if nothing matches, and say what would.
 
         Raises:
             InvalidInputError: No document of a side has it, so that nothing can match.
         """
-        self._document_counts.check(self._settings)
+        self._is_checked = True
+        self._document_counts.check(self._settings, self.front)
 
     def result(self) -> EvaluationResult:
-        """Return the aggregates of all queries so far, without `per_query` and `explain`."""
+        """Return the aggregates of all queries so far, without `per_query` and `explain`.
+
+        The first call warns if nothing matches, unless `check` was called before.
+        """
+        if not self._is_checked:
+            try:
+                self.check()
+            except InvalidInputError as error:
+                warn(str(error))
         tally = Tally.of(self.keys, self._cut_offs)
         tally.merge(self._tally)
         return EvaluationResult(self.signature, tally, self._document_counts.unmatchable, self._errors.copy(), None)

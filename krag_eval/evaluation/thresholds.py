@@ -17,12 +17,14 @@ from krag_eval._utils.formatting import format_value
 from krag_eval._utils.suggestions import check_names
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import read_leniently
-from krag_eval.evaluation.evaluate import evaluate
 from krag_eval.evaluation.pipeline import (
     Judged,
     MetricFunction,
     choose_metrics,
     columns_of,
+    judge_batch,
+    match_and_judge,
+    measure,
     read_batch,
     score,
     signature_of,
@@ -428,11 +430,15 @@ def no_answer_curve(
     offsets = side.offsets.tolist()
     scores = [_score(document, side, position) for position, document in enumerate(side.documents)]
     rows = [list(zip(side.documents[a:b], scores[a:b], strict=True)) for a, b in itertools.pairwise(offsets)]
-    points = []
+    checked, cut_offs = make_settings(**settings), check_cut_offs(k)
+    table = choose_metrics("recall", checked)
+    points: list[NoAnswerPoint] = []
     n_without = 0
     for threshold in _check(thresholds, scores):
         kept = [[document for document, score in row[:k] if score >= threshold] for row in rows]
-        result = evaluate(actual, kept, k, metrics="recall", **settings)
+        # That little is left above a higher score is no reason to warn.
+        judge_kept = judge_batch if points else match_and_judge
+        result = measure(judge_kept(actual, kept, checked), cut_offs, table)
         answered = [row.n_retrieved for row in result.per_query if row.n_gold]
         n_without = result.no_answer.n_queries
         points.append(

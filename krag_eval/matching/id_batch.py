@@ -43,6 +43,10 @@ class IdSide(Side):
         """The ids, one query after the other."""
         return list(chain.from_iterable(self.rows))
 
+    def first_documents(self, query: int, most: int) -> list[Any]:
+        """Return the first ids of one query as documents."""
+        return [{"id": id_} for id_ in self.rows[query][:most]]
+
     def ids_of(self, query: int) -> list[str]:
         """Return the ids of one query."""
         return self.rows[query]

@@ -16,9 +16,11 @@ import numpy as np
 
 from krag_eval._utils.arrays import IntArray
 from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.formatting import number_of
 from krag_eval._utils.serialization import read_list, read_record, read_whole, refuse
 from krag_eval.documents.columns import MISSING, Side, SideName
 from krag_eval.matching.batch import Batch, Codes, Matches
+from krag_eval.matching.fronts import NO_LISTS, Front
 from krag_eval.matching.id_batch import IdSide
 from krag_eval.matching.overlap import UNIT_OF
 from krag_eval.matching.settings import ROUGE_METHODS, Settings
@@ -109,15 +111,27 @@ _COUNTS = [field.name for field in fields(SideCounts) if field.type == "int"]
 
 @dataclass(slots=True)
 class DocumentCounts:
-    """What the documents of both sides have.
+    """What the documents of both sides have, and, while nothing matches, a sample of them.
 
     Attributes:
         sides: The counts of each side.
         matched_by_id: The number of pairs with the same id.
+        matched: The number of pairs that match.
+        asked: The number of queries with gold documents.
+        failed: The number of queries whose retriever raised.
+        first_error: What the first of these raised.
+        sample: Queries among which nothing matches, as `remedies.sample_of` returns them.
+        untried: A batch in which nothing matches, of which no sample was taken yet.
     """
 
     sides: dict[SideName, SideCounts]
     matched_by_id: int = 0
+    matched: int = 0
+    asked: int = 0
+    failed: int = 0
+    first_error: str | None = None
+    sample: list[Any] = field(default_factory=list)
+    untried: Batch | None = field(default=None, repr=False)
 
     @classmethod
     def empty(cls) -> DocumentCounts:
@@ -127,8 +141,16 @@ class DocumentCounts:
     @classmethod
     def of(cls, batch: Batch, matches: Matches) -> DocumentCounts:
         """Count a batch."""
-        by_id = sum(n for n, method in zip(matches.n_found, matches.methods, strict=True) if method == "id")
-        return cls({side.name: SideCounts.of(side, batch) for side in (batch.actual, batch.predicted)}, by_id)
+        errors = batch.predicted.errors
+        return cls(
+            {side.name: SideCounts.of(side, batch) for side in (batch.actual, batch.predicted)},
+            sum(n for n, method in zip(matches.n_found, matches.methods, strict=True) if method == "id"),
+            len(matches.actual),
+            int(np.count_nonzero(batch.actual.sizes)),
+            len(errors),
+            next(iter(errors.values()), None),
+            untried=None if len(matches.actual) else batch,
+        )
 
     @property
     def unmatchable(self) -> dict[str, int]:
@@ -137,13 +159,38 @@ class DocumentCounts:
 
     def merge(self, other: DocumentCounts) -> None:
         """Add the counts of another batch."""
+        if self.matched or other.matched:
+            self.sample, self.untried = [], None
+        elif self.asked < _ASKED_AT_MOST:
+            from krag_eval.matching.remedies import merged  # only where nothing matches
+
+            self.sample = merged(self._sampled(), other._sampled())
         for name, side in other.sides.items():
             self.sides[name].merge(side)
-        self.matched_by_id += other.matched_by_id
+        for total in _SUMS:
+            setattr(self, total, getattr(self, total) + getattr(other, total))
+        self.first_error = self.first_error if self.first_error is not None else other.first_error
+
+    def _sampled(self) -> list[Any]:
+        """Return the sample, taken now if it was not yet."""
+        if self.untried is not None:
+            from krag_eval.matching.remedies import sample_of
+
+            self.sample, self.untried = sample_of(self.untried), None
+        return self.sample
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as JSON can hold them."""
-        return {**{name: side.to_dict() for name, side in self.sides.items()}, "matched_by_id": self.matched_by_id}
+        sample = self._sampled()
+        if sample:
+            from krag_eval.matching.remedies import to_lists
+
+            sample = to_lists(sample)
+        return {
+            **{name: side.to_dict() for name, side in self.sides.items()},
+            **{name: getattr(self, name) for name in (*_SUMS, "first_error")},
+            "sample": sample,
+        }
 
     @classmethod
     def from_dict(cls, record: object) -> DocumentCounts:
@@ -152,14 +199,29 @@ class DocumentCounts:
         Raises:
             InvalidInputError: It is something else.
         """
-        read = read_record(record, "DocumentCounts", ["actual", "predicted", "matched_by_id"])
-        return cls(
-            {"actual": SideCounts.from_dict(read["actual"]), "predicted": SideCounts.from_dict(read["predicted"])},
-            read_whole(read["matched_by_id"], "DocumentCounts.matched_by_id"),
-        )
+        read = read_record(record, "DocumentCounts", ["actual", "predicted", *_SUMS, "first_error", "sample"])
+        if not isinstance(read["first_error"], str | None):
+            refuse("DocumentCounts.first_error", "a string or null", read["first_error"])
+        sample = read_list(read["sample"], "DocumentCounts.sample")
+        if sample:
+            from krag_eval.matching.remedies import from_lists
 
-    def check(self, settings: Settings) -> None:
-        """Refuse documents that can never match, and warn about those that look as if they could not.
+            sample = from_lists(sample)
+        sides: dict[SideName, SideCounts] = {
+            "actual": SideCounts.from_dict(read["actual"]),
+            "predicted": SideCounts.from_dict(read["predicted"]),
+        }
+        counts = cls(sides, first_error=read["first_error"], sample=sample)
+        for name in _SUMS:
+            setattr(counts, name, read_whole(read[name], f"DocumentCounts.{name}"))
+        return counts
+
+    def check(self, settings: Settings, front: Front = NO_LISTS) -> None:
+        """Refuse documents that can never match, and warn if nothing matches or something looks wrong.
+
+        Args:
+            settings: The scoring settings.
+            front: How the user called, for messages; by default without lists of both sides.
 
         Raises:
             InvalidInputError: No document of a side has what the methods read, or no method finds what it reads on
@@ -167,32 +229,88 @@ class DocumentCounts:
         """
         for name, side in self.sides.items():
             if side.documents and side.without_any == side.documents:
-                raise InvalidInputError(_all_lack(name, settings))
+                raise InvalidInputError(_all_lack(name, settings, self._suggest(settings, front)))
         actual, predicted = self.sides["actual"], self.sides["predicted"]
+        if actual.documents and not predicted.documents and front.expects_retrieved:
+            self._warn_of_nothing_retrieved()
         if not actual.documents or not predicted.documents:
             return
         if not min(actual.with_id, predicted.with_id) and not min(actual.with_text, predicted.with_text):
             raise InvalidInputError(
                 f"The documents of `actual` have only {_has(actual)} and those of `predicted` only {_has(predicted)}, "
-                f"so match_method={'+'.join(settings.methods)!r} can match none. Give both sides the same."
+                f"so match_method={'+'.join(settings.methods)!r} can match none. "
+                f"{self._suggest(settings, front) or 'Give both sides the same.'}"
             )
-        if settings.uses_ids and actual.ids and predicted.ids and not self.matched_by_id:
+        if self._warn_of_unreadable_texts(settings):
+            return
+        if not self.matched:
+            warn(f"{self._both_sides(settings)} {self._suggest(settings, front) or _NEVER_TOGETHER}")
+        elif settings.uses_ids and actual.ids and predicted.ids and not self.matched_by_id:
             warn(
                 f"Not one id matches. Gold ids look like {_list(actual.ids)}, retrieved ids like "
-                f"{_list(predicted.ids)}. If the ids that should match stand in the metadata, name their key with "
-                "`id_key`; if the two sides do not share ids, match by 'text', 'containment' or 'rougeL'."
+                f"{_list(predicted.ids)}; all matches are by text. If the ids that should match are in the metadata, "
+                "name their key with `id_key`."
             )
+
+    def _suggest(self, settings: Settings, front: Front) -> str:
+        """Return sentences that say what would match; empty if no query has documents on both sides."""
+        if not self._sampled():
+            return ""
+        from krag_eval.matching.remedies import suggest
+
+        return suggest(self.sample, settings, n_queries=self.asked, front=front)
+
+    def _both_sides(self, settings: Settings) -> str:
+        """Say that nothing matches, and what the two sides look like."""
+        what = "id" if not settings.uses_texts else "id or text" if settings.uses_ids else "text"
+        looks = []
+        for side, name in enumerate(("gold", "retrieved")):
+            seen = [one for row in self._sampled() for one in row[side]]
+            ids = _first_ids(one.id for one in seen) if settings.uses_ids else []
+            texts = _first_ids((one.text for one in seen), 1) if settings.uses_texts else []
+            parts = [f"{name} ids look like {_list(ids)}"] * bool(ids)
+            parts += [f"{name} texts look like {_list(texts)}"] * bool(texts)
+            looks += [part if not side else part.replace(" look like", " like", 1) for part in parts]
+        described = ", ".join(looks)
+        return f"Not one {what} matches." + (f" {described[0].upper()}{described[1:]}." if described else "")
+
+    def _warn_of_nothing_retrieved(self) -> None:
+        queries = number_of(self.asked, "query")
+        if self.failed:
+            first = str(self.first_error).rstrip(".")
+            warn(
+                f"Nothing was retrieved for {queries}, so every score is 0: {number_of(self.failed, 'retrieval')} "
+                f"failed. The first error: {first}. Mend it and retrieve again before you use the scores."
+            )
+        else:
+            warn(
+                f"Nothing was retrieved for {queries}, so every score is 0. Ask the retriever one of the questions "
+                "yourself: its index may be empty, or a filter may exclude everything."
+            )
+
+    def _warn_of_unreadable_texts(self, settings: Settings) -> bool:
+        """Warn of texts of which the tokenizer or the model makes nothing; return whether that is why none matches."""
+        warned = False
         for name, side in self.sides.items():
             if settings.uses_rouge and not side.with_tokens and side.wordy_text is not None:
+                warned = not self.matched
                 warn(
                     f"Not one text of `{name}` has a token that ROUGE could count; one is {side.wordy_text[:40]!r}. "
                     'The tokenizer does not know this script. Use tokenizer="words".'
                 )
             if side.without_direction:
+                warned = warned or (not self.matched and side.without_direction == side.documents)
                 warn(
                     f"The embedding model returned a vector of zeros for {side.without_direction} of {side.documents} "
                     f"documents of `{name}`. They are similar to nothing. See whether it knows their language."
                 )
+        return warned
+
+
+_SUMS = ("matched_by_id", "matched", "asked", "failed")
+# After so many queries without a match a longer sample would show nothing else.
+_ASKED_AT_MOST = 800
+_NEVER_TOGETHER = "No query with gold documents has retrieved any: see whether both sides have the same queries."
 
 
 def _of(side: Side, codes: Codes) -> IntArray:
@@ -209,25 +327,25 @@ def _first_ids(column: Iterable[str | None], most: int = 3) -> list[str]:
     return list(ids)
 
 
-def _list(ids: list[str]) -> str:
-    return ", ".join(f"{value!r:.40}" for value in ids)
+def _list(values: list[str]) -> str:
+    return ", ".join(repr(value if len(value) <= 60 else value[:59] + "\u2026") for value in values)
 
 
 def _has(side: SideCounts) -> str:
     return "ids" if side.with_id else "texts"
 
 
-def _all_lack(name: str, settings: Settings) -> str:
+def _all_lack(name: str, settings: Settings, suggestion: str) -> str:
     reads = " nor ".join(["an id"] * settings.uses_ids + ["a text"] * settings.uses_texts)
     where = f" under the metadata key {settings.id_key!r}" if settings.id_key and settings.uses_ids else ""
     cure = (
-        'Match by text instead, for example with match_method="text". If the strings are ids, write {"id": ...} for '
-        "each, or call `evaluate_ids`."
+        'If they are texts, match_method="containment" finds them in longer texts too, and match_method="text" only '
+        'equal ones. If the strings are ids, write {"id": ...} for each, or call `evaluate_ids`.'
         if settings.uses_ids
         else 'Match by id instead, with match_method="id", or give the documents their texts.'
     )
     method = "+".join(settings.methods)
-    return f"No document of `{name}` has {reads}{where}, which match_method={method!r} reads. {cure}"
+    return f"No document of `{name}` has {reads}{where}, which match_method={method!r} reads. {suggestion or cure}"
 
 
 # No more is looked at: ids that are spelled wrongly are so early and often.

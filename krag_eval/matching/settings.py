@@ -227,7 +227,8 @@ class ScoringSettings(FurtherSettings, total=False):
         use_stemmer: Whether to apply Porter's stemmer to ASCII tokens, as rouge_score does.
         normalize: A function that is applied to texts before they are compared as wholes. None compares raw texts.
             By default `krag_eval.normalize`.
-        id_key: Read ids only from the metadata under this key, for example `"doc_id"` to score chunks by document.
+        id_key: Read ids only from the metadata under this key, for example `"doc_id"` to score chunks by document. Gold
+            without metadata and text, such as `gold_chunk_ids`, keeps its id.
         grade_key: Read the grades of gold documents from the metadata under this key, by default `"relevance"`.
         precision_denominator: `"retrieved"` (the default) divides by min(k, number retrieved), `"k"` by k as TREC
             does.

@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, needing, warn
+from krag_eval._utils.errors import InvalidInputError, needing, warn, with_name
 from krag_eval._utils.suggestions import check_names
 from krag_eval.datasets import EvalSet, Run, as_evalset
 from krag_eval.evaluation.pipeline import EvaluationCallback, MetricFunction, check_callbacks
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.evaluation.runs import DOC_HIT, evaluate_run
+from krag_eval.evaluation.runs import DOC_HIT, NOTHING_YET, evaluate_run
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.cut_offs import check_cut_offs
 from krag_eval.retrievers.krag_frames import is_krag_frame, read_krag_frame
@@ -120,7 +121,7 @@ def _try_scoring(evalset: EvalSet, k: Any, of_scoring: Mapping[str, Any]) -> Non
             trial["metrics"] = None
         elif isinstance(metrics, Sequence) and DOC_HIT in metrics and not isinstance(metrics, str):
             trial["metrics"] = [metric for metric in metrics if metric != DOC_HIT] or None
-    evaluate_run(evalset, Run.of("nothing yet", []), k, **trial)
+    evaluate_run(evalset, NOTHING_YET, k, **trial)
 
 
 def _depth(k: Any) -> int:
@@ -200,7 +201,10 @@ def evaluate_retrievers(
     of_run, of_scoring = _divided(options)
     _try_scoring(questions, cut_offs, of_scoring)
     runs = run_retriever(retrievers, questions, k=max(cut_offs), **of_run)
-    results = {name: evaluate_run(questions, run, cut_offs, **of_scoring) for name, run in runs.items()}
+    results = {
+        name: with_name(name, partial(evaluate_run, questions, run, cut_offs, **of_scoring))
+        for name, run in runs.items()
+    }
     _warn_of_errors(runs)
     means = pd.DataFrame.from_dict({n: r.to_dict() for n, r in results.items()}, orient="index", dtype="float64")
     rows = [row for name, result in results.items() for row in _rows(name, result, runs[name])]
@@ -225,7 +229,8 @@ def _rows(name: str, result: EvaluationResult, run: Run) -> Iterator[dict[str, A
 
 
 def _warn_of_errors(runs: Mapping[str, Run]) -> None:
-    failed = {name: errors for name, run in runs.items() if (errors := run.errors)}
+    # Scoring a run of which every question failed has warned already.
+    failed = {name: errors for name, run in runs.items() if 0 < len(errors := run.errors) < len(run)}
     if failed:
         counts = ", ".join(f"{len(errors)} of {len(runs[name])} of {name}" for name, errors in failed.items())
         first = next(iter(next(iter(failed.values())).values()))

@@ -58,6 +58,12 @@ class ArrowSide(Side):
         documents: list[Any] = self.structs.to_pylist()
         return documents
 
+    def first_documents(self, query: int, most: int) -> list[Any]:
+        """Return the first documents of one query as mappings."""
+        start, end = self.offsets[query : query + 2].tolist()
+        documents: list[Any] = self.structs.slice(start, min(end - start, most)).to_pylist()
+        return documents
+
     @functools.cached_property
     def ids(self) -> Sequence[str | None]:  # type: ignore[override]
         """The ids as strings."""

@@ -16,6 +16,7 @@ from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.progress import ProgressHook, hook_for, reporter
 from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.matching.fronts import NO_LISTS, NOTHING_RETRIEVED_YET
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.cut_offs import check_cut_offs
 from krag_eval.scale.batch import repeated
@@ -25,7 +26,7 @@ from krag_eval.scale.output import Output
 from krag_eval.scale.pool import run_in_processes
 from krag_eval.scale.repeats import find_repeated
 from krag_eval.scale.scorer import ColumnarScorer
-from krag_eval.scale.tasks import Task, divide, limits, place_of, read_state, score_task
+from krag_eval.scale.tasks import Task, divide, limits, place_of, read_batches, read_state, score_task
 
 LOGS_JOURNAL = JournalKind("krag_eval_logs", "scoring of logs")
 _JOINED = "joined"
@@ -112,9 +113,14 @@ def score_logs(
             if not allow_repeated_ids:
                 _check_repeats(parts)
             state = scorer.merge(map(read_state, parts))
-            if long_form is not None and not state.supply.sides["predicted"].documents:
+            is_empty = not state.supply.sides["predicted"].documents
+            if long_form is not None and is_empty:
                 long_form.warn_of_nothing_found()
-            result = scorer.finalize(state, intervals=intervals)
+            if tasks and not is_empty and not state.supply.matched:
+                # What no method read was not read from the files either.
+                scorer.look_again(state, next(read_batches(tasks[0], None, allow_repeated_ids=True)).rows)
+            front = NO_LISTS if long_form is None else NOTHING_RETRIEVED_YET
+            result = scorer.finalize_found(state, intervals=intervals, front=front)
             output.finish()
         report(n_done, is_over=True)
     shutil.rmtree(folder)

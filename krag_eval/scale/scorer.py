@@ -25,7 +25,9 @@ from krag_eval.evaluation.pipeline import (
 )
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching import find_matches
+from krag_eval.matching.fronts import NO_LISTS, Front
 from krag_eval.matching.matchability import DocumentCounts
+from krag_eval.matching.remedies import sample_of
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.metrics.aggregation import Distributions, Tally
 from krag_eval.metrics.cut_offs import Ranks, TokenBudget, check_cut_offs, ranks_within
@@ -226,10 +228,16 @@ class ColumnarScorer:
                 methods read, so that nothing could match.
             MissingDependencyError: `intervals` needs scipy, which is not installed.
         """
+        return self.finalize_found(state, intervals=intervals)
+
+    def finalize_found(
+        self, state: PartialState, *, intervals: bool | float, front: Front = NO_LISTS
+    ) -> EvaluationResult:
+        """Do what `finalize` does; that nothing was retrieved is only reported if it was not before."""
         merged = self.merge([state])
         if not merged.n_queries:
             raise InvalidInputError("The state has no query. Score at least one query before `finalize`.")
-        merged.supply.check(self._settings)
+        merged.supply.check(self._settings, front)
         tally, unmatchable = merged.tally, merged.supply.unmatchable
         result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=merged.spread)
         if intervals is False:
@@ -237,6 +245,11 @@ class ColumnarScorer:
         from krag_eval.evaluation.intervals import with_intervals  # statistics are slow to import
 
         return with_intervals(result, intervals)
+
+    def look_again(self, state: PartialState, batch: pa.RecordBatch) -> None:
+        """Let a state in which nothing matches see queries with all their fields, so that it can say what would."""
+        part = read_batch(batch, read_query_ids(batch), self.document_fields, self._settings)
+        state.supply.sample = sample_of(part) or state.supply.sample
 
     def _empty_state(self) -> PartialState:
         tally, spread = Tally.of(self.keys, self._cut_offs), Distributions.of(self.keys, self._cut_offs)

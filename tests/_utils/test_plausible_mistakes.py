@@ -173,7 +173,7 @@ def test_the_wrong_kind_of_object_is_answered_with_where_the_right_one_comes_fro
 
 
 def test_a_retriever_that_returns_bare_ids_is_told_to_say_so() -> None:
-    with pytest.raises(InvalidInputError, match=re.escape('write {"id": ...} for each')):
+    with pytest.raises(InvalidInputError, match=re.escape('each retrieved string given as {"id": ...}')):
         front.evaluate_retriever(lambda question: ["d1"], QUESTIONS, k=1)
 
 

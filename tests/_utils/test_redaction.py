@@ -10,6 +10,7 @@ import pytest
 from krag_eval import InvalidInputError, LiveScorer, RetrievalSink, evaluate, run_retriever
 from krag_eval._utils.redaction import Redactor, describe_error
 from tests.support.live_cases import retrieve
+from tests.support.marks import nothing_may_match
 
 CANARY = "canary-0123456789"
 EVALSET = [{"id": "q1", "question": "When?", "gold_chunk_ids": ["c1"]}]
@@ -83,6 +84,7 @@ def test_none_comes_out_of_a_document_that_cannot_be_read() -> None:
     assert "reading a Broken failed (ConnectionError: with [key]). Convert it" in run.errors["q1"]
 
 
+@nothing_may_match
 def test_none_comes_out_of_an_error_in_the_place_of_a_ranking() -> None:
     result = evaluate([["a"]], [ConnectionError(f"with {CANARY}")], k=1, metrics="mrr")
     assert result.errors == {0: "ConnectionError: with [key]"}

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from krag_eval import InvalidInputError, diagnose, evaluate, evaluate_ids, evaluate_stream
 from krag_eval.analysis.diagnosis import CAUSES
+from tests.support.marks import nothing_may_match
 
 
 def doc(id_: str, text: str | None = None, source: str | None = None) -> dict[str, Any]:
@@ -75,6 +76,7 @@ def test_how_near_is_near_depends_on_the_method(settings: dict[str, Any], retrie
     assert [miss.cause for miss in diagnose(result, near=settings.get("near", 0.6)).misses] == [expected]
 
 
+@nothing_may_match
 def test_a_near_miss_names_the_most_similar_text_and_of_equals_the_first() -> None:
     texts = ["six", "one two three", "four one two three", "one two three 4", "five one two three"]
     retrieved = [doc(id_, text) for id_, text in zip("npqrs", texts, strict=True)]
@@ -146,6 +148,7 @@ def test_without_any_gold_document_the_ceilings_are_undefined() -> None:
     assert "       -  recall" in repr(diagnosis)
 
 
+@nothing_may_match
 @given(
     st.lists(
         st.tuples(st.lists(st.sampled_from("abcdef"), max_size=4), st.lists(st.sampled_from("abcdefgh"), max_size=8)),
@@ -175,6 +178,7 @@ def test_found_and_causes_agree_with_recall_and_the_ceilings_bound_it(
         assert ceilings.without_repeats == pytest.approx(evaluate(gold, unrepeated, k=k)[f"recall@{k}"], abs=1e-15)
 
 
+@nothing_may_match
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -188,6 +192,7 @@ def test_what_cannot_be_used_is_named(wrong: dict[str, Any], message: str) -> No
         diagnose(evaluate([["a"]], [["b"]], k=1), **wrong)
 
 
+@nothing_may_match
 def test_a_streamed_result_and_something_else_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="streamed and kept no documents"):
         diagnose(evaluate_stream([(["a"], ["b"])], k=1))

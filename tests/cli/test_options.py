@@ -11,6 +11,7 @@ import pytest
 from krag_eval import evaluate, evaluate_run, read_evalset, read_run
 from tests.support.cli_evaluate_cases import QUESTIONS, ROWS, jsonl, prepare, scores
 from tests.support.command_line import Runner
+from tests.support.marks import nothing_may_match
 
 
 @pytest.fixture
@@ -40,6 +41,7 @@ OPTIONS: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
+@nothing_may_match
 @pytest.mark.parametrize(("base", "option", "settings"), OPTIONS, ids=[option for _, option, _ in OPTIONS])
 def test_an_option_is_the_setting_of_evaluate(run: Runner, base: str, option: str, settings: dict[str, Any]) -> None:
     method = {"match_method": base.split()[1] if base else "id"}

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from krag_eval import EvalSet, InvalidInputError, evaluate, evaluate_ids
 from krag_eval.documents.document import as_document
+from tests.support.marks import nothing_may_match
 
 Make = Callable[[], Any]
 
@@ -139,6 +140,7 @@ PLAIN_SIDES = st.lists(st.lists(PLAIN, max_size=3), max_size=3).map(
 METHODS = st.sampled_from(["id", "text", "containment", "rouge1", "rougeL", ["id", "text"]])
 
 
+@nothing_may_match
 @settings(max_examples=4 * settings().max_examples)
 @given(
     sides=st.tuples(SIDES, PLAIN_SIDES) | st.tuples(PLAIN_SIDES, SIDES) | st.tuples(SIDES, SIDES),
@@ -190,6 +192,7 @@ def test_any_object_is_read_as_a_document_or_refused(make: Make, is_gold: bool) 
     assert type(document.text) in (str, type(None))
 
 
+@nothing_may_match
 @settings(max_examples=2 * settings().max_examples)
 @given(actual=st.lists(st.lists(ANYTHING) | ANYTHING, max_size=3), predicted=st.lists(st.lists(ANYTHING), max_size=3))
 def test_any_bare_id_is_scored_or_refused_with_its_place(actual: list[Any], predicted: list[Any]) -> None:
@@ -210,6 +213,7 @@ def test_any_cut_off_is_taken_or_refused(k: object) -> None:
         assert str(error).startswith("`k` ")  # noqa: PT017 - a cut-off may also be fine
 
 
+@nothing_may_match
 @given(rows=st.lists(st.lists(PLAIN, max_size=3), min_size=1, max_size=3), match_method=METHODS)
 def test_what_was_given_is_as_it_was(rows: list[list[Make]], match_method: Any) -> None:
     gold, same = ([[{**make(), "metadata": cyclic()} for make in row] for row in rows] for _ in range(2))

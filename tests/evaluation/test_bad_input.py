@@ -210,10 +210,15 @@ def test_single_documents_without_what_the_method_reads_are_counted() -> None:
     [
         ([{"id": "a"}], ["a"], {}, ["`actual` has a text, which match_method='text' reads", 'match_method="id"']),
         (["a"], [{"id": "a"}], {}, ["`predicted` has a text", 'match_method="id"']),
-        (["a"], [{"id": "a"}], {"match_method": "id"}, ["`actual` has an id", 'match_method="text"']),
+        (["a"], [{"id": "a"}], {"match_method": "id"}, ["`actual` has an id", 'actual = [[{"id": one} for one']),
         ([{"id": "a"}], ["a"], {"match_method": "id", "id_key": "doc"}, ["under the metadata key 'doc'"]),
         ([{"id": "a"}], ["b"], {"match_method": ["id", "text"]}, ["`actual`", "`predicted`"]),
-        ([{"id": "a"}], [{"id": "b"}], {"match_method": "id"}, ["Not one id matches", "'a'", "'b'", "`id_key`"]),
+        (
+            [{"id": "a"}],
+            [{"id": "b"}],
+            {"match_method": "id"},
+            ["Not one id matches", "'a'", "'b'", "No other setting"],
+        ),
         (["환불"], ["환불"], {"match_method": "rouge1", "tokenizer": "rouge_score"}, ["token"]),
     ],
 )

@@ -24,8 +24,10 @@ from krag_eval import (
 )
 from tests.support.encoders import COMPASS, Recorder, compass
 from tests.support.live_cases import retrieve
+from tests.support.marks import nothing_may_match
 
 
+@nothing_may_match
 def test_each_text_is_embedded_once_in_a_call_and_in_all_batches_of_a_stream() -> None:
     pairs = [(["east"], ["west", "north"]), (["north"], ["east", "west"])] * 5
     model = Recorder(COMPASS)
@@ -36,6 +38,7 @@ def test_each_text_is_embedded_once_in_a_call_and_in_all_batches_of_a_stream() -
     assert model.batches == [["east", "west", "north"]]
 
 
+@nothing_may_match
 def test_explaining_a_result_asks_the_model_nothing_more() -> None:
     model = Recorder(COMPASS)
     result = evaluate([["east"], ["north"]], [["north-east"], ["west"]], k=1, **compass(embeddings=model))
@@ -46,6 +49,7 @@ def test_explaining_a_result_asks_the_model_nothing_more() -> None:
     assert len(model.batches) == asked
 
 
+@nothing_may_match
 def test_a_near_miss_carries_the_method_that_measured_it() -> None:
     model = Recorder({"a b c d": [3, 4], "a x y z": [1, 0], "q": [0, -1]})
     given = compass(match_method=["rouge1", "embedding", "id"], threshold={"embedding": 0.7, "rouge1": 0.4})
@@ -118,6 +122,7 @@ def test_runs_are_scored_and_compared() -> None:
     assert found.to_dict()["signature"].startswith("match:embedding>=0.7|emb:tests.support.encoders.Recorder")
 
 
+@nothing_may_match
 def test_a_sweep_embeds_once_and_gives_at_each_threshold_what_evaluate_gives() -> None:
     gold, retrieved = [["east"], ["north"]], [["north-east", "east-north-east"], ["north-east", "west"]]
     model = Recorder(COMPASS)

@@ -18,6 +18,7 @@ from krag_eval import (
     sweep,
 )
 from tests.support.encoders import Recorder, real_encoder
+from tests.support.marks import nothing_may_match
 
 GOLD = "we open at nine on Monday"
 # Both hold, ROUGE alone, the embedding alone, neither.
@@ -32,6 +33,7 @@ def evaluator(retrieved: list[str], **settings: Any) -> EmbeddingRougeOfflineRet
     return EmbeddingRougeOfflineRetrievalEvaluators([[GOLD]], [retrieved], **given)
 
 
+@nothing_may_match
 def test_both_conditions_must_hold() -> None:
     scored = evaluator([NEITHER, SENSE, WORDS, BOTH])
     assert scored.calculate_mrr() == {"mrr": 0.25}
@@ -52,6 +54,7 @@ def test_the_thresholds_of_krag_are_the_default_and_its_arguments_keep_their_pla
     assert usual.result().signature.startswith("match:rouge1>=0.7&embedding>=0.7|")
 
 
+@nothing_may_match
 def test_what_rouge_tells_apart_is_not_embedded() -> None:
     model = Recorder(MODEL)
     evaluator([NEITHER, SENSE, WORDS, BOTH], embeddings=model)
@@ -74,6 +77,7 @@ def test_the_setting_does_the_same_in_evaluate_and_in_a_sweep() -> None:
     assert (swept.at(0.7)["mrr@2"], swept.at(0.95)["mrr@2"]) == (0.5, 0)
 
 
+@nothing_may_match
 def test_a_near_miss_is_near_in_both() -> None:
     few = evaluate(
         [[GOLD]],
@@ -131,6 +135,7 @@ def letters(texts: list[str]) -> list[list[float]]:
     return [[text.count("a") - text.count("b"), text.count("c"), text.count("d") - 0.5] for text in texts]
 
 
+@nothing_may_match
 @given(gold=ROWS, retrieved=ROWS, rouge=LEVELS, cosine=LEVELS)
 def test_what_both_match_is_what_each_matches(gold: Any, retrieved: Any, rouge: float, cosine: float) -> None:
     pairs = [(one, other) for one, other in zip(gold, retrieved, strict=False) if one]

@@ -27,6 +27,7 @@ from krag_eval import (
     evaluate,
     evaluate_all,
 )
+from tests.support.marks import nothing_may_match
 
 GOLD = [["a", "b", "e"], ["c", "d"]]
 RETRIEVED = [["a", "b", "e"], ["f", "d", "e"]]
@@ -119,6 +120,7 @@ def test_the_matching_criteria_decide_what_a_hit_is() -> None:
     assert (result["hit_rate_all@3"], result["hit_rate@3"]) == (0.5, 1)
 
 
+@nothing_may_match
 @pytest.mark.parametrize(
     ("gold", "retrieved", "value"),
     [([["a"]], [["x"]], 0.0), ([["a"]], [[]], 0.0), ([[]], [["x"]], None), ([[]], [[]], None)],
@@ -170,6 +172,7 @@ def test_nobody_is_warned_of_ids_that_do_match_when_another_method_comes_first()
     assert evaluate([[document]], [[document]], match_method=["text", "id"], k=1)["mrr@1"] == 1
 
 
+@nothing_may_match
 def test_rag_evaluator_scores_the_documents_of_each_call() -> None:
     rag = RAGEvaluator(match_method="rouge2", rouge_threshold=0.8)
     with pytest.raises(InvalidInputError, match=r"There is no evaluator yet\. Call evaluate_all"):

@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from krag_eval import InvalidInputError, evaluate, evaluate_ids, evaluate_stream
+from tests.support.marks import nothing_may_match
 
 WORDS = st.text(alphabet="ab 배송", max_size=12)
 LISTS = st.lists(
@@ -18,6 +19,7 @@ LISTS = st.lists(
 ANY = [{"id": "same", "text": "배송 a"}]
 
 
+@nothing_may_match
 @pytest.mark.filterwarnings(
     "ignore:.* from a retrieved id of the same query only:krag_eval._utils.errors.KragEvalWarning"
 )

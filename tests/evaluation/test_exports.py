@@ -18,6 +18,7 @@ from krag_eval import (
     to_deepeval_rows,
     to_ragas_rows,
 )
+from tests.support.marks import nothing_may_match
 
 TEXTS = {
     "hours": "The museum is open from ten to six, and on Thursdays until nine.",
@@ -151,6 +152,7 @@ def test_what_documents_do_not_have_is_left_out_and_single_gaps_are_empty() -> N
     assert to_deepeval_rows(mixed) == [{"input": "?", "retrieval_context": ["a", ""], "context": ["a"]}]
 
 
+@nothing_may_match
 def test_where_nothing_was_retrieved_the_lists_are_there_and_empty() -> None:
     result = evaluate([["a"]], [[]], queries=["?"])
     assert to_ragas_rows(result)[0]["retrieved_contexts"] == []

@@ -21,6 +21,7 @@ from krag_eval import (
     evaluate_ids,
     evaluate_stream,
 )
+from tests.support.marks import nothing_may_match
 from tests.support.strategies import documents_for, relations
 
 IDS = st.lists(st.lists(st.sampled_from("abcdef"), max_size=5), min_size=1, max_size=12)
@@ -32,6 +33,7 @@ def numbers(result: EvaluationResult) -> dict[str, Any]:
     return report
 
 
+@nothing_may_match
 @given(IDS, st.randoms(use_true_random=False), st.sampled_from(["retrieved", "k"]))
 @pytest.mark.filterwarnings("ignore:Not one id matches")
 def test_bare_ids_score_as_documents_with_these_ids(gold: list[list[str]], rng: Any, denominator: str) -> None:
@@ -94,6 +96,7 @@ def test_ids_that_never_match_are_told_once() -> None:
         evaluate_ids([["a"]], [["x"]], 1)
 
 
+@nothing_may_match
 @given(st.lists(relations(), min_size=1, max_size=8), st.integers(1, 4))
 def test_a_stream_in_batches_of_any_size_gives_the_bits_of_one_call(rels: list[Any], batch_size: int) -> None:
     pairs = [documents_for(rel) for rel in rels]

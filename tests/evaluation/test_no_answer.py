@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError, evaluate, no_answer_curve
+from tests.support.marks import nothing_may_match
 
 GOLD: list[list[Any]] = [["a", "b"], ["c"], [], []]
 RETRIEVED: list[Any] = [
@@ -18,6 +19,7 @@ RETRIEVED: list[Any] = [
 ]
 
 
+@nothing_may_match
 def test_what_is_below_the_threshold_does_not_come_back() -> None:
     curve = no_answer_curve(GOLD, RETRIEVED, [0.95, 0.0, 0.4, 0.6], k=3)
     assert [point.threshold for point in curve.points] == [0.0, 0.4, 0.6, 0.95]

@@ -20,6 +20,7 @@ from krag_eval import (
     evaluate,
 )
 from krag_eval.evaluation.explanation import Match
+from tests.support.marks import nothing_may_match
 
 GOLD: list[list[Any]] = [["a", "b"], [], ["c"]]
 RETRIEVED: list[Any] = [["b", "x", "a"], ["y"], TimeoutError("late")]
@@ -86,6 +87,7 @@ def test_json_comes_back_as_the_same_values_with_null_for_undefined() -> None:
     assert set(json.loads(undefined)["metrics"].values()) == {None}
 
 
+@nothing_may_match
 def test_json_can_be_written_to_a_file_whatever_the_retriever_said(tmp_path: Path) -> None:
     text = evaluate([["a"]], [ValueError("배송 \ud800")]).to_json()
     (tmp_path / "result.json").write_text(text, encoding="utf-8")
@@ -181,10 +183,10 @@ def test_the_printed_result_is_a_table_with_what_it_leaves_out_and_the_signature
         "  micro_recall   0.3333   0.6667",
         "  mrr            0.5000   0.5000",
         "  1 query without gold documents: left out of every value above",
-        "  1 failed retrieval: counted as nothing retrieved",
+        "  1 failed retrieval: counted as nothing retrieved. The first error: TimeoutError: late",
         f"  match:text|norm:nfkc-casefold|repeat:once|pden:retrieved|gain:exp|hit:partial|k:1,all|{V}",
     ]
-    lacking = repr(evaluate([["a", {"id": 1}]], [[]]))
+    lacking = repr(evaluate([["a", {"id": 1}]], [["a"]]))
     assert "1 document of `actual` without what the method reads: never matched" in lacking
 
 
@@ -220,6 +222,7 @@ def test_the_signature_says_every_setting_that_can_change_a_number(said: str, se
     assert said in result.signature
 
 
+@nothing_may_match
 def test_two_thresholds_that_decide_differently_have_two_signatures() -> None:
     gold, retrieved = [["a b c"]], [["a x y"]]  # ROUGE-1 is exactly the double next to 1 / 3
     results = [evaluate(gold, retrieved, match_method="rouge1", threshold=t) for t in (1 / 3, 0.3333334)]
@@ -243,3 +246,23 @@ def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingDependencyError, match=r'to_pandas.*pandas.*pip install "krag-eval\[pandas\]"'):
         small().to_pandas()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "k", "is_said"),
+    [
+        ([5] * 5, (1, 10), True),
+        ([5] * 5, "10tok", False),
+        ([5] * 5, 5, False),
+        ([5] * 4, 10, False),
+        ([5, 5, 5, 5, 4], 10, False),
+        ([5, 5, 5, 5, 5, 0], 10, True),
+        ([0] * 5, 10, False),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Nothing was retrieved")
+def test_the_printed_result_says_where_no_list_is_as_long_as_the_largest_cut_off(
+    sizes: list[int], k: Any, is_said: bool
+) -> None:
+    printed = repr(evaluate([["0"]] * len(sizes), [list("01234")[:size] for size in sizes], k))
+    assert ("  no query has more than 5 retrieved documents: larger cut-offs add nothing" in printed) == is_said

@@ -10,6 +10,7 @@ import pytest
 
 from krag_eval import InvalidInputError, evaluate, sweep
 from krag_eval.evaluation.thresholds import DEFAULT_THRESHOLDS
+from tests.support.marks import nothing_may_match
 
 GOLD = [
     ["배송은 사흘 걸립니다 보통", "the cat sat on the mat"],
@@ -25,6 +26,7 @@ RETRIEVED = [
 ]
 
 
+@nothing_may_match
 @pytest.mark.parametrize(
     "settings",
     [

@@ -58,7 +58,7 @@ def test_a_retrieved_id_that_is_gold_itself_is_not_taken_for_another_gold_id() -
 
 
 def test_ids_with_line_ends_are_compared_one_by_one() -> None:
-    (message,) = told([["a\nb", "doc007"]], [["A\nB", "doc7"]])
+    (message,) = told([["a\nb", "doc007", "same"]], [["A\nB", "doc7", "same"]])
     assert "'a\\nb' for 'A\\nB', 'doc007' for 'doc7'" in message
 
 

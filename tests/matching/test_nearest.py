@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from krag_eval import evaluate, evaluate_ids
+from tests.support.marks import nothing_may_match
 
 
 def test_a_missed_gold_document_names_the_nearest_text_and_its_rank() -> None:
@@ -20,6 +21,7 @@ def test_a_missed_gold_document_names_the_nearest_text_and_its_rank() -> None:
     assert "    [2] 'one two three': missed, the nearest is rank 2 (0.857)\n" in str(explanation)
 
 
+@nothing_may_match
 def test_where_nothing_is_near_it_is_just_missed() -> None:
     explanation = evaluate([["one two three"]], [["one x y z"]], k=1, match_method="rouge1", threshold=0.9).explain(0)
     assert explanation.gold[0].nearest is None

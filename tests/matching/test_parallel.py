@@ -9,6 +9,7 @@ import pytest
 from krag_eval import InvalidInputError, evaluate
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching import parallel
+from tests.support.marks import nothing_may_match
 
 WORDS = [f"word{i}" for i in range(40)]
 GOLD = [[" ".join(WORDS[i % 7 : i % 7 + 12]), {"id": f"g{i}", "text": f"passage {i}"}] for i in range(60)]
@@ -25,6 +26,7 @@ def found(result: EvaluationResult) -> list[list[float]]:
     return [c.tolist() for c in (matches.actual, matches.predicted, matches.similarity, matches.method)]
 
 
+@nothing_may_match
 @pytest.mark.parametrize("match_method", ["text", "containment", "rougeL", ["id", "text", "rouge2", "rouge1"]])
 @pytest.mark.parametrize("always", [True, False], ids=["in processes", "as it pays"])
 def test_any_number_of_processes_gives_the_same_bits(

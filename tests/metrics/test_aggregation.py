@@ -17,6 +17,7 @@ from krag_eval import METRICS, EvaluationResult, Judgments, evaluate
 from krag_eval._utils.arrays import FloatArray
 from krag_eval.metrics import aggregation as aggregate
 from krag_eval.metrics.aggregation import CountState, MeanState, NoAnswerState, Tally
+from tests.support.marks import nothing_may_match
 from tests.support.reference import Relation
 from tests.support.strategies import documents_for, relations
 
@@ -203,6 +204,7 @@ def own_mixture(judged: Judgments, k: int | None) -> FloatArray:
 QUERIES = st.lists(relations(), min_size=1, max_size=8)
 
 
+@nothing_may_match
 @pytest.mark.parametrize("settings", [{}, {"precision_denominator": "k", "gain": "linear"}], ids=["default", "trec"])
 @given(rels=QUERIES, data=st.data())
 def test_invariant_10_batches_in_any_order_change_not_a_bit(
@@ -225,6 +227,7 @@ def test_invariant_10_batches_in_any_order_change_not_a_bit(
     assert replace(whole, tally=merged).to_json() == whole.to_json()
 
 
+@nothing_may_match
 @given(QUERIES)
 def test_a_metric_function_of_ones_own_is_averaged_like_those_of_the_package(rels: list[Relation]) -> None:
     result = evaluated(rels, metrics=["recall", own_recall, own_mixture])
@@ -236,6 +239,7 @@ def test_a_metric_function_of_ones_own_is_averaged_like_those_of_the_package(rel
         assert result.undefined[f"own_mixture{at}"] == sum(len(rel.matches) == 2 for rel in rels)
 
 
+@nothing_may_match
 @given(QUERIES)
 def test_a_retriever_that_raised_counts_as_nothing_retrieved_and_is_named(rels: list[Relation]) -> None:
     gold, (_, *others) = zip(*map(documents_for, rels), strict=True)

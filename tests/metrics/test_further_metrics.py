@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import FURTHER_METRICS, InvalidInputError, UnknownMetricError, evaluate, evaluate_ids
+from tests.support.marks import nothing_may_match
 from tests.support.metric_values import one, values
 
 
+@nothing_may_match
 @pytest.mark.parametrize(
     ("retrieved", "expected"),
     [
@@ -69,6 +71,7 @@ def test_success_is_the_hit_rate_under_the_name_that_trec_eval_gives_it() -> Non
 D2 = 1 / math.log2(3)
 
 
+@nothing_may_match
 @pytest.mark.parametrize(
     ("retrieved", "metric", "k", "expected"),
     [
@@ -93,6 +96,7 @@ def test_alpha_ndcg_pays_less_for_what_was_there_already(
     assert value == pytest.approx(expected, abs=1e-12)
 
 
+@nothing_may_match
 def test_redundancy_counts_repeats_and_texts_that_earlier_ones_hold() -> None:
     first, second = "a b c d e f g h", "i j k l m n o p"
     retrieved = [first, second, "c d e f", first, "e f g h i j k l"]  # of the last, 2 of 5 runs of four are new
@@ -105,6 +109,7 @@ def test_redundancy_counts_repeats_and_texts_that_earlier_ones_hold() -> None:
     assert one(["x"], [], "redundancy", k=2) is None
 
 
+@nothing_may_match
 def test_redundancy_knows_short_texts_texts_without_tokens_and_every_script() -> None:
     assert one(["x"], ["사과 배 감 귤 포도", "배 감 귤 포도", "감 귤", "!?", "!!"], "redundancy", k=5) == 1 / 5
     assert one(["x"], ["今天天气很好我们去公园", "天气很好"], "redundancy", k=2) == 1 / 2
@@ -163,6 +168,7 @@ QRELS_AND_RUNS = st.lists(
 )
 
 
+@nothing_may_match
 @given(QRELS_AND_RUNS)
 def test_r_precision_equals_trec_eval(pairs: list[tuple[dict[str, int], list[str]]]) -> None:
     pairs = [*pairs, ({"z": 1}, ["z"])]
@@ -179,6 +185,7 @@ def test_r_precision_equals_trec_eval(pairs: list[tuple[dict[str, int], list[str
 WORDS = st.lists(st.sampled_from("pqrst"), min_size=1, max_size=4).map(" ".join)
 
 
+@nothing_may_match
 @given(
     st.lists(st.tuples(st.lists(WORDS, max_size=4), st.lists(WORDS, max_size=6)), min_size=1, max_size=4),
     st.sampled_from([1, 2, 5, "3tok", "6tok", None]),
@@ -191,6 +198,7 @@ def test_every_value_lies_between_0_and_1_under_any_matching(pairs: Any, k: Any)
         assert [key for key, value in row.values.items() if value is not None and not 0 <= value <= 1] == []
 
 
+@nothing_may_match
 @given(st.lists(WORDS, min_size=1, max_size=3), st.lists(WORDS, max_size=5), st.integers(1, 6))
 def test_appending_a_document_that_matches_nothing_raises_no_metric(
     gold: list[str], retrieved: list[str], k: int

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from krag_eval import EvaluationResult, evaluate
 from tests.support import reference as ref
+from tests.support.marks import nothing_may_match
 from tests.support.reference import Denominator, Gain, Relation, Value
 from tests.support.strategies import GRADES, documents_for, relation_from_ids, relations
 
@@ -68,6 +69,7 @@ def _is_close(one: Value, other: Value) -> bool:
     return one is other if one is None or other is None else abs(one - other) <= ROUNDING
 
 
+@nothing_may_match
 @both_settings
 @given(rels=st.lists(relations(), min_size=1, max_size=4))
 def test_every_number_equals_the_reference(rels: list[Relation], denominator: Denominator, gain: Gain) -> None:
@@ -88,6 +90,7 @@ def test_every_number_equals_the_reference(rels: list[Relation], denominator: De
     assert result.undefined == {key: sum(row[key] is None for row in rows) for key in rows[0]}
 
 
+@nothing_may_match
 @given(st.lists(relations(max_ranks=4, max_gold=2), min_size=1, max_size=6))
 def test_queries_without_gold_are_counted_and_have_numbers_of_their_own(rels: list[Relation]) -> None:
     result = evaluated(rels, "retrieved", "exponential", k=[None])
@@ -99,6 +102,7 @@ def test_queries_without_gold_are_counted_and_have_numbers_of_their_own(rels: li
     assert [len(rel.matches) for rel in rels] == [query.n_retrieved for query in result.per_query]
 
 
+@nothing_may_match
 @pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")  # now and then not one id matches
 @both_settings
 @given(data=st.data())
@@ -151,6 +155,7 @@ def dcg_by_trying_all(options: list[list[int]], gains: list[float]) -> float:
     return max(best.values())
 
 
+@nothing_may_match
 @both_settings
 @settings(max_examples=settings().max_examples // 2)
 @given(rel=relations(max_ranks=12, max_gold=8))

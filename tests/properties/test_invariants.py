@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from krag_eval import EvaluationResult, evaluate
 from krag_eval.metrics.f1 import harmonic_mean
+from tests.support.marks import nothing_may_match
 from tests.support.reference import Relation, Value
 from tests.support.strategies import GRADES, Ranking, documents_for, permuted_gold, rankings
 
@@ -88,6 +89,7 @@ def raised(after: dict[str, Value], before: dict[str, Value]) -> dict[str, tuple
     return {key: (before[key], value) for key, value in after.items() if (value or 0.0) > (before[key] or 0.0)}
 
 
+@nothing_may_match
 @given(st.lists(HARD_RELATIONS, min_size=1, max_size=3))
 def test_invariant_1_every_metric_lies_between_0_and_1_and_is_undefined_only_without_gold(rels: list[Relation]) -> None:
     for settings in SETTINGS:
@@ -98,6 +100,7 @@ def test_invariant_1_every_metric_lies_between_0_and_1_and_is_undefined_only_wit
         assert [value for _, value in rows if value is not None and not 0 <= value <= 1] == []
 
 
+@nothing_may_match
 @given(HARD_RELATIONS)
 def test_invariant_2_recall_hit_rates_and_reciprocal_rank_never_fall_with_k(rel: Relation) -> None:
     row = evaluated([rel]).per_query[0].values
@@ -112,6 +115,7 @@ TEXTS = st.lists(st.lists(WORDS, max_size=4), min_size=3, max_size=3).filter(
 )
 
 
+@nothing_may_match
 @pytest.mark.parametrize("method", ["rouge1", "rouge2", "rougeL"])
 @given(
     gold=TEXTS,
@@ -152,6 +156,7 @@ def with_a_repeat(ranking: Ranking, rng: Random) -> Relation:
     return ranking.with_document_at(place, rng.choice(ranking.order[:place])).relation
 
 
+@nothing_may_match
 @given(hard_rankings(), RANDOMS)
 def test_invariant_3_the_order_of_the_gold_list_changes_not_a_bit(ranking: Ranking, rng: Random) -> None:
     before, after = values_of([ranking.relation, shuffled(ranking, rng)])
@@ -170,6 +175,7 @@ def test_invariants_3_to_5_hold_to_the_bit_among_close_grades(
     assert change is not shuffled or after == before
 
 
+@nothing_may_match
 @given(st.lists(HARD_RELATIONS, min_size=2, max_size=6), st.data())
 def test_invariant_3_the_order_of_the_queries_changes_not_a_bit_of_an_aggregate(
     rels: list[Relation], data: st.DataObject
@@ -177,12 +183,14 @@ def test_invariant_3_the_order_of_the_queries_changes_not_a_bit_of_an_aggregate(
     assert aggregates_of(data.draw(st.permutations(rels))) == aggregates_of(rels)
 
 
+@nothing_may_match
 @given(hard_rankings(max_ranks=5), RANDOMS)
 def test_invariant_4_a_miss_at_the_end_never_raises_a_metric(ranking: Ranking, rng: Random) -> None:
     before, after = values_of([ranking.relation, with_a_miss(ranking, rng)])
     assert raised(after, before) == {}
 
 
+@nothing_may_match
 @given(hard_rankings(), RANDOMS)
 def test_invariant_5_a_repeat_in_place_of_a_relevant_document_never_raises_a_metric(
     ranking: Ranking, rng: Random
@@ -215,6 +223,7 @@ def test_invariant_5_holds_where_the_sum_before_and_the_sum_after_round_differen
     assert [raised(one, before) for one in after] == [{}] * 4
 
 
+@nothing_may_match
 @given(st.lists(HARD_RELATIONS, min_size=1, max_size=3))
 def test_invariant_6_recall_lies_between_the_hit_rates_and_f1_between_its_parts(rels: list[Relation]) -> None:
     for settings in SETTINGS:
@@ -236,6 +245,7 @@ def test_invariant_6_the_harmonic_mean_of_any_shares_lies_between_them() -> None
     assert ((np.minimum(one, other) <= mean) & (mean <= np.maximum(one, other))).all()
 
 
+@nothing_may_match
 @given(RANDOMS, st.booleans())
 def test_invariant_7_the_gold_documents_highest_grade_first_score_exactly_1(rng: Random, only_itself: bool) -> None:
     rels = []

@@ -16,6 +16,7 @@ from langchain_core.retrievers import BaseRetriever
 
 from krag_eval import InvalidInputError, KragEvalWarning, MissingDependencyError, evaluate
 from krag_eval.retrievers import evaluate_retrievers
+from tests.support.marks import nothing_may_match
 
 CORPUS = [
     Document("환불은 영업일 기준 사흘 안에 들어옵니다.", metadata={"doc_id": "refund"}),
@@ -150,6 +151,7 @@ def contexts(cells: Sequence[object]) -> list[list[str | None]]:
     return [texts[offsets[n] : offsets[n + 1]] for n in range(len(cells))]
 
 
+@nothing_may_match
 def test_cells_are_lists_or_written_as_python_or_json_writes_them() -> None:
     cells = [
         ["a", "b"],

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from krag_eval._utils.arrays import IntArray
 from krag_eval._utils.checks import describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, KragEvalWarning, did_you_mean, warn
+from krag_eval._utils.errors import InvalidInputError, did_you_mean, warn, with_name
 from krag_eval.datasets import EvalSet, Question, Run
 from krag_eval.evaluation.results import Detail, EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
@@ -96,14 +96,7 @@ def score(
 
 
 def _scored(name: str, system: Run | EvaluationResult, questions: EvalSet | None, scoring: Mapping[str, Any]) -> System:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", KragEvalWarning)
-        result = evaluate_run(questions, system, **scoring) if isinstance(system, Run) else system
-    for warning in caught:
-        if issubclass(warning.category, KragEvalWarning):
-            warn(f"{name}: {warning.message}")  # which of several runs it is about
-        else:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    result = with_name(name, partial(evaluate_run, questions, system, **scoring)) if isinstance(system, Run) else system
     if result.detail is None:
         raise InvalidInputError(
             f"The result of {name!r} was streamed and kept no queries, so it cannot be compared query by query. "

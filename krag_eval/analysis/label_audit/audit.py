@@ -20,6 +20,7 @@ from krag_eval.documents.columns import Side
 from krag_eval.documents.document import Document, as_document
 from krag_eval.matching import Batch, Matches, find_matches
 from krag_eval.matching.containment import match_containment
+from krag_eval.matching.fronts import NOTHING_RETRIEVED_YET
 from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.near_duplicates import NEAR as NEAR_QUESTIONS
 from krag_eval.matching.near_duplicates import group_near_duplicates
@@ -94,7 +95,7 @@ def audit_labels(
     known = fill_texts(gold_rows, pool.rows, corpus if level == "chunk" else None, checked)
     batch = Batch(Side("actual", gold_rows, *keys), Side("predicted", pool.rows, *keys), checked)
     matches = find_matches(batch)
-    DocumentCounts.of(batch, matches).check(checked)
+    DocumentCounts.of(batch, matches).check(checked, NOTHING_RETRIEVED_YET)
     positions = _gold_positions(batch)
     negative = np.ones(len(questions), dtype=bool)
     negative[batch.actual.query_of(positions)] = False

@@ -11,6 +11,7 @@ from krag_eval.datasets import DOC_KEY, EvalSet, Question, as_evalset
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import as_grade, as_id, reader_of, split_pair
 from krag_eval.evaluation.pipeline import judge_batch
+from krag_eval.matching.fronts import NOTHING_RETRIEVED_YET
 from krag_eval.matching.settings import Settings
 
 Gold = tuple[str, Sequence[object]]
@@ -47,9 +48,8 @@ class GoldLookup:
         if not entries:
             raise InvalidInputError("`gold` has no query. Give at least one, or None to report without gold.")
         try:
-            judge_batch([documents for _, documents in entries], [[] for _ in entries], settings).document_counts.check(
-                settings
-            )
+            judged = judge_batch([documents for _, documents in entries], [[] for _ in entries], settings)
+            judged.document_counts.check(settings, NOTHING_RETRIEVED_YET)
         except InvalidInputError as error:
             raise InvalidInputError(f"`gold`: {error}") from None
 

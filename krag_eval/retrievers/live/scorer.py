@@ -22,6 +22,7 @@ from krag_eval.datasets.question import settings_at
 from krag_eval.evaluation.pipeline import MetricFunction, choose_metrics, judge_batch, measure, signature_of
 from krag_eval.evaluation.results import EvaluationResult, QueryResult
 from krag_eval.evaluation.streaming import Scorer
+from krag_eval.matching.fronts import DOCUMENT_IDS, NO_LISTS
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.metrics.cut_offs import check_cut_offs
 from krag_eval.metrics.judgments import count_repeats
@@ -305,6 +306,7 @@ class RetrievalJudge:
     def start_anew(self) -> None:
         """Forget all retrievals."""
         self._scorer = _YieldingScorer(**self._given)
+        self._scorer.front = DOCUMENT_IDS if self._parts else NO_LISTS
         self._scorer.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL, self._parts)
         self._kept: list[tuple[Retrieval, Gold]] = []
         self._documents_checked = False

@@ -18,6 +18,7 @@ from krag_eval import (
 )
 from krag_eval_langchain import RetrievalScoringHandler
 from tests.adapters.langchain.shop import GOLD, MODES, QUESTIONS, BrokenShop, Recorder, Returning, Shop, ranking
+from tests.support.marks import nothing_may_match
 
 GOOD = Document(page_content="good", metadata={"id": "a1"})
 
@@ -45,6 +46,7 @@ class Failing(RetrievalSink):
         raise OSError("no disk")
 
 
+@nothing_may_match
 @pytest.mark.parametrize("mode", MODES)
 def test_what_the_retriever_raises_reaches_the_caller_and_counts_as_nothing_retrieved(mode: str) -> None:
     recorder = Recorder()

@@ -16,6 +16,7 @@ from langchain_core.tools import create_retriever_tool
 from krag_eval import InvalidInputError
 from krag_eval_langchain import RetrievalScoringHandler
 from tests.adapters.langchain.shop import GOLD, QUESTIONS, AsyncShop, BrokenShop, Recorder, Shop, chain_of, ranking
+from tests.support.marks import nothing_may_match
 
 
 class Outer(BaseRetriever):
@@ -116,6 +117,7 @@ def test_names_must_be_names(names: Any) -> None:
         RetrievalScoringHandler(GOLD, match_method="id", names=names)
 
 
+@nothing_may_match
 @pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
 @pytest.mark.parametrize(
     "outer",

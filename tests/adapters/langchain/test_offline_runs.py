@@ -15,6 +15,7 @@ from langchain_core.runnables import RunnableLambda
 from krag_eval import EvalSet, EvaluationResult, InvalidInputError, KragEvalWarning, RunStoppedError
 from krag_eval_langchain import aevaluate_retriever, evaluate_retriever
 from tests.adapters.langchain.shop import GOLD, QUESTIONS, AsyncShop, BrokenShop, Returning, Shop, ranking
+from tests.support.marks import nothing_may_match
 
 ASKED = QUESTIONS[:30]
 EVALSET = EvalSet([{"id": f"q{i}", "question": q, "gold": GOLD[q]} for i, q in enumerate(ASKED)], name="shop")
@@ -30,6 +31,7 @@ def _async(*arguments: Any, **settings: Any) -> EvaluationResult:
 both = pytest.mark.parametrize("evaluate_it", [evaluate_retriever, _async], ids=["plain", "async"])
 
 
+@nothing_may_match
 @both
 def test_a_question_whose_call_raises_counts_as_nothing_retrieved(evaluate_it: Evaluate) -> None:
     result = evaluate_it(BrokenShop(), EVALSET, 5, retries=0, **QUIET)
@@ -37,6 +39,7 @@ def test_a_question_whose_call_raises_counts_as_nothing_retrieved(evaluate_it: E
     assert "TimeoutError" in result.errors[0]
 
 
+@nothing_may_match
 @both
 def test_it_is_asked_again_as_often_as_wanted(evaluate_it: Evaluate) -> None:
     asked: list[str] = []
@@ -52,6 +55,7 @@ def test_it_is_asked_again_as_often_as_wanted(evaluate_it: Evaluate) -> None:
     assert evaluate_it(RunnableLambda(moody), EVALSET[3:5], 5, retries=1, **QUIET).errors.keys() == {0, 1}
 
 
+@nothing_may_match
 @both
 def test_an_answer_that_is_no_ranking_is_an_error_of_its_question(evaluate_it: Evaluate) -> None:
     result = evaluate_it(Returning(answer={"answer": "Yes."}), EVALSET[:2], 5, **QUIET)

@@ -17,6 +17,7 @@ from examples.loopback_langfuse import LoopbackLangfuse
 from krag_eval import EvalSet, KragEvalWarning, Run, RunRow, evaluate, evaluate_run
 from krag_eval_langfuse import score_traces
 from tests.adapters.langfuse.wire import by_target
+from tests.support.marks import nothing_may_match
 
 MakeClient = Callable[..., Langfuse]
 QUESTIONS = [f"質問 {i}" for i in range(12)]
@@ -115,6 +116,7 @@ def _documents(question: str) -> Any:
     return EvalSet([{"id": 1, "gold": retrieved}])[0].gold
 
 
+@nothing_may_match
 def test_wire_retrievers_inside_of_others_are_left_out_by_default(server: LoopbackLangfuse, client: Langfuse) -> None:
     record(client, Outer(), QUESTIONS[:6])
     found = score_traces(GOLD, client, k=3, page_size=4, delivery="sync")

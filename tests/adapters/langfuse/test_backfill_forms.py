@@ -12,6 +12,7 @@ from langfuse import Langfuse
 from examples.loopback_langfuse import LoopbackLangfuse
 from krag_eval import InvalidInputError
 from krag_eval_langfuse import LangfuseDeliveryError, score_traces
+from tests.support.marks import nothing_may_match
 
 
 def observation(number: int, output: Any, given: Any = None, **further: Any) -> dict[str, Any]:
@@ -30,6 +31,7 @@ def observation(number: int, output: Any, given: Any = None, **further: Any) -> 
 ROWS = [{"id": "x", "text": "X"}, {"id": "a", "text": "A"}]
 
 
+@nothing_may_match
 @pytest.mark.parametrize(
     ("row", "recall"),
     [
