@@ -47,6 +47,7 @@ from .datasets import stream_pairs as stream_pairs
 from .datasets import validate as validate
 from .datasets import write_evalset as write_evalset
 from .datasets import write_run as write_run
+from .datasets.fusion import fuse as fuse
 from .documents.document import Document as Document
 from .documents.document import KragDocument as KragDocument
 from .documents.document import as_document as as_document
