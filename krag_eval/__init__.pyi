@@ -105,6 +105,8 @@ from .metrics.judgments import Judgments as Judgments
 from .report import Report as Report
 from .report import build_report as build_report
 from .report import write_report as write_report
+from .report.leaderboard import Leaderboard as Leaderboard
+from .report.leaderboard import leaderboard as leaderboard
 from .retrievers import RetrieverScores as RetrieverScores
 from .retrievers import aevaluate_retriever as aevaluate_retriever
 from .retrievers import evaluate_retriever as evaluate_retriever

@@ -162,7 +162,7 @@ _HEADING = 10  # a longer heading of numbers is folded, between words if possibl
 _LONGEST_WORD = 20
 _LABEL = 26
 _WORDS = 24
-_STYLES = {"good": "green", "bad": "red", "quiet": "dim"}
+_STYLES = {"best": "bold", "good": "green", "bad": "red", "quiet": "dim"}
 
 
 def print_report(report: Report, out: Console | None = None, only: Collection[str] | None = None) -> None:
