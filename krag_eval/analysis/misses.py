@@ -150,16 +150,17 @@ class QueryReview(Sequence[ReviewedQuery]):
             import pandas as pd
         return pd.DataFrame(self.to_dicts())
 
-    def describe(self, most: int | None = MOST_SHOWN) -> str:
+    def describe(self, most: int | None = MOST_SHOWN, rest: str = "`to_dicts()` and `to_pandas()` return all") -> str:
         """Return the queries as text.
 
         Args:
             most: How many are shown; None shows all.
+            rest: Where the others are, in words.
         """
         shown = self.rows[:most]
         lines = [self.title, *map(str, shown)]
         if len(shown) < len(self.rows):
-            lines.append(f"... and {len(self.rows) - len(shown)} more. `to_dicts()` and `to_pandas()` return all.")
+            lines.append(f"... and {len(self.rows) - len(shown)} more. {rest}.")
         if self.n_undefined:
             without = number_of(self.n_undefined, "query")
             lines.append(f"{without} left out: {self.key} is undefined there, for example without gold documents.")

@@ -14,7 +14,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
-from krag_eval._utils.formatting import format_value, number_of, one_line
+from krag_eval._utils.formatting import format_value, number_of
 from krag_eval._utils.serialization import json_text
 from krag_eval.evaluation.explanation import Explanation, explain
 from krag_eval.matching.id_batch import with_documents
@@ -326,8 +326,7 @@ def _describe(result: EvaluationResult) -> str:
         unjudged = number_of(result.n_unjudged, "query")
         lines.append(f"  {unjudged} with gold at the other level only (chunk or document): undefined, except doc_hit")
     if result.errors:
-        failed, first = number_of(len(result.errors), "failed retrieval"), next(iter(result.errors.values()))
-        lines.append(f"  {failed}: counted as nothing retrieved. The first error: {one_line(first):.200}")
+        lines.append(f"  {number_of(len(result.errors), 'failed retrieval')}: counted as nothing retrieved")
     for side, count in result.unmatchable.items():
         if count:
             lines.append(f"  {number_of(count, 'document')} of `{side}` without what the method reads: never matched")

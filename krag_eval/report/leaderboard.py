@@ -80,7 +80,7 @@ class Leaderboard:
         """Return the cells of the table.
 
         Args:
-            mark: What follows the best value of a column.
+            mark: What precedes the best value of a column.
             is_short: Leave the cut-off out of the headings if all have the same one; the title names it.
         """
         columns = [Column("run", "run", is_number=False)]
@@ -96,7 +96,7 @@ class Leaderboard:
         yield text_cell(name)
         for key in self.keys:
             cell = value_cell(self.results[name][key]) if key in self.results[name] else EMPTY
-            yield Cell(cell.value, cell.text + mark, "best") if name in self.best[key] else cell
+            yield Cell(cell.value, mark + cell.text, "best") if name in self.best[key] else cell
             if self.intervals:
                 yield interval_cell(self.intervals[name].get(key))
 
@@ -147,13 +147,12 @@ class Leaderboard:
     def __repr__(self) -> str:
         table = self.table(MARK, is_short=True)
         texts = [[column.title for column in table.columns], *([cell.text for cell in row] for row in table.rows)]
-        # Unmarked values keep the place of the mark free, so that digits stay below digits.
-        cells = [[text if text.endswith(MARK) else f"{text} " for text in map(one_line, row)] for row in texts]
+        cells = [[one_line(text) for text in row] for row in texts]
         widths = [max(map(width_of, column)) for column in zip(*cells, strict=True)]
         lines = [self.title]
         for row in cells:
             shown = [pad(row[0], widths[0]), *(text.rjust(w) for text, w in zip(row[1:], widths[1:], strict=True))]
-            lines.append(" ".join(shown).rstrip())
+            lines.append("  ".join(shown))
         signatures = dict.fromkeys(result.signature for result in self.results.values())
         return "\n".join([*lines, *([self.note] if self.note else []), *signatures])
 
@@ -174,7 +173,7 @@ def leaderboard(
     Args:
         results: What `evaluate` or `evaluate_run` returned, by name; also `evaluate_retrievers(...).results`.
         keys: The columns, such as `["recall@10", "ndcg@10"]`. By default all means if these are at most eight, else
-            those at the largest cut-off.
+            each metric at its largest cut-off.
         sort_by: The value by which the rows are sorted, the best first; by default the order given.
         intervals: Show the 95 % interval of each value. Needs scipy (extra `stats`).
 
@@ -235,8 +234,8 @@ def _usual_keys(results: Mapping[str, EvaluationResult]) -> list[str]:
     means = [key for key in ordered_keys(results) if any(key in result.tally.means for result in results.values())]
     if len(means) <= _MOST_KEYS:
         return means
-    largest = list(next(iter(results.values())).tally.counts)[-1].removeprefix("@")
-    return [key for key in means if key.partition("@")[2] == largest and not key.startswith("hit_rate_all")] or means
+    at_largest = {key.partition("@")[0]: key for key in means if not key.startswith("hit_rate_all")}  # the last stays
+    return list(at_largest.values())
 
 
 def _rank(key: str, result: EvaluationResult) -> tuple[bool, float]:

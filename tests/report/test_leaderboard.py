@@ -37,10 +37,10 @@ def results(**settings: Any) -> dict[str, EvaluationResult]:
 def test_it_prints_a_row_per_run_and_marks_the_best_of_each_column() -> None:
     assert repr(leaderboard(results())).splitlines() == [
         "3 runs, 4 queries, values at 2",
-        "run    recall     mrr",
-        "bm25   0.7500  0.6250",
-        "dense  0.7500  0.7500*",
-        "all    0.7500  0.7500*",
+        "run    recall      mrr",
+        "bm25   0.7500   0.6250",
+        "dense  0.7500  *0.7500",
+        "all    0.7500  *0.7500",
         "* the best value of its column",
         SIGNATURE,
     ]
