@@ -125,7 +125,7 @@ def evaluate(
     if output_format == "terminal":
         _print(results, keys, reviews, intervals=intervals)
     else:
-        print(_EXPORTS[output_format](_board(results, keys, intervals=intervals)), end="")
+        print(_EXPORTS[output_format](_board(results, keys, intervals=intervals)).removesuffix("\r\n"))
 
 
 def score_each(questions: EvalSet, runs: Mapping[str, Run], k: Any, **settings: Any) -> dict[str, EvaluationResult]:

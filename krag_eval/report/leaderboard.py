@@ -125,7 +125,7 @@ class Leaderboard:
 
     def to_markdown(self) -> str:
         """Return a table of GitHub's Markdown, the best values in bold."""
-        return "".join(markdown_table(self.table()))
+        return "".join(markdown_table(self.table())).removesuffix("\n")
 
     def to_latex(self) -> str:
         """Return a LaTeX `tabular`, the best values in bold. It needs the LaTeX package booktabs."""
@@ -142,7 +142,7 @@ class Leaderboard:
             "\\bottomrule",
             "\\end{tabular}",
         ]
-        return "\n".join(lines) + "\n"
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         table = self.table(MARK, is_short=True)
@@ -191,7 +191,6 @@ def leaderboard(
     |---|---:|
     | bm25 | 0.5000 |
     | dense | **1.0000** |
-    <BLANKLINE>
     """
     given = _check(results)
     chosen = _usual_keys(given) if keys is None else _check_keys(keys, given)

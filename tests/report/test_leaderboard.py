@@ -88,14 +88,14 @@ def test_markdown_and_latex_show_the_best_in_bold_and_escape_names() -> None:
     board = leaderboard(scored, ["mrr@2"])
     assert board.to_markdown() == (
         "| run | mrr@2 |\n|---|---:|\n| a\\|b_1 &amp; 50% #1 | 0.6250 |\n"
-        "| x\\\\{y}\\~^\\$&lt;b&gt; | **0.7500** |\n| plain name | **0.7500** |\n"
+        "| x\\\\{y}\\~^\\$&lt;b&gt; | **0.7500** |\n| plain name | **0.7500** |"
     )
     assert board.to_latex() == (
         "\\begin{tabular}{lr}\n\\toprule\nrun & mrr@2 \\\\\n\\midrule\n"
         "a\\textbar{}b\\_1 \\& 50\\% \\#1 & 0.6250 \\\\\n"
         "x\\textbackslash{}\\{y\\}\\textasciitilde{}\\textasciicircum{}\\$\\textless{}b\\textgreater{} & "
         "\\textbf{0.7500} \\\\\n"
-        "plain name & \\textbf{0.7500} \\\\\n\\bottomrule\n\\end{tabular}\n"
+        "plain name & \\textbf{0.7500} \\\\\n\\bottomrule\n\\end{tabular}"
     )
     assert "micro\\_recall@2" in leaderboard(scored, ["micro_recall@2"]).to_latex()
 
