@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs" / "img" / "rooms.svg"
 # What results and comparisons need to show themselves; see the contract "rooms" in pyproject.toml.
 UPWARDS = {
+    ("krag_eval.evaluation.results", "krag_eval.analysis.misses"),
     ("krag_eval.evaluation.results", "krag_eval.report"),
     ("krag_eval.analysis.comparison.result", "krag_eval.report"),
 }

@@ -24,6 +24,8 @@ from .analysis.label_audit.audit import audit_labels as audit_labels
 from .analysis.label_audit.report import DoctorReport as DoctorReport
 from .analysis.label_audit.report import apply_labels as apply_labels
 from .analysis.label_audit.report import write_queue as write_queue
+from .analysis.misses import QueryReview as QueryReview
+from .analysis.misses import ReviewedQuery as ReviewedQuery
 from .analysis.verification import Verification as Verification
 from .analysis.verification import verify as verify
 from .datasets import EvalSet as EvalSet
@@ -45,6 +47,7 @@ from .datasets import stream_pairs as stream_pairs
 from .datasets import validate as validate
 from .datasets import write_evalset as write_evalset
 from .datasets import write_run as write_run
+from .datasets.fusion import fuse as fuse
 from .documents.document import Document as Document
 from .documents.document import KragDocument as KragDocument
 from .documents.document import as_document as as_document
@@ -102,6 +105,8 @@ from .metrics.judgments import Judgments as Judgments
 from .report import Report as Report
 from .report import build_report as build_report
 from .report import write_report as write_report
+from .report.leaderboard import Leaderboard as Leaderboard
+from .report.leaderboard import leaderboard as leaderboard
 from .retrievers import RetrieverScores as RetrieverScores
 from .retrievers import aevaluate_retriever as aevaluate_retriever
 from .retrievers import evaluate_retriever as evaluate_retriever

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import check_threshold
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, needing
 from krag_eval._utils.formatting import format_value
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import reader_of, split_pair
 from krag_eval.evaluation.explanation import show_document
-from krag_eval.evaluation.results import Detail, EvaluationResult
+from krag_eval.evaluation.results import Detail, EvaluationResult, largest_cut_off
 from krag_eval.matching import Batch
 from krag_eval.matching.id_batch import with_documents
-from krag_eval.matching.nearest import NEAR, nearest_of
+from krag_eval.matching.nearest import NEAR, nearest_of, some_queries
 from krag_eval.metrics.cut_offs import TokenBudget, check_cut_offs
 from krag_eval.metrics.judgments import Judgments, earlier_equal, identity_keys
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FOUND = "found"
 # In the order in which they are looked for: the first that holds is the cause.
@@ -81,13 +85,18 @@ class Miss:
             "near_text": self.near.text if self.near is not None else None,
         }
 
-    def __str__(self) -> str:
-        name = self.query_id or self.query or f"query {self.query_index}"
+    @property
+    def reason(self) -> str:
+        """The cause in words, with the rank or the similarity that belongs to it."""
         detail = {
             "ranked_below_k": f" (rank {self.rank})",
             "near_miss": f" (similarity {self.similarity or 0:.3f} at rank {self.near_rank})",
         }
-        return f"{name}: {show_document(self.gold)}: {CAUSES[self.cause]}{detail.get(self.cause, '')}"
+        return CAUSES[self.cause] + detail.get(self.cause, "")
+
+    def __str__(self) -> str:
+        name = self.query_id or self.query or f"query {self.query_index}"
+        return f"{name}: {show_document(self.gold)}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +163,12 @@ class Diagnosis:
             "misses": [miss.to_dict() for miss in self.misses],
         }
 
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row per missed gold document, with its cause. Needs pandas."""
+        with needing("diagnosis.to_pandas()", "pandas", "pandas"):
+            import pandas as pd
+        return pd.DataFrame([miss.to_dict() for miss in self.misses])
+
     def __repr__(self) -> str:
         at = "" if self.k is None else f" within rank {self.k}"
         lines = [f"Diagnosis: {self.n_found} of {self.n_gold} gold documents found{at}"]
@@ -196,51 +211,61 @@ def diagnose(
         raise InvalidInputError(
             "This result was streamed and kept no documents, so misses cannot be diagnosed. Use `evaluate` for it."
         )
-    cut_off = _largest_cut_off(result) if k is None else _check_rank(k)
+    cut_off = largest_cut_off(result) if k is None else check_rank(k)
     if not check_threshold(near, "near"):
         raise InvalidInputError("`near` must be above 0 and at most 1, got 0. Give a share such as 0.6.")
-    detail, judged = result.detail, result.detail.judged
-    failed = np.zeros(len(judged), dtype=bool)
-    failed[list(result.errors)] = True
-    decided = _decide(detail, failed, cut_off, doc_key, near)
-    batch = with_documents(detail.batch)
-    misses = tuple(
-        Miss(
-            query_index=(query := int(judged.gold_query[number])),
-            query_id=detail.query_ids[query] if detail.query_ids is not None else None,
-            query=detail.queries[query] if detail.queries is not None else None,
-            gold_index=int(decided.position[number] - batch.actual.offsets[query]),
-            gold=as_document(batch.actual.documents[int(decided.position[number])], id_key=batch.settings.id_key),
-            cause=cause,
-            rank=int(decided.rank[number]) or None,
-            near_rank=int(decided.near_rank[number]) or None,
-            similarity=None if math.isnan(decided.similarity[number]) else float(decided.similarity[number]),
-            near=_document_at(batch, query, int(decided.near_rank[number])),
-        )
-        for number, cause in enumerate(decided.cause)
-        if cause != FOUND
-    )
+    detail = result.detail
+    decided = _decide(result, detail, cut_off, doc_key, near)
     return Diagnosis(
         k=cut_off,
         signature=result.signature,
         causes=tuple(decided.cause),
-        gold_queries=judged.gold_query,
-        misses=misses,
+        gold_queries=detail.judged.gold_query,
+        misses=tuple(_missed(detail, decided, range(len(decided.cause)))),
         ceilings=_ceilings(detail, cut_off),
     )
 
 
-def _check_rank(k: object) -> int | None:
+def misses_of(
+    result: EvaluationResult, detail: Detail, queries: Sequence[int], k: int | None, doc_key: str
+) -> Iterator[Miss]:
+    """Yield every gold document that some queries miss, with its cause; the other queries are not looked at."""
+    decided = _decide(result, detail, k, doc_key, NEAR, queries)
+    return _missed(detail, decided, np.flatnonzero(np.isin(detail.judged.gold_query, queries)).tolist())
+
+
+def _missed(detail: Detail, decided: _Decided, numbers: Iterable[int]) -> Iterator[Miss]:
+    """Yield those of these gold documents that were missed."""
+    batch = with_documents(detail.batch)
+    for number in numbers:
+        if decided.cause[number] == FOUND:
+            continue
+        query = int(detail.judged.gold_query[number])
+        similarity = float(decided.similarity[number])
+        yield Miss(
+            query_index=query,
+            query_id=detail.query_ids[query] if detail.query_ids is not None else None,
+            query=detail.queries[query] if detail.queries is not None else None,
+            gold_index=int(decided.position[number] - batch.actual.offsets[query]),
+            gold=as_document(batch.actual.documents[int(decided.position[number])], id_key=batch.settings.id_key),
+            cause=decided.cause[number],
+            rank=int(decided.rank[number]) or None,
+            near_rank=int(decided.near_rank[number]) or None,
+            similarity=None if math.isnan(similarity) else similarity,
+            near=_document_at(batch, query, int(decided.near_rank[number])),
+        )
+
+
+def check_rank(k: object) -> int | None:
+    """Return the cut-off as a rank; None is all ranks.
+
+    Raises:
+        InvalidInputError: It is a token budget, or no cut-off.
+    """
     cut_off = check_cut_offs(k)[0]
     if isinstance(cut_off, TokenBudget):
         raise InvalidInputError(f"`k` must be a number of ranks for a diagnosis, got {k!r:.40}. Give one such as 10.")
     return cut_off
-
-
-def _largest_cut_off(result: EvaluationResult) -> int | None:
-    """Return the largest cut-off; None (all ranks) if the result has that one, or only token budgets."""
-    cut_offs = [key.removeprefix("@") for key in result.tally.counts]
-    return None if "" in cut_offs else max((int(k) for k in cut_offs if k.isdecimal()), default=None)
 
 
 def _document_at(batch: Batch, query: int, rank: int) -> Document | None:
@@ -269,28 +294,47 @@ class _Decided:
     position: IntArray
 
 
-def _decide(detail: Detail, failed: BoolArray, k: int | None, doc_key: str, near: float) -> _Decided:
+def _decide(
+    result: EvaluationResult,
+    detail: Detail,
+    k: int | None,
+    doc_key: str,
+    near: float,
+    queries: Sequence[int] | None = None,
+) -> _Decided:
     """Decide the cause of each gold document of a result.
 
     Args:
-        detail: What the result kept.
-        failed: Which queries' retriever raised; shape (n_queries,).
+        result: The result.
+        detail: What it kept.
         k: The cut-off.
         doc_key: The metadata key of document ids.
         near: The share of the threshold from which a similarity is near.
+        queries: Decide for these queries alone; the causes of all others mean nothing then.
     """
     judged, batch = detail.judged, with_documents(detail.batch)
+    failed = np.zeros(len(judged), dtype=bool)
+    failed[list(result.errors)] = True
     rank, query = judged.gold_rank, judged.gold_query
     is_found = (rank > 0) & (rank <= k) if k is not None else rank > 0
     position = _positions(judged)
-    nearest = nearest_of(batch, np.where(_is_matched(judged), -1, judged.gold_number), len(rank), near)
+    wanted = ~is_found & (rank == 0)
+    unmatched = np.where(_is_matched(judged), -1, judged.gold_number)
+    looked_at = batch
+    if queries is not None:
+        wanted &= np.isin(query, queries)
+        looked_at = some_queries(batch, queries)
+        unmatched = np.concatenate(
+            [unmatched[:0], *(unmatched[slice(*batch.actual.offsets[q : q + 2])] for q in queries)]
+        )
+    nearest = nearest_of(looked_at, unmatched, len(rank), near)
     by_cause: dict[str, BoolArray] = {
         FOUND: is_found,
         "retriever_error": failed[query],
         "nothing_retrieved": judged.n_retrieved[query] == 0,
         "ranked_below_k": rank > 0,
         "near_miss": nearest.rank > 0,
-        "wrong_chunk": _same_document(batch, position, query, ~is_found & (rank == 0), doc_key, k),
+        "wrong_chunk": _same_document(batch, position, query, wanted, doc_key, k),
         "crowded_out": (_repeats_within(batch, k) > 0)[query] & _is_full(judged, k)[query],
         "never_retrieved": np.ones(len(rank), dtype=bool),
     }

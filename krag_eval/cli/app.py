@@ -12,8 +12,10 @@ from krag_eval.cli.bench import bench
 from krag_eval.cli.compare import compare
 from krag_eval.cli.convert import convert
 from krag_eval.cli.demo import demo
+from krag_eval.cli.diagnose import diagnose
 from krag_eval.cli.doctor import doctor
 from krag_eval.cli.evaluate import evaluate
+from krag_eval.cli.fuse import fuse
 from krag_eval.cli.gate import gate
 from krag_eval.cli.generate import generate
 from krag_eval.cli.langfuse_resend import langfuse_resend
@@ -69,5 +71,5 @@ def krag_eval(
 
 
 _COMMANDS = (evaluate, run, convert, compare, report, gate, validate, reanchor, doctor, verify, generate, bench)
-for command in (*_COMMANDS, score_logs, langfuse_resend, demo):
+for command in (*_COMMANDS, diagnose, fuse, score_logs, langfuse_resend, demo):
     app.command(cls=_Command)(expand_option_groups(command))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from krag_eval import EvaluationResult, InvalidInputError, evaluate_run
+from krag_eval import EvaluationResult, InvalidInputError, Leaderboard, QueryReview, evaluate_run, leaderboard
+from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.loading import read_runs
@@ -24,36 +25,78 @@ from krag_eval.cli.options import (
     parse_cut_offs,
     parse_names,
 )
-from krag_eval.cli.output import collected_warnings, console, print_notes, print_result, print_unmatchable, put_json
+from krag_eval.cli.output import (
+    collected_warnings,
+    console,
+    print_lines,
+    print_notes,
+    print_report_table,
+    print_result,
+    print_unmatchable,
+    put_json,
+)
 from krag_eval.datasets import EvalSet, Run, read_evalset
+from krag_eval.evaluation.results import missing_queries
+from krag_eval.report.leaderboard import MARK
 
 _MOST_LISTED = 20
+_MOST_REVIEWED = 100
+_USUAL_K = "1,3,5,10"
+_EXPORTS: dict[str, Callable[[Leaderboard], str]] = {
+    "markdown": Leaderboard.to_markdown,
+    "latex": Leaderboard.to_latex,
+    "csv": Leaderboard.to_csv,
+}
 
 
 def evaluate(
     evalset: EvalSetFile,
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Retrieval results.")],
-    k: CutOffs = "1,3,5,10",
+    k: CutOffs = _USUAL_K,
     metrics: MetricNames = None,
     intervals: Intervals = False,
     json_out: JsonOut = None,
     per_query: Annotated[Path | None, typer.Option(help="Write one row per run and query as JSONL.")] = None,
+    failed: Annotated[
+        bool,
+        typer.Option(
+            "--failed", help="List the questions that miss gold documents, with what was retrieved instead, and why."
+        ),
+    ] = False,
+    worst: Annotated[
+        int | None, typer.Option(metavar="N", help="List the N questions with the lowest nDCG, in the same way.")
+    ] = None,
+    output_format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="terminal, markdown, latex (for the package booktabs) or csv: how one row per run is printed.",
+        ),
+    ] = "terminal",
     max_bad_rows: MaxBadRows = 0,
     *,
     scoring: RunScoringOptions,
 ) -> None:
-    """Score one or several runs against an evaluation set."""
+    """Score one or several runs against an evaluation set; several runs are one table with one row per run."""
+    one_of("--format", output_format, ("terminal", *_EXPORTS))
+    if worst is not None:
+        check_count("--worst", worst)
+    if output_format != "terminal" and (failed or worst):
+        raise InvalidInputError("`--failed` and `--worst` list questions as text or JSON. Leave out `--format`.")
     cut_offs, names, settings = parse_cut_offs(k), parse_names(metrics), scoring.settings()
     if per_query is not None and str(per_query) == "-":
         raise InvalidInputError("`--per-query` needs a file name, got '-'. To print the rows, use /dev/stdout.")
     questions = read_evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key, max_bad_rows=max_bad_rows)
     read = read_runs(runs, questions, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
     missing = {name: run.missing(questions) for name, run in read.items()}
-    results: dict[str, EvaluationResult] = {}
-    for name, run in read.items():
-        with collected_warnings() as caught:
-            results[name] = evaluate_run(questions, run, cut_offs, metrics=names, intervals=intervals, **settings)
-        print_notes(f"{name}: {warning}" for warning in caught)
+    results = score_each(questions, read, cut_offs, metrics=names, intervals=intervals, **settings)
+    reviews = {
+        name: {
+            **({"misses": result.misses(doc_key=scoring.doc_key)} if failed else {}),
+            **({"worst": result.worst(worst, doc_key=scoring.doc_key)} if worst is not None else {}),
+        }
+        for name, result in results.items()
+    }
     printed = put_json(
         json_out,
         lambda: {
@@ -64,6 +107,7 @@ def evaluate(
                 | {"missing": missing[name]}
                 | _recorded(read[name])
                 | _rejected(read[name])
+                | {key: review.to_dicts() for key, review in reviews[name].items()}
                 for name, result in results.items()
             },
         },
@@ -74,9 +118,24 @@ def evaluate(
         print_notes(_describe_recording(read[name]))
         print_notes(_describe_gaps(name, missing[name], result))
         print_unmatchable(result, f"{name}: ")
-    if not printed:
-        for name, result in results.items():
-            _print(name, result)
+    if printed:
+        return
+    # What was asked for by name is shown whole.
+    keys = None if metrics is None and k == _USUAL_K else _means(results)
+    if output_format == "terminal":
+        _print(results, keys, reviews, intervals=intervals)
+    else:
+        print(_EXPORTS[output_format](_board(results, keys, intervals=intervals)).removesuffix("\r\n"))
+
+
+def score_each(questions: EvalSet, runs: Mapping[str, Run], k: Any, **settings: Any) -> dict[str, EvaluationResult]:
+    """Score each run; warnings go to stderr with the name of the run."""
+    results = {}
+    for name, run in runs.items():
+        with collected_warnings() as caught:
+            results[name] = evaluate_run(questions, run, k, **settings)
+        print_notes(f"{name}: {warning}" for warning in caught)
+    return results
 
 
 def _rejected(given: EvalSet | Run) -> dict[str, int]:
@@ -116,21 +175,64 @@ def _describe_gaps(name: str, missing: Sequence[str], result: EvaluationResult) 
         )
 
 
-def _print(name: str, result: EvaluationResult) -> None:
-    out = console()
-    print_result(result, f"{name}: {result.n_queries} queries")
-    empty = result.no_answer
+def _means(results: Mapping[str, EvaluationResult]) -> list[str]:
+    return list(dict.fromkeys(key for result in results.values() for key in result.tally.means))
+
+
+def _board(results: Mapping[str, EvaluationResult], keys: list[str] | None, *, intervals: bool) -> Leaderboard:
+    with collected_warnings() as caught:
+        board = leaderboard(results, keys, intervals=intervals)
+    print_notes(caught)
+    return board
+
+
+def _print(
+    results: Mapping[str, EvaluationResult],
+    keys: list[str] | None,
+    reviews: Mapping[str, Mapping[str, QueryReview]],
+    *,
+    intervals: bool,
+) -> None:
+    """Print the values, what they leave out, and the questions that were asked for."""
+    out, several = console(), len(results) > 1
+    if several:
+        board = _board(results, keys, intervals=intervals)
+        out.print(board.title, markup=False, style="bold", soft_wrap=True)
+        print_report_table(board.table(MARK, is_short=True), out)
+        if board.note:
+            out.print(board.note, markup=False, style="dim")
+        if len(board.keys) < len(_means(results)):
+            out.print("Choose other columns with --k and --metrics; --json has all values.", style="dim")
+    for name, result in results.items():
+        if not several:
+            print_result(result, f"{name}: {result.n_queries} queries")
+        _print_rest(result, f"{name}: " if several else "")
+    if not any(reviews.values()) and any(map(missing_queries, results.values())):
+        out.print("--failed lists them, and `krag-eval diagnose` counts the causes.")
+    for signature in dict.fromkeys(result.signature for result in results.values()):
+        out.print(signature, markup=False, style="dim", soft_wrap=True)
+    for name, of_run in reviews.items():
+        for review in of_run.values():
+            out.print()
+            print_lines(f"{name}: {review.describe(_MOST_REVIEWED, 'All are in the output of `--json`')}")
+    out.print()
+
+
+def _print_rest(result: EvaluationResult, prefix: str) -> None:
+    """Print which questions the values leave out, and how many miss gold documents."""
+    out, empty = console(), result.no_answer
     if empty.n_queries and empty.empty_share is not None:
         out.print(
-            f"{number_of(empty.n_queries, 'question')} without gold documents, undefined above: "
+            f"{prefix}{number_of(empty.n_queries, 'question')} without gold documents, undefined above: "
             f"{empty.empty_share:.0%} came back empty, {empty.mean_retrieved:.1f} documents on average.",
             markup=False,
         )
     if result.n_unjudged:
         out.print(
-            f"{number_of(result.n_unjudged, 'question')} with gold at the other level only (chunk or document), "
-            "undefined above except for doc_hit.",
+            f"{prefix}{number_of(result.n_unjudged, 'question')} with gold at the other level only (chunk or "
+            "document), undefined above except for doc_hit.",
             markup=False,
         )
-    out.print(result.signature, markup=False, style="dim", soft_wrap=True)
-    out.print()
+    missing = missing_queries(result)
+    if missing:
+        out.print(f"{prefix}{missing}.", markup=False)

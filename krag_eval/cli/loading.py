@@ -19,7 +19,7 @@ from krag_eval.datasets import EvalSet, Run, read_run
 
 
 def read_runs(
-    paths: Sequence[Path], questions: EvalSet, *, id_key: str | None, max_bad_rows: int = 0
+    paths: Sequence[Path], questions: EvalSet | None, *, id_key: str | None, max_bad_rows: int = 0
 ) -> dict[str, Run]:
     """Return the runs in these files by name: the file's name, or its whole path if two files share one."""
     runs: dict[str, Run] = {}

@@ -24,7 +24,7 @@ from krag_eval._utils.formatting import number_of
 from krag_eval._utils.progress import RunProgress
 from krag_eval.cli.wording import in_options
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.report import Report, Table, sections_of
+from krag_eval.report import Report, Section, Table, sections_of
 
 
 def console() -> Console:
@@ -163,7 +163,7 @@ _HEADING = 10  # a longer heading of numbers is folded, between words if possibl
 _LONGEST_WORD = 20
 _LABEL = 26
 _WORDS = 24
-_STYLES = {"good": "green", "bad": "red", "quiet": "dim"}
+_STYLES = {"best": "bold", "good": "green", "bad": "red", "quiet": "dim"}
 
 
 def print_report(report: Report, out: Console | None = None, only: Collection[str] | None = None) -> None:
@@ -177,15 +177,25 @@ def print_report(report: Report, out: Console | None = None, only: Collection[st
     out = console() if out is None else out
     _say(out, report.title, "bold")
     for section in sections_of(report):
-        if only is not None and section.key not in only:
-            continue
-        out.print()
-        _say(out, f"== {section.title} ==", "bold")
-        for paragraph in section.paragraphs:
-            _say(out, paragraph, "dim")
-        for table in section.tables:
+        if only is None or section.key in only:
             out.print()
-            print_report_table(table, out)
+            _say(out, f"== {section.title} ==", "bold")
+            print_section(section, out)
+
+
+def print_section(section: Section, out: Console) -> None:
+    """Print the text and the tables of a section, without its title."""
+    for paragraph in section.paragraphs:
+        _say(out, paragraph, "dim")
+    for table in section.tables:
+        out.print()
+        print_report_table(table, out)
+
+
+def print_lines(text: str) -> None:
+    """Print a text of several lines as it is, without what could steer the terminal."""
+    for line in text.splitlines():
+        console().print(Text("".join(map(_shown, line))), soft_wrap=True)
 
 
 def plain(text: str) -> str:

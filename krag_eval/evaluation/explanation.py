@@ -9,7 +9,7 @@ import numpy as np
 from krag_eval._utils.arrays import IntArray
 from krag_eval.documents.document import Document, as_document
 from krag_eval.matching import Batch, Matches
-from krag_eval.matching.nearest import Nearest, nearest_of, one_query
+from krag_eval.matching.nearest import Nearest, nearest_of, some_queries
 from krag_eval.matching.settings import Settings
 from krag_eval.metrics.judgments import Judgments
 
@@ -176,7 +176,7 @@ def _nearest(batch: Batch, judged: Judgments, index: int, known: Nearest | None)
     missed = np.where((numbers >= 0) & (judged.gold_rank[numbers] == 0), numbers, -1) if len(numbers) else numbers
     if (missed < 0).all():
         return {}
-    found = nearest_of(one_query(batch, index), missed, len(judged.gold_rank)) if known is None else known
+    found = nearest_of(some_queries(batch, [index]), missed, len(judged.gold_rank)) if known is None else known
     places = {int(number): place for place, number in reversed(list(enumerate(missed.tolist()))) if number >= 0}
     return {
         number: Match(

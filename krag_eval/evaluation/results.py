@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from krag_eval.analysis.misses import QueryReview
     from krag_eval.matching import Batch, Matches
     from krag_eval.metrics.aggregation import Distributions
     from krag_eval.metrics.judgments import Judgments
@@ -150,6 +151,49 @@ class EvaluationResult:
         query = name[index] if name is not None else None
         return explain(kept.batch, kept.matches, kept.judged, index, query, nearest)
 
+    def misses(self, k: int | None = None, *, doc_key: str = "doc_id") -> QueryReview:
+        """Return every query that misses a gold document, with what was retrieved instead, and why.
+
+        Queries without gold documents are left out and counted. The order is that of the input.
+
+        Args:
+            k: A gold document counts as missed if it is not among the first k ranks; by default the largest cut-off
+                of the result, or all ranks if these were scored.
+            doc_key: The metadata key under which chunks carry the id of their document, for the causes.
+
+        Returns:
+            The queries; print them, go through them, or call `to_dicts()` or `to_pandas()`.
+
+        Raises:
+            InvalidInputError: The result was streamed and kept no queries.
+        """
+        from krag_eval.analysis.misses import misses
+
+        return misses(self, k, doc_key=doc_key)
+
+    def worst(self, n: int = 10, metric: str | None = None, *, doc_key: str = "doc_id") -> QueryReview:
+        """Return the n queries with the worst value of a metric, the worst first.
+
+        Queries with equal values keep the order of the input. Those without a value are left out and counted. If there
+        are fewer than n, all are returned.
+
+        Args:
+            n: How many.
+            metric: A value such as `"recall@5"`, or a metric, which is read at the largest cut-off. By default nDCG;
+                MAP, MRR or recall if that was not scored.
+            doc_key: As for `misses`.
+
+        Returns:
+            The queries, as `misses` returns them.
+
+        Raises:
+            InvalidInputError: The result was streamed and kept no queries, or `n` is no integer of at least 1.
+            UnknownMetricError: No query has such a value.
+        """
+        from krag_eval.analysis.misses import worst
+
+        return worst(self, n, metric, doc_key=doc_key)
+
     @overload
     def to_dict(self) -> dict[str, float | None]: ...
     @overload
@@ -244,8 +288,36 @@ class EvaluationResult:
         return self.detail
 
 
+def largest_cut_off(result: EvaluationResult) -> int | None:
+    """Return the largest cut-off; None (all ranks) if the result has that one, or only token budgets."""
+    cut_offs = [key.removeprefix("@") for key in result.tally.counts]
+    return None if "" in cut_offs else max((int(k) for k in cut_offs if k.isdecimal()), default=None)
+
+
+def describe_misses(n_missing: int, n_queries: int, k: int | None) -> str:
+    """Return how many queries miss gold documents.
+
+    >>> describe_misses(1, 20, 5)
+    '1 of 20 queries misses gold documents within rank 5'
+    """
+    within = "at any rank" if k is None else f"within rank {k}"
+    if not n_missing:
+        return f"No query misses a gold document {within}"
+    verb = "misses" if n_missing == 1 else "miss"
+    return f"{n_missing} of {number_of(n_queries, 'query')} {verb} gold documents {within}"
+
+
+def missing_queries(result: EvaluationResult) -> str | None:
+    """Return how many queries miss gold within the largest cut-off; None if none does, or if none was kept."""
+    if result.detail is None:
+        return None
+    judged, k = result.detail.judged, largest_cut_off(result)
+    n_missing = int((judged.covered_within(k) < judged.n_gold).sum())
+    return describe_misses(n_missing, int((judged.n_gold > 0).sum()), k) if n_missing else None
+
+
 def _describe(result: EvaluationResult) -> str:
-    """Return the values, what they leave out, and the signature."""
+    """Return the values, what they leave out, what to look at next, and the signature."""
     lines = [f"EvaluationResult of {number_of(result.n_queries, 'query')}", *_table(result)]
     if result.no_answer.n_queries:
         without_gold = number_of(result.no_answer.n_queries, "query")
@@ -262,6 +334,9 @@ def _describe(result: EvaluationResult) -> str:
     for side, count in result.unmatchable.items():
         if count:
             lines.append(f"  {number_of(count, 'document')} of `{side}` without what the method reads: never matched")
+    missing = missing_queries(result)
+    if missing:
+        lines.append(f"  {missing}: .misses() lists them")
     return "\n".join([*lines, f"  {result.signature}"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,11 +33,15 @@ class Nearest:
     method: IntArray
 
 
-def one_query(batch: Batch, index: int) -> Batch:
-    """Return query `index` of a batch as a batch of its own."""
-    full = with_documents(batch)
+def some_queries(batch: Batch, indices: Iterable[int]) -> Batch:
+    """Return these queries of a batch as a batch of their own."""
+    full, wanted = with_documents(batch), list(indices)
     sides = [
-        Side(side.name, [side.documents[slice(*side.offsets[index : index + 2].tolist())]], *_keys(batch.settings))
+        Side(
+            side.name,
+            [side.documents[slice(*side.offsets[index : index + 2].tolist())] for index in wanted],
+            *_keys(batch.settings),
+        )
         for side in (full.actual, full.predicted)
     ]
     return Batch(sides[0], sides[1], batch.settings)

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 _LEFT = "text-align:left;vertical-align:top;unicode-bidi:plaintext"
 _RIGHT = "text-align:right;vertical-align:top;font-variant-numeric:tabular-nums"
 _QUIET = "opacity:0.7"
-_TONES = {"good": "font-weight:bold", "bad": "font-weight:bold;text-decoration:underline", "quiet": _QUIET}
+_TONES = {
+    "good": "font-weight:bold",
+    "best": "font-weight:bold",
+    "bad": "font-weight:bold;text-decoration:underline",
+    "quiet": _QUIET,
+}
 
 
 def result_html(result: EvaluationResult) -> str:
@@ -56,6 +61,12 @@ def comparison_html(comparison: Comparison) -> str:
             f'<p style="{_QUIET}"><code>{_text(comparison.signature)}</code></p>',
         ]
     )
+
+
+def table_html(table: Table, title: str, note: str | None) -> str:
+    """Return a table of a report as HTML."""
+    after = [f"<p>{_text(note)}</p>"] if note else []
+    return _wrapped([f"<p><b>{_text(title)}</b></p>", *_table(table), *after])
 
 
 def _wrapped(parts: Iterable[str]) -> str:

@@ -56,7 +56,7 @@ class Cell:
     Attributes:
         value: The value for programs; None if it is undefined or empty.
         text: The same for people, as every format prints it.
-        tone: `"good"`, `"bad"` or `"quiet"` for a verdict or an aside; else None.
+        tone: `"good"`, `"bad"` or `"quiet"` for a verdict or an aside, `"best"` for the best of its column; else None.
     """
 
     value: str | float | int | bool | None

@@ -54,7 +54,7 @@ def csv_lines(report: Report) -> Iterator[str]:
     slices = slices_by_query(report)
     keys = list(dict.fromkeys(key for system in report.systems for key in system.detail.values))
     before, after = ["system", "index", "id", "question"], ["n_gold", "n_retrieved", "causes", "error", *keys]
-    yield BYTE_ORDER_MARK + _line([*before, *_headings(slices, {*before, *after}), *after])
+    yield BYTE_ORDER_MARK + csv_line([*before, *_headings(slices, {*before, *after}), *after])
     for system in report.systems:
         yield from _rows(system, slices, keys)
 
@@ -72,7 +72,7 @@ def _headings(fields: Iterable[str], taken: set[str]) -> Iterator[str]:
 def _rows(system: ReportedSystem, slices: dict[str, list[list[str]]], keys: Sequence[str]) -> Iterator[str]:
     causes = causes_by_query(system)
     for query in system.result.per_query:
-        yield _line(
+        yield csv_line(
             [
                 system.name,
                 query.index,
@@ -88,7 +88,8 @@ def _rows(system: ReportedSystem, slices: dict[str, list[list[str]]], keys: Sequ
         )
 
 
-def _line(cells: Sequence[str | float | int | None]) -> str:
+def csv_line(cells: Sequence[str | float | int | None]) -> str:
+    """Return a line of CSV; strings are cut to the longest cell, and none of them is a formula."""
     buffer = io.StringIO()
     csv.writer(buffer).writerow([_shortened(neutralise(cell)) if isinstance(cell, str) else cell for cell in cells])
     return buffer.getvalue()
@@ -263,20 +264,21 @@ def markdown(report: Report) -> Iterator[str]:
             if table.title:
                 yield f"\n### {escape(table.title)}\n"
             yield "\n"
-            yield from _markdown_table(table)
+            yield from markdown_table(table)
             if table.note:
                 yield f"\n{escape_line(table.note)}\n"
 
 
-def _markdown_table(table: Table) -> Iterator[str]:
-    yield _markdown_row([column.title for column in table.columns])
+def markdown_table(table: Table) -> Iterator[str]:
+    """Yield the lines of a table of GitHub's Markdown; cells with the tone `"best"` are bold."""
+    yield _markdown_row([escape(column.title) for column in table.columns])
     yield f"|{'|'.join('---:' if column.is_number else '---' for column in table.columns)}|\n"
     for row in table.rows:
-        yield _markdown_row([cell.text for cell in row])
+        yield _markdown_row([f"**{escape(cell.text)}**" if cell.tone == "best" else escape(cell.text) for cell in row])
 
 
-def _markdown_row(texts: Sequence[str]) -> str:
-    return f"| {' | '.join(map(escape, texts))} |\n"
+def _markdown_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"
 
 
 def escape(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -114,6 +115,56 @@ def test_a_difference_may_be_sure_and_too_small_to_matter() -> None:
     row = compare(results([0.01] * 40, 400), margin=0.02)["score@1"]
     assert (row.verdict, row.is_within_margin) == ("better", True)
     assert "score@1 (by less than 0.02)" in repr(compare(results([0.01] * 40, 400)))
+
+
+@pytest.mark.parametrize(
+    ("n_metrics", "reason"),
+    [
+        (1, None),
+        (2, "its interval excludes 0, but p is 0.031 alone and 0.062 after Holm's correction for 2 tests"),
+    ],
+)
+def test_an_unresolved_row_whose_interval_excludes_0_says_why(n_metrics: int, reason: str | None) -> None:
+    # Six queries won of six: p is 2 / 2^6. The other metric differs nowhere.
+    rows = two_metrics([0.5, 0.6, 0.7, 0.8, 0.9, 1.0] + [0.0] * 24, n_metrics)
+    row = rows["first@1"]
+    assert (row.p, row.n_tests) == (1 / 32, n_metrics)
+    assert row.low is not None
+    assert row.low > 0
+    assert row.outcome is (Outcome.BETTER if reason is None else Outcome.UNRESOLVED)
+    assert row.reason == row.to_dict()["reason"] == reason
+    if reason is not None:
+        assert f"first@1 ({reason})" in " ".join(repr(rows).split())
+
+
+def test_a_row_that_only_the_correction_leaves_unresolved_gives_both_p_values() -> None:
+    rows = two_metrics([0.5] * 6 + [0.0] * 24, 2)
+    row = dataclasses.replace(rows["first@1"], low=-0.001)
+    assert row.reason == "p is 0.031 alone and 0.062 after Holm's correction for 2 tests"
+    assert dataclasses.replace(row, p=0.06, p_holm=0.12).reason is None
+    assert rows["second@1"].reason is None
+
+
+def test_one_test_that_disagrees_with_its_interval_names_no_correction() -> None:
+    row = dataclasses.replace(two_metrics([0.5] * 6, 1)["first@1"], p=0.06, p_holm=0.06, low=0.01)
+    assert row.reason == "its interval excludes 0, but p is 0.060"
+
+
+def two_metrics(differences: list[float], n_metrics: int) -> Comparison:
+    """A comparison of one or two metrics, of which the first differs by these amounts and the second by nothing."""
+    apart = np.array(differences)
+    ids = [[n] for n in range(len(apart))]
+
+    def scored(values: Any) -> EvaluationResult:
+        def first(judged: Any, k: Any) -> Any:
+            return values
+
+        def second(judged: Any, k: Any) -> Any:
+            return np.zeros(len(apart))
+
+        return evaluate_ids(ids, ids, k=1, metrics=[first, second][:n_metrics])
+
+    return compare({"old": scored(apart * 0), "new": scored(apart)})
 
 
 def test_of_redundancy_less_is_better() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from krag_eval import evaluate, read_evalset, run_retriever, write_evalset
+from krag_eval import __version__, evaluate, read_evalset, run_retriever, write_evalset
 from tests.support.cli_evaluate_cases import GOLDEN, QUESTIONS, ROWS, jsonl, prepare, scores, unpadded
 from tests.support.command_line import Outcome, Runner
 
@@ -62,11 +62,16 @@ def test_questions_without_gold_chunks_are_named_below_the_table(run: Runner) ->
     assert "without gold documents" not in outcome.out
 
 
-def test_several_runs_get_a_table_each_and_json_and_rows_go_to_files(run: Runner) -> None:
+def test_several_runs_are_one_table_and_json_and_rows_go_to_files(run: Runner) -> None:
     Path("best.jsonl").write_bytes(jsonl([{"query_id": "q1", "retrieved": QUESTIONS[0]["gold"]}, *ROWS[1:]]))
     outcome = run("evaluate set.jsonl run.jsonl best.jsonl -k 1,3 --json out.json --per-query rows.jsonl")
     assert (outcome.code, outcome.err) == (0, "")
-    assert unpadded(outcome.out).startswith(GOLDEN + "\nbest: 4 queries\n")
+    assert outcome.out.count("hit_rate@1") == 1
+    assert [line.split()[0] for line in outcome.out.splitlines() if line.startswith(("run  ", "best  "))][:3] == [
+        "run",
+        "run",
+        "best",
+    ]
     written = json.loads(Path("out.json").read_text(encoding="utf-8"))
     assert written["evalset"] == "set.jsonl"
     assert {name: part["metrics"]["recall@3"] for name, part in written["runs"].items()} == {"run": 0.75, "best": 1}
@@ -75,6 +80,117 @@ def test_several_runs_get_a_table_each_and_json_and_rows_go_to_files(run: Runner
     assert [(row["run"], row["id"]) for row in rows] == [(r, q["id"]) for r in ("run", "best") for q in QUESTIONS]
     assert (rows[1]["query"], rows[1]["mrr@1"], rows[0]["mrr@1"], rows[0]["mrr@3"]) == ("왜?", 1, 0, 1 / 2)
     assert (rows[2]["n_gold"], rows[2]["n_retrieved"], rows[2]["recall@1"]) == (0, 1, None)
+
+
+TABLE = f"""\
+2 runs, 4 queries, values at 3
+run      mrr   recall
+run   0.7500   0.7500
+best  0.7500  *1.0000
+* the best value of its column
+run: 2 questions without gold documents, undefined above: 50% came back empty,
+0.5 documents on average.
+run: 1 of 2 queries misses gold documents within rank 3.
+best: 2 questions without gold documents, undefined above: 50% came back empty,
+0.5 documents on average.
+--failed lists them, and `krag-eval diagnose` counts the causes.
+match:id|repeat:once|pden:retrieved|gain:exp|hit:partial|k:3|v:{__version__}
+"""
+
+
+def two_runs() -> None:
+    better = [{"id": "b"}, {"id": "x"}, {"id": "a"}]
+    Path("best.jsonl").write_bytes(
+        jsonl([{"query_id": "q1", "retrieved": better}, ROWS[1] | {"retrieved": [{"id": "y"}, {"id": "c"}]}, *ROWS[2:]])
+    )
+
+
+def test_the_table_of_several_runs_has_a_row_for_each_and_marks_the_best(run: Runner) -> None:
+    two_runs()
+    outcome = run("evaluate set.jsonl run.jsonl best.jsonl -k 3 --metrics mrr,recall")
+    assert outcome._replace(out=unpadded(outcome.out)) == (0, TABLE, "")
+
+
+def test_without_further_wishes_the_table_has_each_metric_at_its_largest_cut_off(run: Runner) -> None:
+    two_runs()
+    lines = run("evaluate set.jsonl run.jsonl best.jsonl").out.splitlines()
+    assert lines[0] == "2 runs, 4 queries, values at 10"
+    assert lines[1].split() == ["run", "hit_rate", "mrr", "recall", "precision", "f1", "map", "ndcg"]
+    assert "Choose other columns with --k and --metrics; --json has all values." in lines
+    wished = run("evaluate set.jsonl run.jsonl best.jsonl --metrics mrr").out.splitlines()
+    assert wished[1].split() == ["run", "mrr@1", "mrr@3", "mrr@5", "mrr@10"]
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("markdown", "| run | recall@1 |\n|---|---:|\n| run | 0.5000 |\n| best | 0.2500 |\n"),
+        ("latex", "\\begin{tabular}{lr}\n\\toprule\nrun & recall@1 \\\\\n\\midrule\n"),
+        ("csv", "run,recall@1\n"),
+    ],
+)
+def test_the_table_is_printed_for_other_programs_too(run: Runner, name: str, start: str) -> None:
+    two_runs()
+    outcome = run(f"evaluate set.jsonl run.jsonl best.jsonl -k 1 --metrics recall --format {name}")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.replace("\r\n", "\n").replace("**", "").startswith(start)
+    assert run(f"evaluate set.jsonl run.jsonl -k 1 --metrics recall --format {name}").out != ""
+
+
+def test_runs_with_intervals_have_them_in_columns_of_their_own(run: Runner) -> None:
+    two_runs()
+    out = run("evaluate set.jsonl run.jsonl best.jsonl -k 1 --metrics recall --intervals --format markdown").out
+    assert out.startswith("| run | recall@1 | 95 % interval |\n")
+
+
+def test_failed_questions_are_listed_with_what_was_retrieved_instead(run: Runner) -> None:
+    out = unpadded(run("evaluate set.jsonl run.jsonl -k 3 --failed --metrics recall").out)
+    assert "--failed lists them" not in out
+    assert out.endswith(
+        "\n\nrun: 1 of 2 queries misses gold documents within rank 3\n"
+        "q1: Wie?\n"
+        "  recall@3 0.5000, first hit at rank 2\n"
+        "  missed     a 'Fees.': a retrieved text is similar, but under the threshold (similarity 1.000 at rank 1)\n"
+        "  found      b 'Pay': rank 2\n"
+        "  retrieved  1. x 'fees.'\n"
+        "             2. b\n"
+        "2 queries left out: recall@3 is undefined there, for example without gold documents.\n"
+    )
+
+
+def test_the_worst_questions_are_listed_by_ndcg(run: Runner) -> None:
+    out = run("evaluate set.jsonl run.jsonl -k 3 --worst 1").out
+    assert "run: The lowest 1 of 4 queries by ndcg@3\nq1: Wie?\n" in out
+    assert "\nq2" not in out
+
+
+def test_the_lists_of_questions_are_in_the_json(run: Runner) -> None:
+    written = json.loads(run("evaluate set.jsonl run.jsonl -k 3 --failed --worst 9 --json -").out)["runs"]["run"]
+    assert [(row["id"], row["causes"]) for row in written["misses"]] == [("q1", ["near_miss", "found"])]
+    assert [row["id"] for row in written["worst"]] == ["q1", "q2"]
+
+
+def test_a_long_list_of_failed_questions_is_cut_and_says_where_the_rest_is(run: Runner) -> None:
+    questions = [{"id": f"q{n}", "gold": [{"id": f"g{n}"}]} for n in range(103)]
+    Path("many.jsonl").write_bytes(jsonl(questions))
+    Path("none.jsonl").write_bytes(jsonl([{"query_id": "q0", "retrieved": [{"id": "g0"}]}]))
+    out = run("evaluate many.jsonl none.jsonl --failed").out
+    assert "\nq100\n" in out
+    assert "... and 2 more. All are in the output of `--json`." in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--format docx", "`--format` must be one of 'terminal', 'markdown', 'latex', 'csv', got 'docx'."),
+        ("--format csv --failed", "`--failed` and `--worst` list questions as text or JSON. Leave out `--format`."),
+        ("--worst 0", "`--worst` must be an integer of at least 1, got 0."),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(run: Runner, options: str, message: str) -> None:
+    outcome = run(f"evaluate set.jsonl run.jsonl {options}")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == f"InvalidInputError: {message}\n"
 
 
 def test_json_to_a_dash_prints_json_and_no_table(run: Runner) -> None:

@@ -96,4 +96,5 @@ def test_every_option_of_the_command_is_compared_above() -> None:
     of_levels = {option.split()[0] for option, _ in LEVELS}
     # What names an embedding model is compared in test_embedding_options.py.
     of_models = {"--embeddings", "--embedding-prefix", "--similarity-threshold"}
-    assert known - {"--json", "--per-query", "--intervals", "--max-bad-rows"} - of_models == named | of_levels
+    of_output = {"--json", "--per-query", "--intervals", "--max-bad-rows", "--failed", "--worst", "--format"}
+    assert known - of_output - of_models == named | of_levels

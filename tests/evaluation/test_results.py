@@ -184,6 +184,7 @@ def test_the_printed_result_is_a_table_with_what_it_leaves_out_and_the_signature
         "  mrr            0.5000   0.5000",
         "  1 query without gold documents: left out of every value above",
         "  1 failed retrieval: counted as nothing retrieved. The first error: TimeoutError: late",
+        "  1 of 2 queries misses gold documents at any rank: .misses() lists them",
         f"  match:text|norm:nfkc-casefold|repeat:once|pden:retrieved|gain:exp|hit:partial|k:1,all|{V}",
     ]
     lacking = repr(evaluate([["a", {"id": 1}]], [["a"]]))

@@ -47,6 +47,8 @@ map              0.5000  0.6250          2
 ndcg             0.5000  0.7606          2
 2 questions without gold documents, undefined above: 50% came back empty, 0.5
 documents on average.
+1 of 2 queries misses gold documents within rank 3.
+--failed lists them, and `krag-eval diagnose` counts the causes.
 match:id|repeat:once|pden:retrieved|gain:exp|hit:partial|k:1,3|v:{__version__}
 """
 

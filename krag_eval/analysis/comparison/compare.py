@@ -28,7 +28,7 @@ from krag_eval.statistics.checks import check_rounds, check_seed, check_share, n
 from krag_eval.statistics.significance import holm, randomisation_test, resolvable_difference
 
 DECISIVE_METRICS = ("recall", "mrr", "ndcg")
-_LOWER_IS_BETTER = frozenset({"redundancy", "undated"})
+LOWER_IS_BETTER = frozenset({"redundancy", "undated"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +289,7 @@ def _tested(pairs: Sequence[_Pair], part: Slice, options: _Options) -> list[_Tes
             value=part.value,
             n=n,
             n_left_out=len(pair.defined) - n,
-            lower_is_better=re.split("[(@]", pair.key)[0] in _LOWER_IS_BETTER,
+            lower_is_better=re.split("[(@]", pair.key)[0] in LOWER_IS_BETTER,
             confidence=options.confidence,
             margin=options.margin,
         )

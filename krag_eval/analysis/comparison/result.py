@@ -131,10 +131,23 @@ class ComparisonRow:
             return f"cannot be resolved with {number_of(self.n, 'query')}"
         return str(self.outcome)
 
+    @property
+    def reason(self) -> str | None:
+        """Why the row is unresolved although its interval excludes 0, or its p-value alone would do; else None."""
+        if self.outcome is not Outcome.UNRESOLVED or self.p is None or self.low is None or self.high is None:
+            return None
+        excludes_0 = self.low > 0 or self.high < 0
+        if not excludes_0 and self.p > 1 - self.confidence:
+            return None
+        p = f"p is {format_p(self.p)}"
+        if self.n_tests > 1:
+            p += f" alone and {format_p(self.p_holm)} after Holm's correction for {self.n_tests} tests"
+        return f"its interval excludes 0, but {p}" if excludes_0 else p
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the row as one flat dict, with outcome and verdict."""
+        """Return the row as one flat dict, with outcome, verdict and reason."""
         row = dataclasses.asdict(self)
-        return row | {"outcome": str(self.outcome), "verdict": self.verdict}
+        return row | {"outcome": str(self.outcome), "verdict": self.verdict, "reason": self.reason}
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,8 +403,8 @@ def _verdicts(rows: Sequence[ComparisonRow]) -> Iterator[str]:
 
 def remark(row: ComparisonRow) -> str:
     """Return what to add to the verdict, in parentheses; an empty string if nothing."""
-    if row.outcome is Outcome.UNRESOLVED and row.p is not None and row.p <= 1 - row.confidence:
-        return f" (p {row.p:.3f} as the only test)"
+    if row.reason is not None:
+        return f" ({row.reason})"
     if row.outcome is Outcome.UNRESOLVED and row.resolvable is not None:
         return f" ({row.resolvable:.2g} could be)"
     if row.outcome in (Outcome.BETTER, Outcome.WORSE) and row.is_within_margin:

@@ -1,0 +1,278 @@
+"""List the queries that went wrong: what was asked, which gold documents were missed and why, and what came instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.checks import check_count
+from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
+from krag_eval._utils.formatting import format_value, number_of, one_line
+from krag_eval.analysis.comparison.compare import LOWER_IS_BETTER
+from krag_eval.analysis.diagnosis import FOUND, Miss, check_rank, misses_of
+from krag_eval.documents.document import Document, as_document
+from krag_eval.evaluation.explanation import show_document
+from krag_eval.evaluation.results import Detail, EvaluationResult, describe_misses, largest_cut_off
+from krag_eval.matching.id_batch import with_documents
+from krag_eval.metrics.recall import recall
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_SHOWN = 10
+_MOST_DOCUMENTS = 3
+# By which of its metrics a result ranks its queries, if none is named: those that see the rank come first.
+_USUAL = ("ndcg", "map", "mrr", "recall")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewedQuery:
+    """One query of `result.misses()` or `result.worst()`; print it.
+
+    Attributes:
+        index: Its place in the input, from 0, as `result.explain` takes it.
+        id: Its id, where ids were given.
+        query: Its text, where texts were given.
+        key: The value that it was chosen by, such as `recall@5`.
+        value: That value.
+        first_rank: The rank of the first relevant document, also below the cut-off; None where no rank is relevant.
+        gold: Its gold documents; repeats and those of grade 0 are left out.
+        gold_ranks: The best rank that matches each of these; None where no rank does.
+        causes: For each of these `"found"`, or a cause as in `diagnose`.
+        misses: Those that were missed within the cut-off, with the nearest text that was retrieved instead.
+        retrieved: What was retrieved, down to the cut-off.
+        error: What the retriever raised, if it did.
+    """
+
+    index: int
+    id: str | None
+    query: str | None
+    key: str
+    value: float
+    first_rank: int | None
+    gold: tuple[Document, ...]
+    gold_ranks: tuple[int | None, ...]
+    causes: tuple[str, ...]
+    misses: tuple[Miss, ...]
+    retrieved: tuple[Document, ...]
+    error: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the query as one dict for JSON and tables; documents are lists of ids and of texts."""
+        return {
+            "index": self.index,
+            "id": self.id,
+            "query": self.query,
+            "metric": self.key,
+            "value": self.value,
+            "first_rank": self.first_rank,
+            "n_gold": len(self.gold),
+            "n_missed": len(self.misses),
+            "gold_ids": [document.id for document in self.gold],
+            "gold_texts": [document.text for document in self.gold],
+            "gold_ranks": list(self.gold_ranks),
+            "causes": list(self.causes),
+            "retrieved_ids": [document.id for document in self.retrieved],
+            "retrieved_texts": [document.text for document in self.retrieved],
+            "error": self.error,
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        name = f"query {self.index}" if self.id is None else self.id
+        yield one_line(name if self.query in (None, "", self.id) else f"{name}: {self.query}")
+        first = "no hit" if self.first_rank is None else f"first hit at rank {self.first_rank}"
+        yield f"  {self.key} {format_value(self.value)}, {first}"
+        if self.error is not None:
+            yield f"  error      {one_line(self.error)}"
+        yield from _listed("missed", [f"{_shown(miss.gold)}: {miss.reason}" for miss in self.misses])
+        gold = zip(self.gold, self.gold_ranks, self.causes, strict=True)
+        yield from _listed(
+            "found", [f"{_shown(document)}: rank {rank}" for document, rank, cause in gold if cause == FOUND]
+        )
+        yield from _listed("retrieved", [f"{n}. {_shown(document)}" for n, document in enumerate(self.retrieved, 1)])
+
+
+def _shown(document: Document) -> str:
+    return one_line(show_document(document))
+
+
+def _listed(title: str, lines: Sequence[str]) -> Iterator[str]:
+    shown = list(lines[:_MOST_DOCUMENTS])
+    if len(lines) > len(shown):
+        shown.append(f"and {len(lines) - len(shown)} more")
+    for place, line in enumerate(shown):
+        yield f"  {'' if place else title:<9}  {line}"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class QueryReview(Sequence[ReviewedQuery]):
+    """Some queries of a result: what `result.misses()` and `result.worst()` return; print it, or go through it.
+
+    Attributes:
+        title: What these queries are, in words.
+        rows: The queries.
+        key: The value that they were chosen by, such as `recall@5`.
+        n_queries: How many queries the result has.
+        n_undefined: How many of these were left out, because the value is undefined for them.
+    """
+
+    title: str
+    rows: tuple[ReviewedQuery, ...]
+    key: str
+    n_queries: int
+    n_undefined: int
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> ReviewedQuery: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[ReviewedQuery, ...]: ...
+    def __getitem__(self, index: int | slice) -> ReviewedQuery | tuple[ReviewedQuery, ...]:
+        return self.rows[index]
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return one dict per query, ready for JSON or a table."""
+        return [row.to_dict() for row in self.rows]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row per query. Needs pandas."""
+        with needing("to_pandas()", "pandas", "pandas"):
+            import pandas as pd
+        return pd.DataFrame(self.to_dicts())
+
+    def describe(self, most: int | None = MOST_SHOWN, rest: str = "`to_dicts()` and `to_pandas()` return all") -> str:
+        """Return the queries as text.
+
+        Args:
+            most: How many are shown; None shows all.
+            rest: Where the others are, in words.
+        """
+        shown = self.rows[:most]
+        lines = [self.title, *map(str, shown)]
+        if len(shown) < len(self.rows):
+            lines.append(f"... and {len(self.rows) - len(shown)} more. {rest}.")
+        if self.n_undefined:
+            without = number_of(self.n_undefined, "query")
+            lines.append(f"{without} left out: {self.key} is undefined there, for example without gold documents.")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.describe()
+
+
+def misses(result: EvaluationResult, k: int | None = None, *, doc_key: str = "doc_id") -> QueryReview:
+    """Return every query that misses a gold document within rank k; see `EvaluationResult.misses`."""
+    detail = _detail(result, "misses")
+    cut_off = largest_cut_off(result) if k is None else check_rank(k)
+    key = "recall" if cut_off is None else f"recall@{cut_off}"
+    values = detail.values[key] if key in detail.values else recall(detail.judged, cut_off)
+    chosen = np.flatnonzero(values < 1)
+    n_defined = int((~np.isnan(values)).sum())
+    title = describe_misses(len(chosen), n_defined, cut_off)
+    return _review(result, detail, title, key, values, chosen, cut_off, doc_key)
+
+
+def worst(result: EvaluationResult, n: int = 10, metric: str | None = None, *, doc_key: str = "doc_id") -> QueryReview:
+    """Return the n queries with the worst values; see `EvaluationResult.worst`."""
+    detail = _detail(result, "worst")
+    count = check_count("n", n)
+    key = _key_of(detail, metric)
+    values = detail.values[key]
+    cut_off = key.partition("@")[2]
+    is_lower_better = re.split("[(@]", key)[0] in LOWER_IS_BETTER
+    order = np.argsort(-values if is_lower_better else values, kind="stable")
+    chosen = order[~np.isnan(values[order])][:count]
+    title = (
+        f"The {'highest' if is_lower_better else 'lowest'} {len(chosen)} of {number_of(result.n_queries, 'query')} "
+        f"by {key}"
+    )
+    k = int(cut_off) if cut_off.isdecimal() else None
+    return _review(result, detail, title, key, values, chosen, k, doc_key)
+
+
+def _detail(result: EvaluationResult, what: str) -> Detail:
+    if result.detail is None:
+        raise InvalidInputError(
+            f"This result was streamed and kept no queries, so `{what}` is not available. Use `evaluate` for it."
+        )
+    return result.detail
+
+
+def _key_of(detail: Detail, metric: str | None) -> str:
+    """Return the key of a metric, at the largest cut-off if none is named."""
+    keys = list(detail.values)
+    by_name = {key.partition("@")[0]: key for key in keys}  # cut-offs go up: the last one stays
+    if metric is None:
+        return next((by_name[name] for name in _USUAL if name in by_name), keys[-1])
+    if metric in detail.values:
+        return metric
+    if metric in by_name:
+        return by_name[metric]
+    from krag_eval._utils.suggestions import key_hint
+
+    raise UnknownMetricError(f"No query has a value {metric!r:.60}.{key_hint(metric, keys)}")
+
+
+def _review(
+    result: EvaluationResult,
+    detail: Detail,
+    title: str,
+    key: str,
+    values: FloatArray,
+    chosen: IntArray,
+    k: int | None,
+    doc_key: str,
+) -> QueryReview:
+    by_query: dict[int, list[Miss]] = {}
+    for miss in misses_of(result, detail, chosen.tolist(), k, doc_key):
+        by_query.setdefault(miss.query_index, []).append(miss)
+    rows = tuple(
+        _row(result, detail, index, key, values[index].item(), by_query.get(index, ()), k) for index in chosen.tolist()
+    )
+    n_undefined = int(np.isnan(values).sum())
+    return QueryReview(title=title, rows=rows, key=key, n_queries=result.n_queries, n_undefined=n_undefined)
+
+
+def _row(
+    result: EvaluationResult,
+    detail: Detail,
+    index: int,
+    key: str,
+    value: float,
+    misses: Sequence[Miss],
+    k: int | None,
+) -> ReviewedQuery:
+    batch, judged = with_documents(detail.batch), detail.judged
+    id_key = batch.settings.id_key
+    gold_start, gold_stop = batch.actual.offsets[index : index + 2].tolist()
+    start, stop = batch.predicted.offsets[index : index + 2].tolist()
+    stop = stop if k is None else min(stop, start + k)
+    numbers = judged.gold_number[gold_start:gold_stop].tolist()
+    counted = [place for place, number in enumerate(numbers) if number >= 0 and number not in numbers[:place]]
+    first = int(np.searchsorted(judged.relevant_query, index))
+    is_hit = first < len(judged.relevant_query) and judged.relevant_query[first] == index
+    causes = {miss.gold_index: miss.cause for miss in misses}
+    return ReviewedQuery(
+        index=index,
+        id=detail.query_ids[index] if detail.query_ids is not None else None,
+        query=detail.queries[index] if detail.queries is not None else None,
+        key=key,
+        value=value,
+        first_rank=int(judged.relevant_rank[first]) if is_hit else None,
+        gold=tuple(as_document(batch.actual.documents[gold_start + place], id_key=id_key) for place in counted),
+        gold_ranks=tuple(int(judged.gold_rank[numbers[place]]) or None for place in counted),
+        causes=tuple(causes.get(place, FOUND) for place in counted),
+        misses=tuple(misses),
+        retrieved=tuple(as_document(document, id_key=id_key) for document in batch.predicted.documents[start:stop]),
+        error=result.errors.get(index),
+    )

@@ -1,0 +1,113 @@
+"""`krag-eval diagnose`: count why gold documents were missed, with examples."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from krag_eval import Diagnosis, InvalidInputError
+from krag_eval import diagnose as diagnose_result
+from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.formatting import number_of
+from krag_eval.cli.evaluate import score_each
+from krag_eval.cli.loading import read_runs
+from krag_eval.cli.options import EvalSetFile, Force, JsonOut, MaxBadRows, RunScoringOptions, parse_cut_offs
+from krag_eval.cli.output import console, notes, print_lines, print_section, put_json
+from krag_eval.datasets import read_evalset
+from krag_eval.report import Report, ReportedSystem
+from krag_eval.report.sections.causes import causes_section
+from krag_eval.report.writers import BYTE_ORDER_MARK, csv_line
+
+
+def diagnose(
+    evalset: EvalSetFile,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Retrieval results.")],
+    k: Annotated[
+        str, typer.Option("--k", "-k", help="A gold document is missed if it is not in the first k ranks; or `all`.")
+    ] = "10",
+    near: Annotated[
+        float, typer.Option(help="A retrieved text is a near miss from this share of the threshold, up to 1.")
+    ] = 0.6,
+    examples: Annotated[int, typer.Option(help="Missed documents shown for each run and cause.")] = 3,
+    json_out: JsonOut = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "--output",
+            "-o",
+            help="Write one row per missed gold document to .jsonl or .csv; `-` prints JSONL.",
+        ),
+    ] = None,
+    force: Force = False,
+    max_bad_rows: MaxBadRows = 0,
+    *,
+    scoring: RunScoringOptions,
+) -> None:
+    """Count why gold documents were missed, with examples of each cause, and what recall could be at most."""
+    cut_off = _parse_cut_off(k)
+    _check_target(out, force)
+    settings = scoring.settings()
+    questions = read_evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key, max_bad_rows=max_bad_rows)
+    read = read_runs(runs, questions, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
+    results = score_each(questions, read, cut_off, metrics=["recall"], **settings)
+    diagnoses = {
+        name: diagnose_result(result, cut_off, doc_key=scoring.doc_key, near=near) for name, result in results.items()
+    }
+    rows = [{"run": name, **miss.to_dict()} for name, diagnosis in diagnoses.items() for miss in diagnosis.misses]
+    if out is not None and str(out) != "-":
+        write_atomically(out, _csv_lines(rows) if out.suffix == ".csv" else _jsonl_lines(rows))
+        notes().print(f"{out}: {number_of(len(rows), 'missed gold document')}.", markup=False)
+    printed = put_json(
+        json_out,
+        lambda: {"evalset": str(evalset), "runs": {name: found.to_dict() for name, found in diagnoses.items()}},
+    )
+    if printed:
+        return
+    if out is not None and str(out) == "-":
+        print("".join(_jsonl_lines(rows)), end="")
+        return
+    systems = (ReportedSystem(name=n, result=result, diagnosis=diagnoses[n]) for n, result in results.items())
+    _print(Report(title="", systems=tuple(systems)), diagnoses, examples)
+
+
+def _parse_cut_off(text: str) -> int | None:
+    given = parse_cut_offs(text)
+    if len(given) != 1 or isinstance(given[0], str):
+        raise InvalidInputError(f"`--k` must be one number of ranks, or `all`, got {text!r:.60}.")
+    return given[0]
+
+
+def _check_target(out: Path | None, force: bool) -> None:
+    """Check the path before any work starts."""
+    if out is None or str(out) == "-":
+        return
+    if out.suffix not in (".jsonl", ".csv"):
+        raise InvalidInputError(f"{out}: must end with .jsonl or .csv. Rename it.")
+    if out.exists() and not force:
+        raise InvalidInputError(f"{out}: already exists. Choose another name, or overwrite it with --force.")
+
+
+def _jsonl_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
+    return (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _csv_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
+    yield BYTE_ORDER_MARK + csv_line(list(rows[0]) if rows else ["run"])
+    yield from (csv_line(list(row.values())) for row in rows)
+
+
+def _print(report: Report, diagnoses: Mapping[str, Diagnosis], examples: int) -> None:
+    print_section(causes_section(report), console())
+    for name, diagnosis in diagnoses.items():
+        for cause, count in diagnosis.counts.items():
+            misses = [miss for miss in diagnosis.misses if miss.cause == cause][: max(examples, 0)]
+            if misses:
+                console().print()
+                print_lines(f"{name}: {cause}, {len(misses)} of {count}")
+            for miss in misses:
+                print_lines(f"  {miss}")

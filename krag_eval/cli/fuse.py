@@ -1,0 +1,60 @@
+"""`krag-eval fuse`: fuse runs of the same questions by reciprocal rank."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from krag_eval import InvalidInputError, write_run
+from krag_eval import fuse as fuse_runs
+from krag_eval._utils.files.strict_json import dump_json
+from krag_eval._utils.formatting import number_of
+from krag_eval.cli.loading import read_runs
+from krag_eval.cli.options import Force, IdKey, MaxBadRows
+from krag_eval.cli.output import notes
+from krag_eval.datasets.formats.registry import format_to_write
+
+
+def fuse(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Retrieval results of the same questions.")],
+    out: Annotated[
+        Path, typer.Option("--out", "--output", "-o", help="The fused run to write; `-` prints it as JSONL.")
+    ],
+    k: Annotated[
+        float, typer.Option("--k", "-k", help="A rank adds 1 / (k + rank) to the score of its document.")
+    ] = 60,
+    weights: Annotated[
+        str | None, typer.Option(metavar="W,W,...", help="One weight above 0 per run; 1 by default.")
+    ] = None,
+    depth: Annotated[int | None, typer.Option(help="Read only so many ranks of each ranking.")] = None,
+    name: Annotated[str | None, typer.Option(help="The name of the fused run; by default those of the runs.")] = None,
+    id_key: IdKey = None,
+    force: Force = False,
+    max_bad_rows: MaxBadRows = 0,
+) -> None:
+    """Fuse runs by reciprocal rank, for example of a keyword and a dense retriever; score the result like any run."""
+    is_printed = str(out) == "-"
+    target_format = None if is_printed else format_to_write(out, None)
+    if not is_printed and out.exists() and not force:
+        raise InvalidInputError(f"{out}: already exists. Choose another name, or overwrite it with --force.")
+    read = read_runs(runs, None, id_key=id_key, max_bad_rows=max_bad_rows)
+    fused = fuse_runs(read, k, weights=_parse_weights(weights), depth=depth, id_key=id_key, name=name)
+    if is_printed:
+        for row in fused.rows.values():
+            print(dump_json(row.to_dict(), f"the row of {row.query_id!r:.60}"))
+        return
+    write_run(fused, out, format=target_format, id_key=id_key)
+    notes().print(f"{out}: {number_of(len(fused), 'question')}, fused from {', '.join(read)}.", markup=False)
+
+
+def _parse_weights(text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidInputError(
+            f"`--weights` must be numbers separated by commas, such as 1,0.5, got {text!r:.60}."
+        ) from None
