@@ -9,9 +9,10 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError
+from krag_eval._utils.version import __version__
 
 __all__ = ["main"]
 
@@ -19,6 +20,8 @@ __all__ = ["main"]
 def main() -> None:
     """Run `krag-eval`. Exit with 0 on success and with 2 for invalid input, reported in one line on stderr."""
     try:
+        if sys.argv[1:] == ["--version"]:  # without the time that importing the commands takes
+            _run(show_version)
         try:
             from krag_eval.cli.app import app
         except ImportError as error:
@@ -32,6 +35,12 @@ def main() -> None:
     except KragEvalError as error:
         print(f"{type(error).__name__}: {in_options(str(error))}", file=sys.stderr)
         sys.exit(2)
+
+
+def show_version() -> NoReturn:
+    """Print the version, and exit."""
+    print(f"krag-eval {__version__}")
+    sys.exit(0)
 
 
 def _run(app: Callable[[], object]) -> None:
@@ -71,16 +80,12 @@ def _show_warning(
 
 
 # What messages of the library call a thing, and what it is called on the command line.
-_OPTIONS = {
-    "allow_repeated_ids": "--allow-repeated-ids",
-    "corpus": "--corpus",
-    "evalset": "--evalset",
-    "force": "--force",
-    "format": "--format",
-    "llm": "--llm",
-    "match_method": "--match",
-    "missing": "--missing",
-}
+_SAME_NAMES = (
+    "allow_repeated_ids", "concurrency", "containment", "corpus", "doc_key", "evalset", "force", "format", "fresh",
+    "gain", "grade_key", "id_key", "level", "llm", "max_error_rate", "metrics", "missing", "resume", "retries",
+    "retry_errors", "threshold", "timeout", "tokenizer",
+)  # fmt: skip
+_OPTIONS = {"match_method": "--match"} | {name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES}
 _SIDES = {"actual": "gold", "predicted": "retrieved"}
 _ARGUMENT = re.compile(rf"`?\b({'|'.join(_OPTIONS)})=(?:True|['\"]([\w+]+)['\"])`?")  # force=True, missing='empty'
 _NAME = re.compile(rf"`({'|'.join(_OPTIONS)})`")

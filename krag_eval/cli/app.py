@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from krag_eval import __version__
+from krag_eval.cli import show_version
 from krag_eval.cli.bench import bench
 from krag_eval.cli.compare import compare
 from krag_eval.cli.convert import convert
@@ -55,8 +55,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        print(f"krag-eval {__version__}")
-        raise typer.Exit
+        show_version()
 
 
 @app.callback()
