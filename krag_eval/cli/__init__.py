@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Callable
@@ -87,7 +88,7 @@ _SAME_NAMES = (
 )  # fmt: skip
 _OPTIONS = {"match_method": "--match"} | {name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES}
 _SIDES = {"actual": "gold", "predicted": "retrieved"}
-_ARGUMENT = re.compile(rf"`?\b({'|'.join(_OPTIONS)})=(?:True|['\"]([\w+]+)['\"])`?")  # force=True, missing='empty'
+_ARGUMENT = re.compile(rf"`?\b({'|'.join(_OPTIONS)})=(?:True|['\"]([^'\"`]+)['\"])`?")  # force=True, missing='empty'
 _NAME = re.compile(rf"`({'|'.join(_OPTIONS)})`")
 _SIDE = re.compile(rf"(documents?) of `({'|'.join(_SIDES)})`")
 _CALL = re.compile(r", or call `\w+`")  # which the command line cannot do
@@ -107,4 +108,6 @@ def in_options(message: str) -> str:
 
 
 def _option(argument: str, value: str | None) -> str:
-    return _OPTIONS[argument] + (f" {value.replace('+', ',')}" if value else "")
+    if value and argument == "match_method":
+        value = value.replace("+", ",")
+    return _OPTIONS[argument] + (f" {shlex.quote(value)}" if value else "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import shlex
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -20,7 +19,7 @@ from krag_eval.cli.output import Bars, console, notes, print_notes, put_json
 from krag_eval.datasets import EvalSet, RunRow
 from krag_eval.datasets.formats.native import read_journal_rows
 from krag_eval.datasets.question import DOC_KEY, RUN_HEADER
-from krag_eval.documents.readers import as_id
+from krag_eval.evaluation.runs import find_doc_key
 from krag_eval.retrievers.asking import CallSettings
 from krag_eval.retrievers.recording import Recorder
 from krag_eval.retrievers.runner import plan_run
@@ -128,10 +127,9 @@ def scoring_options(questions: EvalSet, run: Path) -> list[str]:
     rows = (row for _, row in read_journal_rows(run) if RUN_HEADER not in row)
     found = [document for row in itertools.islice(rows, _SAMPLE) for document in RunRow.from_dict(row).retrieved]
     chunks = [chunk for question in questions for chunk in question.gold_chunks()]
-    if not chunks and (wanted := {doc_id for question in questions for doc_id in question.gold_doc_ids}):
-        keys = Counter(key for one in found for key, value in one.metadata.items() if as_id(value) in wanted)
-        named = [key for key, _ in keys.most_common(1) if key != DOC_KEY]
-        return ["--level", "document", *(["--doc-key", named[0]] if named else [])]
+    if not chunks and any(question.gold_doc_ids for question in questions):
+        key = find_doc_key(questions, found) or DOC_KEY
+        return ["--level", "document", *(["--doc-key", key] if key != DOC_KEY else [])]
     by_text = found and chunks and not (any(one.id for one in found) and any(one.id for one in chunks))
     return ["--match", "containment", "--containment", "gold_in_retrieved"] if by_text else []
 
