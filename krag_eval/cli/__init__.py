@@ -32,9 +32,9 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("always", KragEvalWarning)
             warnings.showwarning = _show_warning
-            _run(app)
+            _run(lambda: app(prog_name="krag-eval"))  # also as `python -m krag_eval`
     except KragEvalError as error:
-        print(f"{type(error).__name__}: {in_options(str(error))}", file=sys.stderr)
+        print(f"{type(error).__name__}: {_as_typed(str(error))}", file=sys.stderr)
         sys.exit(2)
 
 
@@ -75,7 +75,7 @@ def _show_warning(
 ) -> None:
     """Print a warning of krag_eval in one line, without the source line that Python would add."""
     if issubclass(category, KragEvalWarning):
-        print(in_options(str(message)), file=sys.stderr)
+        print(_as_typed(str(message)), file=sys.stderr)
     else:
         _show_any_warning(message, category, filename, lineno, file, line)
 
@@ -92,6 +92,11 @@ _ARGUMENT = re.compile(rf"`?\b({'|'.join(_OPTIONS)})=(?:True|['\"]([^'\"`]+)['\"
 _NAME = re.compile(rf"`({'|'.join(_OPTIONS)})`")
 _SIDE = re.compile(rf"(documents?) of `({'|'.join(_SIDES)})`")
 _CALL = re.compile(r", or call `\w+`")  # which the command line cannot do
+
+
+def _as_typed(message: str) -> str:
+    """Return a message with what to type: options, or, for the gate, the settings of its policy file."""
+    return message if sys.argv[1:2] == ["gate"] else in_options(message)
 
 
 def in_options(message: str) -> str:

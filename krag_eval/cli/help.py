@@ -74,7 +74,7 @@ EXAMPLES = {
         krag-eval score-logs 'logs/*.parquet' --out scores.parquet --k 1,5
     """,
     "langfuse-resend": """
-        krag-eval langfuse-resend scores.outbox
+        krag-eval langfuse-resend langfuse.outbox
     """,
     "demo": """
         krag-eval demo --k 3
@@ -116,6 +116,9 @@ class Command(_Help, TyperCommand):
             is_grouped = n_options >= _FEWEST_TO_GROUP and not param.required
             group = _GROUP_OF.get(param.name, "Options") if is_grouped else "Options"
             groups["Arguments" if param.param_type_name == "argument" else group].append(record)
+        for name in _GROUPS:
+            if len(groups[name]) == 1:
+                groups["Options"].insert(-1, groups[name].pop())
         # An option `--help` alone comes last.
         for name, records in sorted(groups.items(), key=lambda group: (group[0] == "Options") * (len(group[1]) == 1)):
             if records:
