@@ -293,6 +293,11 @@ class GateReport:
             "signature": self.signature,
         }
 
+    def sorted_checks(self) -> list[Check]:
+        """Return the checks, those that failed first, then the undecided ones."""
+        order = [Status.FAIL, Status.INCONCLUSIVE, Status.PASS]
+        return sorted(self.checks, key=lambda check: order.index(check.status))
+
     def to_markdown(self) -> str:
         """Return a Markdown summary for a comment on a pull request."""
         against = f", compared with `{_cell(self.baseline)}`" if self.baseline else ""
@@ -305,7 +310,7 @@ class GateReport:
             "|---|---|---|---|",
         ]
         marks = {Status.PASS: "✅ pass", Status.FAIL: "❌ fail", Status.INCONCLUSIVE: "❔ inconclusive"}
-        for check in sorted(self.checks, key=lambda check: list(marks)[::-1].index(check.status)):
+        for check in self.sorted_checks():
             requirement, where, found = map(_cell, (check.requirement, check.where or "all", check.found))
             lines.append(f"| {marks[check.status]} | `{requirement}` | {where} | {found} |")
         return "\n".join([*lines, "", f"<sub>`{_cell(self.signature)}`</sub>", ""])

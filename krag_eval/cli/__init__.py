@@ -8,10 +8,11 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError
-from krag_eval.cli.wording import in_options
+from krag_eval._utils.version import __version__
+from krag_eval.cli.wording import as_typed
 
 __all__ = ["main"]
 
@@ -19,6 +20,8 @@ __all__ = ["main"]
 def main() -> None:
     """Run `krag-eval`. Exit with 0 on success and with 2 for invalid input, reported in one line on stderr."""
     try:
+        if sys.argv[1:] == ["--version"]:  # without the time that importing the commands takes
+            _run(show_version)
         try:
             from krag_eval.cli.app import app
         except ImportError as error:
@@ -28,10 +31,16 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("always", KragEvalWarning)
             warnings.showwarning = _show_warning
-            _run(app)
+            _run(lambda: app(prog_name="krag-eval"))  # also as `python -m krag_eval`
     except KragEvalError as error:
-        print(f"{type(error).__name__}: {in_options(str(error))}", file=sys.stderr)
+        print(f"{type(error).__name__}: {as_typed(str(error))}", file=sys.stderr)
         sys.exit(2)
+
+
+def show_version() -> NoReturn:
+    """Print the version, and exit."""
+    print(f"krag-eval {__version__}")
+    sys.exit(0)
 
 
 def _run(app: Callable[[], object]) -> None:
@@ -65,6 +74,6 @@ def _show_warning(
 ) -> None:
     """Print a warning of krag_eval in one line, without the source line that Python would add."""
     if issubclass(category, KragEvalWarning):
-        print(in_options(str(message)), file=sys.stderr)
+        print(as_typed(str(message)), file=sys.stderr)
     else:
         _show_any_warning(message, category, filename, lineno, file, line)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
-from krag_eval import __version__
+from krag_eval.cli import show_version
 from krag_eval.cli.bench import bench
 from krag_eval.cli.compare import compare
 from krag_eval.cli.convert import convert
@@ -18,6 +17,7 @@ from krag_eval.cli.evaluate import evaluate
 from krag_eval.cli.fuse import fuse
 from krag_eval.cli.gate import gate
 from krag_eval.cli.generate import generate
+from krag_eval.cli.help import Command, Group
 from krag_eval.cli.langfuse_resend import langfuse_resend
 from krag_eval.cli.options import expand_option_groups
 from krag_eval.cli.reanchor import reanchor
@@ -27,38 +27,20 @@ from krag_eval.cli.score_logs import score_logs
 from krag_eval.cli.validate import validate
 from krag_eval.cli.verify import verify
 
-
-class _PlainFlags:
-    """Show no type beside a flag in the help: a flag takes no value."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        for parameter in parameters:
-            if getattr(parameter, "is_flag", False):
-                parameter.metavar = ""
-        return parameters
-
-
-class _Command(_PlainFlags, TyperCommand): ...
-
-
-class _Group(_PlainFlags, TyperGroup): ...
-
-
 app = typer.Typer(
     name="krag-eval",
-    cls=_Group,
+    cls=Group,
     help="Measure whether the retriever finds the right documents, and how well it ranks them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        print(f"krag-eval {__version__}")
-        raise typer.Exit
+        show_version()
 
 
 @app.callback()
@@ -72,4 +54,4 @@ def krag_eval(
 
 _COMMANDS = (evaluate, run, convert, compare, report, gate, validate, reanchor, doctor, verify, generate, bench)
 for command in (*_COMMANDS, diagnose, fuse, score_logs, langfuse_resend, demo):
-    app.command(cls=_Command)(expand_option_groups(command))
+    app.command(cls=Command)(expand_option_groups(command))

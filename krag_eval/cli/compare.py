@@ -17,11 +17,13 @@ from krag_eval.cli.options import (
     MissingRows,
     RunScoringOptions,
     SliceFields,
+    one_of_each,
     parse_cut_offs,
     parse_names,
 )
 from krag_eval.cli.output import collected_warnings, console, print_notes, put_json
 from krag_eval.datasets import read_evalset
+from krag_eval.metrics import ALL_METRICS
 
 
 def compare(
@@ -33,7 +35,10 @@ def compare(
     k: CutOffs = "10",
     metrics: Annotated[
         str,
-        typer.Option(help="Comma-separated metric names, or `all`. Each is one more test: name those that decide."),
+        typer.Option(
+            help="Comma-separated metric names, or `all`. Each is one more test: name those that decide.",
+            autocompletion=one_of_each([*ALL_METRICS, "all"]),
+        ),
     ] = "recall,mrr,ndcg",
     by: SliceFields = None,
     margin: Annotated[float, typer.Option(help="The smallest difference that matters.")] = 0.02,

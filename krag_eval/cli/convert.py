@@ -11,7 +11,7 @@ import typer
 from krag_eval import InvalidInputError
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.formatting import number_of
-from krag_eval.cli.options import Force, GradeKey, IdKey, MaxBadRows
+from krag_eval.cli.options import Force, GradeKey, IdKey, MaxBadRows, one_of_each
 from krag_eval.datasets import read_evalset, read_run, write_evalset, write_run
 from krag_eval.datasets.formats.registry import FORMATS, check_format, detect, format_to_write, kinds_in
 from krag_eval.datasets.formats.source import Source
@@ -23,7 +23,13 @@ def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="An evaluation set or a run; BEIR: the folder.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; BEIR: the folder.")],
     from_format: Annotated[
-        str | None, typer.Option("--from", metavar="FORMAT", help="The format of IN; detected by default.")
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="FORMAT",
+            help="The format of IN; detected by default.",
+            autocompletion=one_of_each(FORMATS),
+        ),
     ] = None,
     to_format: Annotated[
         str | None,
@@ -32,6 +38,7 @@ def convert(
             metavar="FORMAT",
             help="jsonl, json, csv, tsv, parquet, trec, scores, beir, llama_index, ragas or squad; "
             "by the ending of OUT by default.",
+            autocompletion=one_of_each(FORMATS),
         ),
     ] = None,
     kind: Annotated[str | None, typer.Option(help="evalset or run, if IN holds both.")] = None,

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.formatting import number_of
 from krag_eval.analysis.gate import GateReport, check_gate, read_policy
 from krag_eval.cli.options import EvalSetFile, JsonOut
-from krag_eval.cli.output import console, print_table, put_json
+from krag_eval.cli.output import console, print_indented, put_json
 from krag_eval.datasets import read_evalset, read_run
 
 
@@ -41,11 +42,11 @@ def gate(
 
 
 def _print(report: GateReport) -> None:
-    against = f" against {report.baseline}" if report.baseline else ""
-    rows = [[str(check.status), check.requirement, check.where or "all"] for check in report.checks]
-    print_table(f"{report.run}{against}: {report.n_queries} questions", ["status", "requirement", "slice"], rows)
-    out = console()
-    for check in report.checks:
-        out.print(f"{check.requirement}: {check.found}", markup=False, style="dim", soft_wrap=True)
-    out.print(report.signature, markup=False, style="dim", soft_wrap=True)
+    out, against = console(), f" against {report.baseline}" if report.baseline else ""
     out.print(f"Gate: {str(report.status).upper()}", markup=False, style="bold")
+    out.print(f"{report.run}{against}: {number_of(report.n_queries, 'question')}", markup=False, soft_wrap=True)
+    for check in report.sorted_checks():
+        out.print()
+        print_indented(f"{check.status}: {check.requirement}", 0)
+        print_indented(f"{check.where or 'all questions'}: {check.found}", 4, "dim")
+    out.print(f"\n{report.signature}", markup=False, style="dim", soft_wrap=True)

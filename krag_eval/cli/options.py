@@ -6,20 +6,45 @@ import dataclasses
 import functools
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from krag_eval import InvalidInputError
 from krag_eval.cli.loading import load_embeddings
+from krag_eval.datasets import LEVELS
 from krag_eval.documents.text import normalize
-from krag_eval.matching.settings import USUAL_THRESHOLDS, ScoringSettings
+from krag_eval.documents.tokenizers import TOKENIZERS
+from krag_eval.matching.settings import (
+    MATCH_METHODS,
+    USUAL_THRESHOLDS,
+    Containment,
+    Gain,
+    PrecisionDenominator,
+    RougeMeasure,
+    ScoringSettings,
+)
+from krag_eval.metrics import ALL_METRICS
+
+
+def one_of_each(names: Iterable[str]) -> Callable[[str], list[str]]:
+    """Return what completes the last of several names, separated by commas, in a shell."""
+
+    def complete(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        return [before + comma + name for name in names if name.startswith(last)]
+
+    return complete
+
 
 EvalSetFile = Annotated[Path, typer.Argument(metavar="EVALSET", help="Questions with their gold documents.")]
 CutOffs = Annotated[str, typer.Option("--k", "-k", help="Comma-separated cut-offs; `all` scores every rank.")]
-MetricNames = Annotated[str | None, typer.Option(help="Comma-separated metric names; all by default.")]
+MetricNames = Annotated[
+    str | None,
+    typer.Option(help="Comma-separated metric names; all by default.", autocompletion=one_of_each(ALL_METRICS)),
+]
 Baseline = Annotated[
     str | None, typer.Option(metavar="NAME", help="The run to compare with: its file name, with or without the ending.")
 ]
@@ -28,7 +53,11 @@ SliceFields = Annotated[
     typer.Option(metavar="FIELD,...", help="Slice by these fields or metadata keys; by type, if present, by default."),
 ]
 MissingRows = Annotated[
-    str, typer.Option(help="If a run lacks rows that another has: `refuse` to compare, or score them as `empty`.")
+    str,
+    typer.Option(
+        help="If a run lacks rows that another has: `refuse` to compare, or score them as `empty`.",
+        autocompletion=one_of_each(["refuse", "empty"]),
+    ),
 ]
 MaxBadRows = Annotated[
     int, typer.Option(help="Skip up to this many bad lines of a file and keep them in FILE.rejected.jsonl.")
@@ -44,7 +73,8 @@ Match = Annotated[
     str,
     typer.Option(
         help="id, text, containment, rouge1, rouge2, rougeL or embedding; of several, separated by commas, the first "
-        "that matches decides."
+        "that matches decides.",
+        autocompletion=one_of_each(MATCH_METHODS),
     ),
 ]
 Threshold = Annotated[
@@ -54,10 +84,17 @@ Threshold = Annotated[
         "0.5 for ROUGE, 0.7 for embedding."
     ),
 ]
-Tokenizer = Annotated[str, typer.Option(help="words, rouge_score, characters, whitespace or kiwi.")]
+Tokenizer = Annotated[
+    str,
+    typer.Option(help="words, rouge_score, characters, whitespace or kiwi.", autocompletion=one_of_each(TOKENIZERS)),
+]
 RawText = Annotated[bool, typer.Option("--raw-text", help="Compare texts as they are, without normalizing them.")]
 Level = Annotated[
-    str, typer.Option(help="Score by chunk, or by document: by the source documents that the chunks come from.")
+    str,
+    typer.Option(
+        help="Score by chunk, or by document: by the source documents that the chunks come from.",
+        autocompletion=one_of_each(LEVELS),
+    ),
 ]
 DocKey = Annotated[str, typer.Option(help="The metadata key that holds document ids.")]
 IdKey = Annotated[str | None, typer.Option(help="Read ids only from this metadata key.")]
@@ -70,8 +107,18 @@ class ScoringOptions:
 
     match: Match = "id"
     threshold: Threshold = None
-    rouge_measure: Annotated[str, typer.Option(help="fmeasure, recall (of the gold text) or precision.")] = "fmeasure"
-    containment: Annotated[str, typer.Option(help="either, gold_in_retrieved or retrieved_in_gold.")] = "either"
+    rouge_measure: Annotated[
+        str,
+        typer.Option(
+            help="fmeasure, recall (of the gold text) or precision.", autocompletion=one_of_each(get_args(RougeMeasure))
+        ),
+    ] = "fmeasure"
+    containment: Annotated[
+        str,
+        typer.Option(
+            help="either, gold_in_retrieved or retrieved_in_gold.", autocompletion=one_of_each(get_args(Containment))
+        ),
+    ] = "either"
     tokenizer: Tokenizer = "words"
     use_stemmer: Annotated[bool, typer.Option("--use-stemmer", help="Stem ASCII tokens with Porter's stemmer.")] = False
     raw_text: RawText = False
@@ -93,8 +140,15 @@ class ScoringOptions:
     ] = None
     id_key: IdKey = None
     grade_key: GradeKey = "relevance"
-    precision_denominator: Annotated[str, typer.Option(help="retrieved, or k as in trec_eval.")] = "retrieved"
-    gain: Annotated[str, typer.Option(help="exponential (2^grade - 1) or linear.")] = "exponential"
+    precision_denominator: Annotated[
+        str,
+        typer.Option(
+            help="retrieved, or k as in trec_eval.", autocompletion=one_of_each(get_args(PrecisionDenominator))
+        ),
+    ] = "retrieved"
+    gain: Annotated[
+        str, typer.Option(help="exponential (2^grade - 1) or linear.", autocompletion=one_of_each(get_args(Gain)))
+    ] = "exponential"
 
     def settings(self) -> ScoringSettings:
         """Return the scoring settings of the library.

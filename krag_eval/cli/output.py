@@ -22,7 +22,7 @@ from krag_eval._utils.errors import KragEvalWarning
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.progress import RunProgress
-from krag_eval.cli.wording import in_options
+from krag_eval.cli.wording import as_typed
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.report import Report, Section, Table, sections_of
 
@@ -50,7 +50,7 @@ def collected_warnings() -> Iterator[list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", KragEvalWarning)
         yield collected
-    collected += dict.fromkeys(in_options(str(warning.message)) for warning in caught)
+    collected += dict.fromkeys(as_typed(str(warning.message)) for warning in caught)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -18,6 +18,7 @@ from krag_eval.cli.options import (
     MissingRows,
     RunScoringOptions,
     SliceFields,
+    one_of_each,
     parse_cut_offs,
     parse_names,
 )
@@ -33,7 +34,12 @@ def report(
         Path | None, typer.Option(help="Write .html, .md, .json or .csv; without it, tables are printed.")
     ] = None,
     format: Annotated[  # noqa: A002 - the name of the option
-        str | None, typer.Option(metavar="FORMAT", help="html, md, json or csv, if the ending of --out is another.")
+        str | None,
+        typer.Option(
+            metavar="FORMAT",
+            help="html, md, json or csv, if the ending of --out is another.",
+            autocompletion=one_of_each(["html", "md", "json", "csv"]),
+        ),
     ] = None,
     plots: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the plots into this folder, as SVG and as PNG.")

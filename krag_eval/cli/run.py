@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -14,10 +15,17 @@ from krag_eval import InvalidInputError, read_evalset
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.loading import load_object
 from krag_eval.cli.options import JsonOut
-from krag_eval.cli.output import Bars, console, notes, put_json
+from krag_eval.cli.output import Bars, console, notes, print_notes, put_json
+from krag_eval.datasets import EvalSet, RunRow
+from krag_eval.datasets.formats.native import read_journal_rows
+from krag_eval.datasets.question import DOC_KEY, RUN_HEADER
+from krag_eval.evaluation.runs import find_doc_key
 from krag_eval.retrievers.asking import CallSettings
 from krag_eval.retrievers.recording import Recorder
 from krag_eval.retrievers.runner import plan_run
+from krag_eval.retrievers.sources import source_of_module
+
+_SAMPLE = 100  # rows of a run
 
 
 def run(
@@ -30,7 +38,9 @@ def run(
             "Modules in the current directory can be named.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The run, JSONL. An existing run is resumed.")],
+    out: Annotated[
+        Path, typer.Option(help="The run, JSONL. An existing run is resumed, and its failed questions are asked again.")
+    ],
     k: Annotated[int, typer.Option("--k", "-k", help="How many documents to keep per question.")],
     concurrency: Annotated[int, typer.Option(help="How many questions to ask at a time.")] = CallSettings.concurrency,
     timeout: Annotated[float | None, typer.Option(help="Seconds per attempt.")] = None,
@@ -43,10 +53,19 @@ def run(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="A parameter to record: chunk_size=500; repeatable."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Resume an existing run.")] = True,
+    resume: Annotated[
+        bool | None,
+        typer.Option(
+            "--resume/--no-resume",
+            help="Resume an existing run even if the retriever was changed, or refuse any existing run.",
+            show_default="resume if the retriever is the same",
+        ),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Replace an existing run and ask every question.")] = False,
     retry_errors: Annotated[
-        bool, typer.Option("--retry-errors", help="Ask the failed questions of an existing run again.")
-    ] = False,
+        bool,
+        typer.Option("--retry-errors/--keep-errors", help="Ask the failed questions of an existing run again."),
+    ] = True,
     json_out: JsonOut = None,
 ) -> None:
     """Ask a retriever every question of an evaluation set; rerun the same command to resume."""
@@ -67,22 +86,22 @@ def run(
                 retries=retries,
                 max_error_rate=max_error_rate,
                 resume=resume,
+                fresh=fresh,
                 retry_errors=retry_errors,
                 keeps_rows=False,  # they are in the file
+                source=source_of_module(retriever.partition(":")[0], retriever),
             )
             recorder = plan.carry_out()
     except KeyboardInterrupt as interruption:
         notes().print(str(interruption) or "Stopped.", markup=False)
         raise typer.Exit(130) from None
-    summary = _summary(recorder, evalset, out)
-    if recorder.n_done > recorder.n_errors and recorder.most_retrieved < k:
-        notes().print(
-            f"{recorder.name} never returned more than {recorder.most_retrieved} documents, and --k is {k}: "
-            "is the retriever itself set to fewer?",
-            markup=False,
-        )
+    has_failed = 0 < recorder.n_done == recorder.n_errors
+    summary = _summary(recorder, evalset, out, None if has_failed else scoring_options(questions, out))
+    print_notes(_remarks(recorder, k, out, has_failed=has_failed))
     if not put_json(json_out, lambda: summary):
         _print(summary, recorder)
+    if has_failed:
+        raise typer.Exit(1)
 
 
 def parse_parameters(given: Sequence[str]) -> dict[str, Any]:
@@ -103,16 +122,49 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value")
 
 
-def _summary(recorder: Recorder, evalset: Path, out: Path) -> dict[str, Any]:
+def scoring_options(questions: EvalSet, run: Path) -> list[str]:
+    """Return the options with which `evaluate` can score a run, by what the gold and the first rows of the run hold."""
+    rows = (row for _, row in read_journal_rows(run) if RUN_HEADER not in row)
+    found = [document for row in itertools.islice(rows, _SAMPLE) for document in RunRow.from_dict(row).retrieved]
+    chunks = [chunk for question in questions for chunk in question.gold_chunks()]
+    if not chunks and any(question.gold_doc_ids for question in questions):
+        key = find_doc_key(questions, found) or DOC_KEY
+        return ["--level", "document", *(["--doc-key", key] if key != DOC_KEY else [])]
+    by_text = found and chunks and not (any(one.id for one in found) and any(one.id for one in chunks))
+    return ["--match", "containment", "--containment", "gold_in_retrieved"] if by_text else []
+
+
+def _remarks(recorder: Recorder, k: int, out: Path, *, has_failed: bool) -> Iterator[str]:
+    if has_failed:
+        yield (
+            f"Every question failed. The first error: {recorder.first_error}. Fix the cause and run the same command "
+            "again."
+        )
+    elif recorder.most_retrieved < k:
+        yield (
+            f"{recorder.name} never returned more than {recorder.most_retrieved} documents, and --k is {k}: "
+            "is the retriever itself set to fewer?"
+        )
+    if not recorder.is_comparable:
+        yield (
+            f"{out} does not record the source of its retriever, so a change of it since then would not be noticed. "
+            "Use --fresh to ask every question again."
+        )
+    if not recorder.n_asked:
+        yield "Nothing was asked: every question has a row already. Use --fresh to ask every question again."
+
+
+def _summary(recorder: Recorder, evalset: Path, out: Path, options: Sequence[str] | None) -> dict[str, Any]:
     latency = recorder.latency
     return {
         "name": recorder.name,
         "rows": recorder.n_done,
         "asked": recorder.n_asked,
+        "retried": recorder.n_retried,
         "errors": recorder.n_errors,
         "latency": None if latency is None else latency.to_dict(),
         "run": str(out),
-        "score": shlex.join(["krag-eval", "evaluate", str(evalset), str(out)]),
+        "score": None if options is None else shlex.join(["krag-eval", "evaluate", str(evalset), str(out), *options]),
     }
 
 
@@ -121,10 +173,14 @@ def _print(summary: Mapping[str, Any], recorder: Recorder) -> None:
     parts = [number_of(rows, "row"), number_of(errors, "error")]
     if summary["asked"] < rows:
         parts[0] += f" ({rows - summary['asked']:,} of them from an earlier session)"
+    if summary["retried"]:
+        parts[0] += f", {summary['retried']:,} of them asked again because they had failed"
     if recorder.latency is not None:
         parts.append(f"latency {recorder.latency}")
     lines = [f"{summary['name']}: {', '.join(parts)}", f"The run is in {summary['run']}"]
     if recorder.first_error is not None:
         lines.insert(1, f"First error: {recorder.first_error}")
-    for line in [*lines, f"Score it with: {summary['score']}"]:
+    if summary["score"] is not None:
+        lines.append(f"Score it with: {summary['score']}")
+    for line in lines:
         console().print(line, markup=False, soft_wrap=True)

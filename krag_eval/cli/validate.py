@@ -11,11 +11,12 @@ from rich.text import Text
 
 from krag_eval._utils.checks import check_threshold
 from krag_eval._utils.formatting import number_of
-from krag_eval.cli.options import DocKey, EvalSetFile, GradeKey, IdKey, JsonOut, Tokenizer, parse_names
+from krag_eval.cli.options import DocKey, EvalSetFile, GradeKey, IdKey, JsonOut, Tokenizer, one_of_each, parse_names
 from krag_eval.cli.output import console, print_indented, print_table, put_json
 from krag_eval.datasets import findings, validation
 from krag_eval.datasets.corpus import read_corpus
 from krag_eval.datasets.findings import Finding, ValidationReport
+from krag_eval.datasets.formats.registry import FORMATS
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold"}
 _MOST_PLACES = 4
@@ -39,7 +40,13 @@ def validate(
     id_key: IdKey = None,
     grade_key: GradeKey = "relevance",
     from_format: Annotated[
-        str | None, typer.Option("--from", metavar="FORMAT", help="The format of the set; detected by default.")
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="FORMAT",
+            help="The format of the set; detected by default.",
+            autocompletion=one_of_each(FORMATS),
+        ),
     ] = None,
     json_out: JsonOut = None,
 ) -> None:

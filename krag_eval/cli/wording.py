@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 
 # What messages of the library call a thing, and what it is called on the command line.
-_OPTIONS = {
-    "allow_repeated_ids": "--allow-repeated-ids",
-    "containment": "--containment",
-    "corpus": "--corpus",
-    "doc_key": "--doc-key",
-    "evalset": "--evalset",
-    "force": "--force",
-    "format": "--format",
-    "id_key": "--id-key",
-    "llm": "--llm",
+_SAME_NAMES = (
+    "allow_repeated_ids", "concurrency", "containment", "corpus", "doc_key", "evalset", "force", "format", "fresh",
+    "gain", "grade_key", "id_key", "level", "llm", "max_error_rate", "metrics", "missing", "resume", "retries",
+    "retry_errors", "rouge_measure", "threshold", "timeout", "tokenizer",
+)  # fmt: skip
+_OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES} | {
     "match_method": "--match",
-    "missing": "--missing",
     "normalize": "--raw-text",
-    "rouge_measure": "--rouge-measure",
-    "threshold": "--threshold",
 }
 _SIDES = {"actual": "gold", "predicted": "retrieved"}
 # force=True, missing='empty', threshold=0.4
@@ -28,6 +22,11 @@ _ARGUMENT = re.compile(rf"`?\b({'|'.join(_OPTIONS)})=(?:True|([0-9.]*[0-9])|\"([
 _NAME = re.compile(rf"`({'|'.join(_OPTIONS)})`")
 _SIDE = re.compile(rf"(documents?) of `({'|'.join(_SIDES)})`")
 _CALL = re.compile(r", or call `\w+`")  # which the command line cannot do
+
+
+def as_typed(message: str) -> str:
+    """Return a message with what to type: options, or, for the gate, the settings of its policy file."""
+    return message if sys.argv[1:2] == ["gate"] else in_options(message)
 
 
 def in_options(message: str) -> str:

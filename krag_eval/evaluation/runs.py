@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any, Unpack
 
 import numpy as np
@@ -32,6 +34,7 @@ from krag_eval.metrics.hit_rate import hit_rate
 from krag_eval.metrics.judgments import CutOff, Judgments
 from krag_eval.metrics.recall import recall
 
+_SAMPLE = 100
 DOC_HIT = "doc_hit"
 NOTHING_YET = Run.of("nothing yet", [])
 """A run to try settings on; that it is empty is no reason to warn."""
@@ -120,10 +123,17 @@ def evaluate_run(
             )
         _check_document_ids(rankings, doc_key)
     front = NOTHING_RETRIEVED_YET if run is NOTHING_YET else DOCUMENT_IDS if level == "document" else NO_LISTS
-    if DOC_HIT not in table:
-        _check_level(questions, gold, level)
+    elsewhere = None if DOC_HIT in table else _gold_elsewhere(questions, gold, level, rankings)
+    try:
+        judged = match_and_judge(gold, rankings, checked, n_jobs=n_jobs, front=front)
+    except InvalidInputError:
+        if elsewhere is None:
+            raise
+        raise InvalidInputError(elsewhere) from None
+    if elsewhere is not None:
+        warn(elsewhere)
     return measure(
-        match_and_judge(gold, rankings, checked, n_jobs=n_jobs, front=front),
+        judged,
         cut_offs,
         table,
         queries=questions.texts,
@@ -136,16 +146,28 @@ def evaluate_run(
     )
 
 
-def _check_level(questions: EvalSet, gold: Sequence[Sequence[Document]], level: str) -> None:
-    """Warn where all gold is known at the other level, so that nothing can be scored at this one."""
+def _gold_elsewhere(
+    questions: EvalSet, gold: Sequence[Sequence[Document]], level: str, rankings: Sequence[Any]
+) -> str | None:
+    """Return what to say where all gold is known at the other level, so that nothing can be scored at this one."""
     n_other = 0 if any(gold) else sum(not question.is_negative for question in questions)
-    if n_other:
-        other = "document" if level == "chunk" else "chunk"
-        known, unknown = ("documents", "chunks") if level == "chunk" else ("chunks", "documents")
-        warn(
-            f"The set has gold {known} but no gold {unknown}, so all {n_other} questions with gold are undefined at "
-            f"{level} level. Score with level={other!r}."
-        )
+    if not n_other:
+        return None
+    other = "document" if level == "chunk" else "chunk"
+    known, unknown = ("documents", "chunks") if level == "chunk" else ("chunks", "documents")
+    first = [ranking for ranking in rankings[:_SAMPLE] if not isinstance(ranking, Exception)]
+    key = find_doc_key(questions, chain.from_iterable(first)) if level == "chunk" else None
+    return (
+        f"The set has gold {known} but no gold {unknown}, so all {n_other} questions with gold are undefined at "
+        f"{level} level. Score with level={other!r}{f' and doc_key={key!r}' if key not in (None, DOC_KEY) else ''}."
+    )
+
+
+def find_doc_key(questions: EvalSet, found: Iterable[Document]) -> str | None:
+    """Return the metadata key under which most of these documents have ids of gold documents; None if none has."""
+    wanted = {doc_id for question in questions for doc_id in question.gold_doc_ids}
+    keys = Counter(key for document in found for key, value in document.metadata.items() if as_id(value) in wanted)
+    return next((key for key, _ in keys.most_common(1)), None)
 
 
 def _check_document_ids(rankings: Sequence[Any], doc_key: str) -> None:

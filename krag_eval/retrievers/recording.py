@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from krag_eval._utils.checks import as_number
 from krag_eval._utils.errors import InvalidInputError, RunStoppedError
+from krag_eval._utils.formatting import number_of
 from krag_eval._utils.journal.journal import Journal, RowTooLongError
 from krag_eval._utils.progress import ProgressHook, reporter
 from krag_eval._utils.redaction import describe_error
@@ -26,9 +27,25 @@ from krag_eval.datasets.question import RUN_HEADER
 from krag_eval.datasets.run import Latency
 from krag_eval.retrievers.asking import CallSettings
 from krag_eval.retrievers.calling import Caller
+from krag_eval.retrievers.sources import source_changes
 
 # The error rate of fewer questions says little.
 FEWEST_ASKED = 20
+
+
+class RetrieverChangedError(InvalidInputError):
+    """A journal has rows of a retriever that was changed since.
+
+    Attributes:
+        what: What was changed, as a sentence with its place.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} Nothing was asked. Rerun with resume=True to keep these rows and ask only the other questions, or "
+            "with fresh=True to replace them."
+        )
+        self.what = what
 
 
 class Recorder:
@@ -38,7 +55,9 @@ class Recorder:
         evalset: The questions.
         header: How the run is made; see `make_header`.
         journal: The file to which rows are appended, or None. One row per question.
-        resume: Whether to resume a journal that exists; otherwise it is refused.
+        resume: Whether to resume a journal that exists: None if the retriever is the same, True also if it was changed;
+            False refuses it.
+        fresh: Whether to replace a journal that exists.
         retry_errors: Whether to remove rows with errors from the journal, so that their questions are asked again.
         keeps_rows: Whether the rows are kept in memory, for `run`.
         max_error_rate: The run stops if more than this share of the questions fails; None never stops it.
@@ -47,13 +66,15 @@ class Recorder:
     Attributes:
         name: The name of the run.
         n_errors: How many rows are errors.
+        n_retried: How many questions failed in an earlier session and are asked again.
+        is_comparable: Whether the resumed journal says what the source of its retriever was, if that can be known.
         first_error: The first of them, with the id of its question.
         most_retrieved: The number of documents of the longest row.
         latency: The latency of the successful calls, or None.
 
     Raises:
         InvalidInputError: The error rate is not a share. On entering: the journal cannot be written, is in use,
-            damaged, of another run, or must not be resumed.
+            damaged, of another run, or must not be resumed; `RetrieverChangedError` if the retriever was changed.
     """
 
     def __init__(
@@ -62,19 +83,26 @@ class Recorder:
         header: Mapping[str, Any],
         *,
         journal: str | os.PathLike[str] | None = None,
-        resume: bool = True,
-        retry_errors: bool = False,
+        resume: bool | None = None,
+        fresh: bool = False,
+        retry_errors: bool = True,
         keeps_rows: bool = True,
         max_error_rate: float | None = None,
         progress: ProgressHook | None = None,
     ) -> None:
         if max_error_rate is not None:
             _check_rate(max_error_rate)
+        if fresh and resume:
+            raise InvalidInputError(
+                "resume=True keeps the rows of an earlier session, and fresh=True drops them: give one of the two."
+            )
         self.name = str(header["name"])
-        self.n_errors = self.most_retrieved = 0
+        self.n_errors = self.n_retried = self.most_retrieved = 0
+        self.is_comparable = True
         self.first_error: str | None = None
         self._evalset, self._header = evalset, header
-        self._path, self._resume, self._retry_errors = journal, resume, retry_errors
+        self._path, self._resume, self._fresh, self._retry_errors = journal, resume, fresh, retry_errors
+        self._changes: list[str] = []
         self._journal: Journal | None = None
         self._rows: dict[str, RunRow] | None = {} if keeps_rows else None
         self._done: set[str] = set()
@@ -85,14 +113,12 @@ class Recorder:
     def __enter__(self) -> Self:
         """Open the journal, and take the rows that it has."""
         if self._path is not None:
-            self._journal = Journal(
-                self._path,
-                self._header,
-                RUN_JOURNAL,
-                resume=self._resume,
-                check=lambda path, recorded: _check_same_run(path, recorded, self._header),
-                take=functools.partial(self._take_recorded, set()),
-            )
+            self._journal = self._open(self._path, fresh=self._fresh)
+            if self._changes and not self._done:  # nothing of the retriever of before is kept
+                self._journal.close()
+                self._journal = self._open(self._path, fresh=True)
+            elif self._changes:
+                self._journal.append(self._header)
             self._n_resumed = len(self._done)
         self._report = reporter(self._hook, self.name, len(self._evalset), resumed=self._n_resumed)
         return self
@@ -106,6 +132,18 @@ class Recorder:
         self._report_progress(is_over=True)
         if kind is KeyboardInterrupt:
             raise KeyboardInterrupt(f"Stopped. {self._how_far()}") from None
+
+    def _open(self, path: str | os.PathLike[str], *, fresh: bool) -> Journal:
+        return Journal(
+            path,
+            self._header,
+            RUN_JOURNAL,
+            resume=self._resume is not False,
+            fresh=fresh,
+            check=self._compare,
+            take=functools.partial(self._take_recorded, set()),
+            accept=self._refuse_changed,
+        )
 
     def start(self) -> list[str]:
         """Report the progress so far, and return the ids of the questions that have no row."""
@@ -129,7 +167,7 @@ class Recorder:
         self._n_failed += row.error is not None
         self._report_progress()
         if row.error is not None and self.n_asked >= FEWEST_ASKED:
-            self._check_error_rate(f" The last error: {row.error}.")
+            self._check_error_rate()
 
     def finish(self) -> None:
         """Check the error rate of a run with fewer questions than are checked on the way.
@@ -138,7 +176,7 @@ class Recorder:
             RunStoppedError: Too many questions failed.
         """
         if self.n_asked and self._n_failed:
-            self._check_error_rate("")
+            self._check_error_rate()
 
     @property
     def n_done(self) -> int:
@@ -172,9 +210,22 @@ class Recorder:
             raise InvalidInputError(f"{place}: the query {row.query_id!r} appears twice.")
         seen.add(row.query_id)
         if row.error is not None and self._retry_errors:
+            self.n_retried += 1
             return False
         self._count(row)
         return True
+
+    def _compare(self, path: Path, recorded: Mapping[str, Any]) -> None:
+        _check_same_run(path, recorded, self._header)
+        self._changes = list(_changes(recorded, self._header))
+        self.is_comparable = not self._header.get("source") or bool(recorded.get("source"))
+
+    def _refuse_changed(self) -> None:
+        if self._changes and self._done and not self._resume:
+            raise RetrieverChangedError(
+                f"{self._path}: the retriever was changed after {number_of(len(self._done), 'row')}: "
+                f"{'; '.join(self._changes)}."
+            )
 
     def _count(self, row: RunRow) -> None:
         self._done.add(row.query_id)
@@ -187,12 +238,14 @@ class Recorder:
         if self._rows is not None:
             self._rows[row.query_id] = row
 
-    def _check_error_rate(self, last_error: str) -> None:
+    def _check_error_rate(self) -> None:
         rate = self._max_error_rate
         if rate is not None and self._n_failed > rate * self.n_asked:
+            is_asked_again = self._journal is not None and self._retry_errors
             raise RunStoppedError(
                 f"{self.name}: {self._n_failed} of {self.n_asked} questions failed, more than `max_error_rate` "
-                f"{rate:g} allows.{last_error} {self._how_far()} With `retry_errors`, failed questions are asked again."
+                f"{rate:g} allows. The first error: {self.first_error}. {self._how_far()}"
+                f"{' Failed questions are asked again.' if is_asked_again else ''}"
             )
 
     def _how_far(self) -> str:
@@ -226,6 +279,7 @@ def make_header(
     caller: Caller,
     settings: CallSettings,
     retriever: object,
+    source: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """Return the first row of a journal: how a run that starts now is made."""
     return {
@@ -237,6 +291,7 @@ def make_header(
         "fingerprint": evalset.fingerprint,
         "n_questions": len(evalset),
         "retriever": caller.path,
+        **({"source": source} if source else {}),
         "concurrency": settings.concurrency,
         "timeout": settings.timeout,
         "retries": settings.retries,
@@ -246,10 +301,11 @@ def make_header(
 
 
 def _frameworks(retriever: object) -> dict[str, str]:
-    """Return the versions of the packages that define the retriever's class and its bases."""
+    """Return the versions of the packages that define the retriever, or its class and its bases."""
     owner = getattr(retriever, "__self__", retriever)
+    modules = {getattr(owner, "__module__", None) or "builtins", *(base.__module__ for base in type(owner).__mro__)}
     found = {}
-    for module in {base.__module__.partition(".")[0] for base in type(owner).__mro__} - sys.stdlib_module_names:
+    for module in {module.partition(".")[0] for module in modules} - sys.stdlib_module_names:
         name = _DISTRIBUTIONS.get(module, module.replace("_", "-"))
         try:
             found[name] = version(name)
@@ -263,7 +319,7 @@ def _check_same_run(path: Path, recorded: Mapping[str, Any], wanted: Mapping[str
     if differing:
         raise InvalidInputError(
             f"{path}:1: the journal belongs to another run: {'; '.join(differing)}. Give another path to start a new "
-            "run, or the same settings to resume this one."
+            "run, the same settings to resume this one, or fresh=True to replace it."
         )
 
 
@@ -271,6 +327,15 @@ def _differences(recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iter
     for key, label in (("name", "retriever name"), ("k", "k"), ("fingerprint", "evaluation set")):
         if recorded.get(key) != wanted.get(key):
             yield f"{label} {_value(recorded, key)} in the journal, {_value(wanted, key)} now"
+
+
+def _changes(recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how the retriever was changed."""
+    yield from source_changes(recorded.get("source"), wanted.get("source"))
+    were, are = recorded.get("versions") or {}, wanted["versions"]
+    for package in sorted((were.keys() & are.keys()) - {"krag_eval", "python"}):
+        if were[package] != are[package]:
+            yield f"{package} {were[package]} in the journal, {are[package]} now"
     old, new = recorded.get("parameters") or {}, wanted.get("parameters") or {}
     for key in sorted({*old, *new}):
         if old.get(key, _ABSENT) != new.get(key, _ABSENT):

@@ -20,6 +20,7 @@ from krag_eval.retrievers.asking import CallSettings, RetryOn, ask_all
 from krag_eval.retrievers.calling import Caller, caller_of
 from krag_eval.retrievers.recording import Recorder, make_header
 from krag_eval.retrievers.responses import as_json
+from krag_eval.retrievers.sources import source_of_object
 
 
 class OptionalRunOptions(TypedDict, total=False):
@@ -34,7 +35,8 @@ class OptionalRunOptions(TypedDict, total=False):
     max_error_rate: float | None
     parameters: Mapping[str, Any] | None
     journal: str | os.PathLike[str] | None
-    resume: bool
+    resume: bool | None
+    fresh: bool
     retry_errors: bool
     progress: bool | ProgressHook | None
 
@@ -80,8 +82,11 @@ def run_retriever(retriever: object, evalset: object, **options: Unpack[RunOptio
             * `parameters`: what to record about the retriever, such as chunk size, overlap and model.
             * `journal`: a JSONL file to which each row is written as soon as it arrives. It is a run that can be
               scored. For several retrievers, a folder.
-            * `resume` (True): resume a journal that exists; otherwise it is refused.
-            * `retry_errors` (False): ask questions again whose row in the journal is an error.
+            * `resume` (None): resume a journal that exists. If the retriever was changed since, which its code, the
+              version of its package and `parameters` show, this is an error; with True the journal is resumed all the
+              same. With False, a journal that exists is refused.
+            * `fresh` (False): replace a journal that exists, and ask every question.
+            * `retry_errors` (True): ask questions again whose row in the journal is an error.
             * `progress` (True): True shows a line on a terminal; a function is called with a `RunProgress` after every
               row.
 
@@ -208,6 +213,7 @@ def plan_run(
     *,
     prefer_async: bool = False,
     keeps_rows: bool = True,
+    source: Mapping[str, Any] | None = None,
     **options: Unpack[RunOptions],
 ) -> Plan:
     """Check the arguments of `run_retriever` for one retriever.
@@ -217,6 +223,7 @@ def plan_run(
         evalset: The questions.
         prefer_async: Call the async method of an object that has both.
         keeps_rows: Whether the rows are kept in memory; otherwise they are in the journal only.
+        source: The fingerprint of the retriever's source; by default that of the code of its function or class.
         **options: The options of `run_retriever`.
 
     Raises:
@@ -246,6 +253,8 @@ def plan_run(
                 f"The question {question.id!r} has no text. Give every question a text to ask the retriever."
                 f"{of_other_names('question', question.further)}"
             )
-    header = make_header(name or caller.name, as_json(parameters or {}), questions, caller, settings, retriever)
+    if journal is not None and source is None:
+        source = source_of_object(retriever)
+    header = make_header(name or caller.name, as_json(parameters or {}), questions, caller, settings, retriever, source)
     recorder = Recorder(questions, header, journal=journal, progress=progress, keeps_rows=keeps_rows, **rest)
     return Plan(questions, caller, settings, recorder)

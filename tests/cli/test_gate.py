@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from krag_eval import InvalidInputError, read_policy
 from tests.support.command_line import Runner
@@ -31,14 +33,33 @@ def test_the_command_prints_a_table_and_its_exit_code_is_the_outcome(gate: Runne
     code, out, err = gate("gate set.jsonl new.jsonl --baseline old.jsonl --policy gate.toml")
     assert (code, err) == (1, "")
     lines = out.splitlines()
-    assert lines[0] == "new against old: 100 questions"
-    assert lines[2].split() == ["pass", "recall@1", ">=", "0.6", "all"]
-    assert lines[3].split()[0] == "fail"
-    assert lines[-1] == "Gate: FAIL"
+    assert lines[:2] == ["Gate: FAIL", "new against old: 100 questions"]
+    assert lines[3] == "fail: recall@1: no significant drop larger than 0.02"
+    assert lines[4].startswith("    all questions: 0.8000 → 0.6800, difference -0.1200 (")
+    assert lines[-4:-2] == ["pass: recall@1 >= 0.6", "    all questions: recall@1 = 0.6800"]
     write_policy('[gate]\nrequire = ["recall@1 >= 0.6"]\n')
     assert gate("gate set.jsonl new.jsonl --policy gate.toml")[0] == 0
     write_policy('[gate]\nrequire = ["lower(recall@1) >= 0.65"]\n')
     assert gate("gate set.jsonl new.jsonl --policy gate.toml")[0] == 3
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_each_value_stands_with_its_slice_and_no_word_is_broken(
+    gate: Runner, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("krag_eval.cli.output.console", lambda: Console(width=width))
+    monkeypatch.setattr("krag_eval.cli.gate.console", lambda: Console(width=width))
+    write_policy('[gate]\nrequire = ["recall@1 >= 0"]\n[slices.type.literal]\nno_drop = {"recall@1" = 0.02}\n')
+    code, out, _ = gate("gate set.jsonl new.jsonl --baseline old.jsonl --policy gate.toml")
+    *checks, signature = out.partition("\n\n")[2].split("\n\n")
+    found = [" ".join(check.split()) for check in checks]
+    assert any(
+        re.match(r"\w+: recall@1: no .* 0\.02 type=literal: [\d.]+ → [\d.]+, difference ", check) for check in found
+    )
+    assert code in (1, 3)
+    assert max(len(line) for check in checks for line in check.splitlines()) <= width
+    assert {word for check in checks for word in check.split()} <= set(" ".join(found).split())
+    assert signature.startswith("match:id|")
 
 
 def test_json_and_markdown_are_printed_or_written(gate: Runner) -> None:
@@ -49,6 +70,17 @@ def test_json_and_markdown_are_printed_or_written(gate: Runner) -> None:
     _, out, _ = gate("gate set.jsonl new.jsonl --policy gate.toml --markdown - --json out.json")
     assert out == Path("comment.md").read_text(encoding="utf-8")
     assert json.loads(Path("out.json").read_text(encoding="utf-8"))["run"] == "new"
+
+
+def test_what_cannot_be_scored_names_the_settings_of_the_policy(gate: Runner) -> None:
+    write_policy('[gate]\nrequire = ["recall@1 >= 0"]\n')
+    Path("set.jsonl").write_text('{"id": "q0", "gold_doc_ids": ["a.md"]}\n', encoding="utf-8")
+    row = {"query_id": "q0", "retrieved": [{"text": "A", "metadata": {"source": "a.md"}}]}
+    Path("new.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    code, _, err = gate("gate set.jsonl new.jsonl --policy gate.toml")
+    assert (code, err.endswith("Score with level='document' and doc_key='source'.\n")) == (2, True)
+    write_policy(Path("gate.toml").read_text() + "[scoring]\nlevel='document'\ndoc_key='source'\n")
+    assert gate("gate set.jsonl new.jsonl --policy gate.toml")[0] == 0
 
 
 @pytest.mark.parametrize(

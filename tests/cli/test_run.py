@@ -70,11 +70,13 @@ def test_errors_are_counted_and_the_first_is_shown(run: Runner) -> None:
     assert json.loads(again.out)["latency"]["n"] == 27  # of the calls that gave an answer
 
 
-def test_a_run_is_resumed_and_its_errors_are_tried_again_if_that_is_asked_for(run: Runner) -> None:
+def test_a_run_is_resumed_and_its_errors_are_tried_again_unless_they_are_to_be_kept(run: Runner) -> None:
     run("--retries", "0", "--name", "x", retriever="searching:fail_some")
-    assert run("--name", "x").out.startswith("x: 30 rows (30 of them from an earlier session), 3 errors")
-    assert run("--name", "x", "--retry-errors").out.startswith(
-        "x: 30 rows (27 of them from an earlier session), 0 errors"
+    assert run("--name", "x", "--resume", "--keep-errors").out.startswith(
+        "x: 30 rows (30 of them from an earlier session), 3 errors"
+    )
+    assert run("--name", "x", "--resume").out.startswith(
+        "x: 30 rows (27 of them from an earlier session), 3 of them asked again because they had failed, 0 errors"
     )
 
 
@@ -85,6 +87,7 @@ def test_the_summary_as_json(run: Runner) -> None:
         "name": "search",
         "rows": 30,
         "asked": 30,
+        "retried": 0,
         "errors": 0,
         "run": "runs/x.jsonl",
         "score": "krag-eval evaluate set.jsonl runs/x.jsonl",
@@ -139,8 +142,8 @@ def test_a_path_that_leads_to_no_retriever_is_told_in_one_line(run: Runner, retr
     ("arguments", "message"),
     [
         (["--param", "chunk_size"], "`--param` must be name=value, such as chunk_size=500, got 'chunk_size'."),
-        (["--concurrency", "0"], "`concurrency` must be an integer of at least 1, got 0."),
-        (["--max-error-rate", "20"], "`max_error_rate` must be a number from 0 to 1, got 20.0."),
+        (["--concurrency", "0"], "`--concurrency` must be an integer of at least 1, got 0."),
+        (["--max-error-rate", "20"], "`--max-error-rate` must be a number from 0 to 1, got 20.0."),
         (
             ["--name", "other"],
             "runs/x.jsonl:1: the journal belongs to another run: retriever name 'search' in the journal, 'other'",

@@ -82,7 +82,7 @@ def test_ctrl_c_ends_with_130_and_a_journal_to_go_on_with(folder: Path) -> None:
         err == f"Stopped. {done} of 30 questions were asked; their rows are in x.jsonl. Run the same again to resume.\n"
     )
     assert 3 <= done < 30
-    again = command("--retriever", "searching:search")
+    again = command("--retriever", "searching:search", "--resume")
     resumed = subprocess.run(again, capture_output=True, text=True, check=True)
     assert resumed.stdout.startswith(f"search: 30 rows ({done} of them from an earlier session), 0 errors")
 

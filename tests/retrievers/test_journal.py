@@ -75,14 +75,14 @@ def test_a_torn_journal_can_be_scored_as_it_is(tmp_path: Path, whole: bytes) -> 
     assert len(read_run(path).rows) == 5
 
 
-def test_rows_that_are_errors_stay_until_they_are_to_be_tried_again(tmp_path: Path) -> None:
+def test_questions_that_failed_are_asked_again_unless_their_errors_are_to_stay(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     assert list(run(path, Search("1", "4")).errors) == ["q1", "q4"]
     path.chmod(0o640)
     search = Search()
-    assert list(run(path, search).errors) == ["q1", "q4"]
+    assert list(run(path, search, retry_errors=False).errors) == ["q1", "q4"]
     assert search.asked == []
-    resumed = run(path, search, retry_errors=True)
+    resumed = run(path, search)
     assert (resumed.errors, sorted(search.asked)) == ({}, ["질문 1", "질문 4"])
     assert sorted(query_ids(path)) == EVALSET.ids
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
@@ -94,7 +94,7 @@ def test_a_link_to_a_journal_stays_a_link(tmp_path: Path) -> None:
     path, link = tmp_path / "folder" / "run.jsonl", tmp_path / "link.jsonl"
     run(path, Search("1"))
     link.symlink_to(path)
-    assert run(link, retry_errors=True).errors == {}
+    assert run(link).errors == {}
     assert link.is_symlink()
     assert sorted(query_ids(path)) == EVALSET.ids
 
@@ -104,8 +104,8 @@ def test_a_hopeless_run_leaves_a_journal_that_says_how_to_go_on(tmp_path: Path) 
     with pytest.raises(RunStoppedError) as stopped:
         run(path, Search("0", "1", "2"), max_error_rate=0.4)
     assert f"6 of 6 questions were asked; their rows are in {path}" in str(stopped.value)
-    assert "`retry_errors`" in str(stopped.value)
-    assert run(path, retry_errors=True, max_error_rate=0.4).errors == {}
+    assert str(stopped.value).endswith("Run the same again to resume. Failed questions are asked again.")
+    assert run(path, max_error_rate=0.4).errors == {}
 
 
 def test_each_row_is_one_write_and_all_of_them_are_synced_before_the_end(

@@ -86,11 +86,6 @@ def test_damage_is_refused_by_its_place_and_the_file_left_as_it_is(
     [
         ({"k": 3}, "k 2 in the journal, 3 now"),
         ({"name": "dense"}, "retriever name 'bm25' in the journal, 'dense' now"),
-        ({"parameters": {"chunk_size": 800, "model": "bge-m3"}}, "parameter chunk_size 500 in the journal, 800 now"),
-        (
-            {"parameters": {"chunk_size": 500, "overlap": 50}},
-            "parameter model 'bge-m3' in the journal, 'absent' now; parameter overlap 'absent' in the journal, 50 now",
-        ),
         ({"k": 9, "name": "dense"}, "retriever name 'bm25' in the journal, 'dense' now; k 2 in the journal, 9 now"),
     ],
 )

@@ -189,7 +189,7 @@ def test_a_hopeless_run_is_given_up_after_twenty_answers() -> None:
     ) as e:
         run_retriever(fail, many(1000), k=1, retries=0, max_error_rate=0.5, concurrency=1)
     assert len(calls) == 20
-    assert "The last error: ConnectionError: refused." in str(e.value)
+    assert "The first error: 0: ConnectionError: refused." in str(e.value)
 
 
 def test_a_short_run_is_judged_at_its_end_and_a_few_failures_are_let_pass() -> None:

@@ -45,7 +45,8 @@ CHILD = textwrap.dedent(
         texts = ["Parcels take two days.", "Refunds arrive within three working days.", "환불은 사흘 걸립니다."]
         return [{"id": f"c{(number + place) % 7}", "text": texts[(number + place) % 3]} for place in range(5)]
 
-    run_retriever(search, rows, k=4, name="bm25", retries=0, journal=journal, concurrency=int(concurrency))
+    run_retriever(search, rows, k=4, name="bm25", retries=0, journal=journal, concurrency=int(concurrency),
+                  retry_errors=False)
     """
 )
 

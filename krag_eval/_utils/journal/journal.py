@@ -40,8 +40,11 @@ class Journal:
         header: The content of the first row; its first key is that of the kind.
         kind: The kind of the journal.
         resume: Resume an existing file; otherwise it is refused.
-        check: Called with the path and the existing header; raises if the journal was made in another way.
+        fresh: Replace an existing journal by an empty one.
+        check: Called with the path and each existing header, of which there is one more for each session that made rows
+            in another way; raises if the journal cannot be resumed.
         take: Called with the place of each existing row and the row; False removes the row from the file.
+        accept: Called when all rows are read and nothing is changed yet; raises to refuse the file.
 
     Attributes:
         path: The file, as it was given.
@@ -60,8 +63,10 @@ class Journal:
         kind: JournalKind,
         *,
         resume: bool = True,
+        fresh: bool = False,
         check: Check,
         take: Take,
+        accept: Callable[[], object] = bool,
     ) -> None:
         self.path = Path(path)
         self.header = dict(header)
@@ -77,7 +82,7 @@ class Journal:
         except (OSError, ValueError) as error:  # a ValueError: a name with NUL or half a character in it
             raise self._unwritable(error) from error
         try:
-            self._begin(resume, check, take)
+            self._begin(resume, fresh, check, take, accept)
         except BaseException:
             os.close(self._handle)
             raise
@@ -159,13 +164,24 @@ class Journal:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise InvalidInputError(f"{self.path}: cannot be resumed. A journal must be a regular file.")
 
-    def _begin(self, resume: bool, check: Check, take: Take) -> None:
+    def _check_replaceable(self) -> None:
+        with self.path.open("rb") as file:
+            start = file.read(len(self._kind.start))
+        if start != self._kind.start and not self._kind.is_torn_start(start):
+            raise InvalidInputError(
+                f"{self.path}: is not a journal of a {self._kind.what}, and nothing else is replaced. Give "
+                "another path."
+            )
+
+    def _begin(self, resume: bool, fresh: bool, check: Check, take: Take, accept: Callable[[], object]) -> None:
         there = self.size
+        if there and fresh:
+            self._check_replaceable()
+            self._cut(0)
+            there = 0
         if there and not resume:
             raise InvalidInputError(
-                f"{self.path}: already exists, and resuming is turned off. Give another path, or remove the file; it "
-                "is "
-                "never overwritten."
+                f"{self.path}: already exists, and resuming is turned off. Give another path, or remove the file."
             )
         if there < 4096 and self._kind.is_torn_start(self.path.read_bytes()):
             self._cut(0)
@@ -174,22 +190,23 @@ class Journal:
             os.fsync(self._handle)
             sync_folder(self.path.resolve().parent)
             return
-        left_out = self._read(check, take)
+        left_out = self._read(check, take, accept)
         if left_out:
             self._leave_out(left_out)
 
-    def _read(self, check: Check, take: Take) -> set[int]:
+    def _read(self, check: Check, take: Take, accept: Callable[[], object]) -> set[int]:
         """Check every row, cut off a torn end, and return the ends of the rows to leave out."""
         left_out, is_first, end, is_ended = set[int](), True, 0, True
         for line in read_lines(lines_of(self.path), self.path, self._kind):
             end, is_ended = line.end, line.is_ended
             if self._kind.header in line.row:
+                check(self.path, line.row)
                 if is_first:
-                    check(self.path, line.row)
                     self.header = line.row
             elif not take(line.place, line.row):
                 left_out.add(line.end)
             is_first = False
+        accept()
         self._cut(end)
         if not is_ended:
             self._write(b"\n")

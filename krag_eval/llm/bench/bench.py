@@ -38,6 +38,7 @@ from krag_eval.llm.question_generation import GeneratedEvalSet, GenerationReport
 from krag_eval.matching.settings import ScoringSettings, make_settings
 from krag_eval.metrics.cut_offs import check_ranks
 from krag_eval.report import build_report
+from krag_eval.retrievers.recording import RetrieverChangedError
 from krag_eval.retrievers.runner import run_retriever
 from krag_eval.statistics.checks import need_scipy
 
@@ -242,18 +243,22 @@ class Stages:
         Raises:
             RunStoppedError: It failed on all of them, or on most of many.
         """
-        run = run_retriever(
-            retriever,
-            questions,
-            k=k,
-            name=name,
-            parameters=parameters,
-            concurrency=self.concurrency,
-            timeout=self.timeout,
-            journal=self._journal("run.jsonl"),
-            retry_errors=True,
-            progress=self.progress,
-        )
+        try:
+            run = run_retriever(
+                retriever,
+                questions,
+                k=k,
+                name=name,
+                parameters=parameters,
+                concurrency=self.concurrency,
+                timeout=self.timeout,
+                journal=self._journal("run.jsonl"),
+                progress=self.progress,
+            )
+        except RetrieverChangedError as error:
+            raise InvalidInputError(
+                f"{error.what} Remove this file to ask every question again, or give another folder for the journals."
+            ) from None
         if run.errors:
             told = f"on {len(run.errors)} of {len(questions)} questions; the first: {next(iter(run.errors.values()))}"
             if len(run.errors) == len(questions):

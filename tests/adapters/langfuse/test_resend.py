@@ -12,6 +12,7 @@ from langfuse import Langfuse
 from langfuse._client.resource_manager import LangfuseResourceManager
 from opentelemetry.sdk.trace import TracerProvider
 
+from krag_eval.cli.help import EXAMPLES
 from krag_eval_langfuse.outbox import ScoreFile
 from krag_eval_langfuse.scores import Score, Target
 from tests.adapters.langfuse.faulty_server import BUSY, Fault, FaultyLangfuse
@@ -57,6 +58,11 @@ def test_it_sends_what_waits_and_then_there_is_nothing_to_send(resend: Runner, s
     }
     assert resend("langfuse-resend langfuse.outbox") == (0, "langfuse.outbox: 0 sent, 0 waiting, 0 rejected\n", "")
     assert server.n_requests == 1
+
+
+def test_the_example_of_its_help_text_runs(resend: Runner, server: FaultyLangfuse) -> None:
+    (line,) = EXAMPLES["langfuse-resend"].strip().splitlines()
+    assert resend(line.removeprefix("krag-eval ")).code == 0
 
 
 def test_the_environment_names_the_client_however_many_others_there_are(resend: Runner, server: FaultyLangfuse) -> None:

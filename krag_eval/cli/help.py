@@ -1,0 +1,149 @@
+"""What `--help` shows of a command: its options in groups, and examples; whole words at any width."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+_FEWEST_TO_GROUP = 10
+_GROUPS = {
+    "Matching": "match threshold rouge_measure containment tokenizer use_stemmer raw_text embeddings embedding_prefix "
+    "similarity_threshold id_key",
+    "Scoring": "k metrics level doc_key grade_key precision_denominator gain proxy kmax missing",
+    "Statistics": "baseline by margin confidence intervals n_bootstrap n_randomisation seed",
+    "Calls": "concurrency timeout retries max_error_rate most_prompts workers",
+    "Reruns": "resume fresh retry_errors journal journals",
+    "Input files": "from_format kind columns encoding sheet queries max_bad_rows allow_repeated_ids",
+    "Output": "out output to_format format json_out per_query markdown_out plots title force show queue",
+}
+_GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names.split()}
+
+EXAMPLES = {
+    "evaluate": """
+        krag-eval evaluate faq.jsonl words.jsonl
+        krag-eval evaluate faq.jsonl words.jsonl letters.jsonl --k 1,5 --metrics recall,ndcg
+        krag-eval evaluate faq.jsonl words.jsonl --level document --doc-key source
+        krag-eval evaluate faq.jsonl words.jsonl --match containment --containment gold_in_retrieved
+    """,
+    "run": """
+        krag-eval run faq.jsonl --retriever search:words --k 10 --out words.jsonl
+        krag-eval run faq.jsonl --retriever search:words --k 10 --out words.jsonl --fresh --param chunk_size=500
+        krag-eval run faq.jsonl --retriever search:letters --k 10 --out letters.jsonl --timeout 30 --max-error-rate 0.2
+    """,
+    "convert": """
+        krag-eval convert faq.csv faq.jsonl --columns question=frage,gold_doc_ids=quelle
+        krag-eval convert faq.jsonl faq.qrels --to trec
+    """,
+    "compare": """
+        krag-eval compare faq.jsonl words.jsonl letters.jsonl
+        krag-eval compare faq.jsonl words.jsonl letters.jsonl --baseline letters --k 5 --metrics recall --by type
+    """,
+    "report": """
+        krag-eval report faq.jsonl words.jsonl letters.jsonl --out report.html
+        krag-eval report faq.jsonl words.jsonl
+    """,
+    "gate": """
+        krag-eval gate faq.jsonl words.jsonl --policy gate.toml
+        krag-eval gate faq.jsonl letters.jsonl --policy gate.toml --baseline words.jsonl --markdown comment.md
+    """,
+    "validate": """
+        krag-eval validate faq.jsonl
+        krag-eval validate faq.jsonl --corpus chunks.jsonl --ignore document_level
+    """,
+    "reanchor": """
+        krag-eval reanchor faq.jsonl --corpus chunks.jsonl --out moved.jsonl
+    """,
+    "doctor": """
+        krag-eval doctor faq.jsonl words.jsonl letters.jsonl --queue queue.jsonl
+        krag-eval doctor faq.jsonl --apply queue.jsonl --out better.jsonl
+    """,
+    "verify": """
+        krag-eval verify faq.jsonl words.jsonl --k 1,5
+    """,
+    "generate": """
+        krag-eval generate chunks.jsonl --llm models:write --out questions.jsonl -n 4 --journal answers.jsonl
+    """,
+    "bench": """
+        krag-eval bench --retriever search:words --evalset faq.jsonl --skip-e2e --output bench.html
+        krag-eval bench --retriever search:words --corpus chunks.jsonl --llm models:write --samples 4
+    """,
+    "score-logs": """
+        krag-eval score-logs 'logs/*.parquet' --out scores.parquet --k 1,5
+    """,
+    "langfuse-resend": """
+        krag-eval langfuse-resend langfuse.outbox
+    """,
+    "demo": """
+        krag-eval demo --k 3
+    """,
+}
+
+
+class _Help:
+    """Format the help of a command."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Show no type beside a flag: it takes no value."""
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return parameters
+
+
+class Group(_Help, TyperGroup):
+    """The list of the commands."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the names with their first sentences, which click would cut off."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            _write(formatter, [(name, one.get_short_help_str(1000)) for name, one in commands if one is not None], 19)
+
+
+class Command(_Help, TyperCommand):
+    """One command."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options, the options in groups if there are many."""
+        shown = [(param, record) for param in self.get_params(ctx) if (record := param.get_help_record(ctx))]
+        n_options = sum(param.param_type_name == "option" for param, _ in shown)
+        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": [], **{name: [] for name in _GROUPS}}
+        for param, record in shown:
+            is_grouped = n_options >= _FEWEST_TO_GROUP and not param.required
+            group = _GROUP_OF.get(param.name, "Options") if is_grouped else "Options"
+            groups["Arguments" if param.param_type_name == "argument" else group].append(record)
+        for name in _GROUPS:
+            if len(groups[name]) == 1:
+                groups["Options"].insert(-1, groups[name].pop())
+        # An option `--help` alone comes last.
+        for name, records in sorted(groups.items(), key=lambda group: (group[0] == "Options") * (len(group[1]) == 1)):
+            if records:
+                with formatter.section(name):
+                    _write(formatter, records)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples, to be copied into a shell."""
+        super().format_epilog(ctx, formatter)
+        examples = textwrap.dedent(EXAMPLES.get(self.name or "", "")).split("\n")[1:-1]
+        if examples:
+            with formatter.section("Examples"):
+                for line in examples:
+                    parts = textwrap.wrap(line, formatter.width - 6, break_long_words=False, break_on_hyphens=False)
+                    formatter.write("  " + " \\\n      ".join(parts) + "\n")
+
+
+def _write(formatter: Any, records: Iterable[tuple[str, str]], place: int | None = None) -> None:
+    """Write names and their texts side by side, and break no word: click breaks at the hyphens of options."""
+    place = place or (32 if formatter.width >= 76 else 24)
+    for names, text in records:
+        lines = textwrap.wrap(text, formatter.width - place, break_long_words=False, break_on_hyphens=False)
+        first = f"  {names}"
+        if len(first) > place - 2 or not lines:
+            formatter.write(first + "\n")
+        else:
+            formatter.write(f"{first:{place}}{lines.pop(0)}\n")
+        formatter.write("".join(f"{'':{place}}{line}\n" for line in lines))

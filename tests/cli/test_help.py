@@ -1,0 +1,180 @@
+"""Help that can be read at any width, examples that run, values that the shell completes, and a quick `--version`."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.main import get_command
+
+from krag_eval import __version__
+from krag_eval.cli.app import app
+from krag_eval.cli.help import EXAMPLES
+from krag_eval.metrics import ALL_METRICS
+from tests.support.bench_cases import CORPUS
+from tests.support.command_line import Runner
+
+COMMAND: Any = get_command(app)
+NAMES = sorted(COMMAND.commands)
+FAR = {"demo": pytest.mark.full, "score-logs": pytest.mark.full, "bench": pytest.mark.full}
+SEARCH = """
+from pathlib import Path
+import json
+
+CHUNKS = [json.loads(line) for line in Path("chunks.jsonl").read_text(encoding="utf-8").splitlines()]
+
+def words(question):
+    asked = set(question.split())
+    return sorted(CHUNKS, key=lambda chunk: -len(asked & set(chunk["text"].split())))
+
+def letters(question):
+    return sorted(CHUNKS, key=lambda chunk: -len(set(question) & set(chunk["text"])))
+"""
+QUESTIONS = ["What is red?", "Who sells green things?", "Blue, and how much?", "The white one's town", "Is black dear?"]
+
+
+@pytest.fixture
+def files(command: Runner) -> None:
+    """The files that the examples name, in the current directory."""
+    chunks = [{**chunk, "metadata": {"doc_id": "d", "source": f"{n % 3}.md"}} for n, chunk in enumerate(CORPUS)]
+    lines("chunks.jsonl", chunks)
+    golds = zip(QUESTIONS, chunks, strict=False)
+    lines(
+        "faq.jsonl",
+        [{"id": q, "question": q, "gold": [chunk], "type": q[0]} for q, chunk in golds],
+    )
+    for name, shift in (("words", 0), ("letters", 1)):
+        lines(f"{name}.jsonl", [{"query_id": q, "retrieved": chunks[n + shift :]} for n, q in enumerate(QUESTIONS)])
+    Path("faq.csv").write_text("id,frage,quelle\nq0,When?,0.md\n", encoding="utf-8")
+    Path("gate.toml").write_text('[gate]\nrequire = ["recall@5 >= 0"]\n', encoding="utf-8")
+    Path("search.py").write_text(SEARCH, encoding="utf-8")
+    model = "from tests.support.bench_cases import writer\nwrite = writer([])\n"
+    Path("models.py").write_text(model, encoding="utf-8")
+    Path("logs").mkdir()
+    documents = [[{"id": "a"}], [{"id": "b"}]]
+    rows = {"query_id": ["1", "2"], "actual": documents, "predicted": documents}
+    pq.write_table(pa.table(rows), "logs/1.parquet")
+
+
+def lines(path: str, rows: list[Any]) -> None:
+    Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def examples_in(help_text: str) -> list[str]:
+    """The lines to type that a help text shows, without what continues a line."""
+    shown = help_text.partition("\nExamples:\n")[2].replace("\\\n", " ")
+    return [" ".join(line.split()) for line in shown.splitlines() if line.strip()]
+
+
+ELSEWHERE = {"langfuse-resend"}  # beside what stands in for Langfuse
+MADE = {"run": ["words.jsonl", "letters.jsonl"], "convert": ["faq.jsonl"]}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=FAR.get(name, ())) for name in NAMES if name not in ELSEWHERE]
+)
+def test_every_example_of_a_help_text_runs_on_small_files(name: str, command: Runner, files: None) -> None:
+    examples = examples_in(command(f"{name} --help").out)
+    assert examples
+    for path in MADE.get(name, []):
+        Path(path).unlink()
+    for line in examples:
+        assert line.startswith(f"krag-eval {name} ")
+        outcome = command(line.removeprefix("krag-eval "))
+        assert outcome.code == 0, (line, outcome)
+
+
+def test_every_command_has_examples() -> None:
+    assert sorted(EXAMPLES) == NAMES
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("name", ["", *NAMES])
+def test_no_line_of_help_is_wider_than_the_terminal_and_no_word_is_broken(
+    name: str, width: int, command: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
+    words = set(command(f"{name} --help").out.split())
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = command(f"{name} --help").out
+    assert max(map(len, shown.splitlines())) <= width
+    assert set(shown.split()) - {"\\"} <= words
+    options = re.findall(r"(?<=[ /])--[\w-]+", shown)
+    known = COMMAND.commands[name] if name else COMMAND
+    assert {option for parameter in known.params for option in parameter.opts if option[:2] == "--"} <= set(options)
+
+
+def test_many_options_are_in_groups_and_flags_have_no_type(command: Runner) -> None:
+    for name, own in COMMAND.commands.items():
+        shown = command(f"{name} --help").out
+        headings = re.findall(r"^(\w.*):$", shown, re.MULTILINE)
+        n_options = sum(parameter.param_type_name == "option" for parameter in own.params)
+        assert len(headings) >= 4 or n_options < 12, name
+        assert "bool" not in shown
+    evaluate = command("evaluate --help").out
+    assert evaluate.index("\nMatching:") < evaluate.index("--match") < evaluate.index("\nScoring:")
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("evaluate a.jsonl b.jsonl --match ro", ["rouge1", "rouge2", "rougeL"]),
+        ("evaluate a.jsonl b.jsonl --match id,cont", ["id,containment"]),
+        ("evaluate a.jsonl b.jsonl --metrics recall,nd", ["recall,ndcg"]),
+        ("compare a.jsonl b.jsonl --metrics al", ["all", "alpha_ndcg"]),
+        ("convert a.csv b --to sq", ["squad"]),
+        ("validate a.csv --from b", ["beir"]),
+        ("report a.jsonl b.jsonl --format h", ["html"]),
+        ("evaluate a.jsonl b.jsonl --level d", ["document"]),
+        ("evaluate a.jsonl b.jsonl --tokenizer w", ["words", "whitespace"]),
+        ("ev", ["evaluate"]),
+        ("evaluate a", []),  # bash then completes files
+    ],
+)
+def test_the_shell_completes_values(
+    command: Runner, monkeypatch: pytest.MonkeyPatch, typed: str, expected: list[str]
+) -> None:
+    monkeypatch.setenv("_KRAG_EVAL_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", f"krag-eval {typed}")
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split())))
+    found = [name for name in command("").out.split() if name not in ALL_METRICS or name in expected]
+    assert sorted(found) == sorted(expected)
+
+
+def test_a_wrong_option_is_one_short_message(command: Runner) -> None:
+    code, out, err = command("run --retreiver x:y")
+    assert (code, out) == (2, "")
+    assert "No such option: --retreiver" in err
+    assert "--retriever" in err
+
+
+PROGRAM = """
+import sys
+from krag_eval.cli import main
+sys.argv = ["krag-eval", "--version"]
+try:
+    main()
+except SystemExit as exit_:
+    heavy = {"typer", "rich", "numpy", "click"} & set(sys.modules)
+    sys.exit(exit_.code or (sorted(heavy) if heavy else 0))
+"""
+
+
+def test_the_version_imports_no_command() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"krag-eval {__version__}\n", "")
+
+
+@pytest.mark.full
+def test_the_package_runs_as_a_module() -> None:
+    for arguments in (["--version"], ["evaluate", "--help"]):
+        starts = [str(Path(sys.executable).with_name("krag-eval"))], [sys.executable, "-m", "krag_eval"]
+        runs = [subprocess.run([*one, *arguments], capture_output=True, text=True, check=True) for one in starts]
+        assert runs[0].stdout == runs[1].stdout
