@@ -14,6 +14,7 @@ from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.loading import read_runs
 from krag_eval.cli.options import (
+    DEFAULT_K,
     CutOffs,
     EvalSetFile,
     Intervals,
@@ -33,7 +34,7 @@ _MOST_LISTED = 20
 def evaluate(
     evalset: EvalSetFile,
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Retrieval results.")],
-    k: CutOffs = "1,3,5,10",
+    k: CutOffs = DEFAULT_K,
     metrics: MetricNames = None,
     intervals: Intervals = False,
     json_out: JsonOut = None,

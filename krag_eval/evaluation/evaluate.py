@@ -16,9 +16,7 @@ from krag_eval.evaluation.pipeline import (
 )
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import IdSettings, ScoringSettings, make_settings
-from krag_eval.metrics.cut_offs import check_cut_offs
-
-DEFAULT_CUT_OFFS = (1, 3, 5, 10)
+from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 
 
 def evaluate(
@@ -45,7 +43,9 @@ def evaluate(
         k: One cut-off or several, each at least 1; None scores all ranks. `"2000tok"` scores the first documents that
             fit into 2,000 tokens together.
         metrics: Names of `METRICS` (all by default) or `FURTHER_METRICS`, such as `"rbp(p=0.5)"`, or functions
-            `(judgments, k) -> array of shape (n_queries,)`.
+            `(judgments, k) -> array of shape (n_queries,)`. Names may be written as other tools write them, and name
+            their cut-off: `"nDCG@10 R@5"`, `["recall@5", "ndcg_cut_10"]`. A metric that does is scored at that cut-off
+            alone, which `k`, if it is given, must contain.
         queries: The texts of the queries, for `per_query` and `explain`.
         query_ids: The ids of the queries.
         callbacks: Callbacks that receive the scores.
@@ -75,7 +75,7 @@ def evaluate(
     """
     checked = make_settings(**settings)
     check_callbacks(callbacks)
-    cut_offs, table = check_cut_offs(k), choose_metrics(metrics, checked)
+    cut_offs, table = choose_metrics(metrics, checked, k)
     judged = match_and_judge(actual, predicted, checked, n_jobs=n_jobs)
     return measure(
         judged,
@@ -123,7 +123,7 @@ def evaluate_ids(
     check_names(settings, IdSettings.__annotations__)
     checked = make_settings(match_method="id", **settings)
     check_callbacks(callbacks)
-    cut_offs, table = check_cut_offs(k), choose_metrics(metrics, checked)
+    cut_offs, table = choose_metrics(metrics, checked, k)
     return measure(
         match_and_judge(actual, predicted, checked, bare_ids=True),
         cut_offs,

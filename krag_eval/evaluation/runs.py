@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -26,9 +27,9 @@ from krag_eval.evaluation.pipeline import (
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings, make_settings
 from krag_eval.metrics import Metric
-from krag_eval.metrics.cut_offs import check_cut_offs
 from krag_eval.metrics.hit_rate import hit_rate
 from krag_eval.metrics.judgments import CutOff, Judgments
+from krag_eval.metrics.names import DEFAULT_CUT_OFFS, read_metrics
 from krag_eval.metrics.recall import recall
 
 DOC_HIT = "doc_hit"
@@ -37,7 +38,7 @@ DOC_HIT = "doc_hit"
 def evaluate_run(
     evalset: object,
     run: Run,
-    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     level: str = "chunk",
     doc_key: str = DOC_KEY,
@@ -85,9 +86,10 @@ def evaluate_run(
     check_run(run)
     checked = make_settings(**settings_at(level, doc_key, settings))
     check_callbacks(callbacks)
-    cut_offs, rankings = check_cut_offs(k), run.rankings(questions)
-    names, wants_doc_hit = _split_off_doc_hit(metrics)
-    table = dict(choose_metrics(names, checked)) if names or not wants_doc_hit else {}
+    asked = read_metrics(metrics, k, (DOC_HIT,))
+    rankings, wants_doc_hit = run.rankings(questions), None if metrics is None else DOC_HIT in asked.by_name
+    cut_offs, chosen = choose_metrics(asked.without(DOC_HIT), checked, k)
+    table = dict(chosen)
     gold = questions.gold(level, doc_key)
     parts = [f"level:{level}"] if level == "document" else []
     unjudged = np.array([not g and not q.is_negative for g, q in zip(gold, questions, strict=True)], dtype=bool)
@@ -100,11 +102,12 @@ def evaluate_run(
                 "as `doc_key`."
             )
         if by_document is not None and wants_doc_hit is not False:
-            table[DOC_HIT] = _doc_hit(by_document)
+            table[DOC_HIT] = replace(_doc_hit(by_document), cut_offs=asked.by_name.get(DOC_HIT))
         if proxy and by_document is not None:
             parts.append("proxy:doc_hit")
             if "recall" in table:
-                table["recall"] = _recall_or_doc_hit(by_document, unjudged)
+                at = table["recall"].cut_offs
+                table["recall"] = replace(_recall_or_doc_hit(by_document, unjudged), cut_offs=at)
     elif proxy or wants_doc_hit:
         raise InvalidInputError(
             "`proxy` and `doc_hit` need level='chunk'. At level='document', use `hit_rate` instead of `doc_hit`."
@@ -158,16 +161,6 @@ def _check_document_ids(rankings: Sequence[Any], doc_key: str) -> None:
             f"compares. Their metadata has the keys: {', '.join(keys)!s:.300}. If one of them holds the ids of the "
             "documents, pass it as `doc_key`."
         )
-
-
-def _split_off_doc_hit(metrics: object) -> tuple[Any, bool | None]:
-    """Return the metrics without `doc_hit`, and whether it was asked for; None if it is computed where it can be."""
-    if metrics is None:
-        return None, None
-    names = [metrics] if isinstance(metrics, str) or callable(metrics) else metrics
-    if not isinstance(names, Sequence) or DOC_HIT not in names:
-        return metrics, False
-    return [name for name in names if name != DOC_HIT], True
 
 
 def _judge_documents(questions: EvalSet, rankings: Sequence[Any], doc_key: str) -> Judgments | None:
