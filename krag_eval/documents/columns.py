@@ -14,7 +14,18 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
-from krag_eval.documents.readers import Reader, as_id, as_text, common_reader, read_grade, reader_of, split_pair
+from krag_eval.documents.readers import (
+    Reader,
+    as_id,
+    as_text,
+    common_reader,
+    id_of_pair,
+    read_grade,
+    reader_of,
+    reader_of_pair,
+    split_pair,
+)
+from krag_eval.documents.stores import hits_in, hits_of_queries
 
 SideName = Literal["actual", "predicted"]
 
@@ -94,6 +105,8 @@ class Side:
         else:
             ids = self._column(lambda reader: functools.partial(reader.read_id, id_key=self._id_key))
         if None in ids:
+            if self._id_key is None and self._unpaired is not self.documents:
+                ids = [id_of_pair(d) if i is None else i for i, d in zip(ids, self.documents, strict=True)]
             self._require(ids, lambda reader, d: reader.read_text(d) is not None or reader.read_id(d))
         return ids
 
@@ -129,6 +142,8 @@ class Side:
         return np.searchsorted(self.offsets, positions, side="right") - 1
 
     def _check_rows(self, rows: object) -> list[Sequence[object]]:
+        if (hits := None if type(rows) is list else hits_of_queries(rows)) is not None:
+            return list(hits)
         if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable) or is_frame(rows):
             raise InvalidInputError(
                 f"`{self.name}` must be a list with one list of documents for each query, got {describe_type(rows)}."
@@ -146,6 +161,8 @@ class Side:
         if isinstance(row, BaseException) and self.name == "predicted":
             self.errors[query] = str(row) if isinstance(row, RetrieverError) else _describe(row)
             return []
+        if (hits := hits_in(row)) is not None:
+            return hits
         if row is None:
             raise InvalidInputError(f"{where} is None, not a list of documents. Use [] where there is no document.")
         if isinstance(row, (set, frozenset)) and self.name == "predicted":
@@ -180,6 +197,7 @@ class Side:
                 reader = reader_of(document)
             except Exception as error:
                 raise self._unreadable(position, error) from error
+            reader = reader or reader_of_pair(self.documents[position])
             if reader is None:
                 raise self._no_document(position)
             readers.append(reader)

@@ -9,10 +9,18 @@ from typing import Any
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, UnknownArgumentError, show
-from krag_eval.documents.readers import read_grade, require_reader, split_pair
+from krag_eval.documents.readers import (
+    fields_key,
+    id_of_pair,
+    read_grade,
+    reader_of,
+    reader_of_pair,
+    require_reader,
+    split_pair,
+)
 
 # What a mapping says about itself. Its other keys are metadata.
-_KEYS = {"id", "text", "page_content", "content", "grade", "score", "metadata", "meta"}
+DOCUMENT_KEYS = {"id", "text", "page_content", "content", "grade", "score", "metadata", "meta"}
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -159,12 +167,14 @@ def read_leniently(
 def _read(document: object, id_key: str | None, copy: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Document:
     inner: Any
     inner, number = split_pair(document)
-    reader = require_reader(inner)
+    reader = reader_of(inner) or reader_of_pair(document) or require_reader(inner)
     metadata = reader.metadata(inner)
-    if reader.own_keys and not inner.keys() <= _KEYS:
-        metadata = {**{str(key): value for key, value in inner.items() if key not in _KEYS}, **metadata}
+    if reader.own_keys and not inner.keys() <= DOCUMENT_KEYS:
+        known = {*DOCUMENT_KEYS, fields_key(inner)}
+        metadata = {**{str(key): value for key, value in inner.items() if key not in known}, **metadata}
+    found = reader.read_id(inner, id_key)
     return Document(
-        id=reader.read_id(inner, id_key),
+        id=id_of_pair(document) if found is None and number is not None and id_key is None else found,
         text=reader.read_text(inner),
         score=reader.read_score(inner, number),
         metadata=copy(metadata),

@@ -11,8 +11,9 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
+from krag_eval.datasets.by_query import check_queries
 from krag_eval.datasets.question import settings_at
-from krag_eval.datasets.run import check_run
+from krag_eval.datasets.run import as_run
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import as_id
 from krag_eval.evaluation.pipeline import (
@@ -37,7 +38,7 @@ DOC_HIT = "doc_hit"
 
 def evaluate_run(
     evalset: object,
-    run: Run,
+    run: object,
     k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     level: str = "chunk",
@@ -57,8 +58,9 @@ def evaluate_run(
     counted in `result.n_unjudged`; it is not taken for a question without an answer.
 
     Args:
-        evalset: An `EvalSet`, a list of questions, or a pandas frame.
-        run: The rankings; questions without one count as nothing retrieved.
+        evalset: An `EvalSet`, or what it can be made of: rows, a table, `{query: {document: grade}}`, ...
+        run: A `Run`, or rankings by query such as `{query: {document: score}}`; questions without one count as nothing
+            retrieved.
         k: One cut-off or several, each at least 1, or a budget such as `"2000tok"`; None scores all ranks.
         level: `"chunk"` scores by gold chunks, `"document"` by the documents that they come from: ids are then read
             from the metadata under `doc_key`, and several chunks of one document repeat each other.
@@ -83,7 +85,9 @@ def evaluate_run(
     {'recall@2': 0.25, 'micro_recall@2': 0.3333333333333333}
     """
     questions = as_evalset(evalset)
-    check_run(run)
+    if not isinstance(run, Run):
+        run = as_run(run)
+        check_queries(questions.ids, run.rows, "run", "evalset", "as_evalset(evalset).ids")
     checked = make_settings(**settings_at(level, doc_key, settings))
     check_callbacks(callbacks)
     asked = read_metrics(metrics, k, (DOC_HIT,))

@@ -225,7 +225,7 @@ def test_a_set_that_is_linked_there_and_back_is_the_set_it_was(one: list[int], o
 
 def test_the_corpus_may_be_any_documents_and_any_iterator() -> None:
     def chunks() -> Iterator[object]:
-        yield Document(None, "has no id")
+        yield Document(text="has no id")
         yield Document(id="x")
         yield {"id": 7, "page_content": "Refunds arrive within three working days."}
 
