@@ -6,7 +6,7 @@ import contextlib
 import functools
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from typing import Any, Literal
 
 import numpy as np
@@ -25,7 +25,7 @@ from krag_eval.documents.readers import (
     reader_of_pair,
     split_pair,
 )
-from krag_eval.documents.stores import hits_in, hits_of_queries
+from krag_eval.documents.stores import hits_in, hits_of_queries, string_fields
 
 SideName = Literal["actual", "predicted"]
 
@@ -38,6 +38,9 @@ def runs(start: IntArray, count: IntArray) -> IntArray:
     before = np.cumsum(count) - count
     positions: IntArray = np.arange(int(count.sum())) + np.repeat(start - before, count)
     return positions
+
+
+_LOOKED_AT = 20
 
 
 class Side:
@@ -109,6 +112,18 @@ class Side:
                 ids = [id_of_pair(d) if i is None else i for i, d in zip(ids, self.documents, strict=True)]
             self._require(ids, lambda reader, d: reader.read_text(d) is not None or reader.read_id(d))
         return ids
+
+    def possible_texts(self) -> str:
+        """Return a sentence on the fields that may be the texts of documents without one; empty if there are none."""
+        found: dict[str, None] = {}
+        for document, reader in islice(self._with_readers(), _LOOKED_AT):
+            if reader.read_text(document) is None:
+                found |= dict.fromkeys(string_fields(reader.metadata(document)))
+        names = ", ".join(found)
+        return names and (
+            f" Their fields with strings are {names:.200}. If one of these is the text, say so: give each document of "
+            f"`{self.name}` as {{'id': ..., 'text': ...}}."
+        )
 
     def ids_of(self, query: int) -> list[str]:
         """Return the ids of one query, of those documents that have one."""
@@ -209,7 +224,7 @@ class Side:
         hint = pair_hint(document)
         if document is None:
             hint = " Use [] where nothing was retrieved."
-        elif isinstance(document, (int, float)) or hasattr(document, "__index__"):
+        elif isinstance(document, (int, float)) or hasattr(document, "__index__") or as_id(document) is not None:
             hint = ' For bare ids write {"id": ...}, or call `evaluate_ids`.'
         elif not hint and isinstance(document, (list, tuple, set)):
             hint = " Is it nested once too deep?"

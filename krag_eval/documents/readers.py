@@ -179,7 +179,9 @@ def _reader_of_object(document: object) -> Reader | None:
         return _STRING
     if isinstance(document, Mapping):
         return MAPPING
-    return None if isinstance(document, _NO_DOCUMENTS) else _reader_with(functools.partial(_has, document))
+    if isinstance(document, _NO_DOCUMENTS) or _is_uuid(document):
+        return None
+    return _reader_with(functools.partial(_has, document))
 
 
 def _reader_with(has: Callable[[str], bool]) -> Reader | None:

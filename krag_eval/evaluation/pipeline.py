@@ -65,7 +65,11 @@ def match_and_judge(
             do not have what the methods read.
     """
     judged = judge_batch(actual, predicted, settings, bare_ids=bare_ids, n_jobs=check_count("n_jobs", n_jobs))
-    judged.document_counts.check(settings)
+    try:
+        judged.document_counts.check(settings)
+    except InvalidInputError as error:
+        sides = (judged.batch.actual, judged.batch.predicted) if settings.uses_texts and not bare_ids else ()
+        raise InvalidInputError(f"{error}{''.join(side.possible_texts() for side in sides)}") from None
     if settings.uses_ids:
         warn_of_spelling(judged.batch, judged.matches)
     return judged
