@@ -102,6 +102,8 @@ from .matching.settings import TokenizerType as TokenizerType
 from .metrics import FURTHER_METRICS as FURTHER_METRICS
 from .metrics import METRICS as METRICS
 from .metrics.judgments import Judgments as Judgments
+from .metrics.names import DEFAULT_CUT_OFFS as DEFAULT_CUT_OFFS
+from .metrics.names import LIVE_CUT_OFFS as LIVE_CUT_OFFS
 from .report import Report as Report
 from .report import build_report as build_report
 from .report import write_report as write_report

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 
-from krag_eval import Alert, InvalidInputError, LiveScorer
+from krag_eval import LIVE_CUT_OFFS, Alert, InvalidInputError, LiveScorer
 
 Event = TypeVar("Event", bound=Callable[..., None])
 
@@ -80,7 +80,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         self,
         gold: object = None,
         *,
-        k: int | str | Sequence[int | str | None] | None = (5, 10),
+        k: int | str | Sequence[int | str | None] | None = LIVE_CUT_OFFS,
         metrics: Any = None,
         match_method: str | Sequence[str] | None = None,
         sinks: object = (),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from krag_eval import EvaluationResult, InvalidInputError, evaluate
+from krag_eval import LIVE_CUT_OFFS, EvaluationResult, InvalidInputError, evaluate
 from krag_eval_langchain.rows import GOLD, Place, RowScorer
 
 Feedback = dict[str, list[dict[str, Any]]]
@@ -17,7 +17,7 @@ _GOLD_KEYS = (*GOLD, "documents")
 
 def as_langsmith_evaluator(
     *,
-    k: int | str | Sequence[int | str | None] | None = (5, 10),
+    k: int | str | Sequence[int | str | None] | None = LIVE_CUT_OFFS,
     metrics: Any = None,
     gold: Place = None,
     retrieved: Place = None,
@@ -61,7 +61,7 @@ def as_langsmith_evaluator(
 
 def as_langsmith_summary_evaluator(
     *,
-    k: int | str | Sequence[int | str | None] | None = (5, 10),
+    k: int | str | Sequence[int | str | None] | None = LIVE_CUT_OFFS,
     metrics: Any = ("recall", "precision", "f1"),
     gold: Place = None,
     retrieved: Place = None,

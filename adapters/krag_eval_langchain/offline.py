@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import krag_eval
-from krag_eval import EvalSet, EvaluationResult, InvalidInputError, as_evalset
+from krag_eval import DEFAULT_CUT_OFFS, EvalSet, EvaluationResult, InvalidInputError, as_evalset
 from krag_eval_langchain.rows import RETRIEVED, Field, Place
 
 
 def evaluate_retriever(
     retriever: Any,
     evalset: object,
-    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     name: str | None = None,
     config: Mapping[str, Any] | None = None,
@@ -59,7 +59,7 @@ def evaluate_retriever(
 async def aevaluate_retriever(
     retriever: Any,
     evalset: object,
-    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     name: str | None = None,
     config: Mapping[str, Any] | None = None,

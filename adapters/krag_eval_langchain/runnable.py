@@ -7,12 +7,13 @@ from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableLambda
 
+from krag_eval import LIVE_CUT_OFFS
 from krag_eval_langchain.rows import Place, RowScorer
 
 
 def retrieval_evaluator_runnable(
     *,
-    k: int | str | Sequence[int | str | None] | None = (5, 10),
+    k: int | str | Sequence[int | str | None] | None = LIVE_CUT_OFFS,
     metrics: Any = None,
     gold: Place = None,
     retrieved: Place = None,

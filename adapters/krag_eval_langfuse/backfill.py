@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from krag_eval import EvaluationResult, InvalidInputError, LiveScorer, RetrievalSink, ScoredRetrieval
+from krag_eval import DEFAULT_CUT_OFFS, EvaluationResult, InvalidInputError, LiveScorer, RetrievalSink, ScoredRetrieval
 from krag_eval_langfuse.client import check_count, check_run_id, warn
 from krag_eval_langfuse.fields import BareStrings, Where, as_row, find_retrieved
 from krag_eval_langfuse.handler import send_retrieval
@@ -47,7 +47,7 @@ def score_traces(
     gold: object,
     client: Any = None,
     *,
-    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     filters: Mapping[str, Any] | None = None,
     retrieved: Where = None,
     query_id_key: str = "krag_query_id",

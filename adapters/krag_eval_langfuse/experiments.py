@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from krag_eval import InvalidInputError, Scorer
+from krag_eval import DEFAULT_CUT_OFFS, InvalidInputError, Scorer
 from krag_eval_langfuse.client import check_installed, load_langfuse
 from krag_eval_langfuse.fields import BareStrings, Where, find_gold, find_retrieved, gold_at
 from krag_eval_langfuse.scores import ScoreNames
@@ -59,7 +59,7 @@ class _Scoring:
 
 
 def as_langfuse_evaluators(
-    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     metrics: Any = None,
     gold: Where = None,
@@ -112,7 +112,7 @@ def as_langfuse_evaluators(
 
 
 def as_langfuse_run_evaluators(
-    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     metrics: Any = None,
     gold: Where = None,

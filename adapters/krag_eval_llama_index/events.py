@@ -15,7 +15,7 @@ from llama_index.core.instrumentation.events.base import BaseEvent  # type: igno
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.instrumentation.events.span import SpanDropEvent  # type: ignore[attr-defined]
 
-from krag_eval import InvalidInputError, LiveScorer
+from krag_eval import LIVE_CUT_OFFS, InvalidInputError, LiveScorer
 from krag_eval_llama_index.responses import as_documents
 
 # How long leaving the `with` block waits for the last scores, in seconds.
@@ -26,7 +26,7 @@ _HANDLERS_LOCK = threading.Lock()
 def retrieval_scoring(
     gold: object = None,
     *,
-    k: int | Sequence[int | None] | None = (5, 10),
+    k: int | Sequence[int | None] | None = LIVE_CUT_OFFS,
     metrics: Any = None,
     sinks: object = (),
     only_outermost: bool = True,

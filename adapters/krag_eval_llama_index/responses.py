@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from krag_eval import (
+    DEFAULT_CUT_OFFS,
     Document,
     EvalSet,
     EvaluationResult,
@@ -19,7 +20,7 @@ from krag_eval import (
 
 
 def score_response(
-    response: object, gold: object, k: int | Sequence[int | None] | None = (1, 3, 5, 10), **settings: Any
+    response: object, gold: object, k: int | Sequence[int | None] | None = DEFAULT_CUT_OFFS, **settings: Any
 ) -> EvaluationResult:
     """Score the source nodes of one response of a query engine or chat engine.
 
@@ -39,7 +40,7 @@ def score_response(
 def score_responses(
     responses: Sequence[object] | Mapping[str, object],
     gold: object,
-    k: int | Sequence[int | None] | None = (1, 3, 5, 10),
+    k: int | Sequence[int | None] | None = DEFAULT_CUT_OFFS,
     **settings: Any,
 ) -> EvaluationResult:
     """Score the source nodes of many responses.

@@ -17,13 +17,13 @@ from llama_index.core.instrumentation.dispatcher import (  # type: ignore[attr-d
 from llama_index.core.schema import QueryBundle
 
 import krag_eval
-from krag_eval import EvalSet, EvaluationResult, InvalidInputError, KragEvalWarning, as_evalset
+from krag_eval import DEFAULT_CUT_OFFS, EvalSet, EvaluationResult, InvalidInputError, KragEvalWarning, as_evalset
 
 
 def evaluate_retriever(
     retriever: BaseRetriever | BaseQueryEngine,
     evalset: object,
-    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     node_postprocessors: Sequence[Any] = (),
     name: str | None = None,
@@ -65,7 +65,7 @@ def evaluate_retriever(
 async def aevaluate_retriever(
     retriever: BaseRetriever | BaseQueryEngine,
     evalset: object,
-    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     node_postprocessors: Sequence[Any] = (),
     name: str | None = None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from krag_eval import ColumnarScorer, EvaluationResult, InvalidInputError, PartialState, RepeatFinder
+from krag_eval import DEFAULT_CUT_OFFS, ColumnarScorer, EvaluationResult, InvalidInputError, PartialState, RepeatFinder
 
 if TYPE_CHECKING:
     from ray.data import Dataset
@@ -24,7 +24,7 @@ _MOST_REPEATS = 1000
 
 def score(
     ds: Dataset,
-    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     metrics: Any = None,
     allow_repeated_ids: bool = False,
@@ -66,7 +66,7 @@ def score(
 
 def aggregate(
     ds: Dataset,
-    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     metrics: Any = None,
     intervals: bool | float = False,

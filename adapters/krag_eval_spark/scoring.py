@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from krag_eval import ColumnarScorer, EvaluationResult, InvalidInputError, PartialState, RepeatFinder
+from krag_eval import DEFAULT_CUT_OFFS, ColumnarScorer, EvaluationResult, InvalidInputError, PartialState, RepeatFinder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,7 +25,7 @@ _SPARK_TYPES = {pa.string(): "string", pa.int64(): "bigint", pa.float64(): "doub
 
 def score(
     df: DataFrame,
-    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     metrics: Any = None,
     allow_repeated_ids: bool = False,
@@ -62,7 +62,7 @@ def score(
 
 def aggregate(
     df: DataFrame,
-    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     metrics: Any = None,
     intervals: bool | float = False,

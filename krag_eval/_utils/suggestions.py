@@ -63,30 +63,39 @@ _INSTEAD = {
     "predicted_docs": _AT_THE_CALL,
 }
 
-_METRICS = {
-    "hits": "hit_rate",
+# The same metric under another name.
+_SAME_METRICS = {
     "hit": "hit_rate",
     "hitrate": "hit_rate",
     "hit_ratio": "hit_rate",
+    "hr": "hit_rate",
     "recip_rank": "mrr",
     "reciprocal_rank": "mrr",
     "rr": "mrr",
     "r": "recall",
-    "context_recall": "recall",
     "p": "precision",
     "average_precision": "map",
     "ap": "map",
-    "context_precision": "map",
+    "map_cut": "map",
     "f1_score": "f1",
+    "ndcg_cut": "ndcg",
+    "rprec": "r_precision",
+    "r_prec": "r_precision",
+}
+# Names that other tools also use for something else, so that they are only suggested.
+_METRICS = _SAME_METRICS | {
+    "hits": "hit_rate",
+    "context_recall": "recall",
+    "context_precision": "map",
     "f": "f1",
     "nd": "ndcg",
-    "ndcg_cut": "ndcg",
-    "map_cut": "map",
     "em": "exact_match",
 }
 
-# recall@5, recall_at_5, ndcg_cut_10, P_5, hits@3, mean_recall
-_KEY = re.compile(r"(?:(micro|macro|mean|avg)_)?([a-z].*?)(?:(?:@|_at_|_)([0-9]+(?:tok)?|k|all))?", re.IGNORECASE)
+# recall@5, recall_at_5, ndcg_cut_10, P_5, P.5, rbp(p=0.8)@10, mean_recall
+_KEY = re.compile(
+    r"(?:(micro|macro|mean|avg)_)?([a-z][^()@]*?)(\(.*\))?(?:(?:@|_at_|[_.])([0-9]+(?:tok)?|k|all))?", re.IGNORECASE
+)
 
 
 def check_names(given: Iterable[str], known: Collection[str]) -> None:
@@ -135,14 +144,14 @@ def _argument_hint(name: str, names: Sequence[str]) -> str:
 def metric_hint(asked: object, known: Sequence[str]) -> str:
     """A sentence on a metric that is not known, beginning with a space; empty where nothing is known of it.
 
-    >>> metric_hint("ndcg_cut_10", ["mrr", "ndcg"])
-    " It is called 'ndcg' here, and its cut-off is given as k=10."
+    >>> metric_hint("hits@10", ["hit_rate", "ndcg"])
+    " It is called 'hit_rate@10' here."
     """
     _, name, cut_off = _parts(asked)
     ours = _ours(name, known)
     if ours is None:
-        return did_you_mean(asked, known)
-    return f" It is called {ours!r} here{f', and its cut-off is given as k={cut_off}' if cut_off else ''}."
+        return did_you_mean(name or asked, known)
+    return f" It is called '{ours}{f'@{cut_off}' if cut_off else ''}' here."
 
 
 def key_hint(asked: object, keys: Collection[str]) -> str:
@@ -196,7 +205,32 @@ def _parts(asked: object) -> tuple[str, str, str]:
     found = _KEY.fullmatch(str(asked).strip())
     if found is None:
         return "", "", ""
-    return found[1] or "", found[2].lower(), (found[3] or "").lstrip("0")
+    cut_off = (found[4] or "").lower()
+    return found[1] or "", found[2].lower().replace("-", "_"), cut_off.lstrip("0") or cut_off[:1]
+
+
+def split_name(asked: str, known: Collection[str]) -> tuple[str, str, str]:
+    """Which mean is asked for, the metric by its name here with its parameters, and the cut-off.
+
+    Each is empty where it is not said; so is the name, if it is not one of the known metrics under any of its names.
+
+    >>> known = ["ndcg", "mrr", "rbp", "hit_rate_all"]
+    >>> split_name("nDCG@10", known), split_name("mean_reciprocal_rank", known), split_name("rbp(p=0.8)@5", known)
+    (('', 'ndcg', '10'), ('mean', 'mrr', ''), ('', 'rbp(p=0.8)', '5'))
+    >>> split_name("hit_rate_all", known), split_name("hits@5", known)
+    (('', 'hit_rate_all', ''), ('', '', '5'))
+    """
+    plain = asked.strip()
+    if plain.partition("(")[0] in known and plain.endswith((")", plain.partition("(")[0])):
+        return "", plain, ""
+    if (whole := plain.lower().replace("-", "_")) in known:
+        return "", whole, ""
+    mean, name, cut_off = _parts(plain)
+    ours = name if name in known else _SAME_METRICS.get(name, "")
+    if ours not in known:
+        return mean, "", cut_off
+    found = _KEY.fullmatch(plain)
+    return mean, ours + ((found and found[3]) or ""), "" if cut_off == "k" else cut_off
 
 
 def _ours(name: str, known: Collection[str]) -> str | None:

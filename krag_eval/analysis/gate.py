@@ -22,6 +22,7 @@ from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.matching.settings import ScoringSettings, make_settings
+from krag_eval.metrics.names import as_key
 from krag_eval.statistics.checks import check_seed, check_share
 
 
@@ -96,7 +97,7 @@ class Requirement:
             bound = float(number)
         except ValueError:
             raise InvalidInputError(f"In {text!r:.80}, {number!r} is no number. Write one such as 0.8.") from None
-        return cls(str(text).strip(), (inner or plain).strip(), end, sign, bound)
+        return cls(str(text).strip(), as_key((inner or plain).strip()), end, sign, bound)
 
     def holds(self, value: float) -> bool:
         """Return whether a value meets the bound."""
@@ -204,7 +205,9 @@ def _demands(table: Mapping[str, Any], place: str) -> Demands:
         raise InvalidInputError(f"{place}: `require` is {describe_type(require)}. It must be a list of requirements.")
     return Demands(
         require=tuple(Requirement.parse(text) for text in require),
-        no_drop={key: _drop(key, size) for key, size in _table(table.get("no_drop", {}), f"{place} no_drop").items()},
+        no_drop={
+            as_key(key): _drop(key, size) for key, size in _table(table.get("no_drop", {}), f"{place} no_drop").items()
+        },
     )
 
 

@@ -10,6 +10,7 @@ import typer
 from krag_eval.analysis.comparison import compare as compare_runs
 from krag_eval.cli.loading import find_baseline, read_runs
 from krag_eval.cli.options import (
+    DEFAULT_COMPARED_K,
     Baseline,
     CutOffs,
     EvalSetFile,
@@ -32,7 +33,7 @@ def compare(
         list[Path], typer.Argument(metavar="RUN RUN...", help="Retrieval results, the baseline among them.")
     ],
     baseline: Baseline = None,
-    k: CutOffs = "10",
+    k: CutOffs = DEFAULT_COMPARED_K,
     metrics: Annotated[
         str,
         typer.Option(

@@ -15,6 +15,7 @@ from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.loading import read_runs
 from krag_eval.cli.options import (
+    DEFAULT_K,
     CutOffs,
     EvalSetFile,
     Intervals,
@@ -41,7 +42,6 @@ from krag_eval.report.leaderboard import MARK
 
 _MOST_LISTED = 20
 _MOST_REVIEWED = 100
-_USUAL_K = "1,3,5,10"
 _EXPORTS: dict[str, Callable[[Leaderboard], str]] = {
     "markdown": Leaderboard.to_markdown,
     "latex": Leaderboard.to_latex,
@@ -52,7 +52,7 @@ _EXPORTS: dict[str, Callable[[Leaderboard], str]] = {
 def evaluate(
     evalset: EvalSetFile,
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Retrieval results.")],
-    k: CutOffs = _USUAL_K,
+    k: CutOffs = DEFAULT_K,
     metrics: MetricNames = None,
     intervals: Intervals = False,
     json_out: JsonOut = None,
@@ -121,7 +121,7 @@ def evaluate(
     if printed:
         return
     # What was asked for by name is shown whole.
-    keys = None if metrics is None and k == _USUAL_K else _means(results)
+    keys = None if metrics is None and k is DEFAULT_K else _means(results)
     if output_format == "terminal":
         _print(results, keys, reviews, intervals=intervals)
     else:

@@ -6,13 +6,13 @@ import dataclasses
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from krag_eval import InvalidInputError
+from krag_eval import DEFAULT_CUT_OFFS, InvalidInputError
 from krag_eval.cli.loading import load_embeddings
 from krag_eval.datasets import LEVELS
 from krag_eval.documents.text import normalize
@@ -27,6 +27,7 @@ from krag_eval.matching.settings import (
     ScoringSettings,
 )
 from krag_eval.metrics import ALL_METRICS
+from krag_eval.metrics.names import DefaultCutOffs
 
 
 def one_of_each(names: Iterable[str]) -> Callable[[str], list[str]]:
@@ -241,8 +242,15 @@ def parse_names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in _NAMES.findall(text) if name.strip()]
 
 
-def parse_cut_offs(text: str) -> list[int | str | None]:
-    """Return `1,5,10` as numbers; `all` becomes None, and a budget such as `2000tok` stays as it is."""
+# Not literals: the values of users are other objects, even where they are equal.
+DEFAULT_K, DEFAULT_COMPARED_K = (",".join(map(str, cut_offs)) for cut_offs in (DEFAULT_CUT_OFFS, (10,)))
+
+
+def parse_cut_offs(text: str) -> Sequence[int | str | None]:
+    """Return `1,5,10` as numbers; `all` becomes None, and a budget such as `2000tok` stays as it is.
+
+    Where `--k` was not given, the cut-offs in the names of metrics replace its default.
+    """
     cut_offs: list[int | str | None] = []
     for part in map(str.strip, text.split(",")):
         if part.isdecimal() and 0 < len(part.lstrip("0")) < 19:
@@ -253,7 +261,7 @@ def parse_cut_offs(text: str) -> list[int | str | None]:
             raise InvalidInputError(
                 f"`--k` must be positive integers separated by commas, such as 1,5,10, or `all`, got {text!r:.80}."
             )
-    return cut_offs
+    return DefaultCutOffs(cut_offs) if text is DEFAULT_K or text is DEFAULT_COMPARED_K else cut_offs
 
 
 def parse_threshold(text: str | None) -> float | Mapping[str, float]:

@@ -72,9 +72,10 @@ def print_result(result: EvaluationResult, title: str) -> None:
     cut_offs, undefined = list(result.tally.counts), result.undefined
     rows = []
     for name, cells in result.cells().items():
-        rows.append([name, *cells, str(undefined.get(name + cut_offs[0], undefined.get(name, "")))])
+        keys = result.keys_of(name)
+        rows.append([name, *cells, next((str(undefined[key]) for key in keys if key in undefined), "")])
         if result.intervals is not None:
-            ranges = [result.intervals.get(name + k) for k in cut_offs]
+            ranges = [result.intervals.get(key) for key in keys]
             rows.append(["", *("" if ends is None else f"{ends[0]:.2f}-{ends[1]:.2f}" for ends in ranges), ""])
     print_table(title, ["metric", *(k or "all" for k in cut_offs), "undefined"], rows)
 

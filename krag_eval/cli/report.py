@@ -10,6 +10,7 @@ import typer
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval.cli.loading import find_baseline, read_runs
 from krag_eval.cli.options import (
+    DEFAULT_K,
     Baseline,
     CutOffs,
     EvalSetFile,
@@ -47,7 +48,7 @@ def report(
     force: Force = False,
     title: Annotated[str | None, typer.Option(help="The title; the runs and the set by default.")] = None,
     baseline: Baseline = None,
-    k: CutOffs = "1,3,5,10",
+    k: CutOffs = DEFAULT_K,
     metrics: MetricNames = None,
     by: SliceFields = None,
     missing: MissingRows = "refuse",

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from krag_eval.cli.options import (
+    DEFAULT_K,
     CutOffs,
     Force,
     Intervals,
@@ -41,7 +42,7 @@ def score_logs(
     kmax: Annotated[
         int | None, typer.Option(help="With --gold: documents to keep per query; the largest k by default.")
     ] = None,
-    k: CutOffs = "1,3,5,10",
+    k: CutOffs = DEFAULT_K,
     metrics: MetricNames = None,
     workers: Annotated[int | None, typer.Option(help="Number of processes; one per core by default.")] = None,
     intervals: Intervals = False,

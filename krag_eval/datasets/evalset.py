@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, needing
-from krag_eval.datasets.question import DOC_KEY, Question, check_new
+from krag_eval._utils.errors import InvalidInputError, did_you_mean, needing, warn
+from krag_eval.datasets.by_query import by_query, is_table, judged_documents
+from krag_eval.datasets.frames import rows_of_frame
+from krag_eval.datasets.question import DOC_KEY, GOLD, Question, check_new
 from krag_eval.documents.document import Document
+from krag_eval.documents.readers import looks_like_id, reader_of, split_pair
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +24,11 @@ class EvalSet(Sequence[Question]):
     """Questions with their gold documents, in a fixed order, each id once.
 
     Args:
-        questions: `Question` objects, or rows as mappings with the fields of `Question`.
+        questions: `Question` objects, or what can be read as such: rows as mappings with the fields of `Question`, or a
+            table of them (pandas, polars, pyarrow); `{question: gold}` or `(question, gold)` pairs, where the gold is a
+            document or a list of them; `{query id: {document id: grade}}`, or the `Qrels` of ranx. A string in `gold`
+            is a text; in pairs it is also an id if it is one word, and the method of matching decides. Questions
+            without ids are numbered from 0.
         name: The name of the set in tables and reports.
 
     Attributes:
@@ -35,16 +42,11 @@ class EvalSet(Sequence[Question]):
     (('c7',), [[Document(id='c7', text=None, grade=None, score=None, metadata={})]])
     """
 
-    def __init__(self, questions: Iterable[Question | Mapping[str, Any]], *, name: str | None = None) -> None:
+    def __init__(self, questions: object, *, name: str | None = None) -> None:
         self.name = name
         self.n_rejected = 0
         self._by_id: dict[str, Question] = {}
-        if isinstance(questions, (str, os.PathLike)):
-            raise InvalidInputError(
-                f"An EvalSet is made of questions, got {describe_type(questions)}. "
-                "Read a file with `read_evalset(path)`."
-            )
-        for number, given in enumerate(questions):
+        for number, given in enumerate(_rows_in(questions)):
             question = _as_question(given, f"question {number}")
             check_new(question.id, self._by_id, f"question {number}: the id")
             self._by_id[question.id] = question
@@ -136,37 +138,97 @@ class EvalSet(Sequence[Question]):
 
 
 def as_evalset(given: object) -> EvalSet:
-    """Return an `EvalSet`, a sequence of questions or rows, or a pandas frame as an `EvalSet`.
+    """Return an `EvalSet`, or anything that an `EvalSet` can be made of.
 
     Raises:
         InvalidInputError: It is nothing of these, or a row cannot be read.
     """
     if isinstance(given, EvalSet):
         return given
-    if hasattr(given, "to_dict") and hasattr(given, "columns"):  # a pandas frame, without importing pandas
-        records: Any = given
-        rows = records.to_dict("records")
-        return EvalSet([{str(k): v for k, v in row.items() if not _is_missing(v)} for row in rows])
-    is_retriever = any(callable(getattr(given, name, None)) for name in ("invoke", "retrieve", "__call__"))
-    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable) or is_retriever:
-        changed_places = "Were two arguments swapped? " if is_retriever or hasattr(given, "rows") else ""
-        raise InvalidInputError(
-            f"An evaluation set must be an EvalSet, a list of questions or a pandas frame, got {describe_type(given)}. "
-            f"{changed_places}Read a file with `read_evalset(path)`."
-        )
+    values = given.values() if isinstance(given, Mapping) else [given]
+    is_retriever = any(callable(getattr(one, name, None)) for one in values for name in _CALLS)
+    if is_retriever or hasattr(given, "rows"):
+        raise _no_questions(given, "Were two arguments swapped? ")
     return EvalSet(given)
+
+
+def _no_questions(given: object, cause: str = "") -> InvalidInputError:
+    return InvalidInputError(
+        f"An evaluation set must be an EvalSet, a list of questions, {{question: gold}} or a table, got "
+        f"{describe_type(given)}. {cause}Read a file with `read_evalset(path)`."
+    )
+
+
+# What retrievers have, and no questions.
+_CALLS = ("invoke", "retrieve", "__call__")
+# What others call the id of a question.
+_ID_NAMES = ("query_id", "question_id", "qid", "query-id", "_id", "queryid")
+
+
+def _rows_in(given: Any) -> Any:
+    """Return the questions, or the rows to read them from, with ids; anything else as it is."""
+    if (tables := by_query(given)) is not None:
+        return _rows_of_tables(tables)
+    if (frame := rows_of_frame(given)) is not None:
+        given = [{name: value for name, value in row.items() if value is not None} for row in frame]
+    if isinstance(given, (str, bytes, os.PathLike)) or not isinstance(given, Iterable):
+        raise _no_questions(given)
+    listed = list(given)
+    rows = [_row_of_pair(one) if type(one) in (tuple, list) else one for one in listed]
+    if all(isinstance(row, Mapping) and row.get("id") is None for row in rows):
+        if any(row is one for row, one in zip(rows, listed, strict=True)):
+            warn_of_numbers(rows)
+        rows = [{**row, "id": number} for number, row in enumerate(rows)]
+    return rows
+
+
+def _rows_of_tables(tables: Mapping[str, object]) -> list[dict[str, Any]]:
+    """Return rows of `{query id: {document: grade}}` or of `{question: gold}`."""
+    if any(tables.values()) and all(map(is_table, tables.values())):
+        named = [(query, judged_documents(table, f"[{query!r:.60}]")) for query, table in tables.items()]
+        return [{"id": query, "gold": gold} | ({"question": query} if " " in query else {}) for query, gold in named]
+    return [{"id": number, **_row_of_pair((query, gold))} for number, (query, gold) in enumerate(tables.items())]
+
+
+def _row_of_pair(given: Sequence[Any]) -> Any:
+    if len(given) != 2 or not isinstance(given[0], str):
+        return given
+    place = f"the gold of {given[0]!r:.60}"
+    if given[1] is None:
+        raise InvalidInputError(f"{place} is None. Give a document or a list of them, [] if nothing answers it.")
+    gold = as_gold(judged_documents(given[1], place))
+    if isinstance(gold, (list, tuple, set, frozenset)):
+        gold = [Document(id=looks_like_id(one), text=one) if type(one) is str else one for one in gold]
+    return {"question": given[0], "gold": gold}
+
+
+def as_gold(value: object) -> object:
+    """Return a lone document as a list, and an array as a list; anything else as it is."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    is_list = isinstance(value, (list, tuple)) and split_pair(value)[1] is None
+    return [value] if not is_list and reader_of(split_pair(value)[0]) is not None else value
+
+
+def warn_of_numbers(rows: Sequence[Any]) -> None:
+    """Say that questions are numbered, because none has an id."""
+    other = next((name for name in _ID_NAMES if rows and isinstance(rows[0], Mapping) and name in rows[0]), None)
+    cure = (
+        "Give each an `id` if runs of it shall be kept."
+        if other is None
+        else f"If `{other}` has the ids, read the rows with evalset_from_rows(rows, columns={{'id': {other!r}}})."
+    )
+    warn(f"The questions have no `id`, so they are numbered from 0 in their order. {cure}")
 
 
 def _as_question(given: object, place: str) -> Question:
     if isinstance(given, Question):
         return given
     if not isinstance(given, Mapping):
-        raise InvalidInputError(f"{place}: {describe_type(given)} is not a question. Give a Question or a mapping.")
+        raise InvalidInputError(
+            f"{place}: {describe_type(given)} is not a question. Give a Question, a mapping, or (question, gold)."
+        )
     try:
-        return Question.from_dict(given)
+        return Question.from_dict({name: as_gold(value) if name in GOLD else value for name, value in given.items()})
     except InvalidInputError as error:
         raise InvalidInputError(f"{place}: {error}") from None
-
-
-def _is_missing(value: object) -> bool:
-    return value is None or (isinstance(value, float) and value != value)

@@ -9,6 +9,7 @@ from typing import Any
 
 from krag_eval._utils.checks import as_number, check_kind, describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
+from krag_eval.datasets.by_query import by_query, ranked_documents
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.question import check_new, document_row
 from krag_eval.documents.document import Document, read_leniently
@@ -147,6 +148,24 @@ def _read(number: int, given: object) -> Document:
     if document.id is None and document.text is None and not document.metadata:
         raise InvalidInputError(f"`retrieved[{number}]`: {describe_type(given)} has neither an id nor a text.")
     return document
+
+
+def as_run(given: Any, name: str | None = None) -> Run:
+    """Return a run, or rankings by query as a run: what `krag_eval.datasets.by_query` reads, such as a `Run` of ranx.
+
+    Raises:
+        InvalidInputError: It is nothing of these, or a ranking cannot be read.
+    """
+    tables = None if isinstance(given, Run) else by_query(given)
+    if tables is None:
+        check_run(given)
+        return given  # type: ignore[no-any-return]
+    rows = []
+    for query, ranking in tables.items():
+        retrieved = ranked_documents(ranking, f"`run[{query!r:.60}]`")
+        rows.append(RunRow.from_dict({"query_id": query, "retrieved": retrieved}))
+    own_name = getattr(given, "name", None)
+    return Run.of(name or (own_name if isinstance(own_name, str) and own_name else "run"), rows)
 
 
 def check_run(run: object) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +15,18 @@ from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
 from krag_eval.documents.document import Document
-from krag_eval.documents.readers import Reader, as_id, as_text, common_reader, read_grade, reader_of, split_pair
+from krag_eval.documents.readers import (
+    Reader,
+    as_id,
+    as_text,
+    common_reader,
+    id_of_pair,
+    read_grade,
+    reader_of,
+    reader_of_pair,
+    split_pair,
+)
+from krag_eval.documents.stores import hits_in, hits_of_queries, string_fields
 
 SideName = Literal["actual", "predicted"]
 
@@ -28,6 +39,9 @@ def runs(start: IntArray, count: IntArray) -> IntArray:
     before = np.cumsum(count) - count
     positions: IntArray = np.arange(int(count.sum())) + np.repeat(start - before, count)
     return positions
+
+
+_LOOKED_AT = 20
 
 
 class Side:
@@ -97,6 +111,8 @@ class Side:
         if None in ids and self._id_key is not None and self.name == "actual":
             ids = [bare_id(d) if one is None else one for one, d in zip(ids, self._unpaired, strict=True)]
         if None in ids:
+            if self._id_key is None and self._unpaired is not self.documents:
+                ids = [id_of_pair(d) if i is None else i for i, d in zip(ids, self.documents, strict=True)]
             self._require(ids, lambda reader, d: reader.read_text(d) is not None or reader.read_id(d))
         return ids
 
@@ -104,6 +120,18 @@ class Side:
         """Return the first documents of one query."""
         start, end = self.offsets[query : query + 2].tolist()
         return self.documents[start : min(end, start + most)]
+
+    def possible_texts(self) -> str:
+        """Return a sentence on the fields that may be the texts of documents without one; empty if there are none."""
+        found: dict[str, None] = {}
+        for document, reader in islice(self._with_readers(), _LOOKED_AT):
+            if reader.read_text(document) is None:
+                found |= dict.fromkeys(string_fields(reader.metadata(document)))
+        names = ", ".join(found)
+        return names and (
+            f" Their fields with strings are {names:.200}. If one of these is the text, say so: give each document of "
+            f"`{self.name}` as {{'id': ..., 'text': ...}}."
+        )
 
     def ids_of(self, query: int) -> list[str]:
         """Return the ids of one query, of those documents that have one."""
@@ -137,6 +165,8 @@ class Side:
         return np.searchsorted(self.offsets, positions, side="right") - 1
 
     def _check_rows(self, rows: object) -> list[Sequence[object]]:
+        if (hits := None if type(rows) is list else hits_of_queries(rows)) is not None:
+            return list(hits)
         if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable) or is_frame(rows):
             raise InvalidInputError(
                 f"`{self.name}` must be a list with one list of documents for each query, got {describe_type(rows)}."
@@ -154,6 +184,8 @@ class Side:
         if isinstance(row, BaseException) and self.name == "predicted":
             self.errors[query] = str(row) if isinstance(row, RetrieverError) else _describe(row)
             return []
+        if (hits := hits_in(row)) is not None:
+            return hits
         if row is None:
             raise InvalidInputError(f"{where} is None, not a list of documents. Use [] where there is no document.")
         if isinstance(row, (set, frozenset)) and self.name == "predicted":
@@ -188,6 +220,7 @@ class Side:
                 reader = reader_of(document)
             except Exception as error:
                 raise self._unreadable(position, error) from error
+            reader = reader or reader_of_pair(self.documents[position])
             if reader is None:
                 raise self._no_document(position)
             readers.append(reader)
@@ -199,7 +232,7 @@ class Side:
         hint = pair_hint(document)
         if document is None:
             hint = " Use [] where nothing was retrieved."
-        elif isinstance(document, (int, float)) or hasattr(document, "__index__"):
+        elif isinstance(document, (int, float)) or hasattr(document, "__index__") or as_id(document) is not None:
             hint = ' For bare ids write {"id": ...}, or call `evaluate_ids`.'
         elif not hint and isinstance(document, (list, tuple, set)):
             hint = " Is it nested once too deep?"

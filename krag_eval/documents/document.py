@@ -8,16 +8,24 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError
-from krag_eval.documents.readers import read_grade, require_reader, split_pair
+from krag_eval._utils.errors import InvalidInputError, UnknownArgumentError, show
+from krag_eval.documents.readers import (
+    fields_key,
+    id_of_pair,
+    read_grade,
+    reader_of,
+    reader_of_pair,
+    require_reader,
+    split_pair,
+)
 
 # What a mapping says about itself. Its other keys are metadata.
-_KEYS = {"id", "text", "page_content", "content", "grade", "score", "metadata", "meta"}
+DOCUMENT_KEYS = {"id", "text", "page_content", "content", "grade", "score", "metadata", "meta"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Document:
-    """A document as krag_eval sees it.
+    """A document as krag_eval sees it. Its fields are given by name.
 
     Attributes:
         id: The id, or None.
@@ -25,6 +33,12 @@ class Document:
         grade: How relevant a gold document is, 0 or more; None where none was given (which counts as 1).
         score: What the retriever gave it, or None. Never used for ranking.
         metadata: Everything else.
+
+    Raises:
+        UnknownArgumentError: A field is given without its name: a lone string could be the id or the text.
+
+    >>> Document(id="faq-3", text="Returns take 14 days.").id
+    'faq-3'
     """
 
     id: str | None = None
@@ -32,6 +46,29 @@ class Document:
     grade: float | None = None
     score: float | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __init__(
+        self,
+        *unnamed: object,
+        id: str | None = None,  # noqa: A002 - the name of the field
+        text: str | None = None,
+        grade: float | None = None,
+        score: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        if unnamed:
+            first = show(unnamed[0])
+            value = first if len(first) < 60 else "..."  # what is cut cannot be copied
+            raise UnknownArgumentError(
+                f"`Document` takes its fields by name, got {first} without one. Write Document(id={value}) if it is "
+                f"the id, or Document(text={value}) if it is the text."
+            )
+        put = object.__setattr__  # the dataclass is frozen
+        put(self, "id", id)
+        put(self, "text", text)
+        put(self, "grade", grade)
+        put(self, "score", score)
+        put(self, "metadata", {} if metadata is None else metadata)
 
 
 class KragDocument:
@@ -130,12 +167,14 @@ def read_leniently(
 def _read(document: object, id_key: str | None, copy: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Document:
     inner: Any
     inner, number = split_pair(document)
-    reader = require_reader(inner)
+    reader = reader_of(inner) or reader_of_pair(document) or require_reader(inner)
     metadata = reader.metadata(inner)
-    if reader.own_keys and not inner.keys() <= _KEYS:
-        metadata = {**{str(key): value for key, value in inner.items() if key not in _KEYS}, **metadata}
+    if reader.own_keys and not inner.keys() <= DOCUMENT_KEYS:
+        known = {*DOCUMENT_KEYS, fields_key(inner)}
+        metadata = {**{str(key): value for key, value in inner.items() if key not in known}, **metadata}
+    found = reader.read_id(inner, id_key)
     return Document(
-        id=reader.read_id(inner, id_key),
+        id=id_of_pair(document) if found is None and number is not None and id_key is None else found,
         text=reader.read_text(inner),
         score=reader.read_score(inner, number),
         metadata=copy(metadata),

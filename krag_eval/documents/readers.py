@@ -7,7 +7,10 @@
 | Haystack `Document` | `id` | `content` |
 | mapping | `"id"`, else `"id"` in its metadata | `"text"`, `"page_content"` or `"content"` |
 | mapping with `"page_content"` | `"id"` in its metadata, else `"id"` | the same |
+| hit of a vector store: see `krag_eval.documents.stores` | its id | one of its fields |
 | `str` | none | itself |
+| `(str, score)` | itself, if it looks like an id | itself |
+| integer or UUID with a score that is a float | itself | none |
 | any other object | `id` | `text` |
 | `(document, score)`, in gold `(document, grade)` | of the document | of the document |
 
@@ -22,6 +25,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import re
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -31,10 +35,22 @@ from typing import Any
 
 from krag_eval._utils.checks import as_number, describe_type
 from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval.documents.stores import FIELD_KEYS, metadata_in, text_in
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 # Which of these a document has decides how it is read.
-_TELLING = ("page_content", "get_content", "node_id", "node", "content", "meta")
+_TELLING = (
+    "page_content",
+    "get_content",
+    "node_id",
+    "node",
+    "content",
+    "meta",
+    "payload",
+    "properties",
+    "uuid",
+    "values",
+)
 _NO_DOCUMENTS = (bytes, bytearray, list, tuple, set, frozenset, int, float, type, type(None))
 
 
@@ -163,7 +179,9 @@ def _reader_of_object(document: object) -> Reader | None:
         return _STRING
     if isinstance(document, Mapping):
         return MAPPING
-    return None if isinstance(document, _NO_DOCUMENTS) else _reader_with(functools.partial(_has, document))
+    if isinstance(document, _NO_DOCUMENTS) or _is_uuid(document):
+        return None
+    return _reader_with(functools.partial(_has, document))
 
 
 def _reader_with(has: Callable[[str], bool]) -> Reader | None:
@@ -176,7 +194,15 @@ def _reader_with(has: Callable[[str], bool]) -> Reader | None:
         reader = _LLAMA_INDEX_SCORED
     elif has("content") and has("meta"):
         reader = _HAYSTACK
-    elif has("id") or has("text"):
+    elif has("text"):
+        reader = _PLAIN_OBJECT
+    elif has("payload") and has("id"):
+        reader = _QDRANT
+    elif has("properties") and has("uuid"):
+        reader = _WEAVIATE
+    elif has("values") and has("metadata") and has("id"):
+        reader = _PINECONE
+    elif has("id"):
         reader = _PLAIN_OBJECT
     else:
         return None
@@ -232,7 +258,8 @@ def _mapping_text(document: Mapping[str, Any]) -> object:
     for key in ("text", "page_content", "content"):
         if document.get(key) is not None:
             return document[key]
-    return None
+    key = fields_key(document)
+    return None if key is None else text_in(document[key])
 
 
 def _mapping_id(document: Mapping[str, Any]) -> object:
@@ -240,15 +267,27 @@ def _mapping_id(document: Mapping[str, Any]) -> object:
         own = _mapping_metadata(document).get("id")
         return own if as_id(own) is not None else document.get("id")
     own = document.get("id")
-    return own if as_id(own) is not None else _mapping_metadata(document).get("id")
+    if as_id(own) is not None:
+        return own
+    hit = next((document[key] for key in ("_id", "uuid") if as_id(document.get(key)) is not None), None)
+    return _mapping_metadata(document).get("id") if hit is None else hit
 
 
 def _mapping_metadata(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _as_mapping(document.get("metadata") or document.get("meta"))
+    found = document.get("metadata") or document.get("meta")
+    if found is None and len(document) > 1 and "text" not in document and (key := fields_key(document)) is not None:
+        return metadata_in(document[key])
+    return _as_mapping(found)
+
+
+def fields_key(document: Mapping[str, Any]) -> str | None:
+    """Return the key under which the hit of a store has the fields of the document; None if it is no such hit."""
+    return next((key for key in FIELD_KEYS if isinstance(document.get(key), Mapping)), None)
 
 
 def _mapping_score(document: Mapping[str, Any]) -> object:
-    return document.get("score")
+    score = document.get("score")
+    return document.get("_score") if score is None else score
 
 
 def _mapping_grade(document: Mapping[str, Any], grade_key: str) -> object:
@@ -277,6 +316,30 @@ def _haystack_metadata(document: Any) -> Mapping[str, Any]:
     return _as_mapping(document.meta)
 
 
+def _payload_text(document: Any) -> object:
+    return text_in(_as_mapping(document.payload))
+
+
+def _payload(document: Any) -> Mapping[str, Any]:
+    return metadata_in(_as_mapping(document.payload))
+
+
+def _properties_text(document: Any) -> object:
+    return text_in(_as_mapping(document.properties))
+
+
+def _properties(document: Any) -> Mapping[str, Any]:
+    return metadata_in(_as_mapping(document.properties))
+
+
+def _metadata_text(document: Any) -> object:
+    return text_in(_metadata(document))
+
+
+def _itself(document: object) -> object:
+    return document
+
+
 _STRING = Reader(text=str, id=_nothing, metadata=_no_metadata, score=_score)
 MAPPING = Reader(_mapping_text, _mapping_id, _mapping_metadata, _mapping_score, own_grade=_mapping_grade, own_keys=True)
 LANGCHAIN = Reader(operator.attrgetter("page_content"), _langchain_id, _metadata, _score)
@@ -288,6 +351,36 @@ _LLAMA_INDEX_SCORED = Reader(
 )
 _HAYSTACK = Reader(_haystack_text, _id, _haystack_metadata, _score)
 _PLAIN_OBJECT = Reader(_text, _id, _metadata, _score, own_grade=_grade)
+_QDRANT = Reader(_payload_text, _id, _payload, _score)
+_WEAVIATE = Reader(_properties_text, operator.attrgetter("uuid"), _properties, _nothing)
+_PINECONE = Reader(_metadata_text, _id, _metadata, _score)
+_BARE_ID = Reader(_nothing, _itself, _no_metadata, _nothing)
+
+
+def reader_of_pair(given: object) -> Reader | None:
+    """Return how the first part of `(id, score)` is read, if it is no document but can only be an id; else None."""
+    if type(given) is not tuple or len(given) != 2 or isinstance(given[0], str) or as_id(given[0]) is None:
+        return None
+    return None if isinstance(given[1], Integral) or as_number(given[1]) is None else _BARE_ID
+
+
+# What is a sentence, or in several words, is no id.
+_ID = re.compile(r"\S{1,100}(?<![.!?…。！？।؟])")
+
+
+def id_of_pair(given: object) -> str | None:
+    """Return the string of `(string, number)` if it may be an id; whether it is one, the method of matching decides.
+
+    >>> id_of_pair(("faq-3", 0.8)), id_of_pair(("Returns take 14 days.", 0.8)), id_of_pair("faq-3")
+    ('faq-3', None, None)
+    """
+    inner, number = split_pair(given)
+    return looks_like_id(inner) if number is not None and isinstance(inner, str) else None
+
+
+def looks_like_id(text: str) -> str | None:
+    """Return the text if it may be an id: one word that ends like no sentence."""
+    return as_id(text) if _ID.fullmatch(text) else None
 
 
 def as_text(value: object) -> str | None:

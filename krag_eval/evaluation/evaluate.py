@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Any, Unpack
 
+from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.suggestions import check_names
+from krag_eval.documents.document import Document
 from krag_eval.evaluation.pipeline import (
     EvaluationCallback,
     MetricFunction,
@@ -16,9 +18,7 @@ from krag_eval.evaluation.pipeline import (
 )
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import IdSettings, ScoringSettings, make_settings
-from krag_eval.metrics.cut_offs import check_cut_offs
-
-DEFAULT_CUT_OFFS = (1, 3, 5, 10)
+from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 
 
 def evaluate(
@@ -40,12 +40,17 @@ def evaluate(
     Args:
         actual: The gold documents of each query: a list of lists. A gold document may carry a grade, as
             `(document, grade)` or in its metadata; 0 means judged not relevant.
-        predicted: The retrieved documents of each query, best first. Where a retriever raised, put the exception in
-            the place of the list: it counts as nothing retrieved and is reported.
+        predicted: The retrieved documents of each query, best first; also what a vector store returned for it. Where a
+            retriever raised, put the exception in the place of the list: it counts as nothing retrieved and is
+            reported. Both sides may be given by query, such as `{query: {document: grade or score}}` of pytrec_eval or
+            as `Qrels` and `Run` of ranx: `match_method` is then `"id"` by default, and a query without a ranking counts
+            as nothing retrieved.
         k: One cut-off or several, each at least 1; None scores all ranks. `"2000tok"` scores the first documents that
             fit into 2,000 tokens together.
         metrics: Names of `METRICS` (all by default) or `FURTHER_METRICS`, such as `"rbp(p=0.5)"`, or functions
-            `(judgments, k) -> array of shape (n_queries,)`.
+            `(judgments, k) -> array of shape (n_queries,)`. Names may be written as other tools write them, and name
+            their cut-off: `"nDCG@10 R@5"`, `["recall@5", "ndcg_cut_10"]`. A metric that does is scored at that cut-off
+            alone, which `k`, if it is given, must contain.
         queries: The texts of the queries, for `per_query` and `explain`.
         query_ids: The ids of the queries.
         callbacks: Callbacks that receive the scores.
@@ -73,9 +78,10 @@ def evaluate(
     >>> result["recall@3"], result["micro_recall@3"], round(result["ndcg@3"], 4)
     (0.75, 0.8, 0.6934)
     """
+    actual, predicted, query_ids = _aligned(actual, predicted, query_ids, settings)
     checked = make_settings(**settings)
     check_callbacks(callbacks)
-    cut_offs, table = check_cut_offs(k), choose_metrics(metrics, checked)
+    cut_offs, table = choose_metrics(metrics, checked, k)
     judged = match_and_judge(actual, predicted, checked, n_jobs=n_jobs)
     return measure(
         judged,
@@ -105,7 +111,7 @@ def evaluate_ids(
 
     Args:
         actual: The gold ids of each query: a list of lists, or of mappings from id to grade.
-        predicted: The retrieved ids of each query, best first.
+        predicted: The retrieved ids of each query, best first. Both sides may be given by query, as for `evaluate`.
         k: One cut-off or several, each at least 1; None scores all ranks.
         metrics: Names of `METRICS`, or functions; all by default.
         queries: The texts of the queries.
@@ -119,11 +125,14 @@ def evaluate_ids(
 
     >>> evaluate_ids([[1, 2, 5], {"3": 2, "4": 1}], [[1, 2, 5], [6, 4, 5]], k=3)["recall@3"]
     0.75
+    >>> evaluate_ids({"q1": {"d1": 1}}, {"q1": {"d1": 0.2, "d7": 0.9}}, k=2, metrics="mrr")["mrr@2"]
+    0.5
     """
     check_names(settings, IdSettings.__annotations__)
+    actual, predicted, query_ids = _aligned(actual, predicted, query_ids, None)
     checked = make_settings(match_method="id", **settings)
     check_callbacks(callbacks)
-    cut_offs, table = check_cut_offs(k), choose_metrics(metrics, checked)
+    cut_offs, table = choose_metrics(metrics, checked, k)
     return measure(
         match_and_judge(actual, predicted, checked, bare_ids=True),
         cut_offs,
@@ -133,3 +142,40 @@ def evaluate_ids(
         callbacks=callbacks,
         raise_errors=raise_errors,
     )
+
+
+def _aligned(actual: object, predicted: object, query_ids: Any, settings: Any) -> tuple[object, object, Any]:
+    """Return both sides as lists, and the ids of the queries, if they are given by query; else the same.
+
+    Args:
+        actual: The gold documents.
+        predicted: The retrieved documents.
+        query_ids: The ids of the queries.
+        settings: The settings, which match by id if there are only ids; None for bare ids.
+    """
+    if type(actual) is list and type(predicted) is list and not _has_records(actual):
+        return actual, predicted, query_ids
+    from krag_eval.datasets.by_query import align  # most callers have lists
+
+    by_query = align(actual, predicted)
+    if by_query is None:
+        return actual, predicted, query_ids
+    if query_ids is not None:
+        raise InvalidInputError("`query_ids` are given, and the keys of `actual` are ids too. Leave `query_ids` out.")
+    if settings is None:
+        gold = [_bare(row, graded=True) for row in by_query.gold]
+        return gold, [_bare(row) for row in by_query.rankings], by_query.queries
+    if by_query.has_tables:
+        settings.setdefault("match_method", "id")
+    return by_query.gold, by_query.rankings, by_query.queries
+
+
+def _has_records(rows: list[Any]) -> bool:
+    return bool(rows) and hasattr(rows[0], "_fields")
+
+
+def _bare(row: Any, *, graded: bool = False) -> Any:
+    """Return the ids of documents made of a table, with their grades; anything else as it is."""
+    if not (type(row) is list and row and type(row[0]) is Document):
+        return row
+    return {document.id: document.grade for document in row} if graded else [document.id for document in row]

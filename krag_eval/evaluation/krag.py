@@ -175,8 +175,8 @@ class OfflineRetrievalEvaluators:
 
     def result(self, k: int | Sequence[int | None] | None = None) -> EvaluationResult:
         """Return the full result, with rows by query, `explain` and the signature; no callbacks are called."""
-        table = choose_metrics(None, self.judged.batch.settings)
-        return measure(self.judged, check_cut_offs(k), table, criteria=MatchingCriteria.PARTIAL)
+        cut_offs, table = choose_metrics(None, self.judged.batch.settings, k)
+        return measure(self.judged, cut_offs, table, criteria=MatchingCriteria.PARTIAL)
 
     def visualize_results(self, k: int | None = None) -> Figure:
         """Return a bar chart of all values at `k`, as a matplotlib figure; nothing is opened.
@@ -196,7 +196,7 @@ class OfflineRetrievalEvaluators:
         tally = measure(
             self.judged,
             (cut_off,),
-            choose_metrics(own_names, self.judged.batch.settings),
+            choose_metrics(own_names, self.judged.batch.settings, cut_off)[1],
             criteria=self._criteria,
             callbacks=self._callbacks,
             raise_errors=self._raise_errors,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +12,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.checks import check_count, describe_type
-from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, did_you_mean, warn
+from krag_eval._utils.errors import InvalidInputError, did_you_mean, warn
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.version import __version__
 from krag_eval.documents.columns import Side
@@ -23,10 +22,11 @@ from krag_eval.matching.fronts import LISTS, Front
 from krag_eval.matching.id_batch import IdBatch, IdSide, with_documents
 from krag_eval.matching.matchability import DocumentCounts, warn_of_spelling
 from krag_eval.matching.settings import MatchingCriteria, Settings
-from krag_eval.metrics import ALL_METRICS, METRICS, Metric
+from krag_eval.metrics import ALL_METRICS, Metric
 from krag_eval.metrics.aggregation import Tally, key_of
 from krag_eval.metrics.cut_offs import GivenCutOff, Ranks, TokenBudget, ranks_within
 from krag_eval.metrics.judgments import CutOff, Judgments, judge
+from krag_eval.metrics.names import read_metrics
 
 if TYPE_CHECKING:
     from krag_eval.evaluation.results import QueryResult
@@ -74,7 +74,11 @@ def match_and_judge(
     """
     judged = judge_batch(actual, predicted, settings, bare_ids=bare_ids, n_jobs=check_count("n_jobs", n_jobs))
     counts = judged.document_counts
-    counts.check(settings, front)
+    try:
+        counts.check(settings, front)
+    except InvalidInputError as error:
+        sides = (judged.batch.actual, judged.batch.predicted) if settings.uses_texts and not bare_ids else ()
+        raise InvalidInputError(f"{error}{''.join(side.possible_texts() for side in sides)}") from None
     if settings.uses_ids and counts.matched:
         warn_of_spelling(judged.batch, judged.matches)
     return judged
@@ -133,54 +137,38 @@ MetricFunction = Callable[[Judgments, CutOff], FloatArray]
 MetricsByName = Mapping[str, Metric]
 Columns = Mapping[str, tuple[Metric, GivenCutOff]]
 
-_NAME = re.compile(r"(\w+)(?:\((.*)\))?")
 
-
-def choose_metrics(metrics: object, settings: Settings) -> MetricsByName:
-    """Look up metrics by name, and fill in their settings.
+def choose_metrics(metrics: object, settings: Settings, k: object) -> tuple[tuple[GivenCutOff, ...], MetricsByName]:
+    """Return the cut-offs, and the metrics by name with their settings filled in.
 
     Args:
-        metrics: A name such as `recall` or `rbp(p=0.5)`, a function, or a list of these; None for all of `METRICS`.
+        metrics: What `read_metrics` reads; None for all of `METRICS`.
         settings: The scoring settings.
+        k: The cut-offs of the metrics that name none.
 
     Raises:
         UnknownMetricError: A name is unknown.
-        InvalidInputError: There is none, one is neither a name nor a function, or a parameter cannot be used.
+        InvalidInputError: There is none, one is neither a name nor a function, a parameter cannot be used, or a name
+            contradicts `k`.
     """
-    if metrics is None:
-        metrics = tuple(METRICS)
-    given = (metrics,) if isinstance(metrics, str) or callable(metrics) else metrics
-    if not isinstance(given, Sequence) or not given:
-        raise InvalidInputError(
-            f"`metrics` must be a list of names or functions, got {metrics!r:.60}. Known metrics: {', '.join(METRICS)}."
-        )
+    asked = read_metrics(metrics, k)
     chosen: dict[str, Metric] = {}
-    for metric in given:
-        if isinstance(metric, str) and (found := _find_metrics(metric, settings)):
-            chosen |= found
-        elif not isinstance(metric, str) and callable(metric) and hasattr(metric, "__name__"):
-            if metric.__name__ in {*ALL_METRICS, *chosen}:
-                raise InvalidInputError(
-                    f"Two metrics are called {metric.__name__!r}. Give the function a name of its own, with `def`."
-                )
-            chosen[metric.__name__] = Metric(metric)
-        else:
-            from krag_eval._utils.suggestions import metric_hint
-
-            known = tuple(ALL_METRICS)
-            raise UnknownMetricError(
-                f"Unknown metric {metric!r}.{metric_hint(metric, known)} Known metrics: {', '.join(known)}."
+    for one, cut_offs in asked.by_name.items():
+        if not isinstance(one, str) and one.__name__ in {*ALL_METRICS, *chosen}:
+            raise InvalidInputError(
+                f"Two metrics are called {one.__name__!r}. Give the function a name of its own, with `def`."
             )
-    return chosen
+        found = _find_metrics(one, settings) if isinstance(one, str) else {one.__name__: Metric(one)}
+        if cut_offs != asked.cut_offs:
+            found = {name: replace(metric, cut_offs=cut_offs) for name, metric in found.items()}
+        chosen |= found
+    return asked.cut_offs, chosen
 
 
 def _find_metrics(name: str, settings: Settings) -> dict[str, Metric]:
-    """Return the metric of a name such as `rbp(p=0.5)`, with its companion; nothing if it is unknown."""
-    parsed = _NAME.fullmatch(name)
-    metric = ALL_METRICS.get(parsed[1]) if parsed else None
-    if parsed is None or metric is None:
-        return {}
-    parts = parsed[2].split(",") if parsed[2] else []
+    """Return the metric of a name such as `rbp(p=0.5)`, with its companion."""
+    short, _, rest = name.partition("(")
+    metric, parts = ALL_METRICS[short], rest.removesuffix(")").split(",") if rest else []
     arguments = {argument: getattr(settings, setting) for argument, setting in metric.settings.items()}
     arguments |= _parse_parameters(name, metric, parts)
     found = {name: replace(metric, function=partial(metric.function, **arguments)) if arguments else metric}
@@ -288,7 +276,7 @@ def columns_of(metrics: MetricsByName, cut_offs: Iterable[GivenCutOff]) -> Colum
     return {
         key_of(name, k): (metric, k)
         for name, metric in metrics.items()
-        for k in (cut_offs if metric.has_cut_off else (None,))
+        for k in ((metric.cut_offs or cut_offs) if metric.has_cut_off else (None,))
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 import re
@@ -20,6 +21,7 @@ from krag_eval.evaluation.explanation import Explanation, explain
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.nearest import Nearest, nearest_of
 from krag_eval.metrics.aggregation import NoAnswerState, Tally
+from krag_eval.metrics.names import as_key
 
 if TYPE_CHECKING:
     import os
@@ -80,10 +82,12 @@ class EvaluationResult:
         return iter(self.keys())
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, str) and (key.removeprefix("macro_") in self.tally.means or key in self.keys())
+        if not isinstance(key, str):
+            return False
+        return any(one.removeprefix("macro_") in self.tally.means or one in self.keys() for one in (key, as_key(key)))
 
     def __getitem__(self, key: str) -> float | None:
-        """Return the value of a key, None where it is undefined for every query.
+        """Return the value of a key such as `recall@5`, or `Recall@5`; None where it is undefined for every query.
 
         Raises:
             UnknownMetricError: There is no such key.
@@ -91,6 +95,8 @@ class EvaluationResult:
         try:
             return self.tally.value(str(key))
         except KeyError:
+            with contextlib.suppress(KeyError):
+                return self.tally.value(as_key(str(key)))
             from krag_eval._utils.suggestions import key_hint
 
             raise UnknownMetricError(f"The result has no value {key!r}.{key_hint(key, self.keys())}") from None
@@ -269,15 +275,17 @@ class EvaluationResult:
         return write_report(build_report({"result": self}, evalset, title=title), path, format=format, force=force)
 
     def cells(self) -> dict[str, list[str]]:
-        """Return the formatted values of each metric, one per cut-off; without cut-offs, in the first cell."""
-        first, *others = self.tally.counts
-        names = dict.fromkeys(key.partition("@")[0] for key in self.keys())
-        return {
-            name: [format_value(self[name + k]) for k in self.tally.counts]
-            if name + first in self
-            else [format_value(self[name]), *([""] * len(others))]
-            for name in names
-        }
+        """Return the formatted values of each metric, one per cut-off, empty where it was not scored."""
+        values = {key: format_value(value) for key, value in self.tally.by_key().items()}
+        return {name: [values.get(key, "") for key in self.keys_of(name)] for name in self._names()}
+
+    def keys_of(self, name: str) -> list[str]:
+        """Return the key of a metric at each cut-off; without cut-offs, its only key in the first place."""
+        keys = [name + k for k in self.tally.counts]
+        return keys if not {*keys}.isdisjoint(self.keys()) else [name, *keys[1:]]
+
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys(key.partition("@")[0] for key in self.keys()))
 
     def _kept(self, what: str) -> Detail:
         if self.detail is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, Unpack
 
@@ -12,8 +13,9 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
+from krag_eval.datasets.by_query import check_queries
 from krag_eval.datasets.question import settings_at
-from krag_eval.datasets.run import check_run
+from krag_eval.datasets.run import as_run
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import as_id
 from krag_eval.evaluation.pipeline import (
@@ -29,9 +31,9 @@ from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.fronts import DOCUMENT_IDS, NO_LISTS, NOTHING_RETRIEVED_YET
 from krag_eval.matching.settings import ScoringSettings, make_settings
 from krag_eval.metrics import Metric
-from krag_eval.metrics.cut_offs import check_cut_offs
 from krag_eval.metrics.hit_rate import hit_rate
 from krag_eval.metrics.judgments import CutOff, Judgments
+from krag_eval.metrics.names import DEFAULT_CUT_OFFS, read_metrics
 from krag_eval.metrics.recall import recall
 
 _SAMPLE = 100
@@ -42,8 +44,8 @@ NOTHING_YET = Run.of("nothing yet", [])
 
 def evaluate_run(
     evalset: object,
-    run: Run,
-    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    run: object,
+    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     level: str = "chunk",
     doc_key: str = DOC_KEY,
@@ -62,8 +64,9 @@ def evaluate_run(
     counted in `result.n_unjudged`; it is not taken for a question without an answer.
 
     Args:
-        evalset: An `EvalSet`, a list of questions, or a pandas frame.
-        run: The rankings; questions without one count as nothing retrieved.
+        evalset: An `EvalSet`, or what it can be made of: rows, a table, `{query: {document: grade}}`, ...
+        run: A `Run`, or rankings by query such as `{query: {document: score}}`; questions without one count as nothing
+            retrieved.
         k: One cut-off or several, each at least 1, or a budget such as `"2000tok"`; None scores all ranks.
         level: `"chunk"` scores by gold chunks, `"document"` by the documents that they come from: ids are then read
             from the metadata under `doc_key`, and several chunks of one document repeat each other.
@@ -88,12 +91,15 @@ def evaluate_run(
     {'recall@2': 0.25, 'micro_recall@2': 0.3333333333333333}
     """
     questions = as_evalset(evalset)
-    check_run(run)
+    if not isinstance(run, Run):
+        run = as_run(run)
+        check_queries(questions.ids, run.rows, "run", "evalset", "as_evalset(evalset).ids")
     checked = make_settings(**settings_at(level, doc_key, settings))
     check_callbacks(callbacks)
-    cut_offs, rankings = check_cut_offs(k), run.rankings(questions)
-    names, wants_doc_hit = _split_off_doc_hit(metrics)
-    table = dict(choose_metrics(names, checked)) if names or not wants_doc_hit else {}
+    asked = read_metrics(metrics, k, (DOC_HIT,))
+    rankings, wants_doc_hit = run.rankings(questions), None if metrics is None else DOC_HIT in asked.by_name
+    cut_offs, chosen = choose_metrics(asked.without(DOC_HIT), checked, k)
+    table = dict(chosen)
     gold = questions.gold(level, doc_key)
     parts = [f"level:{level}"] if level == "document" else []
     unjudged = np.array([not g and not q.is_negative for g, q in zip(gold, questions, strict=True)], dtype=bool)
@@ -106,11 +112,12 @@ def evaluate_run(
                 "as `doc_key`."
             )
         if by_document is not None and wants_doc_hit is not False:
-            table[DOC_HIT] = _doc_hit(by_document)
+            table[DOC_HIT] = replace(_doc_hit(by_document), cut_offs=asked.by_name.get(DOC_HIT))
         if proxy and by_document is not None:
             parts.append("proxy:doc_hit")
             if "recall" in table:
-                table["recall"] = _recall_or_doc_hit(by_document, unjudged)
+                at = table["recall"].cut_offs
+                table["recall"] = replace(_recall_or_doc_hit(by_document, unjudged), cut_offs=at)
     elif proxy or wants_doc_hit:
         raise InvalidInputError(
             "`proxy` and `doc_hit` need level='chunk'. At level='document', use `hit_rate` instead of `doc_hit`."
@@ -184,16 +191,6 @@ def _check_document_ids(rankings: Sequence[Any], doc_key: str) -> None:
             f"compares. Their metadata has the keys: {', '.join(keys)!s:.300}. If one of them holds the ids of the "
             "documents, pass it as `doc_key`."
         )
-
-
-def _split_off_doc_hit(metrics: object) -> tuple[Any, bool | None]:
-    """Return the metrics without `doc_hit`, and whether it was asked for; None if it is computed where it can be."""
-    if metrics is None:
-        return None, None
-    names = [metrics] if isinstance(metrics, str) or callable(metrics) else metrics
-    if not isinstance(names, Sequence) or DOC_HIT not in names:
-        return metrics, False
-    return [name for name in names if name != DOC_HIT], True
 
 
 def _judge_documents(questions: EvalSet, rankings: Sequence[Any], doc_key: str) -> Judgments | None:

@@ -27,7 +27,7 @@ from krag_eval.matching.fronts import NO_LISTS
 from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.metrics.aggregation import Tally
-from krag_eval.metrics.cut_offs import check_cut_offs
+from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 
 # Of so many retrievals that raised it is kept what they said; of the others it is kept which they were.
 _MOST_MESSAGES = 1000
@@ -105,7 +105,7 @@ class Scorer:
 
     def __init__(
         self,
-        k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+        k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
         *,
         metrics: str | Sequence[str | MetricFunction] | None = None,
         bare_ids: bool = False,
@@ -113,11 +113,12 @@ class Scorer:
     ) -> None:
         if bare_ids:
             settings.setdefault("match_method", "id")
-        self._settings, self._cut_offs = make_settings(**settings), check_cut_offs(k)
+        self._settings = make_settings(**settings)
         if bare_ids and self._settings.methods != ("id",):
             raise InvalidInputError("With `bare_ids` only match_method='id' makes sense. Leave `match_method` out.")
         self._bare_ids = bare_ids
-        self._columns = columns_of(choose_metrics(metrics, self._settings), self._cut_offs)
+        self._cut_offs, chosen = choose_metrics(metrics, self._settings, k)
+        self._columns = columns_of(chosen, self._cut_offs)
         self.keys = tuple(self._columns)
         self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
         self._tally = Tally.of(self.keys, self._cut_offs)
@@ -197,7 +198,7 @@ class Scorer:
 
 def evaluate_stream(
     pairs: Iterable[tuple[object, object]],
-    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     metrics: str | Sequence[str | MetricFunction] | None = None,
     bare_ids: bool = False,

@@ -40,7 +40,6 @@ from krag_eval.matching.settings import (
     ScoringSettings,
     make_settings,
 )
-from krag_eval.metrics.cut_offs import check_cut_offs
 from krag_eval.metrics.judgments import judge
 from krag_eval.statistics.bootstrap import binomial_interval
 from krag_eval.statistics.checks import need_scipy
@@ -147,7 +146,6 @@ def sweep(
     >>> swept.thresholds, swept.values["recall@1"], swept.fragile["recall@1"]
     ((0.7, 0.75, 0.8), (1.0, 1.0, 0.0), 1.0)
     """
-    cut_offs = check_cut_offs(k)
     if "threshold" in settings:
         raise InvalidInputError(
             "`sweep` sets the threshold itself. Pass `thresholds`, and your own threshold as `in_use`."
@@ -162,7 +160,8 @@ def sweep(
     in_use = check_threshold(USUAL_THRESHOLDS[swept[0]] if in_use is None else in_use, "in_use")
     chosen = _check_thresholds(thresholds, in_use)
     lowest = make_settings(threshold=chosen[0], **given)
-    columns = columns_of(choose_metrics(metrics, lowest), cut_offs)
+    cut_offs, table = choose_metrics(metrics, lowest, k)
+    columns = columns_of(table, cut_offs)
     batch = read_batch(actual, predicted, lowest)
     found = {method: MATCHERS[method](batch) for method in lowest.methods}
     swept_values: dict[str, list[float | None]] = {}
@@ -430,8 +429,8 @@ def no_answer_curve(
     offsets = side.offsets.tolist()
     scores = [_score(document, side, position) for position, document in enumerate(side.documents)]
     rows = [list(zip(side.documents[a:b], scores[a:b], strict=True)) for a, b in itertools.pairwise(offsets)]
-    checked, cut_offs = make_settings(**settings), check_cut_offs(k)
-    table = choose_metrics("recall", checked)
+    checked = make_settings(**settings)
+    cut_offs, table = choose_metrics("recall", checked, k)
     points: list[NoAnswerPoint] = []
     n_without = 0
     for threshold in _check(thresholds, scores):

@@ -34,6 +34,7 @@ class Metric:
         reads_documents: Whether it is also given the documents, as `batch`.
         has_ideal: Whether it compares with an ideal ranking that `cut_ideal` cuts.
         companion: The metric that is always reported beside it, with the parameters that both take.
+        cut_offs: The cut-offs at which it is asked for; None for all those of the evaluation.
     """
 
     function: Callable[..., FloatArray]
@@ -44,6 +45,7 @@ class Metric:
     reads_documents: bool = False
     has_ideal: bool = False
     companion: str | None = None
+    cut_offs: tuple[Any, ...] | None = None
 
 
 METRICS: dict[str, Metric] = {

@@ -18,11 +18,12 @@ from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings
+from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 from krag_eval.report.records import Report, ReportedSystem
 
 # Characters in a name that change the direction of the text after them.
 _DIRECTION = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
-CUT_OFFS = (1, 3, 5, 10)
+CUT_OFFS = DEFAULT_CUT_OFFS
 
 
 def build_report(

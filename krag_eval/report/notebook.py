@@ -82,13 +82,13 @@ def _values(result: EvaluationResult) -> Iterator[str]:
         yield _head(title, _RIGHT)
     yield "</tr></thead><tbody>"
     for name, cells in result.cells().items():
-        keys = [name + k for k in cut_offs] if name + cut_offs[0] in result else [name]
+        keys = result.keys_of(name)
         yield f'<tr><th scope="row" style="{_LEFT}">{_text(name)}</th>'
-        for key, text in zip([*keys, *[None] * (len(cells) - len(keys))], cells, strict=True):
-            ends = (result.intervals or {}).get(key) if key is not None else None
+        for key, text in zip(keys, cells, strict=True):
+            ends = (result.intervals or {}).get(key)
             interval = f'<br><small style="{_QUIET}">{format_interval(ends)}</small>' if ends is not None else ""
             yield f'<td style="{_RIGHT}">{text}{interval}</td>'
-        yield f'<td style="{_RIGHT}">{undefined.get(keys[0], "")}</td></tr>'
+        yield f'<td style="{_RIGHT}">{next((undefined[key] for key in keys if key in undefined), "")}</td></tr>'
     yield "</tbody></table>"
 
 

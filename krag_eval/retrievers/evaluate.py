@@ -16,15 +16,13 @@ from krag_eval.evaluation.pipeline import EvaluationCallback, MetricFunction, ch
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import DOC_HIT, NOTHING_YET, evaluate_run
 from krag_eval.matching.settings import ScoringSettings
-from krag_eval.metrics.cut_offs import check_cut_offs
+from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs
+from krag_eval.metrics.names import DEFAULT_CUT_OFFS, read_metrics
 from krag_eval.retrievers.krag_frames import is_krag_frame, read_krag_frame
 from krag_eval.retrievers.runner import OptionalRunOptions, arun_retriever, run_retriever
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-_DEFAULT_K = (1, 3, 5, 10)
 
 
 class RetrieverOptions(OptionalRunOptions, ScoringSettings, total=False):
@@ -43,7 +41,7 @@ class RetrieverOptions(OptionalRunOptions, ScoringSettings, total=False):
 def evaluate_retriever(
     retriever: object,
     evalset: object,
-    k: int | str | Sequence[int | str | None] | None = _DEFAULT_K,
+    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     **options: Unpack[RetrieverOptions],
 ) -> EvaluationResult:
     """Ask a retriever every question of an evaluation set, and score what it returns.
@@ -78,7 +76,7 @@ def evaluate_retriever(
 async def aevaluate_retriever(
     retriever: object,
     evalset: object,
-    k: int | str | Sequence[int | str | None] | None = _DEFAULT_K,
+    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     **options: Unpack[RetrieverOptions],
 ) -> EvaluationResult:
     """Do what `evaluate_retriever` does on the running event loop, by `arun_retriever`.
@@ -102,7 +100,8 @@ def _checked(
     questions = as_evalset(evalset)
     of_run, of_scoring = _divided(options)
     _try_scoring(questions, k, of_scoring)
-    return questions, {"k": _depth(k), **of_run}, of_scoring
+    cut_offs = read_metrics(of_scoring.get("metrics"), k, (DOC_HIT,)).cut_offs
+    return questions, {"k": _depth(cut_offs), **of_run}, of_scoring
 
 
 def _divided(options: RetrieverOptions) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -116,18 +115,15 @@ def _try_scoring(evalset: EvalSet, k: Any, of_scoring: Mapping[str, Any]) -> Non
     trial = {name: value for name, value in of_scoring.items() if name != "callbacks"}
     if trial.get("level") != "document":  # only the run shows whether there are document ids for `doc_hit`
         trial.pop("proxy", None)
-        metrics = trial.get("metrics")
-        if metrics == DOC_HIT:
-            trial["metrics"] = None
-        elif isinstance(metrics, Sequence) and DOC_HIT in metrics and not isinstance(metrics, str):
-            trial["metrics"] = [metric for metric in metrics if metric != DOC_HIT] or None
+        asked = read_metrics(trial.get("metrics"), k, (DOC_HIT,)).without(DOC_HIT)
+        trial["metrics"] = asked if asked.by_name else None
     evaluate_run(evalset, NOTHING_YET, k, **trial)
 
 
-def _depth(k: Any) -> int:
+def _depth(cut_offs: Sequence[GivenCutOff]) -> int:
     """Return how many documents of each result are scored: all of them if a cut-off is not a number of ranks."""
-    cut_offs = k if isinstance(k, Sequence) and not isinstance(k, str) else (k,)
-    return max(cut_offs) if all(isinstance(cut_off, int) for cut_off in cut_offs) else sys.maxsize
+    ranks = [cut_off for cut_off in cut_offs if isinstance(cut_off, int)]
+    return max(ranks) if len(ranks) == len(cut_offs) else sys.maxsize
 
 
 @dataclass(frozen=True, eq=False)

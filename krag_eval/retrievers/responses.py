@@ -14,7 +14,8 @@ from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval.datasets import DOC_KEY
 from krag_eval.documents.document import Document, as_input_error, read_leniently
-from krag_eval.documents.readers import as_id, require_reader, split_pair
+from krag_eval.documents.readers import as_id, reader_of, split_pair
+from krag_eval.documents.stores import hits_in
 
 # The keys of the documents in a mapping: of Haystack, and of LangChain's chains.
 _DOCUMENT_KEYS = ("documents", "source_documents", "context")
@@ -56,6 +57,8 @@ def take(answer: object, k: int) -> list[object]:
 
 
 def _documents_in(answer: Any) -> Iterable[object]:
+    if (hits := hits_in(answer)) is not None:
+        return hits
     if isinstance(answer, Mapping):
         return _in_mapping(answer)
     if hasattr(answer, "source_nodes"):  # the response of a LlamaIndex query engine
@@ -112,7 +115,8 @@ def copy_documents(documents: Iterable[object]) -> tuple[Document, ...]:
 def _copy(document: object) -> Document:
     inner, _ = split_pair(document)
     read = read_leniently(document, copy=as_json)
-    if require_reader(inner).framework == "LlamaIndex":
+    reader = reader_of(inner)
+    if reader is not None and reader.framework == "LlamaIndex":
         with as_input_error(document):
             _name_source(inner, read.metadata)
     if read.id is None and read.text is None and not read.metadata:

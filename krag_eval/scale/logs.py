@@ -18,7 +18,8 @@ from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.fronts import NO_LISTS, NOTHING_RETRIEVED_YET
 from krag_eval.matching.settings import ScoringSettings
-from krag_eval.metrics.cut_offs import check_cut_offs
+from krag_eval.metrics.cut_offs import GivenCutOff
+from krag_eval.metrics.names import DEFAULT_CUT_OFFS, read_metrics
 from krag_eval.scale.batch import repeated
 from krag_eval.scale.files import find_files, survey
 from krag_eval.scale.long_form import LongForm
@@ -38,7 +39,7 @@ def score_logs(
     *,
     gold: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     kmax: int | None = None,
-    k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     metrics: str | Sequence[str | MetricFunction] | None = None,
     workers: int = 1,
     intervals: bool | float = False,
@@ -87,7 +88,7 @@ def score_logs(
     scorer = ColumnarScorer(k, metrics=metrics, allow_repeated_ids=True, **settings)
     folder = Path(f"{target}.parts")
     files = find_files(logs, may_be_remote=gold is None, besides=folder)
-    long_form = _long_form(files, gold, kmax, k, scorer)
+    long_form = _long_form(files, gold, kmax, read_metrics(metrics, k).cut_offs, scorer)
     groups, what = survey(files, target, None if long_form else scorer, may_be_empty=long_form is not None)
     if long_form is not None:
         what += f"; {survey(long_form.gold, target)[1]}"
@@ -155,16 +156,18 @@ def _unwritable(target: Path, error: OSError) -> InvalidInputError:
     )
 
 
-def _long_form(logs: Sequence[str], gold: object, kmax: object, k: object, scorer: ColumnarScorer) -> LongForm | None:
+def _long_form(
+    logs: Sequence[str], gold: object, kmax: object, cut_offs: Sequence[GivenCutOff], scorer: ColumnarScorer
+) -> LongForm | None:
     """Return how long logs are joined to their gold, after checking that the result can be scored."""
     if gold is None:
         if kmax is not None:
             raise InvalidInputError("`kmax` cuts logs in long form. Give their `gold` too, or omit `kmax`.")
         return None
     if kmax is None:
-        cut_offs = check_cut_offs(k)
         if not all(isinstance(one, int) for one in cut_offs):
-            raise InvalidInputError(f"With k={k!r:.60} the largest rank is unknown. Give `kmax`, such as kmax=100.")
+            named = ",".join("all" if one is None else str(one) for one in cut_offs)
+            raise InvalidInputError(f"With k={named} the largest rank is unknown. Give `kmax`, such as kmax=100.")
         kmax = max(one for one in cut_offs if isinstance(one, int))
     long_form = LongForm(logs, find_files(gold, may_be_remote=False), check_count("kmax", kmax), scorer.document_fields)
     joined = long_form.columns().joined

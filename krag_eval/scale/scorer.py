@@ -30,7 +30,8 @@ from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.remedies import sample_of
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.metrics.aggregation import Distributions, Tally
-from krag_eval.metrics.cut_offs import Ranks, TokenBudget, check_cut_offs, ranks_within
+from krag_eval.metrics.cut_offs import Ranks, TokenBudget, ranks_within
+from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 from krag_eval.scale.batch import Fields, check_columns, check_repeats, read_batch, read_query_ids
 
 # What is matched and judged at once stays in the processor's cache.
@@ -85,14 +86,15 @@ class ColumnarScorer:
 
     def __init__(
         self,
-        k: int | str | Sequence[int | str | None] | None = (1, 3, 5, 10),
+        k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
         *,
         metrics: str | Sequence[str | MetricFunction] | None = None,
         allow_repeated_ids: bool = False,
         **settings: Unpack[ScoringSettings],
     ) -> None:
-        self._settings, self._cut_offs = make_settings(**settings), check_cut_offs(k)
-        self._columns = columns_of(choose_metrics(metrics, self._settings), self._cut_offs)
+        self._settings = make_settings(**settings)
+        self._cut_offs, chosen = choose_metrics(metrics, self._settings, k)
+        self._columns = columns_of(chosen, self._cut_offs)
         self._given = (k, metrics, allow_repeated_ids, settings)
         self._allows_repeats = allow_repeated_ids
         self._needs_texts = self._settings.uses_texts or any(isinstance(k, TokenBudget) for k in self._cut_offs)

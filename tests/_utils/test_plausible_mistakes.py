@@ -108,10 +108,9 @@ def test_the_threshold_of_the_evaluator_of_two_conditions_has_a_name_of_its_own(
 @pytest.mark.parametrize(
     ("metric", "told"),
     [
-        ("ndcg@10", "It is called 'ndcg' here, and its cut-off is given as k=10."),
-        ("hits@3", "It is called 'hit_rate' here, and its cut-off is given as k=3."),
-        ("recip_rank", "It is called 'mrr' here. Known"),
-        ("recal", "Did you mean 'recall'?"),
+        ("hits@3", "It is called 'hit_rate@3' here."),
+        ("context_recall", "It is called 'recall' here. Known"),
+        ("recal@5", "Did you mean 'recall'?"),
     ],
 )
 def test_a_metric_under_the_name_that_it_has_elsewhere_is_told_its_name_here(metric: str, told: str) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from krag_eval import Document, EvalSet, InvalidInputError, Question, read_evalset
+from krag_eval import Document, EvalSet, InvalidInputError, KragEvalWarning, Question, read_evalset
 from krag_eval.datasets.formats.huggingface import evalset_from_rows, evalset_to_rows
 from krag_eval.datasets.formats.writing import made_id
 
@@ -94,7 +94,8 @@ def test_arrays_and_gaps_of_pandas_are_lists_and_nothing() -> None:
 
 def test_one_document_or_id_may_stand_without_a_list() -> None:
     rows: list[dict[str, Any]] = [{"gold": TEXT}, {"gold": {"id": "a"}}, {"gold_doc_ids": 7}]
-    questions = list(evalset_from_rows(rows))
+    with pytest.warns(KragEvalWarning, match=r"^The questions have no `id`, so they are numbered from 0"):
+        questions = list(evalset_from_rows(rows))
     assert [question.id for question in questions] == ["0", "1", "2"]
     assert [question.gold for question in questions[:2]] == [(Document(text=TEXT),), (Document(id="a"),)]
     assert questions[2].gold_doc_ids == ("7",)

@@ -143,7 +143,7 @@ def test_two_passages_of_one_chunk_are_one_chunk_id_and_both_texts_stay() -> Non
     rows = question({"id": "a", "text": first}, {"id": "b", "text": second}, gold_chunk_ids=["a", "b"])
     new = reanchor(rows, corpus).evalset[0]
     assert new.gold_chunk_ids == ("n",)
-    assert new.gold == (Document("n", first), Document("n", second))
+    assert new.gold == (Document(id="n", text=first), Document(id="n", text=second))
 
 
 def test_ids_without_texts_are_linked_through_the_old_corpus() -> None:
@@ -225,8 +225,8 @@ def test_a_set_that_is_linked_there_and_back_is_the_set_it_was(one: list[int], o
 
 def test_the_corpus_may_be_any_documents_and_any_iterator() -> None:
     def chunks() -> Iterator[object]:
-        yield Document(None, "has no id")
-        yield Document("x")
+        yield Document(text="has no id")
+        yield Document(id="x")
         yield {"id": 7, "page_content": "Refunds arrive within three working days."}
 
     assert found(question("refunds arrive within THREE working days."), chunks()) == [("moved", ("7",))]  # type: ignore[arg-type]

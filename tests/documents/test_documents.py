@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import importlib
 import json
+import pickle
+import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -85,7 +88,11 @@ PLAIN_DOCUMENTS: list[tuple[object, str | None, str | None]] = [
     ({"id": "", "text": None, "content": "t", "metadata": {"id": "m"}}, "m", "t"),
     ({"id": "a", "metadata": None}, "a", None),
     ({"id": "a", "metadata": "no mapping"}, "a", None),
-    (("t", 0.5), None, "t"),
+    (("t", 0.5), "t", "t"),
+    (("two words", 0.5), None, "two words"),
+    (("退款会在三个工作日内到账。", 0.5), None, "退款会在三个工作日内到账。"),
+    ((7, 0.5), "7", None),
+    ((UUID, 0.5), str(UUID), None),
     (("t", None), None, "t"),
     (({"id": "a"}, np.float32(0.5)), "a", None),
     (KragDocument("t", {"id": "m"}), "m", "t"),
@@ -247,3 +254,18 @@ def test_cyclic_metadata_lone_surrogates_and_long_ids_do_no_harm() -> None:
         assert result["recall@1"] == 1
         assert json.loads(result.to_json())["metrics"]["recall@1"] == 1
         assert "found at rank 1" in str(result.explain(0))
+
+
+def test_a_lone_string_is_neither_the_id_nor_the_text_of_a_document() -> None:
+    with pytest.raises(TypeError, match="by name") as caught:
+        Document("Returns take 14 days.")  # type: ignore[call-arg, unused-ignore]
+    assert isinstance(caught.value, InvalidInputError)
+    suggested = [eval(call) for call in re.findall(r"Document\(\w+='[^']*'\)", str(caught.value))]
+    assert suggested == [Document(id="Returns take 14 days."), Document(text="Returns take 14 days.")]
+
+
+def test_a_document_can_be_copied_changed_and_pickled() -> None:
+    document = Document(id="a", text="t", grade=2.0, metadata={"n": 1})
+    assert pickle.loads(pickle.dumps(document)) == copy.deepcopy(document) == document
+    assert dataclasses.replace(document, text=None) == Document(id="a", grade=2.0, metadata={"n": 1})
+    assert Document(id="a").metadata == {}

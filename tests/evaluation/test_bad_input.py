@@ -105,7 +105,7 @@ WRONG_VALUES: list[tuple[Settings, str]] = [
     ({"match_method": None}, "`match_method` must be a name or a list of names, got None"),
     ({"match_method": []}, "`match_method` must be a name or a list of names, got []"),
     ({"metrics": ["ndgc"]}, "Unknown metric 'ndgc'. Did you mean 'ndcg'? Known metrics: hit_rate, hit_rate_all, mrr"),
-    ({"metrics": "ndcg@5"}, "Unknown metric 'ndcg@5'. It is called 'ndcg' here, and its cut-off is given as k=5."),
+    ({"metrics": "ndcg@5", "k": 3}, "The metric 'ndcg@5' names its cut-off, and k=3 does not contain it."),
     ({"metrics": []}, "`metrics` must be a list of names or functions, got []"),
     ({"metrics": [3]}, "Unknown metric 3"),
     ({"metrics": [lambda judged, k: np.zeros(2)]}, "'<lambda>' must return 1 finite numbers"),

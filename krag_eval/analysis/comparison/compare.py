@@ -23,11 +23,13 @@ from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.aggregation import MeanState
+from krag_eval.metrics.names import DefaultCutOffs, as_key
 from krag_eval.statistics.bootstrap import bounds_of, mean_intervals
 from krag_eval.statistics.checks import check_rounds, check_seed, check_share, need_scipy
 from krag_eval.statistics.significance import holm, randomisation_test, resolvable_difference
 
 DECISIVE_METRICS = ("recall", "mrr", "ndcg")
+_DEFAULT_K = DefaultCutOffs([10])
 LOWER_IS_BETTER = frozenset({"redundancy", "undated"})
 
 
@@ -55,7 +57,7 @@ def compare(
     evalset: object = None,
     *,
     baseline: str | None = None,
-    k: int | str | Sequence[int | str | None] | None = 10,
+    k: int | str | Sequence[int | str | None] | None = _DEFAULT_K,
     metrics: str | Sequence[str | MetricFunction] | None = DECISIVE_METRICS,
     keys: Sequence[str] | None = None,
     by: str | Sequence[str] | None = None,
@@ -190,7 +192,7 @@ def _choose_keys(shared: Sequence[str], keys: Sequence[str] | None) -> list[str]
         return list(shared)
     if isinstance(keys, str) or not keys:
         raise InvalidInputError(f"`keys` must be a list of values such as 'recall@10', got {keys!r:.60}.")
-    return list(dict.fromkeys(one_of("keys", key, shared) for key in keys))
+    return list(dict.fromkeys(one_of("keys", key if key in shared else as_key(key), shared) for key in keys))
 
 
 def _transitions(

@@ -13,6 +13,8 @@ from krag_eval._utils.arrays import IntArray
 from krag_eval._utils.checks import describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, did_you_mean, warn, with_name
 from krag_eval.datasets import EvalSet, Question, Run
+from krag_eval.datasets.by_query import by_query
+from krag_eval.datasets.run import as_run
 from krag_eval.evaluation.results import Detail, EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
 
@@ -48,6 +50,7 @@ def check_systems(
             f"The systems must be a mapping from names to runs or results, got {describe_type(systems)}. "
             'Write {"bm25": run1, "hybrid": run2}.'
         )
+    systems = {name: _as_system(name, system) for name, system in systems.items()}
     for name, system in systems.items():
         if not isinstance(system, (Run, EvaluationResult)):
             raise InvalidInputError(
@@ -67,6 +70,12 @@ def check_systems(
             f"They are: {', '.join(systems)}."
         )
     return systems, baseline
+
+
+def _as_system(name: str, given: Any) -> Any:
+    """Return rankings by query, as of ranx and pytrec_eval, as a run; anything else as it is."""
+    is_system = isinstance(given, (Run, EvaluationResult))
+    return as_run(given, name) if not is_system and by_query(given) is not None else given
 
 
 def score(

@@ -14,12 +14,13 @@ from krag_eval._utils.checks import check_kind, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.rejects import Rejects
 from krag_eval._utils.files.strict_json import parse_json
-from krag_eval.datasets.evalset import EvalSet
+from krag_eval.datasets.evalset import EvalSet, warn_of_numbers
 from krag_eval.datasets.formats import native
 from krag_eval.datasets.formats.source import Kind, Source, read_at
 from krag_eval.datasets.formats.squad import question_of
 from krag_eval.datasets.formats.tables import read_cell
 from krag_eval.datasets.formats.writing import FIELDS, made_id, numbered
+from krag_eval.datasets.frames import rows_of_frame
 from krag_eval.datasets.question import DOC_KEY, Question
 from krag_eval.documents.document import Document
 
@@ -28,16 +29,15 @@ SETTABLE = ("id", "question", *GOLD, *FIELDS[1:])
 SQUAD_COLUMNS = frozenset({"question", "context"})
 
 
-def evalset_from_rows(
-    rows: Iterable[Mapping[str, Any]], *, columns: Mapping[str, str] | None = None, name: str | None = None
-) -> EvalSet:
-    """Make an evaluation set from mappings, such as the rows of a Hugging Face `Dataset`.
+def evalset_from_rows(rows: Any, *, columns: Mapping[str, str] | None = None, name: str | None = None) -> EvalSet:
+    """Make an evaluation set from rows: those of a table, or mappings such as a Hugging Face `Dataset` yields.
 
-    Rows with SQuAD's columns need no `columns`. Without an id column, rows are numbered from 0. A gold column may
-    hold one document or a list of them, where a text is a document; an id column may hold one id or a list.
+    Rows with SQuAD's columns need no `columns`. Without an id column, rows are numbered from 0, with a warning. A gold
+    column may hold one document or a list of them, where a text is a document; an id column may hold one id or a list.
 
     Args:
-        rows: The rows.
+        rows: The rows: mappings, or a table of pandas, polars or pyarrow; or anything else that an `EvalSet` can be
+            made of.
         columns: The column of each field of `Question`; by default a field's own name.
         name: The name of the set.
 
@@ -49,8 +49,17 @@ def evalset_from_rows(
     >>> evalset["0"].question, evalset["0"].gold[0].text
     ('When?', 'Within three days.')
     """
-    placed = ((f"row {number}", row) for number, row in enumerate(rows))
-    return EvalSet((question for _, question in questions_in(placed, columns)), name=name)
+    frame = rows_of_frame(rows)
+    is_list = isinstance(rows, Iterable) and not isinstance(rows, (str, bytes, Mapping))
+    listed = frame if frame is not None else list(rows) if is_list else []
+    if frame is None and not any(isinstance(row, Mapping) for row in listed):
+        return EvalSet(listed if is_list else rows, name=name)
+    id_column = (columns or {}).get("id", "id")
+    placed = ((f"row {number}", row) for number, row in enumerate(listed))
+    evalset = EvalSet([question for _, question in questions_in(placed, columns)], name=name)
+    if all(row.get(id_column) is None for row in listed):
+        warn_of_numbers(listed)
+    return evalset
 
 
 def evalset_to_rows(evalset: EvalSet) -> list[dict[str, Any]]:

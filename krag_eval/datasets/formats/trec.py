@@ -14,11 +14,10 @@ import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.files.io import lines_of, write_atomically
 from krag_eval._utils.files.rejects import Rejects
+from krag_eval.datasets.by_query import NEGATIVE_GRADE, gold_document, in_single_precision, number_in, order_of
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats.source import Kind, Source
 from krag_eval.datasets.formats.writing import Writing
@@ -29,8 +28,6 @@ from krag_eval.documents.document import Document
 _Shape = tuple[int, int | None, str, str]
 _QRELS: _Shape = (4, 4, "qrels", "query 0 document grade")
 _RESULTS: _Shape = (6, None, "a result file", "query Q0 document rank score tag")
-# Where a grade below 0 is kept; it means "not judged" or "spam" and counts as not relevant.
-NEGATIVE_GRADE = "qrels_grade"
 ITERATION = "qrels_iteration"
 TAG = "tag"
 
@@ -133,17 +130,6 @@ def write_rankings(run: Run, writing: Writing) -> None:
     write_atomically(writing.path, lines)
 
 
-def gold_document(doc_id: str, grade: str, place: str, **metadata: str) -> Document:
-    """Return a judged document. A grade below 0 counts as 0, and is kept under `NEGATIVE_GRADE`.
-
-    Raises:
-        InvalidInputError: The grade is not a number.
-    """
-    value = number_in(grade, place, "The grade")
-    kept: dict[str, object] = {**metadata} if value >= 0 else {**metadata, NEGATIVE_GRADE: value}
-    return Document(id=doc_id, grade=max(value, 0.0), metadata=kept)
-
-
 def grade_text(document: Document, writing: Writing) -> str:
     """Return the grade to write: the one below 0 that was read, else the one that `evaluate` reads."""
     kept = document.metadata.get(NEGATIVE_GRADE)
@@ -172,12 +158,6 @@ def keep(judged: Judged, line: Line, iteration: str, document: Document) -> None
         )
 
 
-def order_of(scores: Sequence[float], ids: Sequence[str]) -> list[int]:
-    """Return the positions in the order of trec_eval."""
-    single = _single(scores)
-    return sorted(range(len(ids)), key=lambda place: (single[place], ids[place]), reverse=True)
-
-
 def scores_to_write(row: RunRow, ids: Sequence[str], writing: Writing) -> list[str]:
     """Return the scores if they give the order of the list, else scores that do."""
     given = [document.score for document in row.retrieved if document.score is not None]
@@ -186,21 +166,6 @@ def scores_to_write(row: RunRow, ids: Sequence[str], writing: Writing) -> list[s
         return [repr(score) for score in given]
     writing.lost["rankings whose scores do not give their order (replaced)"] += bool(given)
     return [str(len(ids) - place) for place in in_order]
-
-
-def number_in(text: str, place: str, what: str) -> float:
-    """Return the number in a column.
-
-    Raises:
-        InvalidInputError: It is not a number, or not finite.
-    """
-    try:
-        value = math.nan if "_" in text else float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InvalidInputError(f"{place}: {what} is {text!r:.60}. It must be a finite number.")
-    return value
 
 
 def is_number(text: bytes | str) -> bool:
@@ -312,12 +277,6 @@ def _score(place: str, line: Line) -> tuple[float, Line]:
     return number_in(line.columns[3], place, "The score"), line
 
 
-def _single(scores: Sequence[float]) -> list[float]:
-    with np.errstate(over="ignore"):  # what is out of range ties with infinity there too
-        rounded: list[float] = np.asarray(scores, dtype=np.float64).astype(np.float32).tolist()
-    return rounded
-
-
 def _ranks_contradict(lines: Sequence[Line]) -> bool:
     """Return whether a document with a better rank has a lower score."""
     try:
@@ -326,5 +285,5 @@ def _ranks_contradict(lines: Sequence[Line]) -> bool:
         return False  # ranks mean nothing, so they may also be no numbers
     if len({rank for rank, _ in by_rank}) < len(by_rank):
         return False
-    single = _single([score for _, score in by_rank])
+    single = in_single_precision([score for _, score in by_rank])
     return any(better < worse for better, worse in itertools.pairwise(single))

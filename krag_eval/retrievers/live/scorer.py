@@ -24,8 +24,8 @@ from krag_eval.evaluation.results import EvaluationResult, QueryResult
 from krag_eval.evaluation.streaming import Scorer
 from krag_eval.matching.fronts import DOCUMENT_IDS, NO_LISTS
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
-from krag_eval.metrics.cut_offs import check_cut_offs
 from krag_eval.metrics.judgments import count_repeats
+from krag_eval.metrics.names import LIVE_CUT_OFFS
 from krag_eval.retrievers.live.gold import Gold, GoldLookup, is_evalset
 from krag_eval.retrievers.live.monitor import Alert, Band, Monitor, check_alerts
 from krag_eval.retrievers.live.retrievals import LiveCounters, RankingReader, Retrieval
@@ -75,7 +75,7 @@ class LiveScorer:
         self,
         gold: object = None,
         *,
-        k: int | str | Sequence[int | str | None] | None = (5, 10),
+        k: int | str | Sequence[int | str | None] | None = LIVE_CUT_OFFS,
         metrics: str | Sequence[str | MetricFunction] | None = None,
         sinks: object = (),
         max_pending: int = 10_000,
@@ -297,7 +297,7 @@ class RetrievalJudge:
         self._settings = make_settings(**settings)
         self._parts = ["level:document"] if level == "document" else []
         self._gold = None if gold is None else GoldLookup(gold, self._settings, level=level, doc_key=doc_key)
-        self._cut_offs, self._table = check_cut_offs(k), choose_metrics(metrics, self._settings)
+        self._cut_offs, self._table = choose_metrics(metrics, self._settings, k)
         self._given: dict[str, Any] = {"k": k, "metrics": metrics, **settings}
         self._keep = keep
         self.keys = Scorer(**self._given).keys
