@@ -54,7 +54,7 @@ Threshold = Annotated[
         "0.5 for ROUGE, 0.7 for embedding."
     ),
 ]
-Tokenizer = Annotated[str, typer.Option(help="words, rouge_score, characters, whitespace or kiwi.")]
+Tokenizer = Annotated[str, typer.Option(help="words, rouge_score, characters, whitespace, kiwi or nltk.")]
 RawText = Annotated[bool, typer.Option("--raw-text", help="Compare texts as they are, without normalizing them.")]
 Level = Annotated[
     str, typer.Option(help="Score by chunk, or by document: by the source documents that the chunks come from.")
