@@ -14,6 +14,7 @@ from krag_eval.evaluation.pipeline import (
     Judged,
     check_callbacks,
     choose_metrics,
+    judge_batch,
     match_and_judge,
     measure,
 )
@@ -185,7 +186,7 @@ class OfflineRetrievalEvaluators:
     def text_match(self, actual_text: str, predicted_text: str | Sequence[str]) -> bool:
         """Return whether a gold text matches a retrieved one, or any of several, under the same settings."""
         retrieved = [predicted_text] if isinstance(predicted_text, str) else predicted_text
-        return len(match_and_judge([[actual_text]], [retrieved], self._settings).matches) > 0
+        return len(judge_batch([[actual_text]], [retrieved], self._settings).matches) > 0
 
     def calculate_hit_rate(self, k: int | None = None) -> Values:
         """Return `{"hit_rate"}`: the share of queries that are hits under the matching criteria."""

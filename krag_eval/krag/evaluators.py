@@ -80,12 +80,12 @@ def warn_where_krag_would_match(batch: Batch, matches: Matches) -> bool:
     """
     if batch.settings.methods != ("text",):
         return False
-    as_in_krag = replace(batch.settings, match_method="containment", containment="gold_in_retrieved")
+    as_in_krag = replace(batch.settings, match_method="containment", containment="gold_in_retrieved", normalize=None)
     contained = find_matches(Batch(batch.actual, batch.predicted, as_in_krag))
-    if len(contained) == len(matches):
-        return False
     n_gold = max(int(batch.actual.offsets[-1]), 1)
     further = np.setdiff1d(contained.predicted * n_gold + contained.actual, matches.predicted * n_gold + matches.actual)
+    if not len(further):
+        return False
     queries = np.unique(batch.predicted.query_of(further // n_gold))
     warn(
         "krag's match_method='text' looks for the gold text inside the retrieved text; here the two must be equal. "

@@ -34,12 +34,16 @@ def KiWiBM25RetrieverWithScore(  # noqa: N802 - krag's name
         return text.split() if kiwi_tokenizer is None else [token.form for token in kiwi_tokenizer.tokenize(text)]
 
     class BM25RetrieverWithScore(base):  # type: ignore[misc]  # a class of the package that is installed
+        threshold: float = 0.0
+
         def _get_relevant_documents(self, query: str, **options: Any) -> list[KragDocument]:
             scores = sorted(map(float, self.vectorizer.get_scores(tokenize(query))), reverse=True)
             found = super()._get_relevant_documents(query, **options)
             copies = [one.model_copy(update={"metadata": {**one.metadata}}) for one in found]
             for one, score in zip(copies, scores, strict=False):
                 one.metadata["bm25_score"] = score
-            return [one for one in copies if one.metadata["bm25_score"] > threshold]
+            return [one for one in copies if one.metadata["bm25_score"] > self.threshold]
 
-    return BM25RetrieverWithScore.from_documents(documents, preprocess_func=tokenize, k=4 if k is None else k)
+    retriever = BM25RetrieverWithScore.from_documents(documents, preprocess_func=tokenize, k=4 if k is None else k)
+    retriever.threshold = threshold
+    return retriever
