@@ -36,9 +36,9 @@ def KiWiBM25RetrieverWithScore(  # noqa: N802 - krag's name
     class BM25RetrieverWithScore(base):  # type: ignore[misc]  # a class of the package that is installed
         threshold: float = 0.0
 
-        def _get_relevant_documents(self, query: str, **options: Any) -> list[KragDocument]:
+        def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[KragDocument]:
             scores = sorted(map(float, self.vectorizer.get_scores(tokenize(query))), reverse=True)
-            found = super()._get_relevant_documents(query, **options)
+            found = super()._get_relevant_documents(query, run_manager=run_manager)
             copies = [one.model_copy(update={"metadata": {**one.metadata}}) for one in found]
             for one, score in zip(copies, scores, strict=False):
                 one.metadata["bm25_score"] = score

@@ -237,7 +237,10 @@ class BM25StandIn:  # for BM25Retriever of langchain-community: it ranks by the 
     def get_scores(self, tokens: list[str]) -> list[int]:
         return [len({*tokens} & {*self.cut(one.page_content)}) for one in self.documents]
 
-    def _get_relevant_documents(self, query: str) -> list[Document]:
+    def invoke(self, query: str) -> list[Document]:
+        return self._get_relevant_documents(query, run_manager=None)
+
+    def _get_relevant_documents(self, query: str, *, run_manager: object) -> list[Document]:
         scores = self.get_scores(self.cut(query))
         order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
         return [self.documents[place] for place in order[: self.k]]
@@ -247,13 +250,13 @@ def test_the_bm25_retriever_has_scores_and_leaves_out_what_has_none(monkeypatch:
     stand_in_for(monkeypatch, "langchain_community.retrievers", "BM25Retriever", BM25StandIn)
     notes = [Document("배송은 사흘", metadata={"n": 1}), Document("환불은 사흘"), Document("영업 시간")]
     tokens: Any = types.SimpleNamespace(tokenize=lambda text: [types.SimpleNamespace(form=one) for one in text])
-    found = KiWiBM25RetrieverWithScore(notes, kiwi_tokenizer=tokens, k=3)._get_relevant_documents("환불은")
+    found = KiWiBM25RetrieverWithScore(notes, kiwi_tokenizer=tokens, k=3).invoke("환불은")
     assert [(one.page_content, one.metadata["bm25_score"]) for one in found] == [("환불은 사흘", 3), ("배송은 사흘", 1)]
     assert notes[0].metadata == {"n": 1}
-    assert KiWiBM25RetrieverWithScore(notes)._get_relevant_documents("환불은 언제") == [
+    assert KiWiBM25RetrieverWithScore(notes).invoke("환불은 언제") == [
         Document("환불은 사흘", metadata={"bm25_score": 1.0})
     ]
-    assert KiWiBM25RetrieverWithScore(notes, threshold=5)._get_relevant_documents("환불은 언제") == []
+    assert KiWiBM25RetrieverWithScore(notes, threshold=5).invoke("환불은 언제") == []
 
 
 def test_without_its_package_the_bm25_retriever_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
