@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 from markdown import Extension, Markdown  # type: ignore[import-untyped]
@@ -14,6 +15,9 @@ from mkdocs.structure.pages import Page
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 TOP_LEVEL = ("README.md", "README.ko.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "LICENSE")
+SOURCE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Source"]
+# The README has whole addresses, so that it can be read on a package index.
+_ADDRESS = re.compile(rf"\]\((?:{SOURCE}/blob/main|{SOURCE.replace('github.com', 'raw.githubusercontent.com')}/main)/")
 _CELL = re.compile(r"<td\b[^>]*>.*?</td>", re.DOTALL)
 _CELL_CODE = re.compile(r"<code>([^<]+)</code>")
 _JOINT = re.compile(r"::|[/_(,]")
@@ -39,7 +43,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
     """Makes links lead to the place in the site, and lists what Python-Markdown reads as lists."""
     if page.file.src_uri in TOP_LEVEL:
-        markdown = markdown.replace("](docs/", "](")
+        markdown = _ADDRESS.sub("](", markdown).replace("](docs/", "](")
     else:
         markdown = markdown.replace("](../", "](") if "/" not in page.file.src_uri else markdown
     return in_steps_of_four(markdown)

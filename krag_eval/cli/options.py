@@ -87,7 +87,9 @@ Threshold = Annotated[
 ]
 Tokenizer = Annotated[
     str,
-    typer.Option(help="words, rouge_score, characters, whitespace or kiwi.", autocompletion=one_of_each(TOKENIZERS)),
+    typer.Option(
+        help="words, rouge_score, characters, whitespace, kiwi or nltk.", autocompletion=one_of_each(TOKENIZERS)
+    ),
 ]
 RawText = Annotated[bool, typer.Option("--raw-text", help="Compare texts as they are, without normalizing them.")]
 Level = Annotated[

@@ -74,13 +74,24 @@ class Document:
 class KragDocument:
     """A document with `page_content` and `metadata`, for notebooks written for the package krag.
 
+    Attributes:
+        page_content: The text.
+        metadata: Whatever belongs to it, such as its id.
+        id: Always None. LangChain's vector stores and retrievers ask for it.
+
     >>> KragDocument("Returns take 14 days.", {"id": "faq-3"}).metadata["id"]
     'faq-3'
     """
 
+    id: str | None = None
+
     def __init__(self, page_content: str = "", metadata: Mapping[str, Any] | None = None) -> None:
         self.page_content = page_content
         self.metadata = dict(metadata or {})
+
+    def get_summary(self) -> str:
+        """Return the first 100 characters of the text, with `...` if there are more."""
+        return self.page_content if len(self.page_content) <= 100 else f"{self.page_content[:100]}..."
 
     def __repr__(self) -> str:
         return f"KragDocument(page_content={self.page_content!r}, metadata={self.metadata!r})"

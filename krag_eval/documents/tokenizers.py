@@ -143,6 +143,21 @@ class KiwiTokenizer:
             yield [m.form for m in morphemes if m.tag[0] != "S" or m.tag in ("SL", "SH", "SN")]
 
 
+class NltkTokenizer:
+    """English words by NLTK's Treebank rules (`tokenizer="nltk"`), after NFKC and lower case, without punctuation.
+
+    >>> NltkTokenizer().tokenize("We can't open; come back at 9.30.")
+    ['we', 'ca', "n't", 'open', 'come', 'back', 'at', '9.30']
+    """
+
+    def tokenize(self, text: str) -> list[str]:
+        """Return the tokens of `text`, in order."""
+        # The sentence model of `nltk.word_tokenize` is a download: a full stop is cut off here instead.
+        tokens = (_EDGES.sub("", token) for token in _treebank().tokenize(nfkc(text).lower()))
+        return [token for token in tokens if token]
+
+
+_EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 _UNENCODABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -161,12 +176,20 @@ def _kiwi() -> Any:
     return Kiwi()
 
 
+@functools.cache
+def _treebank() -> Any:
+    from nltk.tokenize import NLTKWordTokenizer  # a dependency of rouge_score
+
+    return NLTKWordTokenizer()
+
+
 TOKENIZERS: dict[str, Tokenizer] = {
     "words": WordTokenizer(),
     "rouge_score": RougeScoreTokenizer(),
     "characters": CharacterTokenizer(),
     "whitespace": WhitespaceTokenizer(),
     "kiwi": KiwiTokenizer(),
+    "nltk": NltkTokenizer(),
 }
 
 

@@ -15,6 +15,7 @@ from krag_eval.evaluation.pipeline import (
     Judged,
     check_callbacks,
     choose_metrics,
+    judge_batch,
     match_and_judge,
     measure,
 )
@@ -43,7 +44,16 @@ if TYPE_CHECKING:
 
 Values = dict[str, float | None]
 
-KRAG_METRICS = ("hit_rate", "mrr", "recall", "precision", "f1", "map", "ndcg")
+KRAG_METRICS = {
+    "hit_rate": "Hit Rate",
+    "mrr": "MRR",
+    "recall": "Recall",
+    "precision": "Precision",
+    "f1": "F1 Score",
+    "map": "MAP",
+    "ndcg": "NDCG",
+}
+"""With the titles that krag prints."""
 
 
 def evaluate_all(
@@ -108,7 +118,8 @@ class OfflineRetrievalEvaluators:
         **settings: Further scoring settings that `evaluate` takes.
 
     Attributes:
-        judged: The input, matched and judged.
+        averaging_method: As given; it may be changed between two calls.
+        matching_criteria: The same.
 
     Raises:
         InvalidInputError: An argument or a document cannot be used; the message says which.
@@ -134,12 +145,52 @@ class OfflineRetrievalEvaluators:
         raise_errors: bool = False,
         **settings: Unpack[FurtherSettings],
     ) -> None:
-        self._averaging, self._criteria = _check_options(averaging_method, matching_criteria)
+        self.averaging_method: str
+        self.matching_criteria: str
+        self.averaging_method, self.matching_criteria = _check_options(averaging_method, matching_criteria)
         self._callbacks = callbacks
         self._raise_errors = raise_errors
         check_callbacks(callbacks)
-        checked = make_settings(match_method=match_method, threshold=threshold, tokenizer=tokenizer, **settings)
-        self.judged: Judged = match_and_judge(actual_docs, predicted_docs, checked, front=self._front)
+        self._settings = make_settings(match_method=match_method, threshold=threshold, tokenizer=tokenizer, **settings)
+        self._docs = actual_docs, predicted_docs
+        self._judged: Judged | None = match_and_judge(actual_docs, predicted_docs, self._settings, front=self._front)
+
+    @property
+    def judged(self) -> Judged:
+        """The input, matched and judged."""
+        if self._judged is None:
+            self._judged = match_and_judge(*self._docs, self._settings, front=self._front)
+        return self._judged
+
+    @property
+    def actual_docs(self) -> Any:
+        """The gold documents as given. Others that are assigned here are matched before they are scored."""
+        return self._docs[0]
+
+    @actual_docs.setter
+    def actual_docs(self, documents: object) -> None:
+        if documents is not self._docs[0]:
+            self._docs, self._judged = (documents, self._docs[1]), None
+
+    @property
+    def predicted_docs(self) -> Any:
+        """The retrieved documents, likewise."""
+        return self._docs[1]
+
+    @predicted_docs.setter
+    def predicted_docs(self, documents: object) -> None:
+        if documents is not self._docs[1]:
+            self._docs, self._judged = (self._docs[0], documents), None
+
+    @property
+    def match_method(self) -> str | Sequence[str]:
+        """The method or methods as given."""
+        return self._settings.match_method
+
+    def text_match(self, actual_text: str, predicted_text: str | Sequence[str]) -> bool:
+        """Return whether a gold text matches a retrieved one, or any of several, under the same settings."""
+        retrieved = [predicted_text] if isinstance(predicted_text, str) else predicted_text
+        return len(judge_batch([[actual_text]], [retrieved], self._settings).matches) > 0
 
     def calculate_hit_rate(self, k: int | None = None) -> Values:
         """Return `{"hit_rate"}`: the share of queries that are hits under the matching criteria."""
@@ -171,7 +222,16 @@ class OfflineRetrievalEvaluators:
 
     def evaluate_all(self, k: int | None = None) -> Values:
         """Return all of the above in one dict."""
-        return self._values(KRAG_METRICS, k)
+        return self._values(tuple(KRAG_METRICS), k)
+
+    def get_metrics_by_averaging_method(self, k: int | None = None) -> str:
+        """Return all of the above as text, one line per metric."""
+        values = self.evaluate_all(k)
+        of_metric = {
+            name: {key: value for key, value in values.items() if key in (name, f"micro_{name}", f"macro_{name}")}
+            for name in KRAG_METRICS
+        }
+        return "\n".join(f"{title} @{k}: {of_metric[name]}" for name, title in KRAG_METRICS.items())
 
     def result(self, k: int | Sequence[int | None] | None = None) -> EvaluationResult:
         """Return the full result, with rows by query, `explain` and the signature; no callbacks are called."""
@@ -192,12 +252,14 @@ class OfflineRetrievalEvaluators:
     def _values(self, names: Sequence[str], k: int | None) -> Values:
         """Compute these metrics, under the keys of krag."""
         cut_off = _check_one_cut_off(k)
-        own_names = [self._own_name(name) for name in names]
+        averaging, criteria = _check_options(self.averaging_method, self.matching_criteria)
+        is_all = criteria == MatchingCriteria.ALL
+        own_names = ["hit_rate_all" if name == "hit_rate" and is_all else name for name in names]
         tally = measure(
             self.judged,
             (cut_off,),
             choose_metrics(own_names, self.judged.batch.settings, cut_off)[1],
-            criteria=self._criteria,
+            criteria=criteria,
             callbacks=self._callbacks,
             raise_errors=self._raise_errors,
         ).tally
@@ -207,14 +269,11 @@ class OfflineRetrievalEvaluators:
             if not METRICS[own_name].has_micro:
                 values[name] = tally.value(key)
                 continue
-            if self._averaging != AveragingMethod.MACRO:
+            if averaging != AveragingMethod.MACRO:
                 values[f"micro_{name}"] = tally.value(f"micro_{key}")
-            if self._averaging != AveragingMethod.MICRO:
+            if averaging != AveragingMethod.MICRO:
                 values[f"macro_{name}"] = tally.value(key)
         return values
-
-    def _own_name(self, name: str) -> str:
-        return "hit_rate_all" if name == "hit_rate" and self._criteria == MatchingCriteria.ALL else name
 
 
 class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):

@@ -44,6 +44,7 @@ class TokenizerType(StrEnum):
 
     KIWI = "kiwi"
     WHITESPACE = "whitespace"
+    NLTK = "nltk"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,8 +223,8 @@ class ScoringSettings(FurtherSettings, total=False):
             0.5 for ROUGE and 0.7 for embeddings.
         rouge_measure: `"fmeasure"` (the default), `"recall"` (of the gold text) or `"precision"`.
         containment: `"either"` (the default), `"gold_in_retrieved"` or `"retrieved_in_gold"`.
-        tokenizer: `"words"` (the default), `"rouge_score"`, `"characters"`, `"whitespace"`, `"kiwi"`, an object with
-            `tokenize(text)`, or a function.
+        tokenizer: `"words"` (the default), `"rouge_score"`, `"characters"`, `"whitespace"`, `"kiwi"`, `"nltk"`, an
+            object with `tokenize(text)`, or a function.
         use_stemmer: Whether to apply Porter's stemmer to ASCII tokens, as rouge_score does.
         normalize: A function that is applied to texts before they are compared as wholes. None compares raw texts.
             By default `krag_eval.normalize`.

@@ -77,7 +77,7 @@ def test_everything_can_be_passed_by_position_with_enums_or_strings() -> None:
     by_name = RougeOfflineRetrievalEvaluators(GOLD, RETRIEVED, "rouge1", "micro", "partial", 0.5, "whitespace")
     assert by_enum.evaluate_all(3) == by_name.evaluate_all(3)
     assert by_enum.result(3).signature == by_name.result(3).signature
-    assert [tokenizer.value for tokenizer in TokenizerType] == ["kiwi", "whitespace"]
+    assert [tokenizer.value for tokenizer in TokenizerType] == ["kiwi", "whitespace", "nltk"]
 
 
 def test_what_is_ours_alone_is_keyword_only() -> None:

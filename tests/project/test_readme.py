@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 from typer.main import get_command
 
+from examples.loopback_langfuse import LoopbackLangfuse
 from krag_eval.cli import main
 from krag_eval.cli.app import app
 
@@ -26,7 +27,10 @@ GUIDES = [*READMES, ROOT / "CONTRIBUTING.md"]
 PAGES = [*GUIDES, *sorted((ROOT / "docs").rglob("*.md"))]
 # Read in pieces: each block has to run without those above it.
 IN_PIECES = [*READMES, ROOT / "docs" / "faq.md", *sorted((ROOT / "docs").glob("quickstart.*.md"))]
-EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS, URLS = PROJECT["optional-dependencies"], PROJECT["urls"]
+SOURCE = URLS["Source"]
+PICTURES = SOURCE.replace("github.com", "raw.githubusercontent.com")
 TARGETS = re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 COMMAND: Any = get_command(app)
 NOT_EXECUTED = re.compile(r"<!-- not executed: \S.* -->\s*\Z")
@@ -82,9 +86,30 @@ def executed(page: Path) -> Iterator[tuple[Block, str | None]]:
             yield block, following.text if following is not None and following.language == "text" else None
 
 
+@pytest.fixture
+def langfuse_server(page: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackLangfuse | None]:
+    """Stands in for the server that a reader of the README has named in the environment."""
+    if page not in READMES:
+        yield None
+        return
+    import langfuse  # not at the top: it is slow to import, and every worker imports this file
+    from opentelemetry.sdk.trace import TracerProvider
+
+    with LoopbackLangfuse() as server:
+        client = langfuse.Langfuse(
+            public_key=f"pk-lf-{page.name}",
+            secret_key="sk-lf-readme",
+            base_url=server.url,
+            tracer_provider=TracerProvider(),
+        )
+        monkeypatch.setattr(langfuse, "get_client", lambda: client)
+        yield server
+        client.shutdown()
+
+
 @every_page
 def test_python_blocks_run_in_order_and_print_what_the_page_says(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, langfuse_server: LoopbackLangfuse | None
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "__main__"}
@@ -96,6 +121,8 @@ def test_python_blocks_run_in_order_and_print_what_the_page_says(
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(program, names)
         assert_shown(f"{name_of(page)}:{block.line}", expected or "", printed.getvalue())
+    if langfuse_server is not None:
+        assert [(score["name"], score["value"]) for score in langfuse_server.scores] == [("krag.mrr_at_5", 0.5)]
 
 
 def assert_shown(place: str, expected: str, printed: str) -> None:
@@ -184,11 +211,46 @@ def test_the_command_of_the_page_scores_files_with_the_rows_of_the_page(
     assert [json.loads(row)["run"] for row in Path("rows.jsonl").read_text().splitlines()] == ["bm25", "dense"]
 
 
+def links_of(page: Path) -> list[str]:
+    """The links of a page. Those to a file of this repository are paths from its root, whatever they look like."""
+    links = re.findall(r"\]\(([^)\s]+)\)", prose(page))
+    ours = [re.sub(rf"^({SOURCE}/(blob|tree)|{PICTURES})/main/", f"{ROOT}/", link) for link in links]
+    return [link if "://" in link else str(page.parent / link) for link in ours]
+
+
 @every_page
 def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", prose(page))
-    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
-    assert missing == []
+    links = [link.partition("#")[0] for link in links_of(page)]
+    assert [link for link in links if "://" not in link and not Path(link).exists()] == []
+
+
+@pytest.mark.parametrize("page", READMES, ids=name_of)
+def test_a_readme_can_be_read_where_there_is_nothing_beside_it(page: Path) -> None:
+    text = prose(page)
+    links, pictures = re.findall(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)", text), re.findall(r"!\[[^\]]*\]\(([^)\s]+)\)", text)
+    assert [link for link in links if not link.startswith(f"{SOURCE}/blob/main/")] == []
+    assert [picture for picture in pictures if not picture.startswith(f"{PICTURES}/main/")] == []
+    assert (len(links) > 20, len(pictures)) == (True, 1)
+    assert blocks(page)[0].text.startswith("$ pip install")
+
+
+@pytest.mark.parametrize("page", READMES, ids=name_of)
+def test_every_heading_that_a_readme_links_to_exists(page: Path) -> None:
+    for link in links_of(page):
+        path, _, heading = link.partition("#")
+        if heading:
+            text = Path(path).read_text(encoding="utf-8")
+            slugs = [
+                re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in re.findall(r"^#+ (.+)", text, re.M)
+            ]
+            assert heading in [*slugs, *re.findall(r'<a id="([^"]+)">', text)], link
+
+
+def test_every_address_of_the_project_leads_to_a_place_that_is_here() -> None:
+    assert list(URLS) == ["Homepage", "Documentation", "Source", "Changelog", "Issues"]
+    for url in URLS.values():
+        assert re.fullmatch(rf"{SOURCE}(/issues|/(blob|tree)/main/.+)?", url)
+        assert (ROOT / (re.split(r"/(?:blob|tree)/main/", url)[1:] or ["."])[0]).exists()
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=name_of)
