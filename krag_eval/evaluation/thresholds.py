@@ -12,7 +12,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.checks import as_number, check_threshold, describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, needing
+from krag_eval._utils.errors import InvalidInputError, RetrieverError, needing
 from krag_eval._utils.formatting import format_value
 from krag_eval._utils.suggestions import check_names
 from krag_eval.documents.columns import Side
@@ -411,7 +411,7 @@ def no_answer_curve(
     Args:
         actual: The gold documents of each query; `[]` where there is no answer.
         predicted: The retrieved documents of each query, best first, each with a score: `(document, score)`, or under
-            `"score"`. An exception in the place of a list counts as nothing retrieved.
+            `"score"`. An exception in the place of a list counts as nothing retrieved, but not as an empty answer.
         thresholds: Scores; by default eleven that part the scores given into equal shares.
         k: The cut-off of recall and of what comes back.
         **settings: The scoring settings that `evaluate` takes.
@@ -428,12 +428,16 @@ def no_answer_curve(
     offsets = side.offsets.tolist()
     scores = [_score(document, side, position) for position, document in enumerate(side.documents)]
     rows = [list(zip(side.documents[a:b], scores[a:b], strict=True)) for a, b in itertools.pairwise(offsets)]
+    failed = {query: RetrieverError(said) for query, said in side.errors.items()}
     points = []
     n_without = 0
     for threshold in _check(thresholds, scores):
-        kept = [[document for document, score in row[:k] if score >= threshold] for row in rows]
+        kept = [
+            failed.get(query, [document for document, score in row[:k] if score >= threshold])
+            for query, row in enumerate(rows)
+        ]
         result = evaluate(actual, kept, k, metrics="recall", **settings)
-        answered = [row.n_retrieved for row in result.per_query if row.n_gold]
+        answered = [row.n_retrieved == 0 and row.error is None for row in result.per_query if row.n_gold]
         n_without = result.no_answer.n_queries
         points.append(
             NoAnswerPoint(
@@ -441,7 +445,7 @@ def no_answer_curve(
                 empty_share=result.no_answer.empty_share,
                 mean_retrieved=result.no_answer.mean_retrieved,
                 recall=next(iter(result.to_dict().values())),
-                answered_empty_share=answered.count(0) / len(answered) if answered else None,
+                answered_empty_share=sum(answered) / len(answered) if answered else None,
             )
         )
     return NoAnswerCurve(k, tuple(points), n_without)
