@@ -12,6 +12,7 @@ from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, did_you_mean, needing
 from krag_eval.datasets.question import DOC_KEY, Question, check_new
 from krag_eval.documents.document import Document
+from krag_eval.documents.readers import OWN_ID
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,6 +126,8 @@ class EvalSet(Sequence[Question]):
         for question in self:
             row = question.to_dict()
             row.pop("notes", None)
+            for document in row.get("gold", ()):
+                document.get("metadata", {}).pop(OWN_ID, None)  # vector stores make up new ones
             digest.update(json.dumps(row, sort_keys=True, default=str, ensure_ascii=True).encode() + b"\n")
         return digest.hexdigest()[:16]
 

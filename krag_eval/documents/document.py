@@ -9,7 +9,7 @@ from typing import Any
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval.documents.readers import read_grade, require_reader, split_pair
+from krag_eval.documents.readers import OWN_ID, read_grade, require_reader, split_pair
 
 # What a mapping says about itself. Its other keys are metadata.
 _KEYS = {"id", "text", "page_content", "content", "grade", "score", "metadata", "meta"}
@@ -64,7 +64,7 @@ def as_document(
 
     Args:
         document: What the table of this module lists.
-        id_key: Read the id from the metadata under this key, and from nowhere else.
+        id_key: Read the id from the metadata under this key, and from nowhere else; `".id"`: the document's own id.
         grade_key: Read the grade of a gold document from the metadata under this key.
         is_gold: The number of a `(document, number)` pair is a grade, not a score, and a grade is read.
 
@@ -134,9 +134,7 @@ def _read(document: object, id_key: str | None, copy: Callable[[Mapping[str, Any
     metadata = reader.metadata(inner)
     if reader.own_keys and not inner.keys() <= _KEYS:
         metadata = {**{str(key): value for key, value in inner.items() if key not in _KEYS}, **metadata}
-    return Document(
-        id=reader.read_id(inner, id_key),
-        text=reader.read_text(inner),
-        score=reader.read_score(inner, number),
-        metadata=copy(metadata),
-    )
+    id_, copied = reader.read_id(inner, id_key), copy(metadata)
+    if id_key is None and (other := reader.other_id(inner, id_)) is not None:
+        copied[OWN_ID] = other
+    return Document(id=id_, text=reader.read_text(inner), score=reader.read_score(inner, number), metadata=copied)
