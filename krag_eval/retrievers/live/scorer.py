@@ -140,7 +140,7 @@ class LiveScorer:
         self._put(retrieval)
 
     def fail(self, run_id: object, error: BaseException) -> None:
-        """Note that a retrieval raised; with gold it counts as nothing retrieved."""
+        """Note that a retrieval raised; with gold it counts as nothing retrieved, unless it was cancelled."""
         retrieval = self.hold(run_id, error)
         if retrieval is not None:
             self.release(retrieval)
@@ -148,8 +148,12 @@ class LiveScorer:
     def hold(self, run_id: object, error: BaseException) -> Retrieval | None:
         """Note that a retrieval raised, and return it; it counts only once it is released.
 
-        For frameworks that may repeat or replace it: then the application never gets this failure.
+        For frameworks that may repeat or replace it: then the application never gets this failure. A call that was
+        cancelled or interrupted is forgotten: nobody waited for its result.
         """
+        if not isinstance(error, Exception):
+            self.drop(run_id)
+            return None
         retrieval = self._close(run_id)
         if retrieval is not None:
             retrieval.error = error
