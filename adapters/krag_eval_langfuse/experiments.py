@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import InvalidInputError, Scorer
-from krag_eval_langfuse.client import check_installed, load_langfuse
+from krag_eval_langfuse.client import check_installed, load_langfuse, warn
 from krag_eval_langfuse.fields import BareStrings, Where, find_gold, find_retrieved, gold_at
 from krag_eval_langfuse.scores import ScoreNames
 
 if TYPE_CHECKING:
     from langfuse.experiment import EvaluatorFunction, RunEvaluatorFunction
+
+
+_NO_OUTPUT = "the task returned None"
+_RETURN = "Return the documents from the task, [] if there are none."
 
 
 @dataclass
@@ -45,8 +49,8 @@ class _Scoring:
         return None if fields is None else gold_at(fields, self.level, self.doc_key)
 
     def retrieved(self, output: Any) -> Any:
-        """Return the ranking of an item."""
-        return find_retrieved(output, self.retrieved_at, self._strings)
+        """Return the ranking of an item; of an item without an output, an exception in its place."""
+        return RuntimeError(_NO_OUTPUT) if output is None else find_retrieved(output, self.retrieved_at, self._strings)
 
     def evaluations(self, values: Mapping[str, float | None], metadata: dict[str, Any]) -> list[Any]:
         """Return the defined values as evaluations of Langfuse."""
@@ -72,8 +76,8 @@ def as_langfuse_evaluators(
     """Return evaluators of items, for `run_experiment(evaluators=...)` of a Langfuse client or dataset.
 
     An item without expected output has no scores, since its gold is unknown. One with an empty gold list has none
-    either: all values are undefined. A task that returns the exception of its retriever, or `{"error": ...}`, counts as
-    nothing retrieved; Langfuse leaves out items whose task raises.
+    either: all values are undefined. A task that returns the exception of its retriever, `{"error": ...}` or None
+    counts as a retriever that raised: as nothing retrieved. Langfuse leaves out items whose task raises.
 
     Args:
         k: One cut-off or several, each at least 1; None scores all ranks.
@@ -97,6 +101,7 @@ def as_langfuse_evaluators(
     """
     check_installed("as_langfuse_evaluators")
     scoring = _Scoring(k, metrics, gold, retrieved, prefix, level, doc_key, settings)
+    warned: list[bool] = []
 
     def krag_eval_retrieval(*, output: Any, expected_output: Any = None, **_: Any) -> list[Any]:
         """Return the scores of one item."""
@@ -106,6 +111,11 @@ def as_langfuse_evaluators(
         scorer = scoring.scorer()
         query = scorer.score(documents, scoring.retrieved(output))
         metadata = {"signature": scorer.signature, "n_gold": query.n_gold, "n_retrieved": query.n_retrieved}
+        if query.error is not None:
+            metadata["retriever_raised"] = True
+        if output is None and not warned:
+            warned.append(True)
+            warn(f"An item is scored as a failed retrieval: {_NO_OUTPUT}. {_RETURN}")
         return scoring.evaluations(query.values, metadata)
 
     return [krag_eval_retrieval]
@@ -149,13 +159,15 @@ def as_langfuse_run_evaluators(
 
     def krag_eval_retrieval_of_run(*, item_results: Sequence[Any], **_: Any) -> list[Any]:
         """Return the aggregates of one run."""
-        golds, rankings = [], []
+        golds, rankings, n_without_output = [], [], 0
         for number, item_result in enumerate(item_results):
             try:
                 documents = scoring.gold(_field(_field(item_result, "item"), "expected_output"))
                 if documents is not None:
+                    output = _field(item_result, "output")
                     golds.append(documents)
-                    rankings.append(scoring.retrieved(_field(item_result, "output")))
+                    rankings.append(scoring.retrieved(output))
+                    n_without_output += output is None
             except InvalidInputError as error:
                 raise InvalidInputError(f"item {number}: {error}") from None
         if not golds:
@@ -163,10 +175,18 @@ def as_langfuse_run_evaluators(
                 f"None of {len(item_results)} items has an expected output, so no gold documents are known. Add them "
                 "to the expected output of each item, or pass a function with `gold=`."
             )
+        if n_without_output == len(golds):
+            raise InvalidInputError(
+                f"There are no documents to score: for all {len(golds)} items {_NO_OUTPUT}. {_RETURN}"
+            )
+        if n_without_output:
+            warn(f"{n_without_output} of {len(golds)} items are scored as failed retrievals: {_NO_OUTPUT}. {_RETURN}")
         scorer = scoring.scorer()
         result = scorer.score_batch(golds, rankings)
         scorer.check()
         metadata = {"signature": scorer.signature, "n_queries": len(golds), "n_items": len(item_results)}
+        if result.errors:
+            metadata["n_failed"] = len(result.errors)
         return scoring.evaluations(result.to_dict(), metadata)
 
     return [krag_eval_retrieval_of_run]
