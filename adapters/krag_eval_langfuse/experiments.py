@@ -30,14 +30,18 @@ class _Scoring:
     prefix: str
     level: str
     doc_key: str
+    booleans: bool
+    verdicts: bool
+    config_ids: Mapping[str, str] | None
     settings: dict[str, Any]
 
     def __post_init__(self) -> None:
         if self.level == "document":
             self.settings = {"match_method": "id", "id_key": self.doc_key, **self.settings}
         self._strings = BareStrings.under(self.settings)
-        self._names = ScoreNames(self.prefix)
-        self._names.check(self.scorer().keys)  # invalid arguments are reported here, not item by item
+        self.names = ScoreNames(self.prefix, booleans=self.booleans, verdicts=self.verdicts, config_ids=self.config_ids)
+        scorer = self.scorer()  # invalid arguments are reported here, not item by item
+        self.names.check(scorer.keys, scorer.result().keys())
 
     def scorer(self) -> Scorer:
         """Return a new scorer for each call: experiments run items in parallel."""
@@ -52,14 +56,18 @@ class _Scoring:
         """Return the ranking of an item; of an item without an output, an exception in its place."""
         return RuntimeError(_NO_OUTPUT) if output is None else find_retrieved(output, self.retrieved_at, self._strings)
 
-    def evaluations(self, values: Mapping[str, float | None], metadata: dict[str, Any]) -> list[Any]:
+    def evaluations(
+        self, values: Mapping[str, float | str | None], metadata: dict[str, Any], *, of_run: bool = False
+    ) -> list[Any]:
         """Return the defined values as evaluations of Langfuse."""
         evaluation = load_langfuse("as_langfuse_evaluators").Evaluation
-        return [
-            evaluation(name=self._names[key], value=value, data_type="NUMERIC", metadata=metadata)
-            for key, value in values.items()
-            if value is not None
-        ]
+        found = []
+        for key, value in values.items():
+            if value is not None:
+                data_type, config_id = self.names.kind_of(key, value, of_run=of_run)
+                of_key = {"name": self.names[key], "data_type": data_type, "config_id": config_id}
+                found.append(evaluation(value=value, metadata=metadata, **of_key))
+        return found
 
 
 def as_langfuse_evaluators(
@@ -71,6 +79,9 @@ def as_langfuse_evaluators(
     prefix: str = "krag.",
     level: str = "chunk",
     doc_key: str = "doc_id",
+    booleans: bool = False,
+    verdicts: bool = False,
+    config_ids: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> list[EvaluatorFunction]:
     """Return evaluators of items, for `run_experiment(evaluators=...)` of a Langfuse client or dataset.
@@ -89,6 +100,9 @@ def as_langfuse_evaluators(
         prefix: The prefix of the names of all scores.
         level: `"chunk"` or `"document"`; at document level ids are read from the metadata under `doc_key`.
         doc_key: The metadata key of document ids.
+        booleans: As for `LangfuseScoreHandler`.
+        verdicts: As for `LangfuseScoreHandler`.
+        config_ids: As for `LangfuseScoreHandler`.
         **settings: The scoring settings that `evaluate` takes. With `match_method="id"` bare strings are ids,
             otherwise they are texts.
 
@@ -100,7 +114,7 @@ def as_langfuse_evaluators(
         MissingDependencyError: langfuse is not installed.
     """
     check_installed("as_langfuse_evaluators")
-    scoring = _Scoring(k, metrics, gold, retrieved, prefix, level, doc_key, settings)
+    scoring = _Scoring(k, metrics, gold, retrieved, prefix, level, doc_key, booleans, verdicts, config_ids, settings)
     warned: list[bool] = []
 
     def krag_eval_retrieval(*, output: Any, expected_output: Any = None, **_: Any) -> list[Any]:
@@ -116,7 +130,7 @@ def as_langfuse_evaluators(
         if output is None and not warned:
             warned.append(True)
             warn(f"An item is scored as a failed retrieval: {_NO_OUTPUT}. {_RETURN}")
-        return scoring.evaluations(query.values, metadata)
+        return scoring.evaluations({**query.values, **scoring.names.verdict(query)}, metadata)
 
     return [krag_eval_retrieval]
 
@@ -130,6 +144,9 @@ def as_langfuse_run_evaluators(
     prefix: str = "krag.",
     level: str = "chunk",
     doc_key: str = "doc_id",
+    booleans: bool = False,
+    verdicts: bool = False,
+    config_ids: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> list[RunEvaluatorFunction]:
     """Return evaluators of runs, for `run_experiment(run_evaluators=...)`: macro and micro values over all items.
@@ -145,6 +162,9 @@ def as_langfuse_run_evaluators(
         prefix: The prefix of the names of all scores.
         level: `"chunk"` or `"document"`.
         doc_key: The metadata key of document ids.
+        booleans: The values of items are BOOLEAN where they are 0 or 1; those of a run are always NUMERIC.
+        verdicts: Only for items; accepted so that both functions can get the same arguments.
+        config_ids: The ids of score configs by key.
         **settings: The scoring settings that `evaluate` takes.
 
     Returns:
@@ -155,7 +175,7 @@ def as_langfuse_run_evaluators(
         MissingDependencyError: langfuse is not installed.
     """
     check_installed("as_langfuse_run_evaluators")
-    scoring = _Scoring(k, metrics, gold, retrieved, prefix, level, doc_key, settings)
+    scoring = _Scoring(k, metrics, gold, retrieved, prefix, level, doc_key, booleans, verdicts, config_ids, settings)
 
     def krag_eval_retrieval_of_run(*, item_results: Sequence[Any], **_: Any) -> list[Any]:
         """Return the aggregates of one run."""
@@ -187,7 +207,7 @@ def as_langfuse_run_evaluators(
         metadata = {"signature": scorer.signature, "n_queries": len(golds), "n_items": len(item_results)}
         if result.errors:
             metadata["n_failed"] = len(result.errors)
-        return scoring.evaluations(result.to_dict(), metadata)
+        return scoring.evaluations(result.to_dict(), metadata, of_run=True)
 
     return [krag_eval_retrieval_of_run]
 

@@ -262,7 +262,7 @@ def test_wire_one_output_that_is_none_is_a_failed_retrieval_and_loses_no_other_s
 
 def test_a_task_that_always_returns_none_is_an_error_of_the_run() -> None:
     results = [ItemResult({"expected_output": ["a"]}, None)] * 3
-    with pytest.raises(InvalidInputError, match="for all 3 items the task returned None. Return the documents"):
+    with pytest.raises(InvalidInputError, match=r"for all 3 items the task returned None\. Return the documents"):
         run_values(results)
 
 
