@@ -5,7 +5,7 @@ VENV ?= .venv
 PEERS_VENV ?= .venv-peers
 SUPPORTED := 3.11 3.12 3.13
 # Each is a lock, requirements/matrix-NAME.txt, and an environment, .venv-matrix-NAME.
-MATRIX := langfuse4 oldest
+MATRIX := langfuse4 newest oldest
 # The same, requirements/NAME.txt and .venv-NAME: engines with tests of their own, tests/adapters/NAME.
 ENGINES := spark ray
 # All that the frameworks have a part in: not what is said where they are absent, nor what becomes of processes.
@@ -95,9 +95,10 @@ $(PEERS_READY): $(PEERS_VENV)/.locked pyproject.toml
 	@$(PEERS_VENV)/bin/python $(EDITABLE)
 	@touch $@
 
+# A lock names every package, so none is added here.
 $(MATRIX:%=.venv-matrix-%/.locked) $(ENGINES:%=.venv-%/.locked) .venv-fuzz/.locked: .venv-%/.locked: requirements/%.txt
 	@$(call new-venv,$(@D))
-	@$(@D)/bin/python $(PIP_INSTALL) --require-hashes -r $<
+	@$(@D)/bin/python $(PIP_INSTALL) --require-hashes --no-deps -r $<
 	@touch $@
 
 $(MATRIX_READY) $(ENGINES_READY) $(FUZZ_READY): .venv-%/.ready: .venv-%/.locked pyproject.toml
@@ -255,7 +256,8 @@ lock: $(READY) ## Write the locks anew from pyproject.toml and requirements/*.in
 	@$(LOCK) -c requirements/dev.txt --extra ko --extra report pyproject.toml requirements/peers.in -o requirements/peers.txt
 	@$(LOCK) --no-deps requirements/peers-nodeps.in -o requirements/peers-nodeps.txt
 	@for name in $(MATRIX); do \
-		$(LOCK) --extra cli --extra langchain --extra langfuse --extra llama-index pyproject.toml requirements/matrix-$$name.in -o requirements/matrix-$$name.txt; \
+		override=requirements/matrix-$$name.override; \
+		$(LOCK) $$(test ! -f $$override || echo --override $$override) --extra cli --extra langchain --extra langfuse --extra llama-index pyproject.toml requirements/matrix-$$name.in -o requirements/matrix-$$name.txt; \
 	done
 	@for name in $(ENGINES); do \
 		$(LOCK) --extra $$name --extra stats pyproject.toml requirements/$$name.in -o requirements/$$name.txt; \

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.runnables import ensure_config
 
 from krag_eval import LIVE_CUT_OFFS, Alert, InvalidInputError, LiveScorer
 
 Event = TypeVar("Event", bound=Callable[..., None])
 
-# The maximum number of nested runs that are open at the same time, per retrieval.
+# The maximum number of runs that are open at the same time, per retrieval.
 _RUNS_PER_RETRIEVAL = 10
+# Tags that LangChain gives to the runs inside `with_retry` after the first one, and inside a RunnableParallel.
+_ANOTHER_ATTEMPT, _BRANCH = "retry:attempt:", "map:key:"
 
 
 def _guarded(event: Event) -> Event:
@@ -142,16 +148,6 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         """Number of retrievals dropped because too many were waiting, or because they never ended."""
         return self.counters.dropped
 
-    @property
-    def ignore_chain(self) -> bool:
-        """Whether chain events are ignored: they are needed only to know which retrievals are nested."""
-        return not self._only_outermost
-
-    @property
-    def ignore_agent(self) -> bool:
-        """Whether agent and tool events are ignored, for the same reason."""
-        return not self._only_outermost
-
     @_guarded
     def on_retriever_start(
         self,
@@ -160,37 +156,71 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         """Begin a retrieval."""
         name = kwargs.get("name") or (serialized or {}).get("name")
         looked_at = self._names is None or name in self._names
-        is_inner = self._runs.start(run_id, parent_run_id, is_retriever=looked_at)
-        if looked_at and not (is_inner and self._only_outermost):
+        run = self._start(run_id, parent_run_id, tags, is_retriever=looked_at)
+        if looked_at and not (run.is_inner and self._only_outermost):
             query_id = _as_query_id((metadata or {}).get(self._query_id_key))
+            self._runs.forget_failures_of(run, query, query_id)
             self.begin("langchain", run_id, query, query_id=query_id, name=name)
 
     @_guarded
     def on_retriever_end(self, documents: Sequence[Any], *, run_id: UUID, **_: Any) -> None:
         """End a retrieval with its documents."""
-        self._runs.pop(run_id, None)
+        self._count(self._runs.end(run_id))
         self.end(run_id, documents)
 
     @_guarded
     def on_retriever_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
-        """End a retrieval that raised."""
-        self._runs.pop(run_id, None)
-        self.fail(run_id, error)
+        """End a retrieval that raised; it counts when the run around it ends."""
+        if self._runs.are_around(run_id):
+            self._count(self._runs.fail(run_id, self.hold(run_id, error)))
+        else:
+            self._count(self._runs.end(run_id))
+            self.fail(run_id, error)
 
-    def _on_start(self, *_: Any, run_id: UUID, parent_run_id: UUID | None = None, **__: Any) -> None:
-        self._runs.start(run_id, parent_run_id, is_retriever=False)
+    @_guarded
+    def _on_start(
+        self,
+        *_: Any,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        **__: Any,
+    ) -> None:
+        self._start(run_id, parent_run_id, tags, is_retriever=False)
 
-    def _on_end(self, *_: Any, run_id: UUID, **__: Any) -> None:
-        self._runs.pop(run_id, None)
+    @_guarded
+    def _on_end(self, outputs: Any, *, run_id: UUID, **_: Any) -> None:
+        self._count(self._runs.end(run_id), outputs)
+
+    @_guarded
+    def _on_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:  # noqa: ARG002 - LangChain's signature
+        self._count(self._runs.fail(run_id))
 
     on_chain_start = on_tool_start = _on_start
-    on_chain_end = on_chain_error = on_tool_end = on_tool_error = _on_end
+    on_chain_end = on_tool_end = _on_end
+    on_chain_error = on_tool_error = _on_error
+
+    def _start(
+        self, run_id: UUID, parent_run_id: UUID | None, tags: Sequence[str] | None, *, is_retriever: bool
+    ) -> _OpenRun:
+        # A runnable of `with_fallbacks` runs in the context of that run, which is not always the parent it is given.
+        current: UUID | None = getattr(ensure_config().get("callbacks"), "parent_run_id", None)
+        run, forgotten = self._runs.start(run_id, parent_run_id, current, tags or (), is_retriever=is_retriever)
+        self._count(forgotten)
+        return run
+
+    def _count(self, failures: Sequence[Any], outputs: Any = None) -> None:
+        """Count failed retrievals that nothing replaced any more; one may have got documents in its place."""
+        is_ranking = isinstance(outputs, list) and all(isinstance(one, Document) for one in outputs)
+        for failure in failures:
+            self.release(failure, outputs if is_ranking and len(failures) == 1 else None)
 
 
 def _check_names(names: Any) -> frozenset[str]:
@@ -208,24 +238,87 @@ def _as_query_id(value: object) -> str | None:
     return str(value) or None
 
 
-class _OpenRuns(OrderedDict[UUID, None]):
-    """The running retrievers and the runs nested in them.
+@dataclass(slots=True, eq=False)
+class _OpenRun:
+    """A run that has not ended.
 
-    Other runs are not remembered. Many threads call this: each step is a single atomic operation of a container.
+    Attributes:
+        parent_id: The id of the run that LangChain gives as its parent.
+        parent: The run around it, if the handler saw that start.
+        is_inner: Whether it is inside a retriever.
+        is_retriever: Whether it is a retriever that is looked at.
+        is_branch: Whether it runs beside others, which replace nothing in it.
+        is_open: Whether it has not ended.
+        failures: The failed retrievals in it that nothing has replaced so far.
+    """
+
+    parent_id: UUID | None
+    parent: _OpenRun | None
+    is_inner: bool
+    is_retriever: bool
+    is_branch: bool
+    is_open: bool = True
+    failures: list[Any] = field(default_factory=list)
+
+
+class _OpenRuns(OrderedDict[UUID, _OpenRun]):
+    """All runs that have not ended; many threads call this.
 
     Args:
-        most: How many runs are remembered; the oldest is forgotten first, since a cancelled run never ends.
+        most: How many runs are remembered; the oldest is forgotten first, since a cancelled run may never end.
     """
 
     def __init__(self, most: int) -> None:
         super().__init__()
         self._most = most
+        self._lock = threading.Lock()
 
-    def start(self, run_id: UUID, parent_run_id: UUID | None, *, is_retriever: bool) -> bool:
-        """Start a run; return whether it is inside a retriever."""
-        is_inside = parent_run_id in self
-        if is_inside or is_retriever:
-            self[run_id] = None
-            if len(self) > self._most:
-                self.popitem(last=False)
-        return is_inside
+    def start(
+        self, run_id: UUID, parent_id: UUID | None, current: UUID | None, tags: Sequence[str], *, is_retriever: bool
+    ) -> tuple[_OpenRun, list[Any]]:
+        """Start a run in the run `current`; return it, and the failures in a run that is forgotten for it."""
+        parent = None if parent_id is None else self.get(parent_id)
+        around = None if current is None or current == parent_id else self.get(current)
+        if around is not None and around.parent_id == parent_id:  # the tags are those of the run around it
+            parent, tags = around, ()
+        is_inner = parent is not None and (parent.is_inner or parent.is_retriever)
+        is_branch = any(tag.startswith(_BRANCH) for tag in tags)
+        self[run_id] = run = _OpenRun(parent_id, parent, is_inner, is_retriever, is_branch)
+        if parent is not None and parent.failures and any(tag.startswith(_ANOTHER_ATTEMPT) for tag in tags):
+            with self._lock:
+                parent.failures = []
+        return run, self.end(next(iter(self))) if len(self) > self._most else []
+
+    def are_around(self, run_id: UUID) -> bool:
+        """Return whether the run around this one is open."""
+        run = self.get(run_id)
+        return run is not None and run.parent is not None and run.parent.is_open
+
+    def forget_failures_of(self, run: _OpenRun, query: object, query_id: str | None) -> None:
+        """Forget the failures that this retrieval replaces: those of its question in the runs around it."""
+        while not run.is_branch and run.parent is not None:
+            run = run.parent
+            if run.failures:
+                with self._lock:
+                    run.failures = [one for one in run.failures if (one.query_id or one.query) != (query_id or query)]
+
+    def end(self, run_id: UUID) -> list[Any]:
+        """End a run; return the failures in it, which nothing can replace any more."""
+        run = self.pop(run_id, None)
+        if run is None:
+            return []
+        with self._lock:
+            run.is_open, failures = False, run.failures
+        return failures
+
+    def fail(self, run_id: UUID, failure: Any = None) -> list[Any]:
+        """End a run that raised, with its own failure; return the failures if there is no run around it."""
+        run = self.pop(run_id, None)
+        if run is None:
+            return []
+        with self._lock:
+            run.is_open, failures = False, run.failures + ([] if failure is None else [failure])
+            if failures and run.parent is not None and run.parent.is_open:
+                run.parent.failures += failures
+                failures = []
+        return failures

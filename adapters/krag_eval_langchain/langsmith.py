@@ -29,7 +29,7 @@ def as_langsmith_evaluator(
     The evaluator is a function `(inputs, outputs, reference_outputs) -> {"results": [...]}`.
 
     Undefined values are left out: those of rows without gold documents. A target that raised has no outputs and counts
-    as nothing retrieved, as everywhere. If the evaluator raises, LangSmith logs the error and continues.
+    as a retriever that raised: as nothing retrieved. If the evaluator raises, LangSmith logs the error and continues.
 
     Args:
         k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens.
@@ -73,8 +73,9 @@ def as_langsmith_summary_evaluator(
     The evaluator is a function like that of `as_langsmith_evaluator`, but of lists with one entry per row.
 
     It computes the micro values, from the counts of all rows. For rows without gold documents it adds the share that
-    returned nothing, `no_answer_empty`, and the mean number of documents that came back, `no_answer_retrieved`.
-    LangSmith itself computes the means of the rows' values.
+    returned nothing, `no_answer_empty`, and the mean number of documents that came back, `no_answer_retrieved`. A row
+    whose target raised is not one that returned nothing; the comment says how many such rows there are. LangSmith
+    itself computes the means of the rows' values.
 
     Args:
         k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens.
@@ -107,7 +108,8 @@ def as_langsmith_summary_evaluator(
             metrics=metrics,
             **settings,
         )
-        return _feedback(_micro_values(result), prefix, f"rows: {result.n_queries}; {result.signature}")
+        failed = f"; no outputs: {len(result.errors)}" if result.errors else ""
+        return _feedback(_micro_values(result), prefix, f"rows: {result.n_queries}{failed}; {result.signature}")
 
     return retrieval_summary
 
@@ -117,8 +119,8 @@ def _is_empty(outputs: Row) -> bool:
     return all(value is None for value in outputs.values())
 
 
-def _retrieved(rows: RowScorer, outputs: Row) -> list[object]:
-    return [] if _is_empty(outputs) else rows.retrieved.read(outputs)
+def _retrieved(rows: RowScorer, outputs: Row) -> list[object] | Exception:
+    return RuntimeError("no outputs") if _is_empty(outputs) else rows.retrieved.read(outputs)
 
 
 def _micro_values(result: EvaluationResult) -> dict[str, float | None]:

@@ -118,8 +118,8 @@ class RowScorer:
         self._lock = threading.Lock()
         self._checked = False
 
-    def score(self, gold: list[object], retrieved: list[object]) -> QueryResult:
-        """Score one row.
+    def score(self, gold: list[object], retrieved: list[object] | Exception) -> QueryResult:
+        """Score one row; an exception in place of the documents is that of the retriever.
 
         Raises:
             InvalidInputError: A document cannot be read, or no document of one side has what the methods compare.
@@ -131,7 +131,7 @@ class RowScorer:
             ("gold", gold, part.unmatchable["actual"]),
             ("retrieved", retrieved, part.unmatchable["predicted"]),
         ):
-            if documents and unmatchable == len(documents):
+            if isinstance(documents, list) and documents and unmatchable == len(documents):
                 raise InvalidInputError(
                     f"None of the {len(documents)} documents of `{name}` has what the method compares "
                     f"({self.signature.partition('|')[0]}). Choose another `match_method`, or add ids or texts."

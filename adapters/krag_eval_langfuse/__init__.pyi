@@ -3,6 +3,7 @@
 from .backfill import ScoredTraces as ScoredTraces
 from .backfill import score_traces as score_traces
 from .client import LangfuseDeliveryError as LangfuseDeliveryError
+from .client import LangfuseRequestError as LangfuseRequestError
 from .datasets import evalset_from_langfuse_dataset as evalset_from_langfuse_dataset
 from .datasets import push_evalset as push_evalset
 from .experiments import as_langfuse_evaluators as as_langfuse_evaluators

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -12,6 +13,7 @@ from typing import Any
 
 from krag_eval import DEFAULT_CUT_OFFS, EvaluationResult, InvalidInputError, LiveScorer, RetrievalSink, ScoredRetrieval
 from krag_eval_langfuse.client import check_count, check_run_id, warn
+from krag_eval_langfuse.delivery import requests_of
 from krag_eval_langfuse.fields import BareStrings, Where, as_row, find_retrieved
 from krag_eval_langfuse.handler import send_retrieval
 from krag_eval_langfuse.scores import ScoreNames, Target
@@ -61,6 +63,9 @@ def score_traces(
     outbox: str | os.PathLike[str] | None = None,
     on_error: str = "log",
     include_text: bool = False,
+    booleans: bool = False,
+    verdicts: bool = False,
+    config_ids: Mapping[str, str] | None = None,
     metrics: Any = None,
     level: str = "chunk",
     doc_key: str = "doc_id",
@@ -93,6 +98,9 @@ def score_traces(
         outbox: The file for `delivery="outbox"`; its scores may not all be sent yet when this returns.
         on_error: `"log"` or `"raise"`.
         include_text: Add the text and the id of each query to the metadata of its scores.
+        booleans: As for `LangfuseScoreHandler`.
+        verdicts: As for `LangfuseScoreHandler`.
+        config_ids: As for `LangfuseScoreHandler`.
         metrics: Names of `METRICS`, or functions; all by default.
         level: `"chunk"` or `"document"`; at document level ids are read from the metadata under `doc_key`.
         doc_key: The metadata key of document ids.
@@ -103,6 +111,7 @@ def score_traces(
     Raises:
         InvalidInputError: An argument is invalid.
         MissingDependencyError: langfuse is not installed.
+        LangfuseRequestError: The observations cannot be read.
         LangfuseDeliveryError: Scores did not arrive, and `on_error` is `"raise"`.
     """
     if gold is None:
@@ -114,7 +123,8 @@ def score_traces(
     settings = {"match_method": "id" if by_id else "text", **settings}
     strings = BareStrings.under({**settings, **({"id_key": doc_key} if level == "document" else {})})
     sender = ScoreSender(client, delivery=delivery, outbox=outbox, on_error=on_error, needed_by="score_traces")
-    sink = _ToObservations(sender if send else None, ScoreNames(prefix), check_run_id(run_id), include_text)
+    names = ScoreNames(prefix, booleans=booleans, verdicts=verdicts, config_ids=config_ids)
+    sink = _ToObservations(sender if send else None, names, check_run_id(run_id), include_text)
     scorer = LiveScorer(
         gold,
         k=k,
@@ -126,8 +136,10 @@ def score_traces(
         keep_documents=keep_documents,
         **settings,
     )
+    names.check(scorer.result().keys())
     n_found = n_inner = n_unreadable = 0
-    query = {"type": "RETRIEVER", **(filters or {})}
+    with requests_of("score_traces", sender.client):
+        query = {"type": "RETRIEVER", **_check_filters(filters, sender.client)}
     pages = _observations(sender.client, query, query_id_key, page_size, limit, only_outermost=only_outermost)
     for outer, n_nested in pages:
         n_found += len(outer) + n_nested
@@ -186,6 +198,8 @@ class _ToObservations(RetrievalSink):
 # OpenInference writes documents into attributes, which Langfuse keeps in the metadata.
 _ATTRIBUTES = "attributes"
 _LARGEST_PAGE = 1000
+# What `score_traces` itself asks for.
+_OWN_ARGUMENTS = ("limit", "cursor", "fields", "expand_metadata", "request_options")
 _DOCUMENT = re.compile(r"retrieval\.documents\.(\d+)\.document\.(id|content|score|metadata)\Z")
 _QUERY = ("query", "question", "input", "query_str", "text")
 _REPR = re.compile(r"<\w.*\(.*\)>\Z", re.DOTALL)
@@ -239,12 +253,24 @@ def _observations(
         yield outer, len(page) - len(outer)
 
 
+def _check_filters(filters: Mapping[str, Any] | None, client: Any) -> Mapping[str, Any]:
+    known = inspect.signature(client.api.observations.get_many).parameters.keys() - {*_OWN_ARGUMENTS}
+    for name in filters or {}:
+        if name not in known:
+            raise InvalidInputError(
+                f"`filters` has {name!r:.60}, which is no filter of observations. Known filters: "
+                f"{', '.join(sorted(known))}."
+            )
+    return filters or {}
+
+
 def _pages(client: Any, query: Mapping[str, Any], page_size: int, limit: int | None) -> Iterator[list[Any]]:
     cursor: dict[str, str] = {}
     left = limit
     while True:
         size = page_size if left is None else min(page_size, left)
-        answer = client.api.observations.get_many(limit=size, **query, **cursor)
+        with requests_of("score_traces", client):
+            answer = client.api.observations.get_many(limit=size, **query, **cursor)
         yield list(answer.data)
         left = None if left is None else left - len(answer.data)
         following = getattr(answer.meta, "cursor", None)

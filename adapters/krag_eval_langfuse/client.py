@@ -15,6 +15,7 @@ import weakref
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit, urlunsplit
 
 import krag_eval
 from krag_eval import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError, Redactor
@@ -37,6 +38,10 @@ class LangfuseDeliveryError(KragEvalError):
 
     def __reduce__(self) -> tuple[type[LangfuseDeliveryError], tuple[str, tuple[str, ...]]]:
         return type(self), (str(self), self.problems)
+
+
+class LangfuseRequestError(KragEvalError):
+    """A request to Langfuse failed, so that nothing could be read or written."""
 
 
 def check_installed(needed_by: str) -> None:
@@ -104,6 +109,13 @@ def environment_of(client: Any) -> str | None:
 def project_of(client: Any) -> object:
     """Return the public key of the client, which identifies its project."""
     return getattr(getattr(client, "_resources", None), "public_key", None)
+
+
+def address_of(client: Any) -> str:
+    """Return the address of the server without credentials, or an empty text if it is unknown."""
+    ask = getattr(getattr(getattr(client, "api", None), "_client_wrapper", None), "get_base_url", None)
+    parts = urlsplit(str(ask()) if callable(ask) else "")
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def time_limit_of(client: Any) -> float:

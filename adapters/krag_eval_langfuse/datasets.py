@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from krag_eval import EvalSet, InvalidInputError, Question
+from krag_eval_langfuse.delivery import requests_of
 from krag_eval_langfuse.fields import BareStrings, Fields, NothingFoundError, Where, find_gold
 
 # The metadata key for fields of a question that have no counterpart in an item.
@@ -46,6 +47,7 @@ def push_evalset(
 
     Raises:
         InvalidInputError: A question cannot be written as JSON, or its id is too long; nothing is written then.
+        LangfuseRequestError: A request failed. Items that were written before are overwritten by the next try.
     """
     items = [_item(question, id_prefix) for question in evalset]  # before the first one is written
     for item in items:
@@ -54,13 +56,14 @@ def push_evalset(
                 f"The id {item['id']!r:.40} has {len(item['id'])} characters. Ids of Langfuse items have at most "
                 f"{_LONGEST_ID}. Give the question a shorter id."
             )
-    client.create_dataset(
-        name=dataset_name,
-        description=description,
-        metadata={**(metadata or {}), _OURS: {"fingerprint": evalset.fingerprint, "n_questions": len(evalset)}},
-    )
-    for item in items:
-        client.create_dataset_item(dataset_name=dataset_name, **item)
+    with requests_of("push_evalset", client):
+        client.create_dataset(
+            name=dataset_name,
+            description=description,
+            metadata={**(metadata or {}), _OURS: {"fingerprint": evalset.fingerprint, "n_questions": len(evalset)}},
+        )
+        for item in items:
+            client.create_dataset_item(dataset_name=dataset_name, **item)
     return len(items)
 
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from krag_eval_langfuse.client import environment_of, load_langfuse, queue_is_full, renew_when_forked, without_keys
+from krag_eval import KragEvalError
+from krag_eval_langfuse.client import (
+    LangfuseRequestError,
+    address_of,
+    environment_of,
+    load_langfuse,
+    queue_is_full,
+    renew_when_forked,
+    why_disabled,
+    without_keys,
+)
 from krag_eval_langfuse.scores import Score
 
 _LOG = logging.getLogger("krag_eval.langfuse")
@@ -111,7 +122,8 @@ class QueueDelivery(_WithoutFile):
                     name=score.name,
                     value=score.value,
                     score_id=score.id,
-                    data_type="NUMERIC",
+                    data_type=score.data_type,
+                    config_id=score.config_id,
                     timestamp=score.timestamp,
                     metadata=dict(score.metadata),
                     **score.target.to_dict(),
@@ -290,6 +302,36 @@ def describe(error: Exception, client: Any = None) -> str:
     return f"{type(error).__name__}: {_told(client, error)}"
 
 
+@contextlib.contextmanager
+def requests_of(needed_by: str, client: Any) -> Iterator[None]:
+    """Raise what the client raises in this block as an error that says what failed, where, and what to do.
+
+    Raises:
+        LangfuseRequestError: A request failed.
+    """
+    try:
+        yield
+    except KragEvalError:
+        raise
+    except Exception as error:
+        status = getattr(error, "status_code", None)
+        if getattr(client, "api", None) is None:
+            cure = f"The client is disabled: {why_disabled(client)}. Pass an enabled client."
+        elif status in (401, 403):
+            cure = "Check that LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY are keys of a project on this server."
+        elif status in (404, 405):
+            cure = "Check LANGFUSE_BASE_URL, and whether the server is recent enough for this version of langfuse."
+        elif isinstance(status, int) and 400 <= status < 500 and status != 429:
+            cure = "Check the arguments."
+        else:
+            cure = "Check whether the server is up and try again; Langfuse(timeout=30) gives it more time."
+        where = f" at {address}" if (address := address_of(client)) else ""
+        raise LangfuseRequestError(
+            f"`{needed_by}` could not be completed: a request to Langfuse{where} failed "
+            f"({describe(error, client)}). {cure}"
+        ) from error
+
+
 def _told(client: Any, what: object) -> str:
     # Redact before truncating: half a key must not be shown either.
     try:
@@ -300,8 +342,10 @@ def _told(client: Any, what: object) -> str:
 
 
 def _fields(score: Score, client: Any) -> dict[str, Any]:
-    given: dict[str, Any] = {"id": score.id, "name": score.name, "value": score.value, "data_type": "NUMERIC"}
+    given: dict[str, Any] = {"id": score.id, "name": score.name, "value": score.value, "data_type": score.data_type}
     given |= score.target.to_dict() | {"metadata": dict(score.metadata)}
+    if score.config_id is not None:
+        given["config_id"] = score.config_id
     environment = score.environment or environment_of(client)
     return given if environment is None else given | {"environment": environment}
 

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import DEFAULT_CUT_OFFS, InvalidInputError, Scorer
-from krag_eval_langfuse.client import check_installed, load_langfuse
+from krag_eval_langfuse.client import check_installed, load_langfuse, warn
 from krag_eval_langfuse.fields import BareStrings, Where, find_gold, find_retrieved, gold_at
 from krag_eval_langfuse.scores import ScoreNames
 
 if TYPE_CHECKING:
     from langfuse.experiment import EvaluatorFunction, RunEvaluatorFunction
+
+
+_NO_OUTPUT = "the task returned None"
+_RETURN = "Return the documents from the task, [] if there are none."
 
 
 @dataclass
@@ -26,14 +30,18 @@ class _Scoring:
     prefix: str
     level: str
     doc_key: str
+    booleans: bool
+    verdicts: bool
+    config_ids: Mapping[str, str] | None
     settings: dict[str, Any]
 
     def __post_init__(self) -> None:
         if self.level == "document":
             self.settings = {"match_method": "id", "id_key": self.doc_key, **self.settings}
         self._strings = BareStrings.under(self.settings)
-        self._names = ScoreNames(self.prefix)
-        self._names.check(self.scorer().keys)  # invalid arguments are reported here, not item by item
+        self.names = ScoreNames(self.prefix, booleans=self.booleans, verdicts=self.verdicts, config_ids=self.config_ids)
+        scorer = self.scorer()  # invalid arguments are reported here, not item by item
+        self.names.check(scorer.keys, scorer.result().keys())
 
     def scorer(self) -> Scorer:
         """Return a new scorer for each call: experiments run items in parallel."""
@@ -45,17 +53,21 @@ class _Scoring:
         return None if fields is None else gold_at(fields, self.level, self.doc_key)
 
     def retrieved(self, output: Any) -> Any:
-        """Return the ranking of an item."""
-        return find_retrieved(output, self.retrieved_at, self._strings)
+        """Return the ranking of an item; of an item without an output, an exception in its place."""
+        return RuntimeError(_NO_OUTPUT) if output is None else find_retrieved(output, self.retrieved_at, self._strings)
 
-    def evaluations(self, values: Mapping[str, float | None], metadata: dict[str, Any]) -> list[Any]:
+    def evaluations(
+        self, values: Mapping[str, float | str | None], metadata: dict[str, Any], *, of_run: bool = False
+    ) -> list[Any]:
         """Return the defined values as evaluations of Langfuse."""
         evaluation = load_langfuse("as_langfuse_evaluators").Evaluation
-        return [
-            evaluation(name=self._names[key], value=value, data_type="NUMERIC", metadata=metadata)
-            for key, value in values.items()
-            if value is not None
-        ]
+        found = []
+        for key, value in values.items():
+            if value is not None:
+                data_type, config_id = self.names.kind_of(key, value, of_run=of_run)
+                of_key = {"name": self.names[key], "data_type": data_type, "config_id": config_id}
+                found.append(evaluation(value=value, metadata=metadata, **of_key))
+        return found
 
 
 def as_langfuse_evaluators(
@@ -67,13 +79,16 @@ def as_langfuse_evaluators(
     prefix: str = "krag.",
     level: str = "chunk",
     doc_key: str = "doc_id",
+    booleans: bool = False,
+    verdicts: bool = False,
+    config_ids: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> list[EvaluatorFunction]:
     """Return evaluators of items, for `run_experiment(evaluators=...)` of a Langfuse client or dataset.
 
     An item without expected output has no scores, since its gold is unknown. One with an empty gold list has none
-    either: all values are undefined. A task that returns the exception of its retriever, or `{"error": ...}`, counts as
-    nothing retrieved; Langfuse leaves out items whose task raises.
+    either: all values are undefined. A task that returns the exception of its retriever, `{"error": ...}` or None
+    counts as a retriever that raised: as nothing retrieved. Langfuse leaves out items whose task raises.
 
     Args:
         k: One cut-off or several, each at least 1; None scores all ranks.
@@ -85,6 +100,9 @@ def as_langfuse_evaluators(
         prefix: The prefix of the names of all scores.
         level: `"chunk"` or `"document"`; at document level ids are read from the metadata under `doc_key`.
         doc_key: The metadata key of document ids.
+        booleans: As for `LangfuseScoreHandler`.
+        verdicts: As for `LangfuseScoreHandler`.
+        config_ids: As for `LangfuseScoreHandler`.
         **settings: The scoring settings that `evaluate` takes. With `match_method="id"` bare strings are ids,
             otherwise they are texts.
 
@@ -96,7 +114,8 @@ def as_langfuse_evaluators(
         MissingDependencyError: langfuse is not installed.
     """
     check_installed("as_langfuse_evaluators")
-    scoring = _Scoring(k, metrics, gold, retrieved, prefix, level, doc_key, settings)
+    scoring = _Scoring(k, metrics, gold, retrieved, prefix, level, doc_key, booleans, verdicts, config_ids, settings)
+    warned: list[bool] = []
 
     def krag_eval_retrieval(*, output: Any, expected_output: Any = None, **_: Any) -> list[Any]:
         """Return the scores of one item."""
@@ -106,7 +125,12 @@ def as_langfuse_evaluators(
         scorer = scoring.scorer()
         query = scorer.score(documents, scoring.retrieved(output))
         metadata = {"signature": scorer.signature, "n_gold": query.n_gold, "n_retrieved": query.n_retrieved}
-        return scoring.evaluations(query.values, metadata)
+        if query.error is not None:
+            metadata["retriever_raised"] = True
+        if output is None and not warned:
+            warned.append(True)
+            warn(f"An item is scored as a failed retrieval: {_NO_OUTPUT}. {_RETURN}")
+        return scoring.evaluations({**query.values, **scoring.names.verdict(query)}, metadata)
 
     return [krag_eval_retrieval]
 
@@ -120,6 +144,9 @@ def as_langfuse_run_evaluators(
     prefix: str = "krag.",
     level: str = "chunk",
     doc_key: str = "doc_id",
+    booleans: bool = False,
+    verdicts: bool = False,
+    config_ids: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> list[RunEvaluatorFunction]:
     """Return evaluators of runs, for `run_experiment(run_evaluators=...)`: macro and micro values over all items.
@@ -135,6 +162,9 @@ def as_langfuse_run_evaluators(
         prefix: The prefix of the names of all scores.
         level: `"chunk"` or `"document"`.
         doc_key: The metadata key of document ids.
+        booleans: The values of items are BOOLEAN where they are 0 or 1; those of a run are always NUMERIC.
+        verdicts: Only for items; accepted so that both functions can get the same arguments.
+        config_ids: The ids of score configs by key.
         **settings: The scoring settings that `evaluate` takes.
 
     Returns:
@@ -145,17 +175,19 @@ def as_langfuse_run_evaluators(
         MissingDependencyError: langfuse is not installed.
     """
     check_installed("as_langfuse_run_evaluators")
-    scoring = _Scoring(k, metrics, gold, retrieved, prefix, level, doc_key, settings)
+    scoring = _Scoring(k, metrics, gold, retrieved, prefix, level, doc_key, booleans, verdicts, config_ids, settings)
 
     def krag_eval_retrieval_of_run(*, item_results: Sequence[Any], **_: Any) -> list[Any]:
         """Return the aggregates of one run."""
-        golds, rankings = [], []
+        golds, rankings, n_without_output = [], [], 0
         for number, item_result in enumerate(item_results):
             try:
                 documents = scoring.gold(_field(_field(item_result, "item"), "expected_output"))
                 if documents is not None:
+                    output = _field(item_result, "output")
                     golds.append(documents)
-                    rankings.append(scoring.retrieved(_field(item_result, "output")))
+                    rankings.append(scoring.retrieved(output))
+                    n_without_output += output is None
             except InvalidInputError as error:
                 raise InvalidInputError(f"item {number}: {error}") from None
         if not golds:
@@ -163,11 +195,19 @@ def as_langfuse_run_evaluators(
                 f"None of {len(item_results)} items has an expected output, so no gold documents are known. Add them "
                 "to the expected output of each item, or pass a function with `gold=`."
             )
+        if n_without_output == len(golds):
+            raise InvalidInputError(
+                f"There are no documents to score: for all {len(golds)} items {_NO_OUTPUT}. {_RETURN}"
+            )
+        if n_without_output:
+            warn(f"{n_without_output} of {len(golds)} items are scored as failed retrievals: {_NO_OUTPUT}. {_RETURN}")
         scorer = scoring.scorer()
         result = scorer.score_batch(golds, rankings)
         scorer.check()
         metadata = {"signature": scorer.signature, "n_queries": len(golds), "n_items": len(item_results)}
-        return scoring.evaluations(result.to_dict(), metadata)
+        if result.errors:
+            metadata["n_failed"] = len(result.errors)
+        return scoring.evaluations(result.to_dict(), metadata, of_run=True)
 
     return [krag_eval_retrieval_of_run]
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from krag_eval import EvaluationResult, EvaluationStart, InvalidInputError, QueryResult, RetrievalSink, ScoredRetrieval
 from krag_eval_langfuse.client import check_run_id, check_timestamp, warn
 from krag_eval_langfuse.locating import Locator
 from krag_eval_langfuse.scores import Primitive, Score, ScoreNames, Target, make_scores, texts
 from krag_eval_langfuse.sender import ScoreCounters, ScoreSender
+
+if TYPE_CHECKING:
+    from krag_eval import Diagnosis
 
 _POOLED = ("recall", "precision", "f1")  # results have micro values of these too
 
@@ -55,6 +59,12 @@ class LangfuseScoreHandler(RetrievalSink):
             observation of each retrieval; without one it is the current span, if Langfuse records that.
         include_text: Add the text and the id of each query to the metadata of its scores. The client's `mask` is not
             applied to these.
+        booleans: Send the values that are 0 or 1 for each query as BOOLEAN: `hit_rate`, `hit_rate_all`, `success`,
+            `doc_hit`, and live `empty`. Their means stay NUMERIC.
+        verdicts: Add a CATEGORICAL score `verdict` to each query with gold: `all_found`, `some_found`, `none_found`,
+            `nothing_retrieved` or `retriever_error`, at the largest cut-off. It needs the metric `recall`.
+        config_ids: The ids of score configs in Langfuse by key, such as `{"recall@5": "cm1...", "verdict": "cm2..."}`.
+            Langfuse rejects a score whose name, type or value is not that of its config.
 
     Attributes:
         counters: Counts of scores by outcome; also as `sent`, `skipped` and `failed`.
@@ -80,12 +90,15 @@ class LangfuseScoreHandler(RetrievalSink):
         on_error: str = "log",
         langchain_handler: object = (),
         include_text: bool = False,
+        booleans: bool = False,
+        verdicts: bool = False,
+        config_ids: Mapping[str, str] | None = None,
     ) -> None:
         self._traces = None if trace_ids is None else _TraceMap(trace_ids)
         self._whole = None
         if dataset_run_id is not None or session_id is not None:
             self._whole = Target(dataset_run_id=dataset_run_id, session_id=session_id)
-        self._names = ScoreNames(prefix)
+        self._names = ScoreNames(prefix, booleans=booleans, verdicts=verdicts, config_ids=config_ids)
         self._run_id, self._timestamp = check_run_id(run_id), check_timestamp(timestamp)
         self._include_text = include_text
         self._sender = sender = ScoreSender(
@@ -115,17 +128,24 @@ class LangfuseScoreHandler(RetrievalSink):
         """Number of scores that could not be passed on or were not accepted."""
         return self.counters.failed
 
-    def send(self, result: EvaluationResult) -> ScoreCounters:
+    def send(self, result: EvaluationResult, *, diagnosis: Diagnosis | None = None) -> ScoreCounters:
         """Send the scores of a finished evaluation.
 
+        Args:
+            result: The result.
+            diagnosis: What `diagnose(result)` returned: each query with gold gets a CATEGORICAL score `cause`, which is
+                the most frequent cause of its missed gold documents, or `found`.
+
         Raises:
-            InvalidInputError: There is no target, or `trace_ids` are given but the result has no queries.
+            InvalidInputError: There is no target, `trace_ids` are given but the result has no queries, or the diagnosis
+                is of another result.
             LangfuseDeliveryError: Scores did not arrive, and `on_error` is `"raise"`.
         """
         rows = result.per_query if self._traces is not None else ()
+        causes = {} if diagnosis is None else _causes(diagnosis, result)
         self.on_evaluation_start(EvaluationStart(result.n_queries, tuple(result.undefined), result.signature))
         for row in rows:
-            self.on_query_scored(row)
+            self._send_query(row, {"cause": causes[row.index]} if row.index in causes else {})
         self.on_evaluation_end(result)
         return self.counters
 
@@ -154,11 +174,15 @@ class LangfuseScoreHandler(RetrievalSink):
 
     def on_query_scored(self, query: QueryResult) -> None:
         """Send the scores of a query to its trace; count them if it has none."""
+        self._send_query(query, {})
+
+    def _send_query(self, query: QueryResult, cause: Mapping[str, str]) -> None:
         if self._evaluation is None or self._traces is None:
             return
         target = self._traces.find(query)
+        values = {**query.values, **self._names.verdict(query), **cause}
         if target is None:
-            self._sender.skip(no_target=len(query.values))
+            self._sender.skip(no_target=len(values))
             return
         self._n_placed += 1
         counts = {"query_index": query.index, "n_gold": query.n_gold, "n_retrieved": query.n_retrieved}
@@ -169,8 +193,7 @@ class LangfuseScoreHandler(RetrievalSink):
             metadata |= self._sender.clean(texts(query.id, query.query))
         which = f"query={query.id if query.id is not None else query.index}"
         identity, timestamp = (self._evaluation.run_id, which), self._evaluation.timestamp
-        scores = make_scores(query.values, target, self._names, identity, timestamp, metadata)
-        _send(self._sender, query.values, scores)
+        _send(self._sender, values, make_scores(values, target, self._names, identity, timestamp, metadata))
 
     def on_evaluation_end(self, result: EvaluationResult) -> None:
         """Send the aggregates and everything that still waits.
@@ -184,7 +207,7 @@ class LangfuseScoreHandler(RetrievalSink):
         if self._whole is not None:
             metadata = {**running.metadata, "n_queries": result.n_queries}
             values, identity = result.to_dict(), (running.run_id, "aggregate")
-            scores = make_scores(values, self._whole, self._names, identity, running.timestamp, metadata)
+            scores = make_scores(values, self._whole, self._names, identity, running.timestamp, metadata, of_run=True)
             _send(self._sender, values, scores)
         self._sender.finish()
         if self._traces is not None and not self._n_placed and result.n_queries:
@@ -253,14 +276,33 @@ def send_retrieval(
     if text:
         metadata |= texts(retrieval.query_id, retrieval.query)
     identity = (run_id or "", f"retrieval={retrieval.run_id}")
-    scores = make_scores(retrieval.scores, target, names, identity, retrieval.ended_at, sender.clean(metadata))
-    _send(sender, retrieval.scores, scores)
+    verdict = {} if retrieval.result is None else names.verdict(retrieval.result)
+    values = {**retrieval.scores, **verdict}
+    _send(sender, values, make_scores(values, target, names, identity, retrieval.ended_at, sender.clean(metadata)))
 
 
-def _send(sender: ScoreSender, values: Mapping[str, float | None], scores: Sequence[Score]) -> None:
+def _send(sender: ScoreSender, values: Mapping[str, float | str | None], scores: Sequence[Score]) -> None:
     """Send the scores of values, and count those that are undefined."""
     sender.skip(undefined=len(values) - len(scores))
     sender.send(scores)
+
+
+def _causes(diagnosis: Diagnosis, result: EvaluationResult) -> dict[int, str]:
+    """Return the cause of each query with gold: the most frequent one of its misses, or `found`.
+
+    Raises:
+        InvalidInputError: The diagnosis is of another result.
+    """
+    if diagnosis.signature != result.signature or max(diagnosis.gold_queries, default=0) >= result.n_queries:
+        raise InvalidInputError(
+            f"`diagnosis` is of another result: its settings are {diagnosis.signature}, those of the result are "
+            f"{result.signature}. Pass `diagnose(result)`."
+        )
+    causes: dict[int, Counter[str]] = {}
+    for query, cause in zip(diagnosis.gold_queries.tolist(), diagnosis.causes, strict=True):
+        causes.setdefault(query, Counter())[cause] += 1
+    missed = {query: Counter({c: n for c, n in counts.items() if c != "found"}) for query, counts in causes.items()}
+    return {query: counts.most_common(1)[0][0] if counts else "found" for query, counts in missed.items()}
 
 
 Traces = Mapping[Any, object] | Sequence[object]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from krag_eval import InvalidInputError
+from krag_eval import InvalidInputError, QueryResult
 
 Primitive = str | int | float | bool
 _NAMESPACE = uuid.UUID("6d1f4f0e-6f0b-5d5c-9c5e-0d3a3c1b7f54")
@@ -62,47 +62,65 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One number for one target.
+    """One value for one target.
 
     Attributes:
         id: Its id; Langfuse overwrites a score of the same id, name and day.
         name: Its name.
-        value: Its value, finite.
+        value: Its value: a finite number, 0 or 1 if it is BOOLEAN, the name of a category if it is CATEGORICAL.
         target: What it belongs to.
         timestamp: Its time, with a time zone.
         metadata: Its metadata, JSON primitives by name.
         environment: Its environment; None for that of the client.
+        data_type: A key of `DATA_TYPES`.
+        config_id: The id of its score config in Langfuse, or None.
     """
 
     id: str
     name: str
-    value: float
+    value: float | str
     target: Target
     timestamp: datetime
     metadata: Mapping[str, Primitive]
     environment: str | None = None
+    data_type: str = "NUMERIC"
+    config_id: str | None = None
 
     def to_row(self) -> dict[str, Any]:
         """Return the score as a JSON object."""
-        row: dict[str, Any] = {"id": self.id, "name": self.name, "value": self.value}
+        row: dict[str, Any] = {"id": self.id, "name": self.name, "value": self.value, "data_type": self.data_type}
         row |= {"target": self.target.to_dict(), "timestamp": self.timestamp.isoformat()}
-        return row | {"metadata": dict(self.metadata), "environment": self.environment}
+        return row | {"metadata": dict(self.metadata), "environment": self.environment, "config_id": self.config_id}
+
+
+DATA_TYPES: Mapping[str, Callable[[Any], float | str]] = {"NUMERIC": float, "BOOLEAN": float, "CATEGORICAL": str}
 
 
 def score_from_row(row: Mapping[str, Any]) -> Score:
     """Return the score that `to_row` wrote; TypeError, KeyError or ValueError if the row is anything else."""
-    timestamp = datetime.fromisoformat(row["timestamp"])
-    metadata, environment = row["metadata"], row["environment"]
-    return Score(row["id"], row["name"], float(row["value"]), Target(**row["target"]), timestamp, metadata, environment)
+    data_type = row.get("data_type", "NUMERIC")
+    return Score(
+        id=row["id"],
+        name=row["name"],
+        value=DATA_TYPES[data_type](row["value"]),
+        target=Target(**row["target"]),
+        timestamp=datetime.fromisoformat(row["timestamp"]),
+        metadata=row["metadata"],
+        environment=row["environment"],
+        data_type=data_type,
+        config_id=row.get("config_id"),
+    )
 
 
 def make_scores(
-    values: Mapping[str, float | None],
+    values: Mapping[str, float | str | None],
     target: Target,
     names: ScoreNames,
     identity: Iterable[str],
     timestamp: datetime,
     metadata: Mapping[str, Primitive],
+    *,
+    of_run: bool = False,
 ) -> list[Score]:
     """Return the scores of the values that are defined.
 
@@ -113,13 +131,18 @@ def make_scores(
         identity: The run and the query. The same identity gives the same ids.
         timestamp: The time of all of them.
         metadata: The metadata of all of them, without secrets.
+        of_run: These are means over a run, not the values of one query.
     """
     place = [*identity, *(f"{name}={value}" for name, value in target.to_dict().items())]
-    return [
-        Score(score_id(*place, names[key]), names[key], float(value), target, timestamp, metadata)
-        for key, value in values.items()
-        if value is not None and math.isfinite(value)
-    ]
+    scores = []
+    for key, value in values.items():
+        if value is not None and (isinstance(value, str) or math.isfinite(value)):
+            data_type, config_id = names.kind_of(key, value, of_run=of_run)
+            number = value if isinstance(value, str) else float(value)
+            name = names[key]
+            of_key = {"data_type": data_type, "config_id": config_id}
+            scores.append(Score(score_id(*place, name), name, number, target, timestamp, metadata, **of_key))
+    return scores
 
 
 def texts(query_id: str | None, query: str | None) -> dict[str, Primitive]:
@@ -136,12 +159,33 @@ def score_id(*parts: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, _SEPARATOR.join(parts)))
 
 
+VERDICTS = ("all_found", "some_found", "none_found", "nothing_retrieved", "retriever_error")
+"""The categories of the score `verdict`."""
+# They are 0 or 1 for each query.
+_BOOLEAN = ("hit_rate", "hit_rate_all", "success", "doc_hit", "empty")
+# Keys beside those of a result.
+_FURTHER = ("verdict", "cause", "retrieved", "repeats", "empty")
+
+
+def _verdict(query: QueryResult) -> str | None:
+    """Return whether the gold documents of a query were found, at the largest cut-off; None without gold or recall."""
+    recalls = [(key.partition("@")[2], value) for key, value in query.values.items() if key.split("@")[0] == "recall"]
+    recall = max(recalls, key=lambda one: (one[0] == "", one[0].isdecimal() and int(one[0])), default=("", None))[1]
+    if recall is None:
+        return None
+    if query.error is not None:
+        return "retriever_error"
+    if not query.n_retrieved:
+        return "nothing_retrieved"
+    return "all_found" if recall == 1 else "some_found" if recall else "none_found"
+
+
 _LONGEST = 35
 _ALLOWED = re.compile(r"[A-Za-z0-9_ .()-]*\Z")
 
 
 class ScoreNames:
-    """The names of scores by the keys of a result: `recall@5` becomes `krag.recall_at_5`.
+    """The names and the types of scores by the keys of a result: `recall@5` becomes `krag.recall_at_5`.
 
     Langfuse accepts scores of any name, but score configs (range, description, annotation queues) only for names of at
     most 35 letters, digits, spaces and `_ . ( ) -`. A name that cannot have a config is refused, not shortened: two
@@ -149,21 +193,32 @@ class ScoreNames:
 
     Args:
         prefix: The prefix of every name.
+        booleans: Values that are 0 or 1 for each query are BOOLEAN.
+        verdicts: Each query has a CATEGORICAL score `verdict`.
+        config_ids: The ids of score configs by key.
 
     Raises:
-        InvalidInputError: The prefix has other characters or is too long.
+        InvalidInputError: The prefix has other characters or is too long, or `config_ids` is no mapping of strings.
 
     >>> ScoreNames("krag.")["micro_recall@5"]
     'krag.micro_recall_at_5'
     """
 
-    def __init__(self, prefix: Any) -> None:
+    def __init__(self, prefix: Any, *, booleans: bool = False, verdicts: bool = False, config_ids: Any = None) -> None:
         if not isinstance(prefix, str) or not _ALLOWED.match(prefix) or len(prefix) >= _LONGEST:
             raise InvalidInputError(
                 f"`prefix` is {prefix!r:.60}. The names of score configs in Langfuse have at most {_LONGEST} letters, "
                 "digits, spaces and _ . ( ) -. Use a short prefix of these, such as 'krag.'."
             )
-        self._prefix = prefix
+        given = {} if config_ids is None else config_ids
+        if not isinstance(given, Mapping) or not all(
+            isinstance(one, str) and one for pair in given.items() for one in pair
+        ):
+            raise InvalidInputError(
+                f"`config_ids` is {config_ids!r:.80}. It must be a mapping from keys such as 'recall@5' to the ids of "
+                "score configs in Langfuse."
+            )
+        self._prefix, self._booleans, self._verdicts, self._config_ids = prefix, booleans, verdicts, dict(given)
         self._names: dict[str, str] = {}
 
     def __getitem__(self, key: str) -> str:
@@ -183,12 +238,42 @@ class ScoreNames:
             self._names[key] = name
         return name
 
-    def check(self, keys: Iterable[str]) -> None:
+    def kind_of(self, key: str, value: float | str, *, of_run: bool) -> tuple[str, str | None]:
+        """Return the type of a value and the id of its score config.
+
+        The mean of values that are BOOLEAN is NUMERIC: it has no config, because that is one of BOOLEAN scores.
+        """
+        if isinstance(value, str):
+            return "CATEGORICAL", self._config_ids.get(key)
+        if self._booleans and key.partition("@")[0] in _BOOLEAN:
+            return ("NUMERIC", None) if of_run else ("BOOLEAN", self._config_ids.get(key))
+        return "NUMERIC", self._config_ids.get(key)
+
+    def verdict(self, query: QueryResult) -> dict[str, str | None]:
+        """Return the verdict on a query by its key, if verdicts are wanted."""
+        return {"verdict": _verdict(query)} if self._verdicts else {}
+
+    def check(self, keys: Iterable[str], known: Iterable[str] = ()) -> None:
         """Check all keys of an evaluation before the first score is sent.
 
+        Args:
+            keys: The keys.
+            known: Further keys that `config_ids` may have.
+
         Raises:
-            InvalidInputError: A key has no valid name, or two keys have the same name.
+            InvalidInputError: A key has no valid name, two keys have the same name, or `config_ids` or `verdicts` need
+                a key that the evaluation does not have.
         """
+        keys = list(keys)
+        allowed = dict.fromkeys([*keys, *known, *_FURTHER])
+        for key in self._config_ids:
+            if key not in allowed:
+                raise InvalidInputError(
+                    f"`config_ids` names {key!r:.60}, which is no key of this evaluation. Its keys are: "
+                    f"{', '.join(allowed)}."
+                )
+        if self._verdicts and not any(key.partition("@")[0] == "recall" for key in keys):
+            raise InvalidInputError("`verdicts` needs recall, which is not computed. Add 'recall' to `metrics`.")
         taken: dict[str, str] = {}
         for key in keys:
             other = taken.setdefault(self[key], key)

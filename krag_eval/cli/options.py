@@ -100,7 +100,10 @@ Level = Annotated[
     ),
 ]
 DocKey = Annotated[str, typer.Option(help="The metadata key that holds document ids.")]
-IdKey = Annotated[str | None, typer.Option(help="Read ids only from this metadata key.")]
+IdKey = Annotated[
+    str | None,
+    typer.Option(help="Read ids only from this metadata key; .id reads a document's own id, not one in its metadata."),
+]
 GradeKey = Annotated[str, typer.Option(help="The metadata key that holds relevance grades.")]
 
 

@@ -14,7 +14,7 @@ from krag_eval.datasets.by_query import by_query, is_table, judged_documents
 from krag_eval.datasets.frames import rows_of_frame
 from krag_eval.datasets.question import DOC_KEY, GOLD, Question, check_new
 from krag_eval.documents.document import Document
-from krag_eval.documents.readers import looks_like_id, reader_of, split_pair
+from krag_eval.documents.readers import OWN_ID, looks_like_id, reader_of, split_pair
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,6 +127,8 @@ class EvalSet(Sequence[Question]):
         for question in self:
             row = question.to_dict()
             row.pop("notes", None)
+            for document in row.get("gold", ()):
+                document.get("metadata", {}).pop(OWN_ID, None)  # vector stores make up new ones
             digest.update(json.dumps(row, sort_keys=True, default=str, ensure_ascii=True).encode() + b"\n")
         return digest.hexdigest()[:16]
 

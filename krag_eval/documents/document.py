@@ -10,6 +10,7 @@ from typing import Any
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, UnknownArgumentError, show
 from krag_eval.documents.readers import (
+    OWN_ID,
     fields_key,
     id_of_pair,
     read_grade,
@@ -112,7 +113,7 @@ def as_document(
 
     Args:
         document: What the table of this module lists.
-        id_key: Read the id from the metadata under this key, and from nowhere else.
+        id_key: Read the id from the metadata under this key, and from nowhere else; `".id"`: the document's own id.
         grade_key: Read the grade of a gold document from the metadata under this key.
         is_gold: The number of a `(document, number)` pair is a grade, not a score, and a grade is read.
 
@@ -183,10 +184,12 @@ def _read(document: object, id_key: str | None, copy: Callable[[Mapping[str, Any
     if reader.own_keys and not inner.keys() <= DOCUMENT_KEYS:
         known = {*DOCUMENT_KEYS, fields_key(inner)}
         metadata = {**{str(key): value for key, value in inner.items() if key not in known}, **metadata}
-    found = reader.read_id(inner, id_key)
+    id_, copied = reader.read_id(inner, id_key), copy(metadata)
+    if id_key is None and (other := reader.other_id(inner, id_)) is not None:
+        copied[OWN_ID] = other
     return Document(
-        id=id_of_pair(document) if found is None and number is not None and id_key is None else found,
+        id=id_of_pair(document) if id_ is None and number is not None and id_key is None else id_,
         text=reader.read_text(inner),
         score=reader.read_score(inner, number),
-        metadata=copy(metadata),
+        metadata=copied,
     )

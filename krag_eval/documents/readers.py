@@ -14,7 +14,8 @@
 | any other object | `id` | `text` |
 | `(document, score)`, in gold `(document, grade)` | of the document | of the document |
 
-With `id_key`, the id is `metadata[id_key]` and nothing else (in a mapping also the value under that very key).
+With `id_key`, the id is `metadata[id_key]` and nothing else (in a mapping also the value under that very key). With
+`id_key=".id"`, the id that the document itself has wins over the one in its metadata.
 
 A type that declares its fields has one reader for all of its objects. Two objects of any other type may have different
 attributes, so each of them is looked at.
@@ -36,6 +37,9 @@ from typing import Any
 from krag_eval._utils.checks import as_number, describe_type
 from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval.documents.stores import FIELD_KEYS, metadata_in, text_in
+
+OWN_ID = ".id"
+"""The `id_key` of the id that a document itself has; a record keeps it in its metadata if its own is another one."""
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 # Which of these a document has decides how it is read.
@@ -65,6 +69,7 @@ class Reader:
     Attributes:
         text: Its text.
         id: Its id without `id_key`.
+        own_id: The id that it has outside its metadata, where `id` prefers another one; else None.
         metadata: Its metadata, or an empty mapping.
         score: The score that it has itself.
         own_grade: The grade that it has outside its metadata, given `grade_key` too; None where it can have none.
@@ -77,6 +82,7 @@ class Reader:
     id: Callable[[Any], object]
     metadata: Callable[[Any], Mapping[str, Any]]
     score: Callable[[Any], object]
+    own_id: Callable[[Any], object] | None = None
     own_grade: Callable[[Any, str], object] | None = None
     own_keys: bool = False
     framework: str = ""
@@ -91,7 +97,17 @@ class Reader:
         if id_key is None:
             return as_id(self.id(document))
         found = as_id(self.metadata(document).get(id_key))
-        return as_id(document.get(id_key)) if found is None and self.own_keys else found
+        if found is None and self.own_keys:
+            found = as_id(document.get(id_key))
+        if found is None and id_key == OWN_ID:
+            own = None if self.own_id is None else as_id(self.own_id(document))
+            return as_id(self.id(document)) if own is None else own
+        return found
+
+    def other_id(self, document: Any, id_: str | None) -> str | None:
+        """Return the id that a document itself has if it is not `id_`, under which it is read; else None."""
+        own = None if self.own_id is None else as_id(self.own_id(document))
+        return None if own == id_ else own
 
     def read_score(self, document: Any, paired: object = None) -> float | None:
         """Return the score that a retriever gave: that of the pair, else the document's own."""
@@ -273,6 +289,10 @@ def _mapping_id(document: Mapping[str, Any]) -> object:
     return _mapping_metadata(document).get("id") if hit is None else hit
 
 
+def _mapping_own_id(document: Mapping[str, Any]) -> object:
+    return document.get("id")
+
+
 def _mapping_metadata(document: Mapping[str, Any]) -> Mapping[str, Any]:
     found = document.get("metadata") or document.get("meta")
     if found is None and len(document) > 1 and "text" not in document and (key := fields_key(document)) is not None:
@@ -341,8 +361,16 @@ def _itself(document: object) -> object:
 
 
 _STRING = Reader(text=str, id=_nothing, metadata=_no_metadata, score=_score)
-MAPPING = Reader(_mapping_text, _mapping_id, _mapping_metadata, _mapping_score, own_grade=_mapping_grade, own_keys=True)
-LANGCHAIN = Reader(operator.attrgetter("page_content"), _langchain_id, _metadata, _score)
+MAPPING = Reader(
+    _mapping_text,
+    _mapping_id,
+    _mapping_metadata,
+    _mapping_score,
+    own_id=_mapping_own_id,
+    own_grade=_mapping_grade,
+    own_keys=True,
+)
+LANGCHAIN = Reader(operator.attrgetter("page_content"), _langchain_id, _metadata, _score, own_id=_id)
 _LLAMA_INDEX_NODE = Reader(
     operator.methodcaller("get_content"), operator.attrgetter("node_id"), _metadata, _score, framework="LlamaIndex"
 )

@@ -287,7 +287,8 @@ def score(
     ranks = ranks_within(cut_offs, judged.batch)
     values = values_of(judged, columns, ranks)
     tally = Tally.of(values, cut_offs)
-    tally.add(judged.judgments, values, ranks, judged.batch.settings.precision_denominator, unjudged)
+    denominator, failed = judged.batch.settings.precision_denominator, judged.batch.predicted.errors
+    tally.add(judged.judgments, values, ranks, denominator, unjudged, failed)
     return values, tally
 
 

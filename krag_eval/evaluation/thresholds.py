@@ -12,7 +12,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.checks import as_number, check_threshold, describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, needing
+from krag_eval._utils.errors import InvalidInputError, RetrieverError, needing
 from krag_eval._utils.formatting import format_value
 from krag_eval._utils.suggestions import check_names
 from krag_eval.documents.columns import Side
@@ -412,7 +412,7 @@ def no_answer_curve(
     Args:
         actual: The gold documents of each query; `[]` where there is no answer.
         predicted: The retrieved documents of each query, best first, each with a score: `(document, score)`, or under
-            `"score"`. An exception in the place of a list counts as nothing retrieved.
+            `"score"`. An exception in the place of a list counts as nothing retrieved, but not as an empty answer.
         thresholds: Scores; by default eleven that part the scores given into equal shares.
         k: The cut-off of recall and of what comes back.
         **settings: The scoring settings that `evaluate` takes.
@@ -429,16 +429,20 @@ def no_answer_curve(
     offsets = side.offsets.tolist()
     scores = [_score(document, side, position) for position, document in enumerate(side.documents)]
     rows = [list(zip(side.documents[a:b], scores[a:b], strict=True)) for a, b in itertools.pairwise(offsets)]
+    failed = {query: RetrieverError(said) for query, said in side.errors.items()}
     checked = make_settings(**settings)
     cut_offs, table = choose_metrics("recall", checked, k)
     points: list[NoAnswerPoint] = []
     n_without = 0
     for threshold in _check(thresholds, scores):
-        kept = [[document for document, score in row[:k] if score >= threshold] for row in rows]
+        kept = [
+            failed.get(query, [document for document, score in row[:k] if score >= threshold])
+            for query, row in enumerate(rows)
+        ]
         # That little is left above a higher score is no reason to warn.
         judge_kept = judge_batch if points else match_and_judge
         result = measure(judge_kept(actual, kept, checked), cut_offs, table)
-        answered = [row.n_retrieved for row in result.per_query if row.n_gold]
+        answered = [row.n_retrieved == 0 and row.error is None for row in result.per_query if row.n_gold]
         n_without = result.no_answer.n_queries
         points.append(
             NoAnswerPoint(
@@ -446,7 +450,7 @@ def no_answer_curve(
                 empty_share=result.no_answer.empty_share,
                 mean_retrieved=result.no_answer.mean_retrieved,
                 recall=next(iter(result.to_dict().values())),
-                answered_empty_share=answered.count(0) / len(answered) if answered else None,
+                answered_empty_share=sum(answered) / len(answered) if answered else None,
             )
         )
     return NoAnswerCurve(k, tuple(points), n_without)

@@ -229,7 +229,9 @@ class ScoringSettings(FurtherSettings, total=False):
         normalize: A function that is applied to texts before they are compared as wholes. None compares raw texts.
             By default `krag_eval.normalize`.
         id_key: Read ids only from the metadata under this key, for example `"doc_id"` to score chunks by document. Gold
-            without metadata and text, such as `gold_chunk_ids`, keeps its id.
+            without metadata and text, such as `gold_chunk_ids`, keeps its id. `".id"` reads the id that each document
+            itself has, such as LangChain's `Document.id`; by default, an id in the metadata of a LangChain document
+            wins over it.
         grade_key: Read the grades of gold documents from the metadata under this key, by default `"relevance"`.
         precision_denominator: `"retrieved"` (the default) divides by min(k, number retrieved), `"k"` by k as TREC
             does.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -74,7 +74,7 @@ class NoAnswerState(SumState):
 
     Attributes:
         n_queries: Queries without gold documents.
-        n_empty: Those for which nothing was retrieved.
+        n_empty: Those for which nothing was retrieved. A retriever that raised did not abstain.
         n_retrieved: Documents that were retrieved for them.
     """
 
@@ -82,12 +82,12 @@ class NoAnswerState(SumState):
     n_empty: int = 0
     n_retrieved: int = 0
 
-    def add(self, judged: Judgments, unjudged: BoolArray | None = None) -> None:
-        """Add some queries, but for those whose gold is not known."""
+    def add(self, judged: Judgments, unjudged: BoolArray | None = None, failed: Collection[int] = ()) -> None:
+        """Add some queries, but for those whose gold is not known; `failed` are those whose retriever raised."""
         without_gold = ~judged.is_defined if unjudged is None else ~judged.is_defined & ~unjudged
         retrieved = judged.n_retrieved[without_gold]
         self.n_queries += len(retrieved)
-        self.n_empty += int((retrieved == 0).sum())
+        self.n_empty += int((retrieved == 0).sum()) - sum(bool(without_gold[query]) for query in failed)
         self.n_retrieved += _total(retrieved)
 
     @property
@@ -214,6 +214,7 @@ class Tally:
         ranks: Mapping[GivenCutOff, CutOff],
         precision_denominator: str,
         unjudged: BoolArray | None = None,
+        failed: Collection[int] = (),
     ) -> None:
         """Add some queries with their values by key.
 
@@ -223,12 +224,13 @@ class Tally:
             ranks: Each cut-off as ranks.
             precision_denominator: What precision is divided by.
             unjudged: For which of them the gold is not known.
+            failed: For which of them, by number, the retriever raised.
         """
         for key, column in values.items():
             self.means[key].add(column)
         for k, within in ranks.items():
             self.counts[key_of("", k)].add(judged, within, precision_denominator)
-        self.no_answer.add(judged, unjudged)
+        self.no_answer.add(judged, unjudged, failed)
         self.n_queries += len(judged)
         self.n_unjudged += 0 if unjudged is None else int(unjudged.sum())
 

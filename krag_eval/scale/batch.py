@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval.documents.columns import MISSING, Side, SideName, runs
+from krag_eval.documents.readers import OWN_ID
 from krag_eval.matching import Batch
 from krag_eval.matching.batch import Codes
 from krag_eval.matching.settings import Settings
@@ -357,7 +358,8 @@ class Fields:
     def of(cls, settings: Settings) -> Fields:
         """Return the fields that the settings read."""
         grades = tuple(dict.fromkeys(("grade", settings.grade_key)))
-        return cls((settings.id_key or "id") if settings.uses_ids else None, "text", grades)
+        id_field = "id" if settings.id_key in (None, OWN_ID) else settings.id_key
+        return cls(id_field if settings.uses_ids else None, "text", grades)
 
 
 def check_columns(schema: Any, settings: Settings, needs_texts: bool) -> Fields:

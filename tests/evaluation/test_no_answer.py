@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from krag_eval import InvalidInputError, evaluate, no_answer_curve
+from krag_eval import InvalidInputError, evaluate, evaluate_stream, no_answer_curve
 from tests.support.marks import nothing_may_match
 
 GOLD: list[list[Any]] = [["a", "b"], ["c"], [], []]
@@ -38,10 +38,21 @@ def test_at_the_lowest_threshold_the_numbers_are_those_of_evaluate() -> None:
     assert len(no_answer_curve(GOLD, RETRIEVED).points) <= 11
 
 
-def test_scores_may_stand_in_the_documents_and_a_failed_retrieval_is_empty() -> None:
-    rows: list[Any] = [[{"id": "a", "score": 2.5}], TimeoutError("late")]
+def test_scores_may_stand_in_the_documents() -> None:
+    rows: list[Any] = [[{"id": "a", "score": 2.5}], []]
     (point,) = no_answer_curve([[{"id": "a"}], []], rows, [2.5], k=None, match_method="id").points
     assert (point.recall, point.empty_share) == (1, 1)
+
+
+def test_a_failed_retrieval_retrieved_nothing_and_did_not_abstain() -> None:
+    gold: Any = [["a"], ["b"], [], [], []]
+    retrieved: Any = [[("a", 1.0)], TimeoutError("late"), TimeoutError("late"), [], [("x", 1.0)]]
+    (point,) = no_answer_curve(gold, retrieved, [0.5], k=1).points
+    assert (point.recall, point.empty_share, point.answered_empty_share) == (1 / 2, 1 / 3, 0)
+    result = evaluate(gold, retrieved, k=1)
+    assert (result.no_answer.n_queries, result.no_answer.n_empty, result["recall@1"]) == (3, 1, 1 / 2)
+    streamed = evaluate_stream(zip(gold, retrieved, strict=True), k=1, batch_size=2)
+    assert streamed.no_answer == result.no_answer
 
 
 def test_it_prints_and_serialises() -> None:

@@ -21,7 +21,7 @@ from krag_eval.datasets.formats.writing import FIELDS, Writing, fields_from, num
 from krag_eval.datasets.question import Question
 from krag_eval.datasets.run import Run, RunRow
 from krag_eval.documents.document import Document
-from krag_eval.documents.readers import as_id
+from krag_eval.documents.readers import as_id, require_reader
 
 T = TypeVar("T")
 REFERENCE = ("reference_contexts", "reference_context_ids")
@@ -174,10 +174,7 @@ def _question_row(question: Question, gold: Sequence[Document], writing: Writing
 
 def _lists(documents: Sequence[Document], names: tuple[str, str], writing: Writing) -> dict[str, list[str]]:
     """Return the two lists without one that would be empty throughout, unless both would."""
-    ids = [
-        document.id if writing.id_key is None else as_id(document.metadata.get(writing.id_key))
-        for document in documents
-    ]
+    ids = [require_reader(document).read_id(document, writing.id_key) for document in documents]
     texts = [document.text for document in documents]
     lists = {names[0]: texts, names[1]: ids}
     kept = {name: [value or "" for value in values] for name, values in lists.items() if any(values)}

@@ -13,7 +13,7 @@ from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.question import Question
 from krag_eval.datasets.run import Run
 from krag_eval.documents.document import Document
-from krag_eval.documents.readers import as_id, read_grade
+from krag_eval.documents.readers import read_grade, require_reader
 
 T = TypeVar("T")
 FIELDS = ("question", "answer", "type", "notes", "source", "metadata")
@@ -44,7 +44,7 @@ class Writing:
 
     def id_of(self, document: Document) -> str:
         """Return the id that `evaluate` would read, or one made from the text."""
-        found = document.id if self.id_key is None else as_id(document.metadata.get(self.id_key))
+        found = require_reader(document).read_id(document, self.id_key)
         if found is not None:
             return found
         self.lost[_MADE_ID] += 1

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval.documents.document import Document, read_leniently
-from krag_eval.documents.readers import LANGCHAIN, reader_of_type
+from krag_eval.documents.readers import LANGCHAIN, OWN_ID, reader_of_type
 
 
 @dataclass(slots=True)
@@ -113,13 +113,11 @@ class RankingReader:
 
     def read(self, taken: Sequence[TakenDocument | Document]) -> list[Document]:
         """Return the records of documents that were taken."""
-        return [
-            document
-            if type(document) is Document
-            else Document(
-                id=LANGCHAIN.read_id(document),
-                text=LANGCHAIN.read_text(document),
-                metadata=document.metadata,
-            )
-            for document in taken
-        ]
+        return [document if type(document) is Document else _record(document) for document in taken]
+
+
+def _record(document: TakenDocument | Document) -> Document:
+    id_ = LANGCHAIN.read_id(document)
+    other = LANGCHAIN.other_id(document, id_)
+    metadata = document.metadata if other is None else {**document.metadata, OWN_ID: other}
+    return Document(id=id_, text=LANGCHAIN.read_text(document), metadata=metadata)

@@ -141,12 +141,31 @@ class LiveScorer:
         self._put(retrieval)
 
     def fail(self, run_id: object, error: BaseException) -> None:
-        """Note that a retrieval raised; with gold it counts as nothing retrieved."""
+        """Note that a retrieval raised; with gold it counts as nothing retrieved, unless it was cancelled."""
+        retrieval = self.hold(run_id, error)
+        if retrieval is not None:
+            self.release(retrieval)
+
+    def hold(self, run_id: object, error: BaseException) -> Retrieval | None:
+        """Note that a retrieval raised, and return it; it counts only once it is released.
+
+        For frameworks that may repeat or replace it: then the application never gets this failure. A call that was
+        cancelled or interrupted is forgotten: nobody waited for its result.
+        """
+        if not isinstance(error, Exception):
+            self.drop(run_id)
+            return None
         retrieval = self._close(run_id)
         if retrieval is not None:
             retrieval.error = error
             self.report("the retriever raised", type(error).__name__)  # the message may contain a secret
-            self._put(retrieval)
+        return retrieval
+
+    def release(self, retrieval: Retrieval, documents: object = None) -> None:
+        """Count a retrieval that was held: as one that raised, or with the documents that the application got."""
+        if documents is not None:
+            retrieval.taken, retrieval.error = self._reader.take(documents), None
+        self._put(retrieval)
 
     def drop(self, run_id: object) -> None:
         """Forget a retrieval that is not to be scored."""

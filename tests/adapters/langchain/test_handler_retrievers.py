@@ -109,16 +109,6 @@ def test_a_vector_store_is_scored_by_the_ids_of_the_shop_and_not_by_its_own() ->
     assert handler.result()["recall@5"] == 1.0
 
 
-def test_a_retry_and_a_fallback_are_scored_as_the_calls_that_they_are() -> None:
-    from tests.adapters.langchain.shop import BrokenShop
-
-    handler = RetrievalScoringHandler(GOLD, match_method="id")
-    with_fallback = BrokenShop().with_fallbacks([Shop()])
-    assert with_fallback.invoke(QUESTIONS[0], {"callbacks": [handler]}) == ranking(QUESTIONS[0])
-    handler.flush(10)
-    assert (handler.scored, handler.errors) == (2, 1)
-
-
 def test_a_function_that_calls_a_retriever_is_a_chain() -> None:
     handler = RetrievalScoringHandler(GOLD, match_method="id")
     step: Any = RunnableLambda(lambda question: Shop().invoke(question))

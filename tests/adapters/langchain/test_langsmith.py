@@ -143,7 +143,24 @@ def test_a_target_that_raises_counts_as_nothing_retrieved(
     assert scores_of(rows) == {q: {"recall@1": 0.0, "recall@3": 0.0} if q in GOLD else {} for q in ASKED}
     assert "retrieved: 0 (no outputs)" in server.feedback[0]["comment"]
     assert {row["score"] for row in server.feedback if row["key"].startswith("micro")} == {0.0}
+    assert {row["comment"][:22] for row in server.feedback if "micro" in row["key"]} == {"rows: 7; no outputs: 7"}
     assert "Error running evaluator" not in caplog.text
+
+
+def test_a_target_that_raises_did_not_abstain(server: LoopbackLangSmith) -> None:
+    def target(inputs: dict[str, Any]) -> list[Document]:
+        if inputs["question"] == "crashes":
+            raise TimeoutError("late")
+        return [] if inputs["question"] == "abstains" else ranking(inputs["question"])
+
+    client = client_of(server)
+    asked = ["crashes", "abstains", "crashes", "answers", QUESTIONS[0]]
+    rows: list[Any] = [*[{"gold": []}] * 4, {"gold": GOLD[QUESTIONS[0]]}]
+    client.evaluate(
+        target, data=examples_of(rows, asked), summary_evaluators=[as_langsmith_summary_evaluator(**SETTINGS)]
+    ).wait()
+    client.flush()
+    assert {row["score"] for row in server.feedback if row["key"] == "no_answer_empty"} == {0.25}
 
 
 def test_the_asynchronous_runner_takes_them_too(server: LoopbackLangSmith) -> None:

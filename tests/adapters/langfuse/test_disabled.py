@@ -47,6 +47,8 @@ def test_a_disabled_client_is_reported_loudly_and_once(
 
 def test_a_client_that_was_shut_down_is_reported(make_client: MakeClient) -> None:
     client = make_client()
+    if not hasattr(client._resources, "_shutdown"):
+        pytest.skip("this version of langfuse does not know whether it was shut down")
     client.shutdown()
     with pytest.warns(KragEvalWarning, match="it was shut down"):
         LangfuseScoreHandler(client, session_id="s")

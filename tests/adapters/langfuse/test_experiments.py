@@ -11,7 +11,7 @@ from langfuse import Evaluation, Langfuse
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from examples.loopback_langfuse import LoopbackLangfuse
-from krag_eval import EvalSet, InvalidInputError, UnknownMetricError, evaluate
+from krag_eval import EvalSet, InvalidInputError, KragEvalWarning, UnknownMetricError, evaluate
 from krag_eval_langfuse import as_langfuse_evaluators, as_langfuse_run_evaluators, push_evalset
 from tests.adapters.langfuse.wire import by_target
 
@@ -193,7 +193,6 @@ def test_an_item_with_nothing_to_find_has_no_scores(expected_output: Any) -> Non
         pytest.param("Paris", TEXTS, {}, "A string is probably the answer", id="an answer as gold"),
         pytest.param({"answer": "Paris"}, TEXTS, {}, "its keys are answer.*`gold=`", id="only an answer"),
         pytest.param(["a"], "Paris", {}, "no retrieved documents.*`retrieved=`", id="an answer as output"),
-        pytest.param(["a"], None, {}, "it is None", id="no output"),
         pytest.param(["a"], {"answer": "b"}, {}, "its keys are answer", id="an output without documents"),
         pytest.param(["a"], {"context": "b"}, {}, "`retrieved` is of the type str", id="a joined context"),
         pytest.param(["a"], {"hits": []}, {"retrieved": "hit"}, "no key 'hit'", id="a wrong key"),
@@ -236,6 +235,35 @@ def test_items_without_expected_output_are_left_out_of_the_run() -> None:
     assert run_values(results) == {**HALF, "krag.micro_recall_at_2": 0.5}
     with pytest.raises(InvalidInputError, match="None of 2 items has an expected output"):
         run_values(results[1:])
+
+
+def test_wire_one_output_that_is_none_is_a_failed_retrieval_and_loses_no_other_score(
+    server: LoopbackLangfuse, client: Langfuse
+) -> None:
+    with pytest.warns(KragEvalWarning, match="the task returned None") as told:
+        result = client.run_experiment(
+            name="one None",
+            data=items(),
+            task=lambda *, item, **_: None if item["input"] in QUESTIONS[5:7] else BY_QUESTION[item["input"]],
+            evaluators=as_langfuse_evaluators(3),
+            run_evaluators=as_langfuse_run_evaluators(3),
+        )
+    assert sorted(str(warning.message)[:44] for warning in told) == [
+        "2 of 23 items are scored as failed retrieval",
+        "An item is scored as a failed retrieval: the",
+    ]
+    failed: list[Any] = [TimeoutError() if i in (5, 6) else RETRIEVED[i] for i in range(23)]
+    expected = evaluate(GOLD, failed, 3)
+    assert values(result.run_evaluations) == named(expected.to_dict())
+    assert [values(one.evaluations) for one in result.item_results] == [named(row.values) for row in expected.per_query]
+    assert result.item_results[6].evaluations[0].metadata["retriever_raised"] is True
+    assert result.run_evaluations[0].metadata["n_failed"] == 2
+
+
+def test_a_task_that_always_returns_none_is_an_error_of_the_run() -> None:
+    results = [ItemResult({"expected_output": ["a"]}, None)] * 3
+    with pytest.raises(InvalidInputError, match=r"for all 3 items the task returned None\. Return the documents"):
+        run_values(results)
 
 
 def test_an_item_that_cannot_be_read_is_named_by_the_run() -> None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 NAME = re.compile(r"[A-Za-z0-9_ .()-]{1,35}\Z")
+BOOLEANS = (("BOOLEAN", 0.0), ("BOOLEAN", 1.0))
 TARGETS = ("traceId", "sessionId", "datasetRunId")
 
 
@@ -25,10 +26,15 @@ def check(scores: Iterable[dict[str, Any]]) -> None:
     for score in scores:
         parsed: Any = parse_obj_as(model, score)
         assert sorted(set(score) - aliases - {"timestamp"}) == []
-        assert type(parsed.value) is float
-        assert math.isfinite(parsed.value)
         assert parsed.data_type is not None
-        assert parsed.data_type.value == "NUMERIC"
+        if parsed.data_type.value == "CATEGORICAL":
+            assert type(parsed.value) is str
+            assert parsed.value
+        else:
+            assert type(parsed.value) is float
+            assert math.isfinite(parsed.value)
+            assert parsed.data_type.value == "NUMERIC" or (parsed.data_type.value, parsed.value) in BOOLEANS
+        assert score.get("configId") != ""
         assert [name for name in TARGETS if score.get(name)] == [name for name in TARGETS if name in score]
         assert sum(name in score for name in TARGETS) == 1
         assert "traceId" in score or "observationId" not in score

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextvars import copy_context
+from typing import Any
 
 import pytest
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
@@ -16,7 +18,7 @@ from llama_index.core.retrievers import (
 )
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
 
-from krag_eval import EvaluationCallback
+from krag_eval import Alert, EvaluationCallback
 from krag_eval_llama_index import retrieval_scoring
 from tests.adapters.llama_index.world import (
     Ask,
@@ -67,7 +69,7 @@ def test_after_an_inner_failure_that_was_caught_the_outer_list_is_scored(ask: As
     assert (scoring.counters.seen, scoring.result()["mrr@5"]) == (1, 0.5)
 
 
-def test_a_retrieval_that_is_cancelled_counts_as_an_error_and_the_next_is_outermost() -> None:
+def cancelled() -> None:
     async def main() -> None:
         slow = asyncio.create_task(Scripted({"q": ["a"]}, pauses=10**6).aretrieve("q"))
         await asyncio.sleep(0)
@@ -76,10 +78,36 @@ def test_a_retrieval_that_is_cancelled_counts_as_an_error_and_the_next_is_outerm
             await slow
         await Scripted({"q": ["a"]}).aretrieve("q")
 
-    with retrieval_scoring({"q": [{"id": "a"}]}, match_method="id") as scoring:
-        asyncio.run(main())
-    assert (scoring.counters.scored, scoring.result()["recall@5"]) == (2, 0.5)
-    assert [error.partition(":")[0] for error in scoring.result().errors.values()] == ["CancelledError"]
+    asyncio.run(main())
+
+
+def timed_out() -> None:
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(Scripted({"q": ["a"]}, pauses=10**6).aretrieve("q"), 0.01)
+        await Scripted({"q": ["a"]}).aretrieve("q")
+
+    asyncio.run(main())
+
+
+def interrupted() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        Scripted({"q": KeyboardInterrupt()}).retrieve("q")
+    Scripted({"q": ["a"]}).retrieve("q")
+
+
+@pytest.mark.parametrize("ask", [cancelled, timed_out, interrupted])
+def test_a_retrieval_that_is_cancelled_is_left_out_and_the_next_is_outermost(ask: Callable[[], None]) -> None:
+    alerts: list[Alert] = []
+    gold, sink = {"q": [{"id": "a"}]}, Collected()
+    bands: Any = {"recall@5": (0.9, None), "empty": (None, 0.1)}
+    with retrieval_scoring(
+        gold, match_method="id", window=1, bands=bands, on_alert=alerts.append, sinks=[sink]
+    ) as scoring:
+        ask()
+    assert (scoring.counters.seen, scoring.counters.errors, scoring.result()["recall@5"]) == (1, 0, 1.0)
+    assert ([r.error for r, _ in sink.seen], alerts, list(scoring.problems)) == ([None], [], [])
+    assert len(scoring._open) == 0
 
 
 def test_what_a_sink_raises_disturbs_neither_the_application_nor_the_scores() -> None:

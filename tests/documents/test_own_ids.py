@@ -1,0 +1,115 @@
+"""Documents with two ids: the one in the metadata wins by default, and `id_key=".id"` lets the document's own win."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document as LangChainDocument
+
+from krag_eval import (
+    Document,
+    EvalSet,
+    KragEvalWarning,
+    LiveScorer,
+    OfflineRetrievalEvaluators,
+    as_document,
+    evaluate,
+    evaluate_retriever,
+    evaluate_run,
+    evaluate_stream,
+    read_run,
+    run_retriever,
+    write_run,
+)
+from krag_eval.cli import main
+
+
+def both(own: str, in_metadata: object) -> LangChainDocument:
+    return LangChainDocument("text", id=own, metadata={"id": in_metadata})
+
+
+ROW: Any = {"page_content": "text", "id": "own", "metadata": {"id": "other"}}
+
+
+@pytest.mark.parametrize(
+    ("document", "by_default", "own", "in_metadata"),
+    [
+        (both("own", "other"), "other", "own", "other"),
+        (both("same", "same"), "same", "same", "same"),
+        (LangChainDocument("text", id="own"), "own", "own", None),
+        (LangChainDocument("text", metadata={"id": "other"}), "other", "other", "other"),
+        (ROW, "other", "own", "other"),
+        ({"text": "text", "id": "own", "metadata": {"id": "other"}}, "own", "own", "other"),
+        (Document("own", metadata={"id": "other"}), "own", "own", "other"),
+        (Document("other", metadata={"id": "other", ".id": "own"}), "other", "own", "other"),
+    ],
+)
+@pytest.mark.parametrize("recorded", [False, True])
+def test_the_setting_says_which_id_wins(
+    document: Any, by_default: str, own: str, in_metadata: str | None, recorded: bool
+) -> None:
+    given = as_document(document) if recorded else document
+    assert as_document(given).id == by_default
+    assert as_document(given, id_key=".id").id == own
+    assert as_document(given, id_key="id").id == in_metadata
+
+
+def test_a_record_keeps_the_other_id_only_where_there_is_one() -> None:
+    assert as_document(both("own", "other")).metadata == {"id": "other", ".id": "own"}
+    assert as_document(both("same", "same")).metadata == {"id": "same"}
+    assert as_document(both("own", "other"), id_key="id").metadata == {"id": "other"}
+    assert as_document({"id": "a", "metadata": {"id": "b"}}).metadata == {"id": "b"}
+
+
+GOLD: Any = [{"id": "q1", "question": "first?", "gold_chunk_ids": ["d1"]}]
+
+
+def search(question: str) -> list[Any]:
+    return [both("d9", "12"), both("d1", "13")]
+
+
+def test_every_front_has_it(tmp_path: Path) -> None:
+    settings: Any = {"k": 2, "match_method": "id", "id_key": ".id"}
+    gold, retrieved = [[{"id": "d1"}]], [search("")]
+    assert evaluate(gold, retrieved, **settings)["mrr@2"] == 0.5
+    assert evaluate_stream(zip(gold, retrieved, strict=True), **settings)["mrr@2"] == 0.5
+    evaluator = OfflineRetrievalEvaluators(gold, retrieved, match_method="id", id_key=".id")
+    assert evaluator.calculate_mrr(2) == {"mrr": 0.5}
+    assert "idkey:.id" in evaluate(gold, retrieved, **settings).signature
+    assert evaluate_retriever(search, GOLD, 2, id_key=".id", progress=False)["mrr@2"] == 0.5
+    live = LiveScorer({"first?": ["d1"]}, **settings)
+    live.begin("langchain", "1", "first?")
+    live.end("1", search(""))
+    assert live.result()["mrr@2"] == 0.5
+    run = run_retriever(search, GOLD, k=2, progress=False)
+    write_run(run, tmp_path / "run.jsonl")
+    again = read_run(tmp_path / "run.jsonl")
+    assert evaluate_run(EvalSet(GOLD), again, 2, id_key=".id")["mrr@2"] == 0.5
+    with pytest.warns(KragEvalWarning, match="cannot hold everything"):
+        write_run(run, tmp_path / "run.trec", id_key=".id")
+    assert [line.split()[2] for line in (tmp_path / "run.trec").read_text().splitlines()] == ["d9", "d1"]
+
+
+def test_the_command_line_has_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run.jsonl"
+    write_run(run_retriever(search, GOLD, k=2, progress=False), run)
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text(json.dumps(GOLD[0]) + "\n")
+    line = ["krag-eval", "evaluate", str(questions), str(run), "--k", "2", "--id-key", ".id", "--json", "-"]
+    monkeypatch.setattr(sys, "argv", line)
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert not caught.value.code
+    assert '"mrr@2": 0.5' in capsys.readouterr().out
+
+
+def test_an_id_that_a_store_made_up_does_not_change_the_fingerprint() -> None:
+    sets = [EvalSet([{"id": "q", "gold": [both(own, "d1")]}]) for own in ("uuid-1", "uuid-2")]
+    assert sets[0].fingerprint == sets[1].fingerprint
+    assert evaluate(sets[0].gold(), [[both("uuid-1", "x")]], 1, match_method="id", id_key=".id")["recall@1"] == 1
