@@ -106,7 +106,7 @@ def test_a_query_without_a_ranking_counts_as_nothing_retrieved_and_is_said(score
 def test_a_query_that_the_gold_lacks_is_asked_about_with_a_recipe_that_works(score: Any) -> None:
     actual = evalset = QRELS
     predicted = run = {**RUN, "q99": {"d1": 1.0}}
-    with pytest.raises(InvalidInputError, match="has 1 query that .* does not have, such as 'q99'") as caught:
+    with pytest.raises(InvalidInputError, match=r"has 1 query that .* does not have, such as 'q99'") as caught:
         score(QRELS, run, metrics=METRICS)
     recipe = re.findall(r"\{query: .*\}", str(caught.value))[0]
     from krag_eval import as_evalset
