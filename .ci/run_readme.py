@@ -1,6 +1,6 @@
 """Run each python block of the README in an interpreter of its own, and compare what it prints with the page.
 
-The page is the one in the metadata of the installed wheel, which is what a package index shows. Further pages are files:
+The page is the one in the metadata of the installed wheel, which a package index shows. Further pages are files:
 run_readme.py [FILE...]
 """
 
