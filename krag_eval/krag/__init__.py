@@ -31,6 +31,6 @@ def load_class(needed_by: str, package: str, *modules: str, instead: str) -> Any
             if error.name is None or not f"{module}.".startswith(f"{error.name}."):
                 raise
     raise InvalidInputError(
-        f"`{needed_by}` needs the package {package}, which is not installed. "
+        f"`{needed_by}` needs {package.replace(' ', ' and ')}, which cannot be imported. "
         f"Install it with: pip install {package}; or {instead}."
     )
