@@ -103,6 +103,11 @@ class Seen:
             dict(islice(keys.items(), _MOST_KEYS)),
         )
 
+    @property
+    def n_characters(self) -> int:
+        """How many characters are kept of it."""
+        return sum(map(len, chain((self.id or "", self.text or ""), self.keys, self.keys.values())))
+
     def read(self, source: str) -> str | None:
         """Return what a source, an attribute or `keys.NAME`, gives as the id."""
         if not source.startswith("keys."):
@@ -140,7 +145,7 @@ def _bounded(rows: Iterable[Row]) -> Iterator[Row]:
     n_characters = 0
     for row in islice(rows, MOST_QUERIES):
         yield row
-        n_characters += sum(len(seen.text or "") for side in row for seen in side)
+        n_characters += sum(seen.n_characters for side in row for seen in side)
         if n_characters > MOST_CHARACTERS:
             return
 
