@@ -41,8 +41,8 @@ class Seen:
     """A document of the sample.
 
     Attributes:
-        kind: How it was given: `id` (a bare id), `text` (a string), `mapping` with its id under "id", `bare` (gold
-            that is nothing but an id, whatever `id_key` says) or `other`.
+        kind: How it was given: `id` (a bare id), `text` (a string), `mapping` with its id under "id", `page` (an object
+            of LangChain), `bare` (gold that is nothing but an id, whatever `id_key` says) or `other`.
         id: The id that the settings read.
         text: The text, cut if it is long.
         own_id: The id that would be read without `id_key`.
@@ -79,6 +79,8 @@ class Seen:
             kind = "other"
         elif isinstance(inner, str):
             kind = "text"
+        elif reader.text is LANGCHAIN.text:
+            kind = "page"
         else:
             is_plain = isinstance(inner, dict) and own is not None and as_id(inner.get("id")) == own
             kind = "mapping" if is_plain else "bare" if bare is not None else "other"
@@ -100,6 +102,11 @@ class Seen:
             None if other == own else other,
             dict(islice(keys.items(), _MOST_KEYS)),
         )
+
+    @property
+    def n_characters(self) -> int:
+        """How many characters are kept of it."""
+        return sum(map(len, chain((self.id or "", self.text or ""), self.keys, self.keys.values())))
 
     def read(self, source: str) -> str | None:
         """Return what a source, an attribute or `keys.NAME`, gives as the id."""
@@ -138,7 +145,7 @@ def _bounded(rows: Iterable[Row]) -> Iterator[Row]:
     n_characters = 0
     for row in islice(rows, MOST_QUERIES):
         yield row
-        n_characters += sum(len(seen.text or "") for side in row for seen in side)
+        n_characters += sum(seen.n_characters for side in row for seen in side)
         if n_characters > MOST_CHARACTERS:
             return
 
@@ -273,7 +280,9 @@ class _Trial:
             steps.append(self._rewritten("predicted", "id", "one"))
         if source == "other_id":
             cause = 'The retrieved documents have gold ids as `id`, but an "id" in their metadata wins. '
-            steps.append('the retrieved documents as {"id": ..., "text": ...} with that `id`')
+            kinds = {seen.kind for seen in chain(*self._found)}
+            has_pages = self._front.has_lists and kinds == {"page"}
+            steps.append(_WITH_OWN_ID if has_pages else "the retrieved documents without that key in their metadata")
         return _Remedy(n_queries, cause, _joined(steps))
 
     def _by_id(self) -> list[str]:
@@ -413,6 +422,7 @@ _CAUSES = {
     "text": "Gold and retrieved documents have the same texts. ",
     "containment": "Retrieved texts are parts of longer gold texts, or the other way round. ",
 }
+_WITH_OWN_ID = 'predicted = [[{"id": one.id, "text": one.page_content} for one in row if one.id] for row in predicted]'
 _LONGER = "Retrieved texts contain the gold texts, but are longer. "
 _PLAIN = ({"id"}, {"mapping"})
 _ID_OF_MAPPING = 'str(one["id"])'

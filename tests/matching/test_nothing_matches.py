@@ -396,8 +396,20 @@ def test_of_thousands_of_keys_the_most_frequent_are_tried() -> None:
 
 
 def test_a_normalizer_that_fails_on_texts_that_nobody_asked_for_breaks_nothing() -> None:
+    def refuse(text: str) -> str:
+        raise ValueError(text)
+
     gold, found = [[chunk("a", "x")]], [[chunk("b", "y")]]
-    assert "No other setting" in warned_by(lambda: evaluate(gold, found, match_method="id", normalize=lambda _: 1 / 0))
+    assert "No other setting" in warned_by(lambda: evaluate(gold, found, match_method="id", normalize=refuse))
+
+
+def test_an_id_in_the_metadata_of_langchain_that_hides_the_own_id_is_named() -> None:
+    documents = pytest.importorskip("langchain_core.documents")
+    retrieved = [[documents.Document(OTHER, id="g1", metadata={"id": "row 1"})]]
+    message = warned_by(lambda: evaluate([[{"id": "g1"}]], retrieved, match_method="id"))
+    assert 'but an "id" in their metadata wins' in message
+    _, predicted, _ = follow(message, [], retrieved, {})
+    assert evaluate([[{"id": "g1"}]], predicted, k=1, match_method="id")["mrr@1"] == 1.0
 
 
 def test_an_id_in_the_metadata_that_hides_the_own_id_is_named() -> None:
