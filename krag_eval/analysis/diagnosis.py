@@ -229,8 +229,9 @@ def diagnose(
 def misses_of(
     result: EvaluationResult, detail: Detail, queries: Sequence[int], k: int | None, doc_key: str
 ) -> Iterator[Miss]:
-    """Yield every gold document that some queries miss, with its cause; the other queries are not looked at."""
-    decided = _decide(result, detail, k, doc_key, NEAR, queries)
+    """Yield every gold document that some queries miss, with its cause; if they are few, the others are not read."""
+    are_few = 2 * len(queries) < result.n_queries
+    decided = _decide(result, detail, k, doc_key, NEAR, queries if are_few else None)
     return _missed(detail, decided, np.flatnonzero(np.isin(detail.judged.gold_query, queries)).tolist())
 
 
