@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from krag_eval import (
     EvaluationResult,
@@ -71,6 +74,38 @@ def test_the_causes_are_those_of_the_diagnosis_whichever_queries_are_looked_at()
     assert review == every
     alone = [(m.query_index, m.cause, m.near_rank, m.similarity) for row in result.worst(1) for m in row.misses]
     assert alone == every[:1]
+
+
+@given(
+    pairs=st.lists(
+        st.tuples(st.lists(st.sampled_from("abc"), max_size=3), st.lists(st.sampled_from("abcdx"), max_size=6)),
+        min_size=1,
+        max_size=8,
+    ),
+    k=st.integers(1, 5),
+)
+def test_misses_are_the_queries_whose_recall_is_below_1_with_the_causes_of_the_diagnosis(pairs: Any, k: int) -> None:
+    gold, retrieved = [["z"], *(g for g, _ in pairs)], [["z"], *(r for _, r in pairs)]
+    result = evaluate_ids(gold, retrieved, k=k)
+    misses = result.misses()
+    assert [row.index for row in misses] == [
+        q.index for q in result.per_query if (q.values[f"recall@{k}"] or 0) < 1 and q.n_gold
+    ]
+    assert [miss for row in misses for miss in row.misses] == list(diagnose(result).misses)
+    values = {query.index: query.values[f"mrr@{k}"] for query in result.per_query}
+    worst = [row.index for row in result.worst(len(gold), "mrr")]
+    assert worst == sorted((i for i, value in values.items() if value is not None), key=lambda i: (values[i], i))
+    assert [row.misses for row in result.worst(1)] == [
+        tuple(m for m in diagnose(result).misses if m.query_index == result.worst(1)[0].index)
+    ]
+
+
+def test_the_rows_of_bare_ids_are_read_once() -> None:
+    n = 4_000
+    result = evaluate_ids([[i] for i in range(n)], [[-1 - i if i % 2 else i] for i in range(n)], k=1)
+    begun = time.process_time()
+    assert len(result.misses()) == n // 2
+    assert time.process_time() - begun < 3  # 0.2 s; reading all ids for every row takes minutes
 
 
 def test_other_chunks_of_a_document_are_seen_under_the_key_that_is_given() -> None:
