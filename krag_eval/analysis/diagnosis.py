@@ -325,9 +325,8 @@ def _decide(
     if queries is not None:
         wanted &= np.isin(query, queries)
         looked_at = some_queries(batch, queries)
-        unmatched = np.concatenate(
-            [unmatched[:0], *(unmatched[slice(*batch.actual.offsets[q : q + 2])] for q in queries)]
-        )
+        parts = [unmatched[slice(*batch.actual.offsets[q : q + 2])] for q in queries]
+        unmatched = np.concatenate([unmatched[:0], *parts])
     nearest = nearest_of(looked_at, unmatched, len(rank), near)
     by_cause: dict[str, BoolArray] = {
         FOUND: is_found,

@@ -129,6 +129,13 @@ def test_the_worst_come_first_and_equals_keep_the_order_of_the_input() -> None:
     assert {row.key for row in result.worst(metric="mrr@1")} == {"mrr@1"}
 
 
+def test_of_many_equals_the_first_of_the_input_come_first() -> None:
+    n = 3_000
+    found = [i for i in range(n) if i % 7 == 0]
+    result = evaluate_ids([[i] for i in range(n)], [[i] if i % 7 == 0 else [-1 - i] for i in range(n)], k=1)
+    assert [row.index for row in result.worst(n)] == [*(i for i in range(n) if i % 7), *found]
+
+
 @pytest.mark.parametrize(
     ("metrics", "key"), [(["recall", "mrr"], "mrr@2"), (["recall"], "recall@2"), (["hit_rate"], "hit_rate@2")]
 )
