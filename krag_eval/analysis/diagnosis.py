@@ -229,8 +229,9 @@ def diagnose(
 def misses_of(
     result: EvaluationResult, detail: Detail, queries: Sequence[int], k: int | None, doc_key: str
 ) -> Iterator[Miss]:
-    """Yield every gold document that some queries miss, with its cause; the other queries are not looked at."""
-    decided = _decide(result, detail, k, doc_key, NEAR, queries)
+    """Yield every gold document that some queries miss, with its cause; if they are few, the others are not read."""
+    are_few = 2 * len(queries) < result.n_queries
+    decided = _decide(result, detail, k, doc_key, NEAR, queries if are_few else None)
     return _missed(detail, decided, np.flatnonzero(np.isin(detail.judged.gold_query, queries)).tolist())
 
 
@@ -324,9 +325,8 @@ def _decide(
     if queries is not None:
         wanted &= np.isin(query, queries)
         looked_at = some_queries(batch, queries)
-        unmatched = np.concatenate(
-            [unmatched[:0], *(unmatched[slice(*batch.actual.offsets[q : q + 2])] for q in queries)]
-        )
+        parts = [unmatched[slice(*batch.actual.offsets[q : q + 2])] for q in queries]
+        unmatched = np.concatenate([unmatched[:0], *parts])
     nearest = nearest_of(looked_at, unmatched, len(rank), near)
     by_cause: dict[str, BoolArray] = {
         FOUND: is_found,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -233,6 +233,7 @@ def _review(
     k: int | None,
     doc_key: str,
 ) -> QueryReview:
+    detail = replace(detail, batch=with_documents(detail.batch))  # once, not for every row
     by_query: dict[int, list[Miss]] = {}
     for miss in misses_of(result, detail, chosen.tolist(), k, doc_key):
         by_query.setdefault(miss.query_index, []).append(miss)
@@ -252,7 +253,7 @@ def _row(
     misses: Sequence[Miss],
     k: int | None,
 ) -> ReviewedQuery:
-    batch, judged = with_documents(detail.batch), detail.judged
+    batch, judged = detail.batch, detail.judged
     id_key = batch.settings.id_key
     gold_start, gold_stop = batch.actual.offsets[index : index + 2].tolist()
     start, stop = batch.predicted.offsets[index : index + 2].tolist()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from krag_eval import (
     EvaluationResult,
@@ -73,6 +76,38 @@ def test_the_causes_are_those_of_the_diagnosis_whichever_queries_are_looked_at()
     assert alone == every[:1]
 
 
+@given(
+    pairs=st.lists(
+        st.tuples(st.lists(st.sampled_from("abc"), max_size=3), st.lists(st.sampled_from("abcdx"), max_size=6)),
+        min_size=1,
+        max_size=8,
+    ),
+    k=st.integers(1, 5),
+)
+def test_misses_are_the_queries_whose_recall_is_below_1_with_the_causes_of_the_diagnosis(pairs: Any, k: int) -> None:
+    gold, retrieved = [["z"], *(g for g, _ in pairs)], [["z"], *(r for _, r in pairs)]
+    result = evaluate_ids(gold, retrieved, k=k)
+    misses = result.misses()
+    assert [row.index for row in misses] == [
+        q.index for q in result.per_query if (q.values[f"recall@{k}"] or 0) < 1 and q.n_gold
+    ]
+    assert [miss for row in misses for miss in row.misses] == list(diagnose(result).misses)
+    values = {query.index: query.values[f"mrr@{k}"] for query in result.per_query}
+    worst = [row.index for row in result.worst(len(gold), "mrr")]
+    assert worst == sorted((i for i, value in values.items() if value is not None), key=lambda i: (values[i], i))
+    assert [row.misses for row in result.worst(1)] == [
+        tuple(m for m in diagnose(result).misses if m.query_index == result.worst(1)[0].index)
+    ]
+
+
+def test_the_rows_of_bare_ids_are_read_once() -> None:
+    n = 4_000
+    result = evaluate_ids([[i] for i in range(n)], [[-1 - i if i % 2 else i] for i in range(n)], k=1)
+    begun = time.process_time()
+    assert len(result.misses()) == n // 2
+    assert time.process_time() - begun < 3  # 0.2 s; reading all ids for every row takes minutes
+
+
 def test_other_chunks_of_a_document_are_seen_under_the_key_that_is_given() -> None:
     gold = [[{"id": "a1", "metadata": {"src": "A"}}], [{"id": "b"}]]
     result = evaluate(gold, [[{"id": "a2", "metadata": {"src": "A"}}], [{"id": "b"}]], k=1, match_method="id")
@@ -92,6 +127,13 @@ def test_the_worst_come_first_and_equals_keep_the_order_of_the_input() -> None:
     assert by_ndcg.n_undefined == 1
     assert {row.key for row in result.worst(metric="recall")} == {"recall@2"}
     assert {row.key for row in result.worst(metric="mrr@1")} == {"mrr@1"}
+
+
+def test_of_many_equals_the_first_of_the_input_come_first() -> None:
+    n = 3_000
+    found = [i for i in range(n) if i % 7 == 0]
+    result = evaluate_ids([[i] for i in range(n)], [[i] if i % 7 == 0 else [-1 - i] for i in range(n)], k=1)
+    assert [row.index for row in result.worst(n)] == [*(i for i in range(n) if i % 7), *found]
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,10 @@ def test_equal_scores_are_ordered_by_the_best_rank_and_then_by_the_order_of_the_
     assert ranking(fuse([a, b, c])) == ["p", "q", "r"]
     assert ranking(fuse([c, b, a])) == ["r", "q", "p"]
     assert ranking(fuse([run("a", q=["x", "s"]), run("b", q=["y", "s"])])) == ["s", "x", "y"]
+    # 1/61 + 1/62 + 1/67 has another last bit than 1/62 + 1/67 + 1/61, if each sum is rounded.
+    rotated = [["p", "q", *"1234", "r"], ["r", "p", *"5678", "q"], ["q", "r", *"stuv", "p"]]
+    three = scores(fuse([run(str(n), q=names) for n, names in enumerate(rotated)]))
+    assert len({three["p"], three["q"], three["r"]}) == 1
     # 1/3 + 1/6 = 1/2: t is second in one run alone, s is never better than third.
     tie = fuse([run("a", q=["k", "t", "s"]), run("b", q=["k", "l", "m", "n", "o", "s"])], 0)
     assert ranking(tie)[:3] == ["k", "t", "l"]

@@ -9,7 +9,8 @@ import pytest
 from tests.mutants.listed import ROOT, Mutant, read_mutants
 
 MUTANTS = read_mutants()
-ROOMS = {"aggregates", "comparison", "files", "judgments", "logs", "matching", "metrics", "showing", "statistics"}
+ROOMS = {"aggregates", "comparison", "files", "judgments", "logs", "matching", "metrics", "reviews"}
+ROOMS |= {"showing", "statistics"}
 
 
 def names(mutant: Mutant) -> str:
