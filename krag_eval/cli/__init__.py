@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
-import shlex
 import sys
 import warnings
 from collections.abc import Callable
@@ -14,6 +12,7 @@ from typing import NoReturn, TextIO
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError
 from krag_eval._utils.version import __version__
+from krag_eval.cli.wording import in_options
 
 __all__ = ["main"]
 
@@ -22,7 +21,7 @@ def main() -> None:
     """Run `krag-eval`. Exit with 0 on success and with 2 for invalid input, reported in one line on stderr."""
     try:
         if sys.argv[1:] == ["--version"]:  # without the time that importing the commands takes
-            _run(show_version)
+            _run(_show_version)
         try:
             from krag_eval.cli.app import app
         except ImportError as error:
@@ -38,7 +37,7 @@ def main() -> None:
         sys.exit(2)
 
 
-def show_version() -> NoReturn:
+def _show_version() -> NoReturn:
     """Print the version, and exit."""
     print(f"krag-eval {__version__}")
     sys.exit(0)
@@ -80,39 +79,6 @@ def _show_warning(
         _show_any_warning(message, category, filename, lineno, file, line)
 
 
-# What messages of the library call a thing, and what it is called on the command line.
-_SAME_NAMES = (
-    "allow_repeated_ids", "concurrency", "containment", "corpus", "doc_key", "evalset", "force", "format", "fresh",
-    "gain", "grade_key", "id_key", "level", "llm", "max_error_rate", "metrics", "missing", "resume", "retries",
-    "retry_errors", "threshold", "timeout", "tokenizer",
-)  # fmt: skip
-_OPTIONS = {"match_method": "--match"} | {name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES}
-_SIDES = {"actual": "gold", "predicted": "retrieved"}
-_ARGUMENT = re.compile(rf"`?\b({'|'.join(_OPTIONS)})=(?:True|['\"]([^'\"`]+)['\"])`?")  # force=True, missing='empty'
-_NAME = re.compile(rf"`({'|'.join(_OPTIONS)})`")
-_SIDE = re.compile(rf"(documents?) of `({'|'.join(_SIDES)})`")
-_CALL = re.compile(r", or call `\w+`")  # which the command line cannot do
-
-
 def _as_typed(message: str) -> str:
     """Return a message with what to type: options, or, for the gate, the settings of its policy file."""
     return message if sys.argv[1:2] == ["gate"] else in_options(message)
-
-
-def in_options(message: str) -> str:
-    """Return a message of the library with options in place of Python arguments.
-
-    >>> in_options("Choose another name, or overwrite it with force=True.")
-    'Choose another name, or overwrite it with --force.'
-    >>> in_options("No document of `actual` has a text, which match_method='rouge1+text' reads.")
-    'No gold document has a text, which --match rouge1,text reads.'
-    """
-    message = _ARGUMENT.sub(lambda found: _option(found[1], found[2]), _CALL.sub("", message))
-    message = _SIDE.sub(lambda found: f"{_SIDES[found[2]]} {found[1]}", message)
-    return _NAME.sub(lambda found: f"`{_OPTIONS[found[1]]}`", message)
-
-
-def _option(argument: str, value: str | None) -> str:
-    if value and argument == "match_method":
-        value = value.replace("+", ",")
-    return _OPTIONS[argument] + (f" {shlex.quote(value)}" if value else "")

@@ -22,7 +22,7 @@ from krag_eval._utils.errors import KragEvalWarning
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.progress import RunProgress
-from krag_eval.cli import in_options
+from krag_eval.cli.wording import in_options
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.report import Report, Table, sections_of
 
