@@ -36,7 +36,7 @@ LIMITS = {
     "files entered by evaluate_all, by text": (0, 20),
     "files entered by evaluate_all, by ROUGE-L": (0, 25),
 }
-IN_ROOT = {"__init__.py", "__init__.pyi", "py.typed"}
+IN_ROOT = {"__init__.py", "__main__.py", "__init__.pyi", "py.typed"}
 GREY, PAPER, INK, LINE = "#7f8b93", "#eef1f3", "#1c2429", 15
 
 
@@ -178,7 +178,8 @@ def room_arrows(graph: dict[str, set[str]]) -> dict[str, set[str]]:
     for name, others in graph.items():
         for other in others:
             pair = [one.split(".")[1] if one.count(".") else "" for one in (name, other)]
-            if name.startswith("krag_eval.") and (name, other) not in UPWARDS and all(pair) and pair[0] != pair[1]:
+            is_between = all(one in rooms for one in pair) and pair[0] != pair[1]
+            if name.startswith("krag_eval.") and (name, other) not in UPWARDS and is_between:
                 rooms[pair[0]].add(pair[1])
     return {
         room: {other for other in others if not any(other in reachable(rooms, third) for third in others - {other})}

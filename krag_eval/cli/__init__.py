@@ -21,7 +21,7 @@ def main() -> None:
     """Run `krag-eval`. Exit with 0 on success and with 2 for invalid input, reported in one line on stderr."""
     try:
         if sys.argv[1:] == ["--version"]:  # without the time that importing the commands takes
-            _run(show_version)
+            _run(_show_version)
         try:
             from krag_eval.cli.app import app
         except ImportError as error:
@@ -37,7 +37,7 @@ def main() -> None:
         sys.exit(2)
 
 
-def show_version() -> NoReturn:
+def _show_version() -> NoReturn:
     """Print the version, and exit."""
     print(f"krag-eval {__version__}")
     sys.exit(0)

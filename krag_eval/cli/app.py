@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from krag_eval.cli import show_version
+from krag_eval import __version__
 from krag_eval.cli.bench import bench
 from krag_eval.cli.compare import compare
 from krag_eval.cli.convert import convert
@@ -40,7 +40,8 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        show_version()
+        print(f"krag-eval {__version__}")
+        raise typer.Exit
 
 
 @app.callback()

@@ -116,9 +116,7 @@ class Recorder:
             self._journal = self._open(self._path, fresh=self._fresh)
             if self._changes and not self._done:  # nothing of the retriever of before is kept
                 self._journal.close()
-                self._journal = self._open(self._path, fresh=True)
-            elif self._changes:
-                self._journal.append(self._header)
+                self._journal, self._changes = self._open(self._path, fresh=True), []
             self._n_resumed = len(self._done)
         self._report = reporter(self._hook, self.name, len(self._evalset), resumed=self._n_resumed)
         return self
@@ -158,6 +156,8 @@ class Recorder:
             RunStoppedError: Too many questions failed.
         """
         if self._journal is not None:
+            if self._changes and not self.n_asked:  # what follows is of the new retriever
+                self._journal.append(self._header)
             try:
                 self._journal.append(row.to_dict())
             except RowTooLongError as error:  # an error of this question only

@@ -138,7 +138,7 @@ def test_a_file_may_come_from_any_editor(run: Runner, questions: bytes, rows: by
         ("--match idd", "InvalidInputError: `--match` must be one of 'id', 'text'"),
         ("--match ,", "InvalidInputError: `--match` must be a name"),
         ("--metrics ndgc", "UnknownMetricError: Unknown metric 'ndgc'. Did you mean 'ndcg'?"),
-        ("--metrics ,", "InvalidInputError: `metrics` must be a list of names"),
+        ("--metrics ,", "InvalidInputError: `--metrics` must be a list of names"),
         ("--k 5,x", "InvalidInputError: `--k` must be positive integers separated by commas"),
         (
             "--k 0",
@@ -148,7 +148,7 @@ def test_a_file_may_come_from_any_editor(run: Runner, questions: bytes, rows: by
         ("--threshold half", "InvalidInputError: `--threshold` must be a number from 0 to 1"),
         ("--match rouge1 --threshold rougeL=0.5", "InvalidInputError: `--threshold` must be one of 'rouge1'"),
         ("--match rouge1 --tokenizer word", "InvalidInputError: Unknown tokenizer 'word'"),
-        ("--gain log", "InvalidInputError: `gain` must be one of 'exponential', 'linear'"),
+        ("--gain log", "InvalidInputError: `--gain` must be one of 'exponential', 'linear'"),
         ("--json no/folder.json", "InvalidInputError: no/folder.json: cannot be written (No such file or directory)"),
         ("--per-query .", "InvalidInputError: .: cannot be written"),
     ],

@@ -155,7 +155,7 @@ def test_a_mode_and_no_answers(run: Runner) -> None:
         (["--evalset", "no.jsonl"], "no.jsonl"),
         (["--evalset", "set.jsonl", "--match", "rouge"], "`--match`"),
         (["--evalset", "set.jsonl", "--threshold", "2"], "`--threshold`"),
-        (["--evalset", "set.jsonl", "--level", "page"], "`level`"),
+        (["--evalset", "set.jsonl", "--level", "page"], "`--level`"),
         (["--evalset", "set.jsonl", "--match", "rougeL", "--tokenizer", "word"], "Unknown tokenizer"),
         (["--evalset", "set.jsonl", "--answer", "shop:asked"], "`answer` is a list"),
         (["--evalset", "set.jsonl", "--embeddings", "shop:asked"], "`embeddings` must be"),

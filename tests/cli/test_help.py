@@ -23,7 +23,7 @@ from tests.support.command_line import Runner
 
 COMMAND: Any = get_command(app)
 NAMES = sorted(COMMAND.commands)
-FAR = {"demo": pytest.mark.full, "score-logs": pytest.mark.full, "bench": pytest.mark.full}
+FAR = {"demo": pytest.mark.full, "report": pytest.mark.full, "score-logs": pytest.mark.full, "bench": pytest.mark.full}
 SEARCH = """
 from pathlib import Path
 import json
@@ -67,6 +67,13 @@ def lines(path: str, rows: list[Any]) -> None:
     Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
+def help_of(name: str, width: int = 80) -> str:
+    """The help text of a command, or of all with an empty name, in a terminal of this width."""
+    command = COMMAND.commands[name] if name else COMMAND
+    context = command.make_context(name, [], resilient_parsing=True, terminal_width=width)
+    return str(command.get_help(context))
+
+
 def examples_in(help_text: str) -> list[str]:
     """The lines to type that a help text shows, without what continues a line."""
     shown = help_text.partition("\nExamples:\n")[2].replace("\\\n", " ")
@@ -81,7 +88,7 @@ MADE = {"run": ["words.jsonl", "letters.jsonl"], "convert": ["faq.jsonl"]}
     "name", [pytest.param(name, marks=FAR.get(name, ())) for name in NAMES if name not in ELSEWHERE]
 )
 def test_every_example_of_a_help_text_runs_on_small_files(name: str, command: Runner, files: None) -> None:
-    examples = examples_in(command(f"{name} --help").out)
+    examples = examples_in(help_of(name))
     assert examples
     for path in MADE.get(name, []):
         Path(path).unlink()
@@ -97,13 +104,8 @@ def test_every_command_has_examples() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("name", ["", *NAMES])
-def test_no_line_of_help_is_wider_than_the_terminal_and_no_word_is_broken(
-    name: str, width: int, command: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "1000")
-    words = set(command(f"{name} --help").out.split())
-    monkeypatch.setenv("COLUMNS", str(width))
-    shown = command(f"{name} --help").out
+def test_no_line_of_help_is_wider_than_the_terminal_and_no_word_is_broken(name: str, width: int) -> None:
+    words, shown = set(help_of(name, 1000).split()), help_of(name, width)
     assert max(map(len, shown.splitlines())) <= width
     assert set(shown.split()) - {"\\"} <= words
     options = re.findall(r"(?<=[ /])--[\w-]+", shown)
@@ -111,14 +113,14 @@ def test_no_line_of_help_is_wider_than_the_terminal_and_no_word_is_broken(
     assert {option for parameter in known.params for option in parameter.opts if option[:2] == "--"} <= set(options)
 
 
-def test_many_options_are_in_groups_and_flags_have_no_type(command: Runner) -> None:
+def test_many_options_are_in_groups_and_flags_have_no_type() -> None:
     for name, own in COMMAND.commands.items():
-        shown = command(f"{name} --help").out
+        shown = help_of(name)
         headings = re.findall(r"^(\w.*):$", shown, re.MULTILINE)
         n_options = sum(parameter.param_type_name == "option" for parameter in own.params)
         assert len(headings) >= 4 or n_options < 12, name
         assert "bool" not in shown
-    evaluate = command("evaluate --help").out
+    evaluate = help_of("evaluate")
     assert evaluate.index("\nMatching:") < evaluate.index("--match") < evaluate.index("\nScoring:")
 
 

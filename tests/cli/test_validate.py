@@ -197,7 +197,7 @@ def test_no_file_is_replaced_that_was_read_or_was_there(run: Runner) -> None:
         ("reanchor set.jsonl --corpus broken.jsonl", "broken.jsonl:2: not valid JSON"),
         (
             "reanchor set.jsonl --corpus corpus.jsonl --threshold 3",
-            "`--threshold` must be a number from 0 to 1, got 3",
+            "`--threshold` must be a number from 0 to 1, got 3.0",
         ),
         ("reanchor set.jsonl --corpus corpus.jsonl --out absent/new.jsonl", "absent/new.jsonl: cannot be written "),
         ("reanchor set.jsonl --corpus corpus.jsonl --out new.docx", "new.docx: the ending belongs to no format."),

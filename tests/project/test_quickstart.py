@@ -43,7 +43,11 @@ def typed(command: Runner, line: str) -> Outcome:
     return command(line.removeprefix("krag-eval "))
 
 
-@pytest.mark.parametrize("page", QUICKSTARTS, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.full] * (page.name != "quickstart.md")) for page in QUICKSTARTS],
+    ids=[page.name for page in QUICKSTARTS],
+)
 def test_every_command_of_the_page_works_and_so_does_every_hint_that_it_prints(page: Path, command: Runner) -> None:
     lines = prepare(page)
     assert len(lines) >= 3

@@ -95,7 +95,6 @@ def test_another_version_of_the_package_is_another_retriever(tmp_path: Path, mon
     with pytest.raises(RetrieverChangedError, match=r"pandas \S+ in the journal, 99\.0 now\."):
         run(path, Pandas())
     assert len(run(path, Pandas(), resume=True)) == 6
-    assert len(run(path, Pandas())) == 6  # what asked last is recorded too
 
 
 def test_a_run_in_which_nothing_was_found_is_replaced_by_that_of_the_repaired_retriever(tmp_path: Path) -> None:
@@ -162,5 +161,6 @@ def test_a_resumed_journal_names_every_session_that_was_another(tmp_path: Path) 
     path = tmp_path / "run.jsonl"
     run(path, Search("1"))
     run(path, Search(), parameters={"chunk_size": 9}, resume=True)
+    run(path, Search(), parameters={"chunk_size": 7}, resume=True)  # asks nothing
     headers = [row["parameters"] for _, row in read_journal_rows(path) if "parameters" in row]
     assert headers == [PARAMETERS, {"chunk_size": 9}]
