@@ -25,8 +25,12 @@ from krag_eval import (
     read_run,
 )
 
-QRELS = {"q1": {"d1": 2, "d2": 0, "d9": -1}, "q2": {"d3": 1}, "q10": {"d1": 1, "d3": 2}}
-RUN = {"q1": {"d1": 0.5, "d2": 0.5, "d4": 0.9}, "q10": {"d3": 1, "d7": 1, "d1": 1}, "q2": {"d3": 0.1}}
+QRELS: dict[str, dict[str, Any]] = {"q1": {"d1": 2, "d2": 0, "d9": -1}, "q2": {"d3": 1}, "q10": {"d1": 1, "d3": 2}}
+RUN: dict[str, dict[str, Any]] = {
+    "q1": {"d1": 0.5, "d2": 0.5, "d4": 0.9},
+    "q10": {"d3": 1, "d7": 1, "d1": 1},
+    "q2": {"d3": 0.1},
+}
 METRICS = "nDCG@3 MRR@3 R@2"
 
 
@@ -106,7 +110,7 @@ def test_a_query_without_a_ranking_counts_as_nothing_retrieved_and_is_said(score
 def test_a_query_that_the_gold_lacks_is_asked_about_with_a_recipe_that_works(score: Any) -> None:
     actual = evalset = QRELS
     predicted = run = {**RUN, "q99": {"d1": 1.0}}
-    with pytest.raises(InvalidInputError, match="has 1 query that .* does not have, such as 'q99'") as caught:
+    with pytest.raises(InvalidInputError, match=r"has 1 query that .* does not have, such as 'q99'") as caught:
         score(QRELS, run, metrics=METRICS)
     recipe = re.findall(r"\{query: .*\}", str(caught.value))[0]
     from krag_eval import as_evalset
