@@ -34,6 +34,7 @@ from krag_eval.matching.settings import (
 from krag_eval.metrics import METRICS
 from krag_eval.metrics.aggregation import key_of
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs
+from krag_eval.metrics.names import AskedMetrics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -188,11 +189,11 @@ class OfflineRetrievalEvaluators:
     def _values(self, names: Sequence[str], k: int | None) -> Values:
         """Compute these metrics, under the keys of krag."""
         cut_off = _check_one_cut_off(k)
-        own_names = [self._own_name(name) for name in names]
+        asked = AskedMetrics((cut_off,), {self._own_name(name): (cut_off,) for name in names})
         tally = measure(
             self.judged,
             (cut_off,),
-            choose_metrics(own_names, self.judged.batch.settings, cut_off)[1],
+            choose_metrics(asked, self.judged.batch.settings, cut_off)[1],
             criteria=self._criteria,
             callbacks=self._callbacks,
             raise_errors=self._raise_errors,
