@@ -189,7 +189,8 @@ class OfflineRetrievalEvaluators:
     def _values(self, names: Sequence[str], k: int | None) -> Values:
         """Compute these metrics, under the keys of krag."""
         cut_off = _check_one_cut_off(k)
-        asked = AskedMetrics((cut_off,), {self._own_name(name): (cut_off,) for name in names})
+        own_names = [self._own_name(name) for name in names]
+        asked = AskedMetrics((cut_off,), dict.fromkeys(own_names, (cut_off,)))
         tally = measure(
             self.judged,
             (cut_off,),
