@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from llama_index.core.bridge.pydantic import ConfigDict
@@ -121,6 +123,9 @@ class KragRetrievalMetric(BaseRetrievalMetric):
         return [Document(id=id_, text=text) for id_, text in zip(all_ids, all_texts, strict=True)]
 
 
+_ONE_NAME = re.compile(r"(?:\([^()]*\)|[^\s,;])+")
+
+
 def krag_metrics(
     metrics: str | Sequence[Any] | None = None,
     *,
@@ -132,6 +137,7 @@ def krag_metrics(
 
     Args:
         metrics: Names with a cut-off, such as `"recall@5"`, or without, such as `"recall"`; functions; all by default.
+            A string may hold several: `"nDCG@10 R@5"`.
         k: The cut-offs of metrics without one in their name; None scores all ranks.
         prefix: The prefix of each `metric_name`.
         **settings: As for `KragRetrievalMetric`.
@@ -152,7 +158,8 @@ def krag_metrics(
         )
     cut_offs: Sequence[Any] = k if isinstance(k, (list, tuple, range)) else [k]
     chosen: list[BaseRetrievalMetric] = []
-    for metric in given:
+    separate = [_ONE_NAME.findall(one) or [one] if isinstance(one, str) else [one] for one in given]
+    for metric in chain.from_iterable(separate):
         name, at, cut_off = metric.partition("@") if isinstance(metric, str) else (metric, "", "")
         if at and not (cut_off.isascii() and cut_off.isdigit()):
             raise InvalidInputError(

@@ -69,7 +69,7 @@ def in_single_precision(scores: Sequence[float]) -> list[float]:
     return rounded
 
 
-def by_query(given: object) -> dict[str, object] | None:
+def by_query(given: Any) -> dict[str, object] | None:
     """Return what is given by the id of its query; None if it is no table by query.
 
     Raises:
@@ -204,7 +204,7 @@ def _records(given: object) -> list[tuple[object, object, object]] | None:
         has = [name in rows[0] if frame is not None else hasattr(rows[0], name) for name in (query, document)]
         number = next((n for n in numbers if (n in rows[0] if frame is not None else hasattr(rows[0], n))), None)
         if all(has) and number is not None:
-            return [(get(row, query), get(row, document), get(row, number)) for row in rows]  # type: ignore[operator]
+            return [(get(row, query), get(row, document), get(row, number)) for row in rows]
     return None
 
 

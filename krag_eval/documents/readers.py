@@ -274,8 +274,8 @@ def _mapping_text(document: Mapping[str, Any]) -> object:
     for key in ("text", "page_content", "content"):
         if document.get(key) is not None:
             return document[key]
-    key = fields_key(document)
-    return None if key is None else text_in(document[key])
+    where = fields_key(document)
+    return None if where is None else text_in(document[where])
 
 
 def _mapping_id(document: Mapping[str, Any]) -> object:

@@ -37,6 +37,7 @@ from krag_eval.matching.settings import (
 from krag_eval.metrics import METRICS
 from krag_eval.metrics.aggregation import key_of
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs
+from krag_eval.metrics.names import AskedMetrics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -255,10 +256,11 @@ class OfflineRetrievalEvaluators:
         averaging, criteria = _check_options(self.averaging_method, self.matching_criteria)
         is_all = criteria == MatchingCriteria.ALL
         own_names = ["hit_rate_all" if name == "hit_rate" and is_all else name for name in names]
+        asked = AskedMetrics((cut_off,), dict.fromkeys(own_names, (cut_off,)))
         tally = measure(
             self.judged,
             (cut_off,),
-            choose_metrics(own_names, self.judged.batch.settings, cut_off)[1],
+            choose_metrics(asked, self.judged.batch.settings, cut_off)[1],
             criteria=criteria,
             callbacks=self._callbacks,
             raise_errors=self._raise_errors,

@@ -26,7 +26,7 @@ from krag_eval.metrics import ALL_METRICS, Metric
 from krag_eval.metrics.aggregation import Tally, key_of
 from krag_eval.metrics.cut_offs import GivenCutOff, Ranks, TokenBudget, ranks_within
 from krag_eval.metrics.judgments import CutOff, Judgments, judge
-from krag_eval.metrics.names import read_metrics
+from krag_eval.metrics.names import AskedMetrics, read_metrics
 
 if TYPE_CHECKING:
     from krag_eval.evaluation.results import QueryResult
@@ -151,7 +151,7 @@ def choose_metrics(metrics: object, settings: Settings, k: object) -> tuple[tupl
         InvalidInputError: There is none, one is neither a name nor a function, a parameter cannot be used, or a name
             contradicts `k`.
     """
-    asked = read_metrics(metrics, k)
+    asked = metrics if isinstance(metrics, AskedMetrics) else read_metrics(metrics, k)
     chosen: dict[str, Metric] = {}
     for one, cut_offs in asked.by_name.items():
         if not isinstance(one, str) and one.__name__ in {*ALL_METRICS, *chosen}:

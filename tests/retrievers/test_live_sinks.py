@@ -124,7 +124,7 @@ def test_a_departure_is_told_when_the_window_is_full_and_again_after_a_return() 
         k=1,
         metrics="recall",
         window=2,
-        bands={"recall@1": (0.5, None)},
+        bands={"R@1": (0.5, None)},
         on_alert=told.append,
     )
     for documents in ("x", "x", "x", "c", "c", "x", "c", "x", "x"):

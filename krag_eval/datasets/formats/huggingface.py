@@ -44,9 +44,9 @@ def evalset_from_rows(rows: Any, *, columns: Mapping[str, str] | None = None, na
     Raises:
         InvalidInputError: A row cannot be read or repeats an id; the message names its number, from 0.
 
-    >>> rows = [{"query": "When?", "pos": ["Within three days."]}]
-    >>> evalset = evalset_from_rows(rows, columns={"question": "query", "gold": "pos"})
-    >>> evalset["0"].question, evalset["0"].gold[0].text
+    >>> rows = [{"qid": "q1", "query": "When?", "pos": ["Within three days."]}]
+    >>> evalset = evalset_from_rows(rows, columns={"id": "qid", "question": "query", "gold": "pos"})
+    >>> evalset["q1"].question, evalset["q1"].gold[0].text
     ('When?', 'Within three days.')
     """
     frame = rows_of_frame(rows)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from krag_eval._utils.checks import as_number, check_count
 from krag_eval._utils.errors import InvalidInputError, did_you_mean
+from krag_eval.metrics.names import as_key
 
 Band = tuple[float | None, float | None]
 
@@ -52,7 +53,8 @@ class Monitor:
     """
 
     def __init__(self, window: int, bands: Mapping[str, Band] | None, keys: tuple[str, ...]) -> None:
-        self._bands = {key: _check_band(key, band, keys) for key, band in (bands or {}).items()}
+        named = {key if key in keys else as_key(key): band for key, band in (bands or {}).items()}
+        self._bands = {key: _check_band(key, band, keys) for key, band in named.items()}
         self._last: deque[Mapping[str, float | None]] = deque(maxlen=check_count("window", window))
         self._outside: set[str] = set()
 
