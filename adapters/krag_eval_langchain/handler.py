@@ -196,11 +196,11 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         self._start(run_id, parent_run_id, tags, is_retriever=False)
 
     @_guarded
-    def _on_end(self, outputs: Any, *, run_id: UUID, **_: Any) -> None:
-        self._count(self._runs.end(run_id), outputs)
+    def _on_end(self, *outputs: Any, run_id: UUID, **_: Any) -> None:
+        self._count(self._runs.end(run_id), outputs[0] if outputs else None)
 
     @_guarded
-    def _on_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:  # noqa: ARG002 - LangChain's signature
+    def _on_error(self, *_: Any, run_id: UUID, **__: Any) -> None:
         self._count(self._runs.fail(run_id))
 
     on_chain_start = on_tool_start = _on_start

@@ -136,12 +136,21 @@ def make_scores(
     place = [*identity, *(f"{name}={value}" for name, value in target.to_dict().items())]
     scores = []
     for key, value in values.items():
-        if value is not None and (isinstance(value, str) or math.isfinite(value)):
-            data_type, config_id = names.kind_of(key, value, of_run=of_run)
-            number = value if isinstance(value, str) else float(value)
-            name = names[key]
-            of_key = {"data_type": data_type, "config_id": config_id}
-            scores.append(Score(score_id(*place, name), name, number, target, timestamp, metadata, **of_key))
+        if value is None or not (isinstance(value, str) or math.isfinite(value)):
+            continue
+        data_type, config_id = names.kind_of(key, value, of_run=of_run)
+        scores.append(
+            Score(
+                id=score_id(*place, names[key]),
+                name=names[key],
+                value=value if isinstance(value, str) else float(value),
+                target=target,
+                timestamp=timestamp,
+                metadata=metadata,
+                data_type=data_type,
+                config_id=config_id,
+            )
+        )
     return scores
 
 

@@ -113,14 +113,15 @@ def test_a_lock_keeps_to_what_the_extras_allow(lock: str) -> None:
             assert requirement.specifier.contains(versions[requirement.name]), requirement
 
 
-def test_the_matrix_holds_the_oldest_frameworks_allowed_and_both_generations_of_langfuse() -> None:
-    oldest = locked("matrix-oldest")
-    for requirement in (*requirements_of("langchain"), *requirements_of("llama-index")):
+def test_the_matrix_holds_the_oldest_and_newest_frameworks_allowed_and_both_generations_of_langfuse() -> None:
+    oldest, newest = locked("matrix-oldest"), locked("matrix-newest")
+    for requirement in (r for extra in ("langchain", "langfuse", "llama-index") for r in requirements_of(extra)):
         (lowest,) = [part.version for part in requirement.specifier if part.operator == ">="]
         assert (oldest[requirement.name] + ".").startswith(lowest + "."), requirement
     assert {locked(lock)["langfuse"].partition(".")[0] for lock in ("matrix-langfuse4", "dev")} == {"4", "5"}
     for package in ("langchain-core", "llama-index-core"):
         assert locked("matrix-langfuse4")[package] == locked("dev")[package]
+    assert int(newest["langchain-core"].split(".")[1]) >= 8
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)

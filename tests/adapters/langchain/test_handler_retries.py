@@ -117,6 +117,10 @@ def test_live_equals_offline(kind: str, concurrency: int) -> None:
     assert (result.n_queries, result.no_answer.n_empty) == (expected.n_queries, expected.no_answer.n_empty)
 
 
+def shop_first(question: str) -> str:
+    return Shop().invoke(question)[0].page_content
+
+
 def ask(runnable: Runnable[Any, Any], handler: RetrievalScoringHandler, question: str = ASKED[0]) -> None:
     with contextlib.suppress(TimeoutError):
         runnable.invoke(question, {"callbacks": [handler]})
@@ -129,7 +133,7 @@ def ask(runnable: Runnable[Any, Any], handler: RetrievalScoringHandler, question
         pytest.param(RunnableParallel(a=BrokenShop(), b=Shop()), 2, 1, id="side by side"),
         pytest.param(RunnableParallel(a=chain_of(BrokenShop()), b=chain_of(Shop())), 2, 1, id="chains side by side"),
         pytest.param(chain_of(BrokenShop()), 1, 1, id="a chain that fails"),
-        pytest.param(RunnableLambda(lambda q: Shop().invoke(q)) | BrokenShop(), 2, 1, id="one after the other"),
+        pytest.param(RunnableLambda(shop_first) | BrokenShop(), 2, 1, id="one after the other"),
         pytest.param(chain_of(BrokenShop()).with_fallbacks([RunnableLambda(str)]), 1, 1, id="an answer without any"),
     ],
 )
@@ -223,7 +227,8 @@ def test_a_failure_followed_by_a_cancellation_is_one_failure() -> None:
         async def wait(_: Any) -> None:
             await asyncio.sleep(10)
 
-        slow = BrokenShop().with_fallbacks([RunnableLambda(wait)])
+        wait_long: Any = RunnableLambda(wait)
+        slow = BrokenShop().with_fallbacks([wait_long])
         task = asyncio.create_task(slow.ainvoke(ASKED[0], {"callbacks": [handler]}))
         await asyncio.sleep(0.05)
         task.cancel()

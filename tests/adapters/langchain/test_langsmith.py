@@ -148,10 +148,10 @@ def test_a_target_that_raises_counts_as_nothing_retrieved(
 
 
 def test_a_target_that_raises_did_not_abstain(server: LoopbackLangSmith) -> None:
-    def target(inputs: dict[str, Any]) -> list[Document]:
+    def target(inputs: dict[str, Any]) -> dict[str, Any]:
         if inputs["question"] == "crashes":
             raise TimeoutError("late")
-        return [] if inputs["question"] == "abstains" else ranking(inputs["question"])
+        return {"documents": [] if inputs["question"] == "abstains" else ranking(inputs["question"])}
 
     client = client_of(server)
     asked = ["crashes", "abstains", "crashes", "answers", QUESTIONS[0]]

@@ -40,6 +40,13 @@ class Retriever(BaseRetriever):
         return self._get_relevant_documents(query, run_manager=run_manager)
 
 
+class Broken(BaseRetriever):
+    """Raises for every question."""
+
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+        raise TimeoutError("no index")
+
+
 RETRIEVER = Retriever()
 CHAIN = (
     {"docs": RETRIEVER, "question": RunnablePassthrough()}
@@ -73,7 +80,13 @@ def as_batch(runnable: Any, questions: list[str], config: dict[str, Any]) -> Non
     asyncio.run(runnable.abatch(questions, config=config, return_exceptions=True))
 
 
-RUNNABLES = {"retriever": RETRIEVER, "chain": CHAIN, "tool": TOOL}
+RUNNABLES = {
+    "retriever": RETRIEVER,
+    "chain": CHAIN,
+    "tool": TOOL,
+    "fallback": Broken().with_fallbacks([RETRIEVER]),
+    "retry": RunnableLambda(str) | RETRIEVER.with_retry(stop_after_attempt=2, wait_exponential_jitter=False),
+}
 CALLS = {"invoke": one_by_one, "batch": in_threads, "ainvoke": as_tasks, "abatch": as_batch}
 
 

@@ -47,7 +47,7 @@ def sent(scores: list[dict[str, Any]], name: str) -> list[Any]:
 def test_wire_every_delivery_keeps_type_and_config(
     delivery: str, server: LoopbackLangfuse, client: Langfuse, tmp_path: Path
 ) -> None:
-    outbox = {"outbox": tmp_path / "langfuse.outbox"} if delivery == "outbox" else {}
+    outbox: Any = {"outbox": tmp_path / "langfuse.outbox"} if delivery == "outbox" else {}
     handler = LangfuseScoreHandler(
         client, trace_ids=TRACES, dataset_run_id="run", delivery=delivery, on_error="raise", **TYPED, **outbox
     )
@@ -101,9 +101,10 @@ def test_wire_the_causes_of_a_diagnosis_are_categories(server: LoopbackLangfuse,
 
 def test_wire_experiments_have_them(server: LoopbackLangfuse, client: Langfuse) -> None:
     settings: Any = {"k": 2, "metrics": METRICS, **TYPED, "config_ids": {**CONFIGS, "micro_recall@2": "config-micro"}}
+    items: list[Any] = [{"input": str(i), "expected_output": gold} for i, gold in enumerate(GOLD)]
     result = client.run_experiment(
         name="typed",
-        data=[{"input": str(i), "expected_output": gold} for i, gold in enumerate(GOLD)],
+        data=items,
         task=lambda *, item, **_: RETRIEVED[int(item["input"])],
         evaluators=as_langfuse_evaluators(**settings),
         run_evaluators=as_langfuse_run_evaluators(**settings),

@@ -256,8 +256,8 @@ def test_wire_one_output_that_is_none_is_a_failed_retrieval_and_loses_no_other_s
     expected = evaluate(GOLD, failed, 3)
     assert values(result.run_evaluations) == named(expected.to_dict())
     assert [values(one.evaluations) for one in result.item_results] == [named(row.values) for row in expected.per_query]
-    assert result.item_results[6].evaluations[0].metadata["retriever_raised"] is True
-    assert result.run_evaluations[0].metadata["n_failed"] == 2
+    assert (result.item_results[6].evaluations[0].metadata or {})["retriever_raised"] is True
+    assert (result.run_evaluations[0].metadata or {})["n_failed"] == 2
 
 
 def test_a_task_that_always_returns_none_is_an_error_of_the_run() -> None:

@@ -48,7 +48,7 @@ def filled(path: Path, *keys: str) -> ScoreFile:
     return file
 
 
-def values(file: ScoreFile) -> list[tuple[str, float]]:
+def values(file: ScoreFile) -> list[tuple[str, float | str]]:
     return [(row.key, row.score(file.path).value) for row in file.take()]
 
 
@@ -100,7 +100,7 @@ def test_whatever_happens_no_key_is_forgotten_and_the_last_value_is_delivered_la
     tmp_path_factory: pytest.TempPathFactory, steps: list[str]
 ) -> None:
     folder = tmp_path_factory.mktemp("law")
-    file, delivered, newest = ScoreFile(folder / "0"), dict[str, float](), dict[str, float]()
+    file, delivered, newest = ScoreFile(folder / "0"), dict[str, float | str](), dict[str, float | str]()
     for number, step in enumerate(steps):
         rows = file.take()[:3]
         if step == "put":
