@@ -60,7 +60,7 @@ def play(section: str, files: dict[str, str], python: Path) -> str:
                 printed = "".join(run(line, folder, python) for line in commands(text))
             elif language == "text" and printed is not None:
                 text, printed = printed, None
-            return f'```{language}{f" title={chr(34)}{title}{chr(34)}" if title else ""}\n{text}```'
+            return f"```{language}{f' title={chr(34)}{title}{chr(34)}' if title else ''}\n{text}```"
 
         return FENCE.sub(fill, section)
 
