@@ -11,13 +11,14 @@ from typer.core import TyperCommand, TyperGroup
 _FEWEST_TO_GROUP = 10
 _GROUPS = {
     "Matching": "match threshold rouge_measure containment tokenizer use_stemmer raw_text embeddings embedding_prefix "
-    "similarity_threshold id_key",
+    "similarity_threshold id_key near",
     "Scoring": "k metrics level doc_key grade_key precision_denominator gain proxy kmax missing",
     "Statistics": "baseline by margin confidence intervals n_bootstrap n_randomisation seed",
     "Calls": "concurrency timeout retries max_error_rate most_prompts workers",
     "Reruns": "resume fresh retry_errors journal journals",
     "Input files": "from_format kind columns encoding sheet queries max_bad_rows allow_repeated_ids",
-    "Output": "out output to_format format json_out per_query markdown_out plots title force show queue",
+    "Output": "out output to_format format json_out per_query markdown_out plots title force show queue "
+    "failed worst output_format examples",
 }
 _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names.split()}
 
@@ -27,6 +28,15 @@ EXAMPLES = {
         krag-eval evaluate faq.jsonl words.jsonl letters.jsonl --k 1,5 --metrics recall,ndcg
         krag-eval evaluate faq.jsonl words.jsonl --level document --doc-key source
         krag-eval evaluate faq.jsonl words.jsonl --match containment --containment gold_in_retrieved
+        krag-eval evaluate faq.jsonl words.jsonl --failed
+    """,
+    "diagnose": """
+        krag-eval diagnose faq.jsonl words.jsonl letters.jsonl --k 5
+        krag-eval diagnose faq.jsonl words.jsonl --out missed.csv
+    """,
+    "fuse": """
+        krag-eval fuse words.jsonl letters.jsonl --out hybrid.jsonl
+        krag-eval fuse words.jsonl letters.jsonl --out weighted.jsonl --weights 1,0.5 --depth 100
     """,
     "run": """
         krag-eval run faq.jsonl --retriever search:words --k 10 --out words.jsonl

@@ -216,7 +216,10 @@ def _fuse_rankings(rankings: Sequence[Sequence[Document]], fusion: _Fusion) -> _
     order = sorted(scores, key=lambda key: (-scores[key], *best[key][:2]))
     kept = ((best[key][2], key) for key in order)
     # Three times as fast as `dataclasses.replace`.
-    documents = [Document(d.id, d.text or texts.get(key), d.grade, scores[key], d.metadata) for d, key in kept]
+    documents = [
+        Document(id=d.id, text=d.text or texts.get(key), grade=d.grade, score=scores[key], metadata=d.metadata)
+        for d, key in kept
+    ]
     return _Fused(documents, sum(len(terms) > 1 for terms in parts.values()))
 
 

@@ -44,8 +44,8 @@ ROW: Any = {"page_content": "text", "id": "own", "metadata": {"id": "other"}}
         (LangChainDocument("text", metadata={"id": "other"}), "other", "other", "other"),
         (ROW, "other", "own", "other"),
         ({"text": "text", "id": "own", "metadata": {"id": "other"}}, "own", "own", "other"),
-        (Document("own", metadata={"id": "other"}), "own", "own", "other"),
-        (Document("other", metadata={"id": "other", ".id": "own"}), "other", "own", "other"),
+        (Document(id="own", metadata={"id": "other"}), "own", "own", "other"),
+        (Document(id="other", metadata={"id": "other", ".id": "own"}), "other", "own", "other"),
     ],
 )
 @pytest.mark.parametrize("recorded", [False, True])

@@ -53,7 +53,7 @@ def chunk(id_: object, text: str = OTHER, **metadata: object) -> dict[str, Any]:
 # Gold, retrieved, settings, and the argument that has to be named.
 CAUSES: dict[str, tuple[Rows, Rows, Settings, str]] = {
     "gold strings are ids": ([["d1"], ["d2"]], [[chunk("d1")], [chunk("x"), chunk("d2")]], {}, 'match_method="id"'),
-    "gold strings are ids of objects": ([["d1"]], [[Document("d1", "hello")]], {}, 'match_method="id"'),
+    "gold strings are ids of objects": ([["d1"]], [[Document(id="d1", text="hello")]], {}, 'match_method="id"'),
     "gold strings are ids in another key": ([["d1"]], [[chunk("x", src="d1")]], {}, 'id_key="src"'),
     "gold is inside a longer chunk": ([["Refunds arrive."]], [["Refunds arrive. Ask us."]], {}, '"containment"'),
     "the chunk is inside of the gold": ([["Refunds arrive. Ask us."]], [["Ask us."]], {}, '"containment"'),
@@ -68,8 +68,13 @@ CAUSES: dict[str, tuple[Rows, Rows, Settings, str]] = {
     "raw texts": ([["Ask Us"]], [["ask us"]], {"normalize": None}, "no `normalize`"),
     "a key of the metadata": ([[{"id": "g"}]], [[chunk("x", source_id="g")]], ID, 'id_key="source_id"'),
     "a key of both": ([[chunk("a", n="g")]], [[chunk("x", n="g")]], ID, 'id_key="n"'),
-    "a key of bare gold": ([[Document("g")]], [[Document("x", "t", metadata={"s k": "g"})]], ID, 'id_key="s k"'),
-    "a number in the metadata": ([[Document("7")]], [[Document("x", metadata={"n": 7})]], ID, 'id_key="n"'),
+    "a key of bare gold": (
+        [[Document(id="g")]],
+        [[Document(id="x", text="t", metadata={"s k": "g"})]],
+        ID,
+        'id_key="s k"',
+    ),
+    "a number in the metadata": ([[Document(id="7")]], [[Document(id="x", metadata={"n": 7})]], ID, 'id_key="n"'),
     "a wrong key": (
         [[chunk("g", a="1")]],
         [[chunk("g", a="2")]],
