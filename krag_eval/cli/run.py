@@ -171,10 +171,12 @@ def _summary(recorder: Recorder, evalset: Path, out: Path, options: Sequence[str
 def _print(summary: Mapping[str, Any], recorder: Recorder) -> None:
     rows, errors = summary["rows"], summary["errors"]
     parts = [number_of(rows, "row"), number_of(errors, "error")]
-    if summary["asked"] < rows:
-        parts[0] += f" ({rows - summary['asked']:,} of them from an earlier session)"
-    if summary["retried"]:
-        parts[0] += f", {summary['retried']:,} of them asked again because they had failed"
+    earlier = {
+        "of them from an earlier session": rows - summary["asked"],
+        "asked again after an error": summary["retried"],
+    }
+    if any(earlier.values()):
+        parts[0] += f" ({', '.join(f'{count:,} {what}' for what, count in earlier.items() if count)})"
     if recorder.latency is not None:
         parts.append(f"latency {recorder.latency}")
     lines = [f"{summary['name']}: {', '.join(parts)}", f"The run is in {summary['run']}"]

@@ -47,6 +47,9 @@ class RetrieverChangedError(InvalidInputError):
         )
         self.what = what
 
+    def __reduce__(self) -> tuple[type[RetrieverChangedError], tuple[str]]:
+        return type(self), (self.what,)
+
 
 class Recorder:
     """A run while it is made; a context manager that opens the journal and closes it.

@@ -94,7 +94,7 @@ def test_resume_keeps_the_old_rows_and_records_who_made_the_new_ones(rerun: Runn
     write(search=SEARCH.format(failing=None, first="b"))
     outcome = rerun("--resume")
     assert outcome.code == 0
-    assert outcome.out.startswith("search: 4 rows (3 of them from an earlier session), 1 of them asked again because")
+    assert outcome.out.startswith("search: 4 rows (3 of them from an earlier session, 1 asked again after an error)")
     assert first_ids() == ["a", "a", "a", "b"]
     headers = [row for _, row in read_journal_rows("run.jsonl") if "krag_eval_run" in row]
     assert len({json.dumps(header["source"]) for header in headers}) == len(headers) == 2
@@ -109,7 +109,7 @@ def test_fresh_asks_every_question_again(rerun: Runner) -> None:
     outcome = rerun("--fresh")
     assert outcome.out.startswith("search: 4 rows, 1 error")
     assert first_ids() == ["b", "b", "b", None]
-    assert rerun().out.startswith("search: 4 rows (3 of them from an earlier session), 1 of them asked again")
+    assert rerun().out.startswith("search: 4 rows (3 of them from an earlier session, 1 asked again after an error)")
 
 
 @pytest.mark.parametrize("content", ['{"query_id": "q0", "retrieved": []}\n', "Dear diary", '{"id": "q0"}\n'])
@@ -144,7 +144,7 @@ def test_a_run_whose_every_call_failed_ends_with_1_and_the_reason(rerun: Runner)
     write(search=SEARCH.format(failing=None, first="a"))
     repaired = rerun()
     assert (repaired.code, first_ids()) == (0, ["a"] * 4)
-    assert repaired.out.startswith("search: 4 rows, 4 of them asked again because they had failed, 0 errors")
+    assert repaired.out.startswith("search: 4 rows (4 asked again after an error), 0 errors")
     assert [row["source"]["files"].keys() for _, row in read_journal_rows("run.jsonl") if "source" in row] == [
         {"searching.py", "ranking.py"}
     ]

@@ -76,7 +76,7 @@ def test_a_run_is_resumed_and_its_errors_are_tried_again_unless_they_are_to_be_k
         "x: 30 rows (30 of them from an earlier session), 3 errors"
     )
     assert run("--name", "x", "--resume").out.startswith(
-        "x: 30 rows (27 of them from an earlier session), 3 of them asked again because they had failed, 0 errors"
+        "x: 30 rows (27 of them from an earlier session, 3 asked again after an error), 0 errors"
     )
 
 

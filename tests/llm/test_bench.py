@@ -150,6 +150,20 @@ def test_the_same_bench_again_asks_nothing_twice(tmp_path: Path) -> None:
     assert again.context.to_dict() == first.context.to_dict()
 
 
+def test_a_changed_retriever_is_named_with_the_file_to_remove(tmp_path: Path) -> None:
+    run_bench(CORPUS, retrieve, llm=writer([]), samples=4, k=1, journals=tmp_path, skip_e2e=True)
+    with pytest.raises(
+        InvalidInputError, match=r"run\.jsonl: the retriever was changed after 4 rows.*Remove this file"
+    ):
+        run_bench(
+            CORPUS, retrieve, llm=writer([]), samples=4, k=1, journals=tmp_path, skip_e2e=True, parameters={"chunk": 5}
+        )
+    (tmp_path / "run.jsonl").unlink()
+    run_bench(
+        CORPUS, retrieve, llm=writer([]), samples=4, k=1, journals=tmp_path, skip_e2e=True, parameters={"chunk": 5}
+    )
+
+
 def test_what_failed_is_asked_again_and_what_changed_too(tmp_path: Path) -> None:
     fails = {"green"}
     asked: list[str] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -109,8 +110,9 @@ def test_a_run_in_which_nothing_was_found_is_replaced_by_that_of_the_repaired_re
 def test_errors_that_are_kept_are_rows_of_the_old_retriever(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     run(path, Search(*"012345"))
-    with pytest.raises(RetrieverChangedError, match="after 6 rows"):
+    with pytest.raises(RetrieverChangedError, match="after 6 rows") as refused:
         run(path, parameters={}, retry_errors=False)
+    assert str(pickle.loads(pickle.dumps(refused.value))) == str(refused.value)
 
 
 def test_resuming_and_dropping_at_once_is_refused(tmp_path: Path) -> None:
