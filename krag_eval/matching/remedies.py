@@ -91,8 +91,6 @@ class Seen:
         keys = {key: value for key, value in named if value is not None and max(len(key), len(value)) <= _LONGEST_ID}
         for name in ("text", "page_content", "content"):
             keys.pop(name, None)
-        if keys.get("id") == own:
-            keys.pop("id", None)
         other = _other_id(inner, reader)
         return cls(
             kind,
@@ -245,7 +243,10 @@ class _Trial:
             yield self._remedy_of_ids("id", "id")
         if own == "own_id" and not self._front.has_doc_key:
             yield self._remedy_of_ids(own, own)
-        keys = Counter(key for seen in chain(*self._found) for key in seen.keys)
+        found = list(chain(*self._found))
+        keys = Counter(key for seen in found for key in seen.keys)
+        if all(seen.keys.get("id") == seen.own_id for seen in found):
+            keys.pop("id", None)
         for key, _ in keys.most_common(_MOST_KEYS):
             tried = [self._remedy_of_ids(gold, f"keys.{key}") for gold in (f"keys.{key}", own, "text")]
             yield max(tried, key=lambda one: one.n_queries)
@@ -297,7 +298,10 @@ class _Trial:
         """Say how the ids of a side are given under a key."""
         kinds = {seen.kind for seen in chain(*(self._gold if side == "actual" else self._found))}
         if self._front.has_lists and kinds == ({"text"} if value == "one" else {"mapping"}):
-            changed = f"{{{_literal(key)}: {value}}}" if value == "one" else f"{{**one, {_literal(key)}: {value}}}"
+            entry = f"{_literal(key)}: {value}"
+            if value != "one" and any(key in seen.keys for seen in chain(*self._gold)):
+                entry = f'"metadata": {{**(one.get("metadata") or {{}}), {entry}}}'
+            changed = f"{{{entry}}}" if value == "one" else f"{{**one, {entry}}}"
             return f"{side} = [[{changed} for one in row] for row in {side}]"
         if value == "one" and side == "actual" and key == "id":
             return 'the gold strings as `gold_chunk_ids`, or each as {"id": ...}'

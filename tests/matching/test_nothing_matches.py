@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from krag_eval import (
     Document,
     EvalSet,
     InvalidInputError,
+    KragDocument,
     LiveScorer,
     OfflineRetrievalEvaluators,
     RAGEvaluator,
@@ -453,3 +455,70 @@ def test_questions_without_an_answer_for_which_nothing_comes_back_are_no_trouble
         warnings.simplefilter("error")
         evaluate([[], []], [[], []])
         evaluate([[], []], [["a"], []])
+
+
+IDS = [
+    "d1",
+    "D1",
+    " d1",
+    "doc-1",
+    "doc-01",
+    "1",
+    "01",
+    "a#1",
+    "a/b",
+    "b",
+    "faq:1",
+    "ё",
+    "Ё",
+    "문서 1",
+    "1.md",
+    'q"1',
+    "it's",
+]
+TEXTS = ["a b c d", "A B C D", "x a b c d y", "a b c x", "환불은 3일", "네 환불은 3일 끝", "d1", "", "  "]
+
+
+def any_document(kind: str, choice: random.Random) -> object:
+    if kind in ("text", "bare"):
+        return choice.choice(IDS + TEXTS[:-2]) if kind == "text" else Document(choice.choice(IDS))
+    names = choice.sample(["src", "id", "k 1", 'k"2'], choice.randint(0, 3))
+    metadata = {name: choice.choice([*IDS, 7, None, ["l"]]) for name in names}
+    if kind == "page":
+        return KragDocument(choice.choice(TEXTS), metadata)
+    return {"id": choice.choice(IDS), "text": choice.choice(TEXTS), "metadata": metadata}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_the_input_the_advice_matches_as_many_queries_as_it_says(seed: int) -> None:
+    choice = random.Random(seed)
+    n_queries, kinds = (
+        choice.randint(1, 3),
+        (choice.choice(["text", "bare", "full"]), choice.choice(["text", "full", "page"])),
+    )
+    gold, found = (
+        [[any_document(kind, choice) for _ in range(choice.randint(1, 3))] for _ in range(n_queries)] for kind in kinds
+    )
+    settings: Settings = {"match_method": choice.choice(["id", "text", "containment", "rougeL", ["id", "text"]])}
+    if choice.random() < 0.3:
+        settings["id_key"] = "src"
+    if settings["match_method"] == "rougeL":
+        settings["threshold"] = {"rougeL": 0.9}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            evaluate(gold, found, **settings)
+        except InvalidInputError as error:
+            said = str(error)
+        else:
+            said = "".join(str(warning.message) for warning in caught)
+    if "would match" not in said or any(words in said for words in ("given as", "gold_chunk_ids", "without that key")):
+        return
+    if "retrieved ids, " in said or "gold ids, " in said:  # of objects, which no line of Python changes
+        return
+    actual, predicted, followed = follow(said, gold, found, settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kept = evaluate(actual, predicted, **followed).detail
+    assert kept is not None
+    assert len({*kept.batch.actual.query_of(kept.matches.actual).tolist()}) == counts_in(said)[0]
