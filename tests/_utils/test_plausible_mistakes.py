@@ -142,7 +142,7 @@ def test_what_is_said_of_mappings_by_query_works() -> None:
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: front.evaluate_run(QUESTIONS, {"q1": ["d1"]}), "`run` must be a Run, got a dict. Read a file with"),
+        (lambda: front.evaluate_run(QUESTIONS, [["d1"]]), "`run` must be a Run, got a list. Read a file with"),
         (lambda: front.verify(QUESTIONS, "run.jsonl"), "`run` must be a Run, got a str."),
         (
             lambda: front.check_gate(front.as_evalset(QUESTIONS), front.Run(name="a", rows={}), "gate.toml"),
