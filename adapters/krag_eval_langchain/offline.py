@@ -30,7 +30,7 @@ def evaluate_retriever(
 
     Args:
         retriever: A `BaseRetriever`, or any `Runnable` that returns documents or a mapping that holds them.
-        evalset: An `EvalSet`, a list of questions or rows, or a pandas frame.
+        evalset: An `EvalSet`, `{question: gold}`, a list of questions, or a table.
         k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens.
             The answer is cut to what is scored; the retriever is never changed.
         name: The name of the run; by default the retriever's own name.

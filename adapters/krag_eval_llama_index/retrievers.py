@@ -39,7 +39,7 @@ def evaluate_retriever(
     Args:
         retriever: A retriever; or a query engine, which is scored after its rerankers. An engine that can retrieve
             without answering writes no answer; any other is asked for an answer, and its source nodes are scored.
-        evalset: An `EvalSet`, a list of questions or rows, or a pandas frame.
+        evalset: An `EvalSet`, `{question: gold}`, a list of questions, or a table.
         k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens. The answer is
             cut; the retriever is never changed, so its `similarity_top_k` must be large enough.
         node_postprocessors: Rerankers and filters to apply to the answer, in this order.

@@ -16,7 +16,7 @@ from krag_eval._utils.errors import InvalidInputError, did_you_mean, with_name
 from krag_eval._utils.files.io import read_whole
 from krag_eval._utils.formatting import format_value
 from krag_eval.analysis.comparison import ComparisonRow, compare
-from krag_eval.datasets import EvalSet, Run
+from krag_eval.datasets import EvalSet, Run, as_evalset
 from krag_eval.datasets.run import check_run
 from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.evaluation.results import EvaluationResult
@@ -327,11 +327,11 @@ def _cell(text: object) -> str:
 FIGURES = ("error_rate", "missing_rate", "latency_p50", "latency_p95", "latency_p99", "no_answer_empty_share")
 
 
-def check_gate(evalset: EvalSet, run: Run, policy: Policy, *, baseline: Run | None = None) -> GateReport:
+def check_gate(evalset: object, run: Run, policy: Policy, *, baseline: Run | None = None) -> GateReport:
     """Check a run against a policy.
 
     Args:
-        evalset: The evaluation set.
+        evalset: The evaluation set, or what one can be made of.
         run: What the retriever returned.
         policy: What has to hold.
         baseline: What it is compared with, where the policy forbids drops.
@@ -341,14 +341,15 @@ def check_gate(evalset: EvalSet, run: Run, policy: Policy, *, baseline: Run | No
         UnknownMetricError: The policy names a metric that does not exist.
     """
     check_run(run)
+    questions = as_evalset(evalset)
     check_kind(
         "policy", policy, Policy, "Read a file with `read_policy(path)`; for one result call `assert_retrieval`."
     )
     if policy.needs_baseline and baseline is None:
         raise InvalidInputError("The policy forbids drops, and there is no baseline. Give one, or leave out `no_drop`.")
-    parts: list[tuple[str | None, Demands, EvalSet]] = [(None, policy.demands, evalset)]
+    parts: list[tuple[str | None, Demands, EvalSet]] = [(None, policy.demands, questions)]
     for (name, value), demands in policy.slices.items():
-        part = EvalSet([question for question in evalset if str(question.value(name)) == value], name=evalset.name)
+        part = EvalSet([question for question in questions if str(question.value(name)) == value], name=questions.name)
         if not part:
             raise InvalidInputError(
                 f"The policy has a slice {name}={value}, and no question of the set has that. Correct the policy."
@@ -372,7 +373,7 @@ def check_gate(evalset: EvalSet, run: Run, policy: Policy, *, baseline: Run | No
         run.name,
         None if baseline is None else baseline.name,
         signature,
-        len(evalset),
+        len(questions),
         tuple(checks),
         policy.inconclusive,
     )

@@ -139,7 +139,7 @@ def verify(
     there too. nDCG with exponential gain is nDCG over the gains 2^grade - 1 there.
 
     Args:
-        evalset: An `EvalSet`, a list of questions, or a pandas frame.
+        evalset: An `EvalSet`, `{question: gold}`, a list of questions, or a table.
         run: The rankings.
         k: One cut-off or several, each at least 1.
         level: `"chunk"` or `"document"`, as in `evaluate_run`.

@@ -13,7 +13,7 @@ from krag_eval.datasets.by_query import by_query, ranked_documents
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.question import check_new, document_row
 from krag_eval.documents.document import Document, read_leniently
-from krag_eval.documents.readers import as_id
+from krag_eval.documents.readers import as_id, looks_like_id
 
 _FIELDS = {"query_id", "retrieved", "error", "seconds"}
 
@@ -153,6 +153,8 @@ def _read(number: int, given: object) -> Document:
 def as_run(given: Any, name: str | None = None) -> Run:
     """Return a run, or rankings by query as a run: what `krag_eval.datasets.by_query` reads, such as a `Run` of ranx.
 
+    A string in a list is a text, and also an id if it is one word: the method of matching decides.
+
     Raises:
         InvalidInputError: It is nothing of these, or a ranking cannot be read.
     """
@@ -163,6 +165,8 @@ def as_run(given: Any, name: str | None = None) -> Run:
     rows = []
     for query, ranking in tables.items():
         retrieved = ranked_documents(ranking, f"`run[{query!r:.60}]`")
+        if isinstance(retrieved, (list, tuple)):
+            retrieved = [Document(id=looks_like_id(d), text=d) if type(d) is str else d for d in retrieved]
         rows.append(RunRow.from_dict({"query_id": query, "retrieved": retrieved}))
     own_name = getattr(given, "name", None)
     return Run.of(name or (own_name if isinstance(own_name, str) and own_name else "run"), rows)

@@ -165,7 +165,7 @@ class Side:
         return np.searchsorted(self.offsets, positions, side="right") - 1
 
     def _check_rows(self, rows: object) -> list[Sequence[object]]:
-        if (hits := None if type(rows) is list else hits_of_queries(rows)) is not None:
+        if type(rows) is not list and (hits := self._read_hits(hits_of_queries, rows, f"`{self.name}`")) is not None:
             return list(hits)
         if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable) or is_frame(rows):
             raise InvalidInputError(
@@ -184,7 +184,7 @@ class Side:
         if isinstance(row, BaseException) and self.name == "predicted":
             self.errors[query] = str(row) if isinstance(row, RetrieverError) else _describe(row)
             return []
-        if (hits := hits_in(row)) is not None:
+        if (hits := self._read_hits(hits_in, row, where)) is not None:
             return hits
         if row is None:
             raise InvalidInputError(f"{where} is None, not a list of documents. Use [] where there is no document.")
@@ -200,6 +200,12 @@ class Side:
                 f"{where} is {describe_type(row)}, not a list of documents. Give one list for each query."
             )
         return self._listed(row, where)
+
+    def _read_hits(self, read: Callable[[object], list[Any] | None], answer: object, where: str) -> list[Any] | None:
+        try:
+            return read(answer)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{where}: {error}") from None
 
     def _listed(self, rows: Iterable[Any], where: str) -> list[Any]:
         try:
@@ -313,10 +319,7 @@ def rows_hint(rows: object) -> str:
     if isinstance(rows, str):
         return " Files are read by `read_evalset` and `read_run`, and scored by `evaluate_run`."
     if isinstance(rows, Mapping):
-        return (
-            " For mappings by query, as of ranx and pytrec_eval, write evaluate_ids([qrels[q] for q in qrels], "
-            "[sorted(run[q], key=run[q].get, reverse=True) for q in qrels])."
-        )
+        return " Where both sides are mappings by query, as of ranx and pytrec_eval, write evaluate(qrels, run)."
     if is_frame(rows):
         return (
             " Give its columns, as in evaluate(frame['gold'], frame['retrieved']), with a list in each cell; or let "

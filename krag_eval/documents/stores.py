@@ -83,8 +83,17 @@ def hits_of_queries(answers: object) -> list[list[Any]] | None:
     return _hits(answers)
 
 
-def _hits(answer: Any) -> list[list[Any]] | None:
-    """Return the hits of each query in an answer; None if it is none."""
+def _hits(answer: object) -> list[list[Any]] | None:
+    """Return the hits of each query in an answer; None if it is none, or reading it raises."""
+    try:
+        return _hits_in(answer)
+    except InvalidInputError:
+        raise
+    except Exception:  # noqa: BLE001 - whoever reads it as something else says what it is
+        return None
+
+
+def _hits_in(answer: Any) -> list[list[Any]] | None:
     if isinstance(answer, Mapping):
         return _hits_in_mapping(answer)
     for name in ("points", "objects", "matches"):
@@ -105,7 +114,7 @@ def _hits_in_mapping(answer: Mapping[str, Any]) -> list[list[Any]] | None:
     if isinstance(ids, list) and _OF_CHROMA & answer.keys():
         if not all(isinstance(row, list) for row in ids):
             raise InvalidInputError(
-                "a result of Chroma's `get` has no ranking: its `ids` are one flat list. Ask with `query`."
+                "the result of Chroma's `get` has no ranking: its `ids` are one flat list. Ask with `query`."
             )
         return [_of_chroma(answer, query) for query in range(len(ids))]
     matches = answer.get("matches")

@@ -157,7 +157,16 @@ def _aligned(actual: object, predicted: object, query_ids: Any, settings: Any) -
         return actual, predicted, query_ids
     from krag_eval.datasets.by_query import align  # most callers have lists
 
-    by_query = align(actual, predicted)
+    try:
+        by_query = align(actual, predicted)
+    except InvalidInputError:
+        raise
+    except Exception as error:
+        from krag_eval._utils.redaction import describe_error  # only an error needs it
+
+        raise InvalidInputError(
+            f"Reading `actual` and `predicted` by query failed ({describe_error(error)}). Give plain dicts."
+        ) from error
     if by_query is None:
         return actual, predicted, query_ids
     if query_ids is not None:

@@ -51,7 +51,7 @@ def evaluate_retriever(
 
     Args:
         retriever: One retriever of any kind that `run_retriever` takes; `evaluate_retrievers` takes several.
-        evalset: An `EvalSet`, a list of questions, or a pandas frame.
+        evalset: An `EvalSet`, `{question: gold}`, a list of questions, or a table.
         k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens. As many documents of
             each result are kept as are scored.
         **options: What `run_retriever` takes (`name`, `concurrency`, `timeout`, `retries`, `journal`, `progress`, ...)

@@ -62,7 +62,7 @@ def run_retriever(retriever: object, evalset: object, **options: Unpack[RunOptio
         retriever: A LangChain retriever or runnable, a LlamaIndex retriever, a Haystack component or pipeline, or a
             function that takes a question and returns its documents, best first; sync or async. A mapping from names to
             retrievers runs them one after the other.
-        evalset: An `EvalSet`, a list of questions, or a pandas frame.
+        evalset: An `EvalSet`, `{question: gold}`, a list of questions, or a table.
         **options: `k` is required.
 
             * `k`: how many documents of each result are kept. `k` is not passed to the retriever, which is never

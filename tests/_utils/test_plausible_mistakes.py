@@ -121,11 +121,10 @@ def test_a_metric_under_the_name_that_it_has_elsewhere_is_told_its_name_here(met
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ({"q1": {"d1": 1}}, "evaluate_ids([qrels[q] for q in qrels], [sorted(run[q], key=run[q].get, reverse=True)"),
         ("run.jsonl", "Files are read by `read_evalset` and `read_run`, and scored by `evaluate_run`."),
         (pd.DataFrame({"gold": [["a"]], "retrieved": [["a"]]}), "evaluate(frame['gold'], frame['retrieved'])"),
     ],
-    ids=["mapping", "path", "frame"],
+    ids=["path", "frame"],
 )
 def test_what_is_no_list_of_lists_is_answered_with_the_way_to_make_one(rows: object, told: str) -> None:
     for score in (front.evaluate, front.evaluate_ids):
@@ -135,14 +134,15 @@ def test_what_is_no_list_of_lists_is_answered_with_the_way_to_make_one(rows: obj
 
 def test_what_is_said_of_mappings_by_query_works() -> None:
     qrels, run = {"q1": {"d1": 1, "d2": 2}, "q2": {"d3": 1}}, {"q2": {"d9": 0.5, "d3": 0.2}, "q1": {"d1": 0.1}}
-    gold, retrieved = [qrels[q] for q in qrels], [sorted(run[q], key=run[q].__getitem__, reverse=True) for q in qrels]
-    assert front.evaluate_ids(gold, retrieved, k=2, metrics="mrr")["mrr@2"] == 0.75
+    with pytest.raises(InvalidInputError, match=r"write evaluate\(qrels, run\)\."):
+        front.evaluate_all(qrels, run, k=2)
+    assert front.evaluate(qrels, run, k=2, metrics="mrr")["mrr@2"] == 0.75
 
 
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: front.evaluate_run(QUESTIONS, {"q1": ["d1"]}), "`run` must be a Run, got a dict. Read a file with"),
+        (lambda: front.evaluate_run(QUESTIONS, [["d1"]]), "`run` must be a Run, got a list. Read a file with"),
         (lambda: front.verify(QUESTIONS, "run.jsonl"), "`run` must be a Run, got a str."),
         (
             lambda: front.check_gate(front.as_evalset(QUESTIONS), front.Run(name="a", rows={}), "gate.toml"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -23,6 +23,21 @@ from krag_eval import (
     run_retriever,
 )
 from krag_eval.retrievers import evaluate_retrievers
+
+
+class OfPolars:
+    """Stands in for `polars.DataFrame`, which is not installed here."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self._rows = rows
+        self.columns = list(dict.fromkeys(name for row in rows for name in row))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.columns)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        return [{name: row.get(name) for name in self.columns} for row in self._rows]
+
 
 NUMBERED = r"^The questions have no `id`, so they are numbered from 0"
 PAIRS = {"When?": "At nine.", "Where is it?": ["c1", {"id": "c2", "text": "Here."}], "Why?": []}
@@ -61,8 +76,9 @@ def test_questions_with_their_gold_need_no_ids(make: Callable[[Any], EvalSet], g
         pd.DataFrame,
         pa.Table.from_pylist,
         lambda rows: pd.DataFrame(rows).convert_dtypes(),
+        lambda rows: OfPolars(rows),
     ],
-    ids=["dicts", "pandas", "pyarrow", "pandas with NA"],
+    ids=["dicts", "pandas", "pyarrow", "pandas with NA", "polars"],
 )
 def test_rows_without_ids_are_numbered_and_it_is_said_once(make: Any, table: Any) -> None:
     rows = [{"question": "When?", "gold_chunk_ids": ["c1"], "type": "fact"}, {"question": "Why?", "gold_chunk_ids": []}]

@@ -55,7 +55,6 @@ WRONG_SHAPES: dict[str, tuple[Any, Any, str]] = {
     "flat (document, grade) pairs": ([("a", 2)], A, f"`actual` {FLAT}"),
     "None for a side": (None, A, f"`actual` {ONE_LIST}, got a NoneType."),
     "a string for a side": ("ab", A, f"`actual` {ONE_LIST}, got a str."),
-    "a mapping for a side": (A, {"q1": ["a"]}, f"`predicted` {ONE_LIST}, got a dict."),
     "None for a gold row": ([None], A, "`actual[0]` is None, not a list of documents. Use []"),
     "None for a row": ([*A, *A], [["a"], None], "`predicted[1]` is None, not a list of documents. Use []"),
     "None for a document": (A, [["a", None]], "`predicted[0][1]` (query 0, rank 2): a NoneType is not a document"),
@@ -81,6 +80,12 @@ def test_documents_in_the_wrong_shape_are_refused(case: str) -> None:
     actual, predicted, said = WRONG_SHAPES[case]
     assert said in message_of(lambda: evaluate(actual, predicted))
     assert said in message_of(lambda: evaluate_all(actual, predicted, k=3))
+
+
+def test_a_mapping_for_one_side_is_asked_about() -> None:
+    by_query = {"q1": ["a"]}
+    assert "`predicted` is given by query and `actual` is not." in message_of(lambda: evaluate(A, by_query))
+    assert f"`predicted` {ONE_LIST}, got a dict." in message_of(lambda: evaluate_all(A, by_query, k=3))
 
 
 def test_a_flat_list_of_langchain_documents_is_called_one() -> None:

@@ -100,6 +100,17 @@ def test_documents_by_query_are_aligned() -> None:
     assert evaluate({"a": {"x": 1}}, {"a": [Document(id="x", text="t")]}, metrics="mrr@2")["mrr@2"] == 1.0
 
 
+def test_lists_of_ids_by_query_are_a_run() -> None:
+    run = {"q1": ["d2", "d1"], "q2": ["d3"], "q10": []}
+    assert evaluate_run(QRELS, run, metrics="mrr@2")["mrr@2"] == 0.5
+    assert (
+        evaluate_run({"When?": "At nine."}, {"0": ["Never.", "At nine."]}, metrics="mrr@2", match_method="text")[
+            "mrr@2"
+        ]
+        == 0.5
+    )
+
+
 @pytest.mark.parametrize("score", [evaluate, evaluate_ids, evaluate_run])
 def test_a_query_without_a_ranking_counts_as_nothing_retrieved_and_is_said(score: Any) -> None:
     with pytest.warns(KragEvalWarning, match=r"^2 queries of `\w+` without a ranking in `\w+`.* 'q1', 'q10'\."):

@@ -153,7 +153,7 @@ def test_strings_are_texts_and_pairs_have_scores() -> None:
     run = run_retriever(lambda question: ["a text", ("another", 0.25), ("bad score", float("nan"))], EVALSET, k=3)
     assert run.rows["q0"].retrieved == (
         Document(text="a text"),
-        Document(text="another", score=0.25),
+        Document(id="another", text="another", score=0.25),  # the method of matching decides which of the two it is
         Document(text="bad score"),
     )
 

@@ -54,7 +54,7 @@ def audit_labels(
     asked about again.
 
     Args:
-        evalset: An `EvalSet`, a list of questions, or a pandas frame.
+        evalset: An `EvalSet`, `{question: gold}`, a list of questions, or a table.
         runs: One run or several, of systems that are as different as possible; a mapping gives them names.
         k: The rank down to which agreement of systems, and an answer that stands in a document, count.
         min_systems: How many systems have to agree: by default all of up to three, and three of more.
