@@ -115,5 +115,5 @@ def refuse(what: str, wanted: str, got: object) -> NoReturn:
         InvalidInputError: Always.
     """
     raise InvalidInputError(
-        f"In the stored state `{what}` is {got!r:.60}. It must be {wanted}. Store the state again, with `to_dict`."
+        f"In the stored state `{what}` is {got!r:.60}. It must be {wanted}."
     )

@@ -58,6 +58,8 @@ class Suggestion(NamedTuple):
 
     def is_in(self, message: str, start: int, end: int) -> bool:
         """Tell whether a real message has this sentence, and what was copied from it touches this piece."""
+        if max(self.message.split(HOLE), key=len).strip() not in message:
+            return False
         pieces = (self.message[: self.start], self.message[self.start : self.end], self.message[self.end :])
         before, own, after = (re.escape(piece.strip(" ")).replace(HOLE, ".*?") for piece in pieces)
         found = re.search(rf"{before} ?({own}) ?{after}", message, re.DOTALL)
@@ -76,6 +78,8 @@ def suggestions_in(source: str, name: str) -> Iterator[Suggestion]:
         for found in _COPIED.finditer(text):
             begin = max((end.end() for end in _END.finditer(text, 0, found.start())), default=0)
             stop = _END.search(text, found.end())
+            if found.start() <= 1 and found[0].startswith("--"):
+                continue  # the option that is wrong
             if found[0].startswith(("--", "krag-eval ")) or _ADVISES.search(text[begin : stop.end() if stop else None]):
                 yield Suggestion(f"{name}:{line}", text, *found.span())
 
@@ -103,7 +107,6 @@ def _flat(node: ast.JoinedStr | ast.Constant) -> str:
 
 
 _NONE = object()
-Say = Callable[["Case"], str]
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ class Case:
     """A mistake, what a reader copies from the message about it, and what has to come of that.
 
     Attributes:
-        wrong: The call that is a mistake, made with `given`; or a command line.
+        wrong: The call that is a mistake, made with `given`; or a command line, or several joined by `&&`.
         taken: A regular expression for what is copied.
         given: Arguments of the wrong call that what is copied may replace, or that it says to leave out.
         value: What the reader puts where the message leaves the value open: `id_key`, `embeddings=...`, `--out`; for a
@@ -135,7 +138,7 @@ class Case:
     def message(self, command: Runner) -> str:
         """Make the mistake, and return what is said of it: the error, or else the warnings and what was returned."""
         if isinstance(self.wrong, str):
-            outcome = command(self.wrong)
+            outcome = [command(line) for line in self.wrong.split(" && ")][-1]
             return " ".join((outcome.err + outcome.out).split())
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -148,14 +151,14 @@ class Case:
     def copied(self, message: str) -> re.Match[str]:
         """Return what is copied from a message."""
         found = re.search(self.taken, message)
-        assert found is not None, f"{self.taken!r} is not in: {message}"
+        assert found is not None, f"{self.taken!r} is not in what was said of {self.wrong}: {message}"
         return found
 
     def apply(self, text: str, command: Runner) -> object:
         """Do what the copied text says, and return the outcome; no warning may be left."""
         if self.then is not None:
             return self.then(text)
-        if isinstance(self.wrong, str):
+        if isinstance(self.wrong, str) or text.startswith("krag-eval "):
             return self._run(text, command)
         return self.wrong(**self._arguments(text))
 
@@ -170,7 +173,6 @@ class Case:
         return {**self.given, name: self.value}
 
     def _run(self, text: str, command: Runner) -> Outcome:
-        assert isinstance(self.wrong, str)
         for word, own in self.fills.items():
             text = text.replace(word, own)
         if text.startswith("krag-eval "):
@@ -178,7 +180,7 @@ class Case:
         else:
             option, *values = shlex.split(text) if text.startswith("-") else (str(self.value), text)
             values = values or ([str(self.value)] if self.value is not _NONE else [])
-            words = shlex.split(self.wrong)
+            words = shlex.split(str(self.wrong).rpartition(" && ")[2])
             if option in words:
                 place = words.index(option)
                 del words[place : place + 1 + (values != [])]
@@ -188,25 +190,18 @@ class Case:
         return outcome
 
 
-def run_case(case: Case, command: Runner) -> None:
-    """Make the mistake, copy what the message suggests, and see that it works."""
-    text = case.copied(case.message(command))[0]
+def check_case(case: Case, message: str, command: Runner) -> None:
+    """Copy what the message suggests, use it, and look whether it works."""
+    text = case.copied(message)[0]
     with warnings.catch_warnings():
         warnings.simplefilter("error", KragEvalWarning)
         outcome = case.apply(text, command)
     assert case.holds(outcome), f"{text!r} gave {outcome!r}"
 
 
-def uncovered(suggestions: Iterable[Suggestion], cases: Iterable[Case], allowed: Iterable[str], say: Say) -> list[str]:
-    """Return the suggestions that no case copies and no allowed piece of text names.
-
-    Args:
-        suggestions: What the source has.
-        cases: The cases.
-        allowed: Pieces of messages that need no case.
-        say: Makes the mistake of a case, in a folder of its own, and returns what is said of it.
-    """
-    copied = [(message, *case.copied(message).span()) for case in cases for message in [say(case)]]
+def uncovered(suggestions: Iterable[Suggestion], said: Iterable[tuple[Case, str]], allowed: Iterable[str]) -> list[str]:
+    """Return the suggestions that no case copies out of its message and no allowed piece of text names."""
+    copied = [(message, *case.copied(message).span()) for case, message in said]
     return [
         f"{one.place}: {one.text!r} in {one.message.replace(HOLE, '{}')!r}"
         for one in suggestions
