@@ -12,7 +12,7 @@ from krag_eval._utils.errors import UnknownArgumentError, did_you_mean
 
 # What krag, ragas, ranx, LlamaIndex and sklearn call an argument, and what it is called here: the first name that the
 # function has.
-_ARGUMENTS = {
+ARGUMENTS = {
     "actual_docs": "actual",
     "average": "averaging_method",
     "averaging": "averaging_method",
@@ -30,7 +30,7 @@ _ARGUMENTS = {
     "max_workers": "concurrency n_jobs workers",
     "method": "match_method",
     "metric": "metrics",
-    "min_similarity": "threshold rouge_threshold",
+    "min_similarity": "in_use threshold rouge_threshold",
     "model": "embeddings",
     "n_jobs": "workers concurrency",
     "num_workers": "concurrency n_jobs workers",
@@ -38,7 +38,7 @@ _ARGUMENTS = {
     "overwrite": "force",
     "predicted_docs": "predicted",
     "qrels": "gold",
-    "rouge_threshold": "threshold",
+    "rouge_threshold": "in_use threshold",
     "rouge_type": "match_method method",
     "stemmer": "use_stemmer",
     "threshold": "rouge_threshold",
@@ -57,7 +57,7 @@ _OF_KRAG = (
     "EmbeddingRougeOfflineRetrievalEvaluators OfflineRetrievalEvaluators RAGEvaluator RougeOfflineRetrievalEvaluators"
 )
 # Where another name alone does not do: what to write in the functions named, or in those that have such an argument.
-_INSTEAD = {
+INSTEAD = {
     "actual_docs": {"RAGEvaluator": _AT_THE_CALL},
     "alpha": {name: _COMPLEMENT.format(name) for name in ("confidence", "intervals")},
     "average": {"metrics": _BOTH_MEANS},
@@ -115,7 +115,8 @@ def check_names(given: Iterable[str], known: Collection[str]) -> None:
             function, own = _called_with(name)
             names = [*own, *known]
             raise UnknownArgumentError(
-                f"`{function}` has no argument {name!r}.{_argument_hint(name, names, function)} It takes: {', '.join(names)}."
+                f"`{function}` has no argument {name!r}.{_argument_hint(name, names, function)} "
+                f"It takes: {', '.join(names)}."
             )
 
 
@@ -137,13 +138,13 @@ def _called_with(name: str) -> tuple[str, list[str]]:
 
 def _argument_hint(name: str, names: Sequence[str], function: str) -> str:
     """A sentence on what to write instead, beginning with a space; empty where nothing is known."""
-    ours = next((one for one in _ARGUMENTS.get(name, "").split() if one in names), None)
+    ours = next((one for one in ARGUMENTS.get(name, "").split() if one in names), None)
     if ours is not None:
         return f" It is called `{ours}` here."
-    for places, sentence in _INSTEAD.get(name, {}).items():
+    for places, sentence in INSTEAD.get(name, {}).items():
         if not {function, *names}.isdisjoint(places.split()):
             return f" {sentence}"
-    return "" if name in _ARGUMENTS or name in _INSTEAD else did_you_mean(name, names)
+    return "" if name in ARGUMENTS or name in INSTEAD else did_you_mean(name, names)
 
 
 def metric_hint(asked: object, known: Sequence[str]) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -204,7 +203,10 @@ class Noting(krag_eval.RetrievalSink):
 
 READS_RUN, READS_SET = r"`read_run\(path\)`", r"`read_evalset\(path\)`"
 READ = evaluated(path="run.jsonl"), evaluated(path="set.jsonl"), evaluated(path="corpus.jsonl")
-RUN_READ = lambda run: len(run.rows) == 2
+
+def holds_the_run(run: Any) -> bool:
+    return len(run.rows) == 2
+
 STREAM = "Use `evaluate`"
 PAIRS: list[Any] = [(NINE, NINE, True), (NINE, CLOSED, False)]
 COSINE: dict[str, Any] = {"match_method": "embedding", "embeddings": embed}
@@ -500,7 +502,7 @@ EVALUATE = [
             ),
         )
     ),
-    Case(lambda: front.evaluate_run(SET, {"q1": ["a"]}), READS_RUN, then=READ[0], holds=RUN_READ),
+    Case(lambda: front.evaluate_run(SET, {"q1": ["a"]}), READS_RUN, then=READ[0], holds=holds_the_run),
     Case(
         lambda: front.evaluate_run(SET, {"q1": ["a"]}), "by `evaluate`", then=lambda text: named(text)([["a"]], [["a"]])
     ),
@@ -524,13 +526,13 @@ EVALUATE = [
         lambda: front.write_run("new.jsonl", ROWS),
         r"`Run\.of\(name, rows\)`",
         then=evaluated(name="bm25", rows=list(RUN.rows.values())),
-        holds=RUN_READ,
+        holds=holds_the_run,
     ),
     Case(
         lambda: front.write_run("new.jsonl", ROWS),
         r"`run_retriever`",
         then=lambda text: named(text)(search, SET, k=2, progress=False),
-        holds=RUN_READ,
+        holds=holds_the_run,
     ),
     Case(lambda: front.reanchor(SET, "corpus.jsonl"), r"`read_corpus\(path\)`", then=READ[2], holds=len),
     Case(
@@ -691,8 +693,8 @@ TASKS = [
         )
         for taken in (r"'recall@5 >= 0\.8'", r"'lower\(recall@5\) >= 0\.8'")
     ),
-    Case(lambda: front.audit_labels(SET, "run.jsonl"), READS_RUN, then=READ[0], holds=RUN_READ),
-    Case(lambda: front.audit_labels(SET, {"bm25": "run.jsonl"}), READS_RUN, then=READ[0], holds=RUN_READ),
+    Case(lambda: front.audit_labels(SET, "run.jsonl"), READS_RUN, then=READ[0], holds=holds_the_run),
+    Case(lambda: front.audit_labels(SET, {"bm25": "run.jsonl"}), READS_RUN, then=READ[0], holds=holds_the_run),
     Case(
         lambda: front.audit_labels(SET, [RUN, RUN]),
         r'\{"name": run, \.\.\.\}',
@@ -804,7 +806,7 @@ TASKS = [
         lambda: front.run_retriever(lambda question, top_k: [], SET, k=2),
         "`lambda question: .*?`",
         then=lambda text: front.run_retriever(evaluated(search=search)(text), SET, k=2, progress=False),
-        holds=RUN_READ,
+        holds=holds_the_run,
     ),
     *(
         Case(
@@ -813,12 +815,12 @@ TASKS = [
             then=lambda text: front.run_retriever(
                 having(text.rpartition(" ")[2], lambda query: FOUND[0]), SET, k=2, progress=False
             ),
-            holds=RUN_READ,
+            holds=holds_the_run,
         )
         for taken in ("with `invoke`", "`retrieve`")
     ),
-    Case(lambda **more: front.run_retriever(search, SET, progress=False, **more), "k=10", holds=RUN_READ),
-    Case(asked, "Pass `journal`", then=resumed, holds=RUN_READ),
+    Case(lambda **more: front.run_retriever(search, SET, progress=False, **more), "k=10", holds=holds_the_run),
+    Case(asked, "Pass `journal`", then=resumed, holds=holds_the_run),
     Case(
         lambda **more: front.run_bench(None, find_lamps, llm=writer([]), k=3, progress=False, **more),
         "Give `corpus`",
