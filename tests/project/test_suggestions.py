@@ -39,7 +39,7 @@ def test_every_suggestion_is_copied_by_a_case(command: Runner, tmp_path: Path) -
 
 
 def test_a_suggestion_that_no_case_copies_is_noticed() -> None:
-    source = '''def f(k, path):\n    raise ValueError(f"`k` is {k!r}. Give one such as k=7, or run krag-eval look {path}.")'''
+    source = """def f(k, path):\n    raise ValueError(f"`k` is {k!r}. Give one such as k=7, or run krag-eval look {path}.")"""
     found = list(suggestions_in(source, "f.py"))
     assert [one.text for one in found] == ["k=7", "krag-eval look {}"]
     case = Case(lambda: "", "k=7")

@@ -204,8 +204,10 @@ class Noting(krag_eval.RetrievalSink):
 READS_RUN, READS_SET = r"`read_run\(path\)`", r"`read_evalset\(path\)`"
 READ = evaluated(path="run.jsonl"), evaluated(path="set.jsonl"), evaluated(path="corpus.jsonl")
 
+
 def holds_the_run(run: Any) -> bool:
     return len(run.rows) == 2
+
 
 STREAM = "Use `evaluate`"
 PAIRS: list[Any] = [(NINE, NINE, True), (NINE, CLOSED, False)]

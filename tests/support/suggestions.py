@@ -89,9 +89,7 @@ def _sentences(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if id(node) in skipped:
             skipped.update(map(id, ast.iter_child_nodes(node)))
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            skipped.add(id(node.value))
-        elif isinstance(node, ast.keyword) and node.arg in ("help", "epilog"):
+        elif (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)) or (isinstance(node, ast.keyword) and node.arg in ("help", "epilog")):
             skipped.add(id(node.value))
         elif isinstance(node, ast.JoinedStr | ast.Constant):
             skipped.update(map(id, ast.iter_child_nodes(node)))
