@@ -75,7 +75,7 @@ VALUES: dict[str, Any] = {
 }
 # What is said where another name alone does not do, and what a reader makes of it.
 ADVICE: dict[str, Callable[[Any], dict[str, Any]]] = {
-    r"[a-z]+=0\.95": lambda text: dict([(text.partition("=")[0], 0.95)]),
+    r"[a-z]+=0\.95": lambda text: {text.partition("=")[0]: 0.95},
     r"embeddings=Hugging": lambda text: {"embeddings": embed},
     r"'recall@5' is the macro mean, 'micro_recall@5'": lambda text: {"metrics": "recall", "k": 5},
     r"`hit_rate` asks .* `hit_rate_all`": lambda text: {"metrics": re.findall(r"`(\w+)`", text), "k": 5},

@@ -140,7 +140,7 @@ CASES = [
     Case(
         lambda **more: handler(**more),
         r"datetime\.now\(timezone\.utc\)",
-        {"timestamp": datetime(2026, 1, 1)},
+        {"timestamp": datetime.fromisoformat("2026-01-01T00:00:00")},
         then=lambda text: handler(timestamp=evaluated(datetime=datetime, timezone=timezone)(text)),
     ),
     Case(
@@ -218,7 +218,7 @@ ALLOWED = {
     "Ray dataset": "tests/adapters/ray reads one",
     "Spark DataFrame": "tests/adapters/spark reads one",
     "pass its name with `query_id=`": "tests/adapters/ray/test_long_logs.py and tests/adapters/spark name columns",
-    "allow repeats with `allow_repeated_ids=True`": "tests/adapters/ray/test_refusals.py and tests/adapters/spark allow them",
+    "allow repeats with `allow_repeated_ids=True`": "tests/adapters/ray and tests/adapters/spark allow them",
 }
 SAID: dict[int, str] = {}
 

@@ -30,6 +30,7 @@ from tests.support.language_model_cases import StatusError
 from tests.support.suggestions import ROOT, Case
 
 front: Any = krag_eval  # a type checker would stop most of these mistakes
+drawn: Any = plots
 NAMES = {name: getattr(krag_eval, name) for name in dir(krag_eval)}
 NINE, ADA, CLOSED = "Open at nine.", "Ada and Bo.", "Closed."
 GOLD, FOUND = [[{"id": "a", "text": NINE}]], [[{"id": "x", "text": CLOSED}, {"id": "a", "text": NINE}]]
@@ -150,6 +151,10 @@ def evaluated(**names: object) -> Callable[[str], Any]:
     return lambda text: eval(text.strip("`"), {**NAMES, **names})
 
 
+def read_and_scored(read_set: str, read_run: str, score: str) -> Any:
+    return NAMES[score](NAMES[read_set]("set.jsonl"), NAMES[read_run]("run.jsonl"))
+
+
 def finds(result: Any) -> bool:
     return bool(result["recall@10"] == 1)
 
@@ -209,17 +214,17 @@ def holds_the_run(run: Any) -> bool:
     return len(run.rows) == 2
 
 
-STREAM = "Use `evaluate`"
-PAIRS: list[Any] = [(NINE, NINE, True), (NINE, CLOSED, False)]
 COSINE: dict[str, Any] = {"match_method": "embedding", "embeddings": embed}
 
-
-def both_sides(text: str, *sides: str) -> Any:
-    """Evaluate two rows written as the copied text has it, with these in place of its three dots."""
-    return front.evaluate(
-        *([eval(text.replace("...", side))] if text[:2] != "[[" else eval(text.replace("...", side)) for side in sides)
-    )
-
+NEED_QUERIES: list[Callable[[Any], object]] = [
+    front.diagnose,
+    front.to_deepeval_rows,
+    front.intervals_of,
+    lambda result: result.explain(0),
+    lambda result: front.compare({"a": result, "b": result}),
+    lambda result: front.build_report({"a": result}),
+]
+LITERAL = (ROOT / "krag_eval/llm/question_generation/prompts/literal.txt").read_text("utf-8")
 
 EVALUATE = [
     Case(
@@ -247,9 +252,7 @@ EVALUATE = [
     Case(
         lambda: front.evaluate("set.jsonl", "run.jsonl"),
         "by `read_evalset` and `read_run`, and scored by `evaluate_run`",
-        then=lambda text: (
-            lambda read_set, read_run, score: NAMES[score](NAMES[read_set]("set.jsonl"), NAMES[read_run]("run.jsonl"))
-        )(*re.findall(r"`(\w+)`", text)),
+        then=lambda text: read_and_scored(*re.findall(r"`(\w+)`", text)),
         holds=finds,
     ),
     Case(
@@ -430,14 +433,7 @@ EVALUATE = [
             "(?:Use|with) `evaluate`",
             then=lambda text, use=use: use(named(text)(GOLD, FOUND, queries=["When?"])),
         )
-        for use in (
-            front.diagnose,
-            front.to_deepeval_rows,
-            front.intervals_of,
-            lambda result: result.explain(0),
-            lambda result: front.compare({"a": result, "b": result}),
-            lambda result: front.build_report({"a": result}),
-        )
+        for use in NEED_QUERIES
     ),
     Case(
         lambda **more: front.to_deepeval_rows(front.evaluate(GOLD, FOUND, **more)),
@@ -588,6 +584,11 @@ def unwritten(chunks: Any, llm: Any, **more: Any) -> Any:
 
 def state() -> Any:
     return front.ColumnarScorer(match_method="id").partial_state(pa.RecordBatch.from_pylist([LOG]))
+
+
+def answered_under(name: str) -> Any:
+    """Ask a model whose answers are objects that have their text under this name."""
+    return front.as_language_model(lambda prompt: mock.Mock(spec=[name], **{name: "Yes."})).ask("Hello")
 
 
 def locked_out() -> Any:
@@ -785,9 +786,9 @@ TASKS = [
     ),
     Case(lambda **more: front.evaluate_answers(["a"], ["a"], **more), r"refusals=\[.*?\]", {"refusals": "ask"}),
     Case(
-        lambda **more: front.judge_contexts(["a"], [["a"]], lambda prompt: "{}", metrics=["context_recall"], **more),
+        lambda **more: front.judge_contexts(["It costs 10 euros."], [[CORPUS[0]]], writer([]), **more),
         r"questions=\.\.\.",
-        then=lambda text: "questions" in front.judge_contexts.__kwdefaults__,
+        value=["How much is it?"],
     ),
     # Models and questions
     Case(
@@ -798,10 +799,7 @@ TASKS = [
     Case(
         lambda: front.as_language_model(lambda prompt: 7).ask("Hello"),
         "`content` or `text`",
-        then=lambda text: [
-            front.as_language_model(lambda prompt: mock.Mock(spec=[name], **{name: "Yes."})).ask("Hello")
-            for name in re.findall("[a-z]{3,}", text.replace("or", ""))
-        ],
+        then=lambda text: [answered_under(name) for name in re.findall(r"`(\w+)`", text)],
         holds=lambda said: said == ["Yes.", "Yes."],
     ),
     Case(
@@ -844,7 +842,12 @@ TASKS = [
     Case(
         lambda **more: unwritten(CHUNKS, Writer(), types=["literal", "riddle"], **more),
         r"prompts=\{'riddle': \.\.\.\}",
-        then=lambda text: text,
+        then=lambda text: (
+            unwritten(
+                CHUNKS, Writer(), types=["literal", "riddle"], **eval(f"dict({text.replace('...', repr(LITERAL))})")
+            ).report.stopped
+        ),
+        holds=lambda stopped: stopped is None,
     ),
     Case(
         lambda **more: unwritten(CHUNKS, locked_out(), **more),
@@ -931,7 +934,7 @@ TASKS = [
         then=lambda text: plots.plot_sweep(named(text)(GOLD, FOUND)),
     ),
     Case(
-        lambda: plots.plot_sweep(7), r"`krag_eval\.sweep`", then=lambda text: plots.plot_sweep(named(text)(GOLD, FOUND))
+        lambda: drawn.plot_sweep(7), r"`krag_eval\.sweep`", then=lambda text: plots.plot_sweep(named(text)(GOLD, FOUND))
     ),
     Case(
         lambda: plots.plot_spread(front.build_report({"a": front.evaluate(GOLD, FOUND, metrics="hit_rate")})),
@@ -996,6 +999,7 @@ TASKS = [
         ),
     ),
 ]
+BENCH = "bench --corpus lamps.jsonl --retriever search:lamps --samples 2 --skip-e2e"
 # Pieces of messages of which nothing is copied, or nothing that could be tried here.
 ALLOWED = {
     "a number as `float.hex` writes it": "a stored state is never written by hand",
@@ -1085,14 +1089,14 @@ COMMANDS = [
     Case("score-logs logs.parquet --workers 1 --out gold.parquet --match id", "--force"),
     Case("generate lamps.jsonl --llm search:write -n 2 --type literal --out labels.jsonl", "--force"),
     Case(
-        "bench --corpus lamps.jsonl --retriever search:lamps --llm search:write --samples 2 --skip-e2e --journals j && bench --corpus lamps.jsonl --retriever search:lamps --llm search:write --samples 2 --skip-e2e --journals j",
+        " && ".join([f"{BENCH} --llm search:write --journals j"] * 2),
         "--journals",
         value="other",
         holds=lambda outcome: "Resuming" not in outcome.err,
     ),
     *(
         Case(
-            "bench --corpus lamps.jsonl --retriever search:lamps --llm search:StopsOnce --samples 2 --skip-e2e",
+            f"{BENCH} --llm search:StopsOnce",
             taken,
             value=path,
         )

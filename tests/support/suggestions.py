@@ -36,8 +36,8 @@ _COPIED = re.compile(
 )
 # What a sentence that suggests something says; without one of these, an argument is what was given or is the subject.
 _ADVISES = re.compile(
-    r"\b(?:add|allow|become|call|choose|define|for example|gives?n?|install|leave|make|match|name|omit|or|overwrite|pass|read|"
-    r"replace|resume|run|scores?d?|send|shows?|store|such as|use|wrap|writes?|written)\b",
+    r"\b(?:add|allow|become|call|choose|define|for example|gives?n?|install|leave|make|match|name|omit|or|overwrite|"
+    r"pass|read|replace|resume|run|scores?d?|send|shows?|store|such as|use|wrap|writes?|written)\b",
     re.IGNORECASE,
 )
 _END = re.compile(r"[.;?] |\n")
@@ -89,8 +89,9 @@ def _sentences(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if id(node) in skipped:
             skipped.update(map(id, ast.iter_child_nodes(node)))
-        elif (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)) or (isinstance(node, ast.keyword) and node.arg in ("help", "epilog")):
-            skipped.add(id(node.value))
+        elif isinstance(node, ast.Expr) or (isinstance(node, ast.keyword) and node.arg in ("help", "epilog")):
+            if isinstance(node.value, ast.Constant | ast.JoinedStr):
+                skipped.add(id(node.value))
         elif isinstance(node, ast.JoinedStr | ast.Constant):
             skipped.update(map(id, ast.iter_child_nodes(node)))
             text = _flat(node)
