@@ -9,6 +9,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -153,6 +154,10 @@ def evaluated(**names: object) -> Callable[[str], Any]:
 
 def read_and_scored(read_set: str, read_run: str, score: str) -> Any:
     return NAMES[score](NAMES[read_set]("set.jsonl"), NAMES[read_run]("run.jsonl"))
+
+
+def with_queries(use: Callable[[Any], object], text: str) -> object:
+    return use(named(text)(GOLD, FOUND, queries=["When?"]))
 
 
 def finds(result: Any) -> bool:
@@ -429,9 +434,9 @@ EVALUATE = [
     ),
     *(
         Case(
-            lambda use=use: use(STREAMED),
+            partial(use, STREAMED),
             "(?:Use|with) `evaluate`",
-            then=lambda text, use=use: use(named(text)(GOLD, FOUND, queries=["When?"])),
+            then=partial(with_queries, use),
         )
         for use in NEED_QUERIES
     ),
