@@ -114,6 +114,4 @@ def refuse(what: str, wanted: str, got: object) -> NoReturn:
     Raises:
         InvalidInputError: Always.
     """
-    raise InvalidInputError(
-        f"In the stored state `{what}` is {got!r:.60}. It must be {wanted}. Store the state again, with `to_dict`."
-    )
+    raise InvalidInputError(f"In the stored state `{what}` is {got!r:.60}. It must be {wanted}.")

@@ -12,7 +12,8 @@ from krag_eval._utils.errors import UnknownArgumentError, did_you_mean
 
 # What krag, ragas, ranx, LlamaIndex and sklearn call an argument, and what it is called here: the first name that the
 # function has.
-_ARGUMENTS = {
+ARGUMENTS = {
+    "actual_docs": "actual",
     "average": "averaging_method",
     "averaging": "averaging_method",
     "callbacks": "sinks",
@@ -29,38 +30,48 @@ _ARGUMENTS = {
     "max_workers": "concurrency n_jobs workers",
     "method": "match_method",
     "metric": "metrics",
-    "min_similarity": "threshold rouge_threshold",
+    "min_similarity": "in_use threshold rouge_threshold",
     "model": "embeddings",
     "n_jobs": "workers concurrency",
     "num_workers": "concurrency n_jobs workers",
     "on_departure": "on_alert",
     "overwrite": "force",
+    "predicted_docs": "predicted",
     "qrels": "gold",
-    "rouge_threshold": "threshold",
-    "rouge_type": "match_method",
+    "rouge_threshold": "in_use threshold",
+    "rouge_type": "match_method method",
     "stemmer": "use_stemmer",
     "threshold": "rouge_threshold",
     "tokenizer_type": "tokenizer",
     "top_k": "k",
 }
+_AT_THE_CALL = "Give it to the call: evaluate_all(actual_docs, predicted_docs, k)."
+_BOTH_MEANS = "Both are given: 'recall@5' is the macro mean, 'micro_recall@5' the micro value."
+_COMPLEMENT = "Give its complement: {}=0.95 for a level of 0.05."
 _MODEL = (
     "A name loads no model: make it and pass it, for example "
     "embeddings=HuggingFaceEmbeddings(model_name=...) of langchain_huggingface."
 )
-_AT_THE_CALL = "Give it to the call: evaluate_all(actual_docs, predicted_docs, k)."
-_BOTH_MEANS = "Both are given: 'recall@5' is the macro mean, 'micro_recall@5' the micro value."
-# Where another name alone does not do.
-_INSTEAD = {
-    "actual_docs": _AT_THE_CALL,
-    "alpha": "Give its complement: confidence=0.95 for a level of 0.05.",
-    "average": _BOTH_MEANS,
-    "averaging_method": _BOTH_MEANS,
-    "embedding_config": _MODEL,
-    "embedding_type": _MODEL,
-    "k": "Give it to the call, such as evaluate_all(k=5).",
-    "matching_criteria": "Both are given: `hit_rate` asks for one gold document, `hit_rate_all` for all of them.",
-    "metrics": "The values are always the same ones; `evaluate` lets you choose.",
-    "predicted_docs": _AT_THE_CALL,
+_FOUND = "It is what `calibrate` finds. Leave it out."
+_OF_KRAG = (
+    "EmbeddingRougeOfflineRetrievalEvaluators OfflineRetrievalEvaluators RAGEvaluator RougeOfflineRetrievalEvaluators"
+)
+# Where another name alone does not do: what to write in the functions named, or in those that have such an argument.
+INSTEAD = {
+    "actual_docs": {"RAGEvaluator": _AT_THE_CALL},
+    "alpha": {name: _COMPLEMENT.format(name) for name in ("confidence", "intervals")},
+    "average": {"metrics": _BOTH_MEANS},
+    "averaging_method": {"metrics": _BOTH_MEANS},
+    "embedding_config": {"embeddings": _MODEL},
+    "embedding_type": {"embeddings": _MODEL},
+    "k": {_OF_KRAG: "Give it to the call, such as evaluate_all(k=5)."},
+    "matching_criteria": {
+        "metrics": "Both are given: `hit_rate` asks for one gold document, `hit_rate_all` for all of them."
+    },
+    "metrics": {f"{_OF_KRAG} evaluate_all": "The values are always the same ones; `evaluate` lets you choose."},
+    "predicted_docs": {"RAGEvaluator": _AT_THE_CALL},
+    "rouge_threshold": {"calibrate": _FOUND},
+    "threshold": {"calibrate": _FOUND},
 }
 
 # The same metric under another name.
@@ -113,7 +124,8 @@ def check_names(given: Iterable[str], known: Collection[str]) -> None:
             function, own = _called_with(name)
             names = [*own, *known]
             raise UnknownArgumentError(
-                f"`{function}` has no argument {name!r}.{_argument_hint(name, names)} It takes: {', '.join(names)}."
+                f"`{function}` has no argument {name!r}.{_argument_hint(name, names, function)} "
+                f"It takes: {', '.join(names)}."
             )
 
 
@@ -133,12 +145,15 @@ def _called_with(name: str) -> tuple[str, list[str]]:
     return function, own
 
 
-def _argument_hint(name: str, names: Sequence[str]) -> str:
+def _argument_hint(name: str, names: Sequence[str], function: str) -> str:
     """A sentence on what to write instead, beginning with a space; empty where nothing is known."""
-    ours = next((one for one in _ARGUMENTS.get(name, "").split() if one in names), None)
+    ours = next((one for one in ARGUMENTS.get(name, "").split() if one in names), None)
     if ours is not None:
         return f" It is called `{ours}` here."
-    return f" {_INSTEAD[name]}" if name in _INSTEAD else did_you_mean(name, names)
+    for places, sentence in INSTEAD.get(name, {}).items():
+        if not {function, *names}.isdisjoint(places.split()):
+            return f" {sentence}"
+    return "" if name in ARGUMENTS or name in INSTEAD else did_you_mean(name, names)
 
 
 def metric_hint(asked: object, known: Sequence[str]) -> str:

@@ -173,7 +173,10 @@ def without_gold(row: Mapping[str, Any]) -> str:
         return " This looks like a run: the evaluation set comes first, and runs after it."
     if "text" in row and "question" not in row:
         return " This looks like a corpus: a row of an evaluation set has a `question` and its gold."
-    return of_other_names("gold_doc_ids", row) if row.keys() - _OWN else ""
+    if not row.keys() - _OWN:
+        return ""
+    ids = "if it has ids, write gold_chunk_ids (of chunks) or gold_doc_ids (of documents) in place of gold."
+    return f"{of_other_names('gold', row)} That is for documents and texts; {ids}"
 
 
 def of_other_names(field: str, names: Iterable[object]) -> str:

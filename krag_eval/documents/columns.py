@@ -239,7 +239,7 @@ class Side:
         if document is None:
             hint = " Use [] where nothing was retrieved."
         elif isinstance(document, (int, float)) or hasattr(document, "__index__") or as_id(document) is not None:
-            hint = ' For bare ids write {"id": ...}, or call `evaluate_ids`.'
+            hint = ' For bare ids call `evaluate_ids`, or write {"id": ...} for each with match_method="id".'
         elif not hint and isinstance(document, (list, tuple, set)):
             hint = " Is it nested once too deep?"
         return InvalidInputError(

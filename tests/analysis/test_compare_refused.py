@@ -153,7 +153,7 @@ def test_a_field_with_a_value_for_each_question_is_no_slicing() -> None:
 
 def test_a_row_that_is_not_there_is_named() -> None:
     comparison = compare({"one": FOUND, "two": FOUND, "three": FOUND})
-    with pytest.raises(UnknownMetricError, match=r"no row \('two', 'recal@1'\). Did you mean 'two, recall@1'\?"):
+    with pytest.raises(UnknownMetricError, match=r"no row \('two', 'recal@1'\). Did you mean 'recall@1'\?"):
         comparison["two", "recal@1"]
     with pytest.raises(UnknownMetricError, match="Ask for a system and a key; systems: two, three"):
         comparison["recall@1"]

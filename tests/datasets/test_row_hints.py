@@ -21,8 +21,10 @@ def refused(path: Path, content: str) -> str:
 def test_a_file_without_gold_is_refused_with_its_columns_and_how_to_name_one(tmp_path: Path) -> None:
     said = refused(tmp_path / "faq.csv", "question,Source\nWhen?,refunds.md\n")
     assert said.endswith(
-        " The row has: question, Source. If one of these is meant, say so: columns={'gold_doc_ids': NAME} in "
-        "`read_evalset` and `evalset_from_rows`, or `krag-eval convert FILE NEW --columns gold_doc_ids=NAME`."
+        " The row has: question, Source. If one of these is meant, say so: columns={'gold': NAME} in "
+        "`read_evalset` and `evalset_from_rows`, or `krag-eval convert FILE NEW --columns gold=NAME`. That "
+        "is for documents and texts; if it has ids, write gold_chunk_ids (of chunks) or gold_doc_ids (of documents) in "
+        "place of gold."
     )
     named = read_evalset(tmp_path / "faq.csv", columns={"gold_doc_ids": "Source"})
     assert named["0"].gold_doc_ids == ("refunds.md",)

@@ -64,7 +64,7 @@ WRONG_SHAPES: dict[str, tuple[Any, Any, str]] = {
     "bytes for a document": ([[b"a"]], A, "`actual[0][0]` (query 0, rank 1): a bytes is not a document"),
     "an int for a row": ([7], A, "`actual[0]` is an int, not a list of documents."),
     "bare ints": (A, [[7]], "`predicted[0][0]` (query 0, rank 1): an int is not a document: it has neither an id nor"),
-    "bare numpy ints": (A, [np.array([7, 8])], 'it has neither an id nor a text. For bare ids write {"id": ...}'),
+    "bare numpy ints": (A, [np.array([7, 8])], "it has neither an id nor a text. For bare ids call `evaluate_ids`, or"),
     "a class for a document": (A, [[KragDocument]], "`predicted[0][0]` (query 0, rank 1): a type is not a document"),
     "an exception for gold": ([ValueError("x")], A, "`actual[0]` is a ValueError, not a list of documents."),
     "neither id nor text": (

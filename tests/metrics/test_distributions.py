@@ -208,7 +208,7 @@ def test_a_stored_state_of_another_shape_is_refused(cls: Any, good: Any, wrong: 
     with pytest.raises(InvalidInputError) as caught:
         cls.from_dict(good | wrong)
     assert message in str(caught.value)
-    assert str(caught.value).endswith("Store the state again, with `to_dict`.")
+    assert "It must be " in str(caught.value)
 
 
 @pytest.mark.parametrize(("off", "is_sparse"), [(SPARSE - 1, True), (SPARSE, False)])

