@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import errno
+import json
 import os
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Callable
@@ -73,7 +76,9 @@ def _show_warning(
 # What messages of the library call a thing, and what it is called on the command line.
 _OPTIONS = {
     "allow_repeated_ids": "--allow-repeated-ids",
+    "columns": "--columns",
     "corpus": "--corpus",
+    "encoding": "--encoding",
     "evalset": "--evalset",
     "force": "--force",
     "format": "--format",
@@ -85,6 +90,9 @@ _SIDES = {"actual": "gold", "predicted": "retrieved"}
 _ARGUMENT = re.compile(rf"`?\b({'|'.join(_OPTIONS)})=(?:True|['\"]([\w+]+)['\"])`?")  # force=True, missing='empty'
 _NAME = re.compile(rf"`({'|'.join(_OPTIONS)})`")
 _SIDE = re.compile(rf"(documents?) of `({'|'.join(_SIDES)})`")
+_COLUMNS = re.compile(r"columns=(\{(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^'\"}])*\})")
+_TABLE = re.compile(r"\b(encoding|format|sheet)=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
+_TABLE_OPTIONS = {"encoding": "--encoding", "format": "--from", "sheet": "--sheet"}
 _CALL = re.compile(r", or call `\w+`")  # which the command line cannot do
 
 
@@ -95,10 +103,21 @@ def in_options(message: str) -> str:
     'Choose another name, or overwrite it with --force.'
     >>> in_options("No document of `actual` has a text, which match_method='rouge1+text' reads.")
     'No gold document has a text, which --match rouge1,text reads.'
+    >>> in_options("Say so: columns={'gold': '정답 문서'}, encoding='cp949'.")
+    "Say so: --columns 'gold=정답 문서', --encoding cp949."
     """
+    message = _COLUMNS.sub(lambda found: _columns(ast.literal_eval(found[1])), message)
+    message = _TABLE.sub(lambda found: f"{_TABLE_OPTIONS[found[1]]} {shlex.quote(ast.literal_eval(found[2]))}", message)
     message = _ARGUMENT.sub(lambda found: _option(found[1], found[2]), _CALL.sub("", message))
     message = _SIDE.sub(lambda found: f"{_SIDES[found[2]]} {found[1]}", message)
     return _NAME.sub(lambda found: f"`{_OPTIONS[found[1]]}`", message)
+
+
+def _columns(columns: dict[str, str]) -> str:
+    """Return the option that names these columns."""
+    pairs = ",".join(f"{field}={column}" for field, column in columns.items())
+    is_plain = not any(re.search("[,={]", column) for column in columns.values())
+    return f"--columns {shlex.quote(pairs if is_plain else json.dumps(columns, ensure_ascii=False))}"
 
 
 def _option(argument: str, value: str | None) -> str:

@@ -13,6 +13,7 @@ from krag_eval.cli.options import (
     Baseline,
     CutOffs,
     EvalSetFile,
+    FileOptions,
     JsonOut,
     MissingRows,
     RunScoringOptions,
@@ -21,7 +22,6 @@ from krag_eval.cli.options import (
     parse_names,
 )
 from krag_eval.cli.output import collected_warnings, console, print_notes, put_json
-from krag_eval.datasets import read_evalset
 
 
 def compare(
@@ -47,10 +47,11 @@ def compare(
     json_out: JsonOut = None,
     *,
     scoring: RunScoringOptions,
+    files: FileOptions,
 ) -> None:
     """Compare runs with a baseline: differences with confidence intervals, tests, slices, and causes of misses."""
-    questions = read_evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key)
-    read = read_runs(runs, questions, id_key=scoring.id_key)
+    questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key)
+    read = read_runs(runs, questions, files, id_key=scoring.id_key)
     with collected_warnings() as caught:
         comparison = compare_runs(
             read,

@@ -9,13 +9,14 @@ from typing import Annotated
 
 import typer
 
-from krag_eval import EvaluationResult, InvalidInputError, evaluate_run
+from krag_eval import EvaluationResult, evaluate_run
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.loading import read_runs
 from krag_eval.cli.options import (
     CutOffs,
     EvalSetFile,
+    FileOptions,
     Intervals,
     JsonOut,
     MaxBadRows,
@@ -25,7 +26,7 @@ from krag_eval.cli.options import (
     parse_names,
 )
 from krag_eval.cli.output import collected_warnings, console, print_notes, print_result, print_unmatchable, put_json
-from krag_eval.datasets import EvalSet, Run, read_evalset
+from krag_eval.datasets import EvalSet, Run
 
 _MOST_LISTED = 20
 
@@ -41,13 +42,12 @@ def evaluate(
     max_bad_rows: MaxBadRows = 0,
     *,
     scoring: RunScoringOptions,
+    files: FileOptions,
 ) -> None:
     """Score one or several runs against an evaluation set."""
     cut_offs, names, settings = parse_cut_offs(k), parse_names(metrics), scoring.settings()
-    if per_query is not None and str(per_query) == "-":
-        raise InvalidInputError("`--per-query` needs a file name, got '-'. To print the rows, use /dev/stdout.")
-    questions = read_evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key, max_bad_rows=max_bad_rows)
-    read = read_runs(runs, questions, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
+    questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key, max_bad_rows=max_bad_rows)
+    read = read_runs(runs, questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
     missing = {name: run.missing(questions) for name, run in read.items()}
     results: dict[str, EvaluationResult] = {}
     for name, run in read.items():

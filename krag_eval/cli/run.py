@@ -10,10 +10,10 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from krag_eval import InvalidInputError, read_evalset
+from krag_eval import InvalidInputError
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.loading import load_object
-from krag_eval.cli.options import JsonOut
+from krag_eval.cli.options import FileOptions, JsonOut
 from krag_eval.cli.output import Bars, console, notes, put_json
 from krag_eval.retrievers.asking import CallSettings
 from krag_eval.retrievers.recording import Recorder
@@ -48,10 +48,12 @@ def run(
         bool, typer.Option("--retry-errors", help="Ask the failed questions of an existing run again.")
     ] = False,
     json_out: JsonOut = None,
+    *,
+    files: FileOptions,
 ) -> None:
     """Ask a retriever every question of an evaluation set; rerun the same command to resume."""
     try:
-        questions = read_evalset(evalset)
+        questions = files.evalset(evalset)
         found = load_object(retriever, "--retriever", "a retriever")
         with Bars() as bars:
             plan = plan_run(

@@ -244,7 +244,7 @@ def plan_run(
         if not (question.question or "").strip():
             raise InvalidInputError(
                 f"The question {question.id!r} has no text. Give every question a text to ask the retriever."
-                f"{of_other_names('question', question.further)}"
+                f"{of_other_names(question.further, 'question')}"
             )
     header = make_header(name or caller.name, as_json(parameters or {}), questions, caller, settings, retriever)
     recorder = Recorder(questions, header, journal=journal, progress=progress, keeps_rows=keeps_rows, **rest)

@@ -54,20 +54,26 @@ def test_a_file_in_another_encoding_is_refused_with_its_name_and_a_piece_of_its_
     message = refused(path)
     assert message.startswith(f"set.{ending}:2: not UTF-8 at byte ")
     assert "; as cp949 it reads '환불은 언제?" in message
-    assert message.endswith(". Save it as UTF-8, which Excel calls “CSV UTF-8”.")
+    assert message.endswith(". Read it with encoding='cp949', or save it as UTF-8, which Excel calls “CSV UTF-8”.")
 
 
 @pytest.mark.parametrize("ending", ["csv", "txt"])
 def test_unicode_text_of_excel_is_named(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"set.{ending}"
     path.write_bytes("id\tquestion\nq1\tКогда?\n".encode("utf-16"))
-    assert "it looks like UTF-16, which Excel calls “Unicode Text”" in refused(path)
+    assert "it looks like UTF-16, which Excel calls “Unicode Text”. Read it with encoding='utf-16', or" in refused(path)
 
 
 @pytest.mark.parametrize("name", ["set.xlsx", "set.csv", "set.xls"])
-@pytest.mark.parametrize("content", [b"PK\x03\x04\x14\x00\xff", b"\xd0\xcf\x11\xe0\xa1\xb1"])
-def test_a_workbook_is_named_whatever_its_ending(tmp_path: Path, name: str, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"PK\x03\x04\x14\x00\xff", "is no readable Excel workbook (File is not a zip file). It may be damaged"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "is a workbook of Excel 97 (.xls), or protected by a password. Open it in"),
+    ],
+)
+def test_a_workbook_is_named_whatever_its_ending(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    assert "it is an Excel workbook" in refused(path)
-    assert "“CSV UTF-8”" in refused(path)
+    assert refused(path).startswith(f"{name}: {message}")
+    assert "save it as .xlsx" in refused(path)
