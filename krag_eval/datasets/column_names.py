@@ -60,6 +60,8 @@ def suggestion(
         column = _like(name, [one for one in names if one not in meant.values()])
         if column is None and name in (wanted, "gold", "retrieved"):
             column = next((one for one in reversed(names) if one not in meant.values()), None)
+        if column is None and name == "question" and kind == "run" and not {*meant, *(given or ())}:
+            name, column = "query_id", next(iter(names), None)
         if column is None or (name == "question" and "query_id" in meant):
             continue
         field = _gold_field(row.get(column)) if name == "gold" else name

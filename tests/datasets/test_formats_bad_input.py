@@ -25,7 +25,11 @@ EVALSETS: list[tuple[str, bytes, str]] = [
     ("x.parquet", LFS, ": is a pointer of Git LFS"),
     ("x.json", LFS, ": is a pointer of Git LFS"),
     ("x", LFS, ": is a pointer of Git LFS"),
-    ("x", b"", ": is in no format that can be recognized by its name or its beginning. Name the format, such as format='csv': jsonl, json"),
+    (
+        "x",
+        b"",
+        ": is in no format that can be recognized by its name or its beginning. Name the format, such as",
+    ),
     ("x", b"\x00\x01\xff\xfe" * 99, ": is in no format"),
     ("x", b"just some text\n", ": is in no format"),
     ("x.jsonl", b"\x00\x01\xff\xfe" * 99, ":1: not UTF-8"),

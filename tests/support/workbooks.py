@@ -7,15 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-DATE, DATE_AND_TIME = 1, 2  # cell formats of the styles below
+DATE, DATE_AND_TIME, PADDED = 1, 2, 3  # cell formats of the styles below
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+_NUMBERS = "".join(f'<xf numFmtId="{number}" applyNumberFormat="1"/>' for number in (14, 22, 164))
 _STYLES = (
-    f'<styleSheet xmlns="{_MAIN}"><fonts count="1"><font/></fonts><fills count="1"><fill><patternFill/></fill></fills>'
-    '<borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="3"><xf/>'
-    '<xf numFmtId="14" applyNumberFormat="1"/><xf numFmtId="22" applyNumberFormat="1"/></cellXfs></styleSheet>'
+    f'<styleSheet xmlns="{_MAIN}"><numFmts count="1"><numFmt numFmtId="164" formatCode="000"/></numFmts>'
+    '<fonts count="1"><font/></fonts><fills count="1"><fill><patternFill/></fill></fills>'
+    '<borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs>'
+    f'<cellXfs count="4"><xf/>{_NUMBERS}</cellXfs></styleSheet>'
 )
 
 # A text, a number, a truth value, a number with one of the formats above, raw XML of a cell's inside, or nothing.
@@ -37,7 +39,7 @@ def write_workbook(
         "ContentType='application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml'/>"
         for n in range(1, len(names) + 1)
     )
-    states = {name: " state='hidden'" for name in hidden}
+    states = dict.fromkeys(hidden, " state='hidden'")
     listed = "".join(
         f"<sheet name={quoteattr(name)} sheetId='{n}' r:id='s{n}'{states.get(name, '')}/>"
         for n, name in enumerate(names, 1)

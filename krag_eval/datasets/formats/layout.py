@@ -102,6 +102,10 @@ class Layout:
         row = self._renamed(place, given)
         if is_text:
             row = {name: self._cell(name, value, place) for name, value in row.items()}
+        else:
+            for name in {"gold", "retrieved"} & row.keys():
+                if isinstance(self.places.get(name), tuple):
+                    row[name] = [self._document(name, v, place) if isinstance(v, str) else v for v in row[name]]
         if is_text or self.places:
             row |= {group[0]: [] for group in self.groups if not any(name in row for name in group)}
         if self.kind == "run":
@@ -140,7 +144,7 @@ class Layout:
         if isinstance(value, list):
             if name in ("gold", "retrieved"):
                 return [self._document(name, one, place) for one in value]
-            return [self._cell(name, one, place) for one in value] if name in self.places else value
+            return [one.strip() for one in value] if name in tables.IDS else value
         if name in _OF_OTHERS.get(self.kind or "", ()):
             with contextlib.suppress(InvalidInputError):
                 return tables.read_cell(name, value, place)
@@ -168,11 +172,11 @@ class Layout:
         column = _base_of(self.places.get(name, name))
         if name == "gold":
             if not self._has_seen_gold and _LIKE_AN_ID.fullmatch(value.strip()):
-                raise _undecided(place, value, column, ("gold_chunk_ids", "gold_doc_ids", "gold_texts"))
+                raise _undecided(place, value, column, ("gold_chunk_ids", "gold_doc_ids", "gold_texts"), self.columns)
             self._has_seen_gold = True
             return {"text": value}
         if not self.reading and not _WORD.fullmatch(value.strip()):
-            raise _undecided(place, value, column, ("retrieved_texts", "retrieved_ids"))
+            raise _undecided(place, value, column, ("retrieved_texts", "retrieved_ids"), self.columns)
         return {self.reading or "id": value}
 
     @property
@@ -198,11 +202,13 @@ class Layout:
         for name in GOLD:
             if isinstance(row.get(name), (str, int, Mapping)):
                 row[name] = [row[name]]
-        if (texts := row.pop("gold_texts", None)) is not None:
+        is_field = "gold_texts" in self.places or "gold" not in row  # else a further one, as it is
+        if is_field and (texts := row.pop("gold_texts", None)) is not None:
             row["gold"] = [*(row.get("gold") or ()), *({"text": text} for text in _listed(texts))]
 
     def _complete_ranking(self, place: str, row: dict[str, Any]) -> None:
-        found = {key: _listed(row.pop(name)) for name, key in _RETRIEVED.items() if key and name in row}
+        ours = [name for name in row if name in self.places or "retrieved" not in row]
+        found = {key: _listed(row.pop(name)) for name, key in _RETRIEVED.items() if key and name in ours}
         if not found:
             return
         if len({len(values) for values in found.values()}) > 1:
@@ -271,6 +277,9 @@ def layout_of(
         raise InvalidInputError(
             f"{path}: has no column `retrieved`. {suggestion(kind, dict.fromkeys(names), given=columns)}"
         )
+    if kind == "run" and is_table and names and not fields & {"query_id", "question"}:
+        hint = suggestion(kind, dict.fromkeys(names), given=columns)
+        raise InvalidInputError(f"{path}: has no column `query_id`, and no `question` instead of it. {hint}")
     lacks_ids = "id" not in fields if kind == "evalset" else {"query_id", "question"} & fields == {"question"}
     makes_ids = is_shaped and kind in ("evalset", "run") and lacks_ids
     used = {column for columns_ in places.values() for column in _tuple(columns_)}
@@ -346,8 +355,11 @@ def _base_of(columns: Columns) -> str:
     return _tuple(columns)[0] if found is None else found[1].strip()
 
 
-def _undecided(place: str, value: str, column: str, fields: Sequence[str]) -> InvalidInputError:
-    ways = " or ".join(f"columns={ ({name: column})!r}" for name in fields)
+def _undecided(
+    place: str, value: str, column: str, fields: Sequence[str], given: Mapping[str, str] | None
+) -> InvalidInputError:
+    others = {name: where for name, where in (given or {}).items() if where != column}
+    ways = " or ".join(f"columns={ ({**others, name: column})!r}" for name in fields)
     return InvalidInputError(f"{place}: {value!r:.60} may be an id or a text. Say what {column!r} holds: {ways}.")
 
 

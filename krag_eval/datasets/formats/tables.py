@@ -20,7 +20,7 @@ from krag_eval._utils.files.io import MAX_LINE, lines_of
 from krag_eval._utils.files.rejects import Rejects
 from krag_eval._utils.files.strict_json import dump_json, parse_json
 
-IDS = frozenset({"gold_doc_ids", "gold_chunk_ids", "reference_context_ids", "retrieved_context_ids"})
+IDS = frozenset({"gold_doc_ids", "gold_chunk_ids", "reference_context_ids", "retrieved_context_ids", "retrieved_ids"})
 LISTS = frozenset({"gold", "retrieved", "reference_contexts", "retrieved_contexts"})
 MAPPINGS = frozenset({"metadata"})
 NUMBERS = frozenset({"seconds"})
