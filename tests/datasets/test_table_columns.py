@@ -46,11 +46,11 @@ def ids(documents: Any) -> list[str | None]:
     return [document.id for document in documents]
 
 
-@pytest.mark.parametrize("columns", [None, {"gold": "gold"}])
-def test_a_column_of_passages_may_be_called_gold(table: Any, columns: Any) -> None:
+def test_a_column_of_passages_may_be_called_gold(table: Any) -> None:
     path = table("question,gold", '"When, please?","In three days; ask us."', "Where?,")
     with pytest.warns(KragEvalWarning, match=r"x\.csv: has no column of ids, so its rows are numbered from 0\.$"):
-        first, second = read_evalset(path, columns=columns)
+        first, second = read_evalset(path)
+    assert read_evalset(path, columns={"gold": "gold"}) == EvalSet([first, second])
     assert (first.id, first.question, first.gold) == ("0", "When, please?", (Document(text="In three days; ask us."),))
     assert (second.id, second.is_negative) == ("1", True)
 

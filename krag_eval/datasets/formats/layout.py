@@ -120,7 +120,7 @@ class Layout:
             row["id" if self.kind == "evalset" else "query_id"] = numbered(None if is_counting_lost else number)
         except InvalidInputError as error:
             raise InvalidInputError(f"{place}: {error}") from None
-        if number == 0:
+        if number == 0 and not self.columns:  # who names columns has looked at them
             warn(f"{self.path}: has no column of ids, so its rows are numbered from 0.")
         return row
 
