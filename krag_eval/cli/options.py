@@ -199,6 +199,11 @@ class FileOptions:
         """Return `encoding` and `sheet` for a file."""
         return {"encoding": self.encoding, "sheet": self._sheet_of(path)}
 
+    def arguments(self) -> list[str]:
+        """Return these options as they are typed, for the command that comes next."""
+        given = {"--columns": [self.columns], "--sheet": self.sheet or [], "--encoding": [self.encoding]}
+        return [part for option, values in given.items() for value in values if value for part in (option, value)]
+
     def named_columns(self) -> dict[str, str]:
         """Return `question=query,gold=pos`, or the same as a JSON object, as a mapping.
 

@@ -76,7 +76,7 @@ def run(
     except KeyboardInterrupt as interruption:
         notes().print(str(interruption) or "Stopped.", markup=False)
         raise typer.Exit(130) from None
-    summary = _summary(recorder, evalset, out)
+    summary = _summary(recorder, evalset, out, files)
     if recorder.n_done > recorder.n_errors and recorder.most_retrieved < k:
         notes().print(
             f"{recorder.name} never returned more than {recorder.most_retrieved} documents, and --k is {k}: "
@@ -105,7 +105,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value")
 
 
-def _summary(recorder: Recorder, evalset: Path, out: Path) -> dict[str, Any]:
+def _summary(recorder: Recorder, evalset: Path, out: Path, files: FileOptions) -> dict[str, Any]:
     latency = recorder.latency
     return {
         "name": recorder.name,
@@ -114,7 +114,7 @@ def _summary(recorder: Recorder, evalset: Path, out: Path) -> dict[str, Any]:
         "errors": recorder.n_errors,
         "latency": None if latency is None else latency.to_dict(),
         "run": str(out),
-        "score": shlex.join(["krag-eval", "evaluate", str(evalset), str(out)]),
+        "score": shlex.join(["krag-eval", "evaluate", str(evalset), str(out), *files.arguments()]),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
@@ -56,11 +57,11 @@ def validate(
     )
     named = {"evalset": str(evalset), "corpus": None if corpus is None else str(corpus)}
     if not put_json(json_out, lambda: named | report.to_dict()):
-        _print(report, evalset, corpus, show)
+        _print(report, evalset, corpus, files, show)
     raise typer.Exit(0 if report.ok else 1)
 
 
-def _print(report: ValidationReport, evalset: Path, corpus: Path | None, show: int) -> None:
+def _print(report: ValidationReport, evalset: Path, corpus: Path | None, files: FileOptions, show: int) -> None:
     out = console()
     title = f"{evalset}: {number_of(report.n_questions, 'question')}"
     if corpus is not None:
@@ -84,7 +85,7 @@ def _print(report: ValidationReport, evalset: Path, corpus: Path | None, show: i
     counts = ", ".join(number_of(len(report.with_severity(severity)), severity) for severity in findings.SEVERITIES)
     out.print(f"{counts}.", markup=False)
     if corpus is not None and _LINKED_ANEW & report.counts.keys():
-        command = f"krag-eval reanchor {evalset} --corpus {corpus}"
+        command = " ".join([f"krag-eval reanchor {evalset} --corpus {corpus}", *map(shlex.quote, files.arguments())])
         out.print(f"To link gold to where its text stands: {command}", markup=False, soft_wrap=True)
 
 

@@ -73,7 +73,7 @@ def test_bytes_go_through_as_they_are(run: Runner) -> None:
     printed = io.TextIOWrapper(io.BytesIO())
     with standard_streams(printed):
         write_evalset(read_evalset("set.jsonl"), "-", format="parquet")
-    Path("x.parquet").write_bytes(printed.buffer.getvalue())  # type: ignore[attr-defined]  # a BytesIO
+    Path("x.parquet").write_bytes(printed.buffer.getvalue())
     assert read_evalset("x.parquet") == read_evalset("set.jsonl")
 
 

@@ -44,6 +44,7 @@ _EMPTY_IS_NONE = (
 )
 SQUAD_COLUMNS = frozenset({"question", "context"})
 _OF_OTHERS = {"evalset": {*_RETRIEVED}, "run": {*GOLD, "gold_texts"}, "corpus": {*_RETRIEVED, *GOLD}}
+_READ = {*_RETRIEVED, *GOLD, "gold_texts", *tables.IDS, *tables.LISTS, *tables.MAPPINGS, *tables.NUMBERS}
 _NUMBERED = re.compile(r"(.*?)[\s_.#(\[-]*([0-9]{1,4})[)\]]?", re.DOTALL)
 _WORD = re.compile(r"[!-~]{1,80}")
 _LIKE_AN_ID = re.compile(r"(?=.*[0-9_./:#-])[!-~]{1,80}")
@@ -62,6 +63,8 @@ class Layout:
         makes_ids: Whether rows get an id: their number, or in a run the id of the question with the same text.
         names: The columns of a table; empty if not all are known.
         columns: What the caller said of them.
+        used: The columns of `places`.
+        lacks_gold: Whether a table has no column of gold documents that an evaluation set could be made of.
         groups: The fields of the file that mean an empty list if a row leaves all of a group empty.
         evalset: The set that a run belongs to, if it is known.
     """
@@ -72,6 +75,8 @@ class Layout:
     makes_ids: bool
     names: Sequence[str] = ()
     columns: Mapping[str, str] | None = None
+    used: frozenset[str] = frozenset()
+    lacks_gold: bool = False
     groups: Sequence[Sequence[str]] = ()
     evalset: EvalSet | None = None
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
@@ -99,15 +104,18 @@ class Layout:
         number = next(self._numbers)
         if self.lacks_gold:
             raise InvalidInputError(f"{place}: {without_gold({**dict.fromkeys(self.names), **given}, self.columns)}")
-        row = self._renamed(place, given)
+        row = self._renamed(place, given) if self.places else dict(given)
         if is_text:
-            row = {name: self._cell(name, value, place) for name, value in row.items()}
+            for name in row.keys() & _READ:
+                row[name] = self._cell(name, row[name], place)
         else:
             for name in {"gold", "retrieved"} & row.keys():
                 if isinstance(self.places.get(name), tuple):
                     row[name] = [self._document(name, v, place) if isinstance(v, str) else v for v in row[name]]
         if is_text or self.places:
-            row |= {group[0]: [] for group in self.groups if not any(name in row for name in group)}
+            for group in self.groups:
+                if row.keys().isdisjoint(group):
+                    row[group[0]] = []
         if self.kind == "run":
             self._complete_ranking(place, row)
         elif self.kind == "evalset":
@@ -126,8 +134,7 @@ class Layout:
 
     def _renamed(self, place: str, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row with the names of fields; numbered columns become a list without the empty ones at its end."""
-        used = {column for columns in self.places.values() for column in _tuple(columns)}
-        renamed = {name: value for name, value in row.items() if name not in used}
+        renamed = {name: value for name, value in row.items() if name not in self.used}
         for name, columns in self.places.items():
             values = [row.get(column) for column in _tuple(columns)]
             while values and values[-1] in (None, ""):
@@ -180,13 +187,6 @@ class Layout:
         return {self.reading or "id": value}
 
     @property
-    def lacks_gold(self) -> bool:
-        """Whether a table has no column of gold documents that an evaluation set could be made of."""
-        if self.kind != "evalset" or not self.names or {*self.names, *self.places} >= SQUAD_COLUMNS:
-            return False
-        return not {*self.names, *self.places} & {*GOLD, "gold_texts"}
-
-    @property
     def reading(self) -> str:
         """What a plain cell of a ranking is: `id` or `text` if the gold of the set has nothing else; else empty."""
         if self._reading is None:
@@ -200,8 +200,9 @@ class Layout:
 
     def _complete_gold(self, row: dict[str, Any]) -> None:
         for name in GOLD:
-            if isinstance(row.get(name), (str, int, Mapping)):
-                row[name] = [row[name]]
+            value = row.get(name)
+            if value is not None and type(value) is not list and isinstance(value, (str, int, Mapping)):
+                row[name] = [value]
         is_field = "gold_texts" in self.places or "gold" not in row  # else a further one, as it is
         if is_field and (texts := row.pop("gold_texts", None)) is not None:
             row["gold"] = [*(row.get("gold") or ()), *({"text": text} for text in _listed(texts))]
@@ -282,7 +283,7 @@ def layout_of(
         raise InvalidInputError(f"{path}: has no column `query_id`, and no `question` instead of it. {hint}")
     lacks_ids = "id" not in fields if kind == "evalset" else {"query_id", "question"} & fields == {"question"}
     makes_ids = is_shaped and kind in ("evalset", "run") and lacks_ids
-    used = {column for columns_ in places.values() for column in _tuple(columns_)}
+    used = {column for one in places.values() for column in _tuple(one)}
     left = {*(name for name in names if name not in used), *places}
     groups = [[name for name in group if name in left] for group in _EMPTY_IS_NONE]
     return Layout(
@@ -292,6 +293,8 @@ def layout_of(
         makes_ids=makes_ids,
         names=names if is_table else (),
         columns=columns,
+        used=frozenset(used),
+        lacks_gold=kind == "evalset" and is_table and not (left >= SQUAD_COLUMNS or left & {*GOLD, "gold_texts"}),
         groups=[group for group in groups if group],
         evalset=evalset,
     )

@@ -126,7 +126,7 @@ class Source:
         if head.startswith((workbook.ZIP, workbook.OLE)):
             return "xlsx"
         named = next((kind for kind, endings in CONTAINERS.items() if name.endswith(endings)), None)
-        if named == "jsonl" and self.first_line.strip() in (b"[", b"{"):
+        if named == "jsonl" and self.first_line.strip() in (b"[", b"{") and len(head.split()) > 1:
             return "json"  # one value over several lines: no row of JSONL is so short
         if named not in (None, "json"):
             return named

@@ -94,7 +94,7 @@ def _split(cell: str) -> list[str]:
 
 def _parse(name: str, cell: str, place: str, kind: type) -> Any:
     wanted = "a JSON list" if kind is list else "a JSON object"
-    hint = " Ids alone belong in `gold_chunk_ids` or `gold_doc_ids`." if name == "gold" else ""
+    hint = " Ids belong in `gold_chunk_ids` or `gold_doc_ids`, texts in `gold_texts`." if name == "gold" else ""
     try:
         value = parse_json(cell)
     except ValueError as error:
