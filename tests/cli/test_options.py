@@ -94,4 +94,8 @@ def test_every_option_of_the_command_is_compared_above() -> None:
     of_levels = {option.split()[0] for option, _ in LEVELS}
     # What names an embedding model is compared in test_embedding_options.py.
     of_models = {"--embeddings", "--embedding-prefix", "--similarity-threshold"}
-    assert known - {"--json", "--per-query", "--intervals", "--max-bad-rows"} - of_models == named | of_levels
+    # How files are read is in test_table_options.py.
+    of_files = {"--columns", "--encoding", "--from", "--sheet"}
+    assert (
+        known - {"--json", "--per-query", "--intervals", "--max-bad-rows"} - of_files - of_models == named | of_levels
+    )

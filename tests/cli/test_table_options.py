@@ -159,3 +159,13 @@ def test_one_encoding_serves_files_that_need_it_and_files_that_do_not(command: R
     assert command("evaluate faq.csv run.jsonl --encoding cp499").err.startswith(
         "InvalidInputError: Unknown `--encoding` 'cp499'. Did you mean 'cp949'?"
     )
+
+
+def test_the_next_command_that_is_printed_carries_the_options(command: Runner) -> None:
+    write_csv("faq.csv", "cp949")
+    Path("search.py").write_text(
+        "def same(question):\n    return [{'id': 'a', 'text': '아홉 시에 엽니다.'}]\n", encoding="utf-8"
+    )
+    outcome = command("run faq.csv --retriever search:same -k 1 --out run.jsonl --encoding cp949", *COLUMNS)
+    (line,) = re.findall("Score it with: krag-eval (.*)", outcome.out)
+    assert "recall        0.3333" in command(f"{line} --match text -k 1 --metrics recall").out

@@ -307,9 +307,12 @@ def has_column(names: Iterable[str], column: str) -> bool:
 
 def kinds_of(names: Iterable[str], columns: Mapping[str, str] | None = None) -> tuple[bool, bool]:
     """Return whether columns of these names hold gold documents, and whether they hold rankings."""
-    families = {_FAMILIES[base] for base in _families(names) if base in _FAMILIES}
-    fields = {*names, *(columns or {}), *families}
-    return bool(fields & {*GOLD, "gold_texts"}), bool(fields & {*_RETRIEVED})
+    bases = {base for base in _families(names) if base in _FAMILIES}
+    fields = {*names, *(columns or {}), *(_FAMILIES[base] for base in bases)}
+    has_gold, has_rankings = bool(fields & {*GOLD, "gold_texts"}), bool(fields & {*_RETRIEVED})
+    if has_gold:  # numbered columns such as `document 1` may be anything beside it
+        has_rankings = bool({*names, *(columns or {})} & {*_RETRIEVED}) or any(b.startswith("retrieved") for b in bases)
+    return has_gold, has_rankings
 
 
 def _families(names: Iterable[str]) -> dict[str, dict[int, str]]:
