@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from krag_eval import read_corpus, read_evalset
 from krag_eval._utils.errors import needing
 from krag_eval._utils.formatting import format_value
 from krag_eval.cli.loading import load_embeddings, load_object
 from krag_eval.cli.options import (
     CutOffs,
+    FileOptions,
     Force,
     Level,
     Match,
@@ -104,6 +104,8 @@ def bench(
         ),
     ] = None,
     level: Level = "chunk",
+    *,
+    files: FileOptions,
 ) -> None:
     """Generate questions, retrieve, answer, score and report; rerun the same command to resume."""
     targets = _targets(output or [], force)
@@ -113,11 +115,11 @@ def bench(
     try:
         with Bars() as bars:
             outcome = run_bench(
-                None if corpus is None else read_corpus(corpus),
+                None if corpus is None else files.corpus(corpus),
                 load_object(retriever, "--retriever", "a retriever"),
                 llm=None if llm is None else load_object(llm, "--llm", "a language model"),
                 answer=None if answer is None else load_object(answer, "--answer", "a system that answers"),
-                evalset=None if evalset is None else read_evalset(evalset),
+                evalset=None if evalset is None else files.evalset(evalset),
                 samples=samples,
                 eval_mode=eval_mode,
                 e2e_limit=e2e_limit,

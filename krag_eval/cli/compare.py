@@ -14,6 +14,7 @@ from krag_eval.cli.options import (
     Baseline,
     CutOffs,
     EvalSetFile,
+    FileOptions,
     JsonOut,
     MissingRows,
     RunScoringOptions,
@@ -23,7 +24,6 @@ from krag_eval.cli.options import (
     parse_names,
 )
 from krag_eval.cli.output import collected_warnings, console, print_notes, put_json
-from krag_eval.datasets import read_evalset
 from krag_eval.metrics import ALL_METRICS
 
 
@@ -53,10 +53,11 @@ def compare(
     json_out: JsonOut = None,
     *,
     scoring: RunScoringOptions,
+    files: FileOptions,
 ) -> None:
     """Compare runs with a baseline: differences with confidence intervals, tests, slices, and causes of misses."""
-    questions = read_evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key)
-    read = read_runs(runs, questions, id_key=scoring.id_key)
+    questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key)
+    read = read_runs(runs, questions, files, id_key=scoring.id_key)
     with collected_warnings() as caught:
         comparison = compare_runs(
             read,

@@ -15,9 +15,16 @@ from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.evaluate import score_each
 from krag_eval.cli.loading import read_runs
-from krag_eval.cli.options import EvalSetFile, Force, JsonOut, MaxBadRows, RunScoringOptions, parse_cut_offs
+from krag_eval.cli.options import (
+    EvalSetFile,
+    FileOptions,
+    Force,
+    JsonOut,
+    MaxBadRows,
+    RunScoringOptions,
+    parse_cut_offs,
+)
 from krag_eval.cli.output import console, notes, print_lines, print_section, put_json
-from krag_eval.datasets import read_evalset
 from krag_eval.report import Report, ReportedSystem
 from krag_eval.report.sections.causes import causes_section
 from krag_eval.report.writers import BYTE_ORDER_MARK, csv_line
@@ -47,13 +54,14 @@ def diagnose(
     max_bad_rows: MaxBadRows = 0,
     *,
     scoring: RunScoringOptions,
+    files: FileOptions,
 ) -> None:
     """Count why gold documents were missed, with examples of each cause, and what recall could be at most."""
     cut_off = _parse_cut_off(k)
     _check_target(out, force)
     settings = scoring.settings()
-    questions = read_evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key, max_bad_rows=max_bad_rows)
-    read = read_runs(runs, questions, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
+    questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key, max_bad_rows=max_bad_rows)
+    read = read_runs(runs, questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
     results = score_each(questions, read, cut_off, metrics=["recall"], **settings)
     diagnoses = {
         name: diagnose_result(result, cut_off, doc_key=scoring.doc_key, near=near) for name, result in results.items()

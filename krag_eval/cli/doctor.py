@@ -15,6 +15,7 @@ from krag_eval.cli.loading import read_runs
 from krag_eval.cli.options import (
     DocKey,
     EvalSetFile,
+    FileOptions,
     Force,
     GradeKey,
     IdKey,
@@ -26,8 +27,7 @@ from krag_eval.cli.options import (
     parse_threshold,
 )
 from krag_eval.cli.output import console, notes, put_json
-from krag_eval.datasets import EvalSet, read_evalset, write_evalset
-from krag_eval.datasets.corpus import read_corpus
+from krag_eval.datasets import EvalSet, write_evalset
 from krag_eval.datasets.formats.registry import format_to_write
 from krag_eval.documents.text import normalize
 
@@ -68,11 +68,13 @@ def doctor(
     id_key: IdKey = None,
     grade_key: GradeKey = "relevance",
     json_out: JsonOut = None,
+    *,
+    files: FileOptions,
 ) -> None:
     """Find gold labels that are probably missing, duplicate, unreachable or in conflict, and write what to label."""
     most = _parse_limit(limit)
     _check(evalset, runs, apply=apply, out=out, queue=queue, force=force)
-    questions = read_evalset(evalset, id_key=id_key, grade_key=grade_key)
+    questions = files.evalset(evalset, id_key=id_key, grade_key=grade_key)
     if apply is not None and out is not None:
         questions = _apply(questions, apply, out, id_key=id_key, grade_key=grade_key)
     if not runs:
@@ -80,12 +82,12 @@ def doctor(
     settings: dict[str, Any] = {} if match is None else {"match_method": parse_names(match)}
     report = audit_labels(
         questions,
-        read_runs(runs, questions, id_key=id_key),
+        read_runs(runs, questions, files, id_key=id_key),
         k=k,
         min_systems=min_systems,
         near=near,
         near_questions=near_questions,
-        corpus=None if corpus is None else read_corpus(corpus),
+        corpus=None if corpus is None else files.corpus(corpus),
         level=level,
         doc_key=doc_key,
         threshold=parse_threshold(threshold),

@@ -18,6 +18,7 @@ from krag_eval.cli.options import (
     DEFAULT_K,
     CutOffs,
     EvalSetFile,
+    FileOptions,
     Intervals,
     JsonOut,
     MaxBadRows,
@@ -36,7 +37,7 @@ from krag_eval.cli.output import (
     print_unmatchable,
     put_json,
 )
-from krag_eval.datasets import EvalSet, Run, read_evalset
+from krag_eval.datasets import EvalSet, Run
 from krag_eval.evaluation.results import missing_queries
 from krag_eval.report.leaderboard import MARK
 
@@ -76,6 +77,7 @@ def evaluate(
     max_bad_rows: MaxBadRows = 0,
     *,
     scoring: RunScoringOptions,
+    files: FileOptions,
 ) -> None:
     """Score one or several runs against an evaluation set; several runs are one table with one row per run."""
     one_of("--format", output_format, ("terminal", *_EXPORTS))
@@ -84,10 +86,8 @@ def evaluate(
     if output_format != "terminal" and (failed or worst):
         raise InvalidInputError("`--failed` and `--worst` list questions as text or JSON. Leave out `--format`.")
     cut_offs, names, settings = parse_cut_offs(k), parse_names(metrics), scoring.settings()
-    if per_query is not None and str(per_query) == "-":
-        raise InvalidInputError("`--per-query` needs a file name, got '-'. To print the rows, use /dev/stdout.")
-    questions = read_evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key, max_bad_rows=max_bad_rows)
-    read = read_runs(runs, questions, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
+    questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key, max_bad_rows=max_bad_rows)
+    read = read_runs(runs, questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
     missing = {name: run.missing(questions) for name, run in read.items()}
     results = score_each(questions, read, cut_offs, metrics=names, intervals=intervals, **settings)
     reviews = {

@@ -12,7 +12,7 @@ from krag_eval import fuse as fuse_runs
 from krag_eval._utils.files.strict_json import dump_json
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.loading import read_runs
-from krag_eval.cli.options import Force, IdKey, MaxBadRows
+from krag_eval.cli.options import FileOptions, Force, IdKey, MaxBadRows
 from krag_eval.cli.output import notes
 from krag_eval.datasets.formats.registry import format_to_write
 
@@ -33,13 +33,15 @@ def fuse(
     id_key: IdKey = None,
     force: Force = False,
     max_bad_rows: MaxBadRows = 0,
+    *,
+    files: FileOptions,
 ) -> None:
     """Fuse runs by reciprocal rank, for example of a keyword and a dense retriever; score the result like any run."""
     is_printed = str(out) == "-"
     target_format = None if is_printed else format_to_write(out, None)
     if not is_printed and out.exists() and not force:
         raise InvalidInputError(f"{out}: already exists. Choose another name, or overwrite it with --force.")
-    read = read_runs(runs, None, id_key=id_key, max_bad_rows=max_bad_rows)
+    read = read_runs(runs, None, files, id_key=id_key, max_bad_rows=max_bad_rows)
     fused = fuse_runs(read, k, weights=_parse_weights(weights), depth=depth, id_key=id_key, name=name)
     if is_printed:
         for row in fused.rows.values():

@@ -10,9 +10,8 @@ import typer
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval.analysis.gate import GateReport, check_gate, read_policy
-from krag_eval.cli.options import EvalSetFile, JsonOut
+from krag_eval.cli.options import EvalSetFile, FileOptions, JsonOut
 from krag_eval.cli.output import console, print_indented, put_json
-from krag_eval.datasets import read_evalset, read_run
 
 
 def gate(
@@ -25,12 +24,14 @@ def gate(
         Path | None,
         typer.Option("--markdown", help="Write a pull request summary; `-` prints it instead of the table."),
     ] = None,
+    *,
+    files: FileOptions,
 ) -> None:
     """Check a run against a policy. Exit code 0: pass, 1: fail, 2: invalid input, 3: too few queries to decide."""
     demands = read_policy(policy)
-    questions = read_evalset(evalset)
-    against = None if baseline is None else read_run(baseline, questions)
-    report = check_gate(questions, read_run(run, questions), demands, baseline=against)
+    questions = files.evalset(evalset)
+    against = None if baseline is None else files.run(baseline, questions)
+    report = check_gate(questions, files.run(run, questions), demands, baseline=against)
     if markdown_out is not None and str(markdown_out) != "-":
         write_atomically(markdown_out, [report.to_markdown()])
     if not put_json(json_out, report.to_dict):

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from krag_eval import InvalidInputError, read_corpus, write_evalset
+from krag_eval import InvalidInputError, write_evalset
 from krag_eval.cli.loading import load_object
-from krag_eval.cli.options import DocKey, Force, IdKey, JsonOut
+from krag_eval.cli.options import DocKey, FileOptions, Force, IdKey, JsonOut
 from krag_eval.cli.output import console, notes, put_json
 from krag_eval.llm.question_generation import generate_evalset
 from krag_eval.llm.question_generation.generate import TYPES
@@ -54,13 +54,15 @@ def generate(
     id_key: IdKey = None,
     json_out: JsonOut = None,
     force: Force = False,
+    *,
+    files: FileOptions,
 ) -> None:
     """Have a language model write questions with answers and evidence, and keep those that hold."""
     if out.exists() and not force:
         raise InvalidInputError(f"{out}: already exists. Choose another name, or overwrite it with --force.")
     try:
         made = generate_evalset(
-            read_corpus(corpus),
+            files.corpus(corpus),
             load_object(llm, "--llm", "a language model"),
             n=n,
             types=types or TYPES,

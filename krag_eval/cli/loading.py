@@ -10,23 +10,28 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.errors import did_you_mean
+from krag_eval._utils.files.io import DASH
 from krag_eval._utils.redaction import describe_error
-from krag_eval.datasets import EvalSet, Run, read_run
+from krag_eval.datasets import EvalSet, Run
+
+if TYPE_CHECKING:
+    from krag_eval.cli.options import FileOptions
 
 
 def read_runs(
-    paths: Sequence[Path], questions: EvalSet | None, *, id_key: str | None, max_bad_rows: int = 0
+    paths: Sequence[Path], questions: EvalSet | None, files: FileOptions, *, id_key: str | None, max_bad_rows: int = 0
 ) -> dict[str, Run]:
     """Return the runs in these files by name: the file's name, or its whole path if two files share one."""
     runs: dict[str, Run] = {}
     for path in paths:
-        names = itertools.chain([path.stem, str(path)], (f"{path}#{n}" for n in itertools.count(2)))
+        stem = "stdin" if str(path) == DASH else path.stem
+        names = itertools.chain([stem, str(path)], (f"{path}#{n}" for n in itertools.count(2)))
         name = next(name for name in names if name not in runs)
-        runs[name] = read_run(path, questions, name=name, id_key=id_key, max_bad_rows=max_bad_rows)
+        runs[name] = files.run(path, questions, name=name, id_key=id_key, max_bad_rows=max_bad_rows)
     return runs
 
 

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from krag_eval import InvalidInputError
+from krag_eval._utils.files.io import DASH
 from krag_eval._utils.formatting import number_of
-from krag_eval.cli.options import DocKey, EvalSetFile, Force, JsonOut, Tokenizer
+from krag_eval.cli.options import DocKey, EvalSetFile, FileOptions, Force, JsonOut, Tokenizer
 from krag_eval.cli.output import console, notes, print_indented, print_table, put_json
-from krag_eval.datasets import read_evalset, reanchoring, write_evalset
-from krag_eval.datasets.corpus import read_corpus
+from krag_eval.datasets import reanchoring, write_evalset
 from krag_eval.datasets.findings import shorten
 from krag_eval.datasets.formats.registry import format_to_write
 from krag_eval.datasets.formats.source import stem
@@ -51,8 +51,12 @@ def reanchor(
     ] = False,
     show: Annotated[int, typer.Option(min=0, help="Lost passages to show; 0 shows all.")] = 10,
     json_out: JsonOut = None,
+    *,
+    files: FileOptions,
 ) -> None:
     """Move gold passages to the chunks of a new corpus. Exit code 0: all found, 1: some lost, 2: invalid input."""
+    if out is None and str(evalset) == DASH:
+        raise InvalidInputError("Standard input has no name to derive one from. Name a file with --out; `-` prints.")
     target = out or evalset.with_name(f"{stem(evalset)}.reanchored.jsonl")
     format_to_write(target, None)
     inputs = [path for path in (evalset, corpus, old_corpus) if path is not None]
@@ -60,9 +64,9 @@ def reanchor(
     if json_out is not None:
         _check_target(json_out, inputs, force=True)
     report = reanchoring.reanchor(
-        read_evalset(evalset),
-        read_corpus(corpus),
-        old_corpus=() if old_corpus is None else read_corpus(old_corpus),
+        files.evalset(evalset),
+        files.corpus(corpus),
+        old_corpus=() if old_corpus is None else files.corpus(old_corpus),
         threshold=threshold,
         doc_key=doc_key,
         tokenizer=tokenizer,

@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.files.io import DASH
 from krag_eval.cli.loading import find_baseline, read_runs
 from krag_eval.cli.options import (
     DEFAULT_K,
     Baseline,
     CutOffs,
     EvalSetFile,
+    FileOptions,
     Force,
     MetricNames,
     MissingRows,
@@ -24,7 +26,6 @@ from krag_eval.cli.options import (
     parse_names,
 )
 from krag_eval.cli.output import collected_warnings, console, print_notes, print_report
-from krag_eval.datasets import read_evalset
 from krag_eval.report import Report, build_report, check_target, write_report
 
 
@@ -55,6 +56,7 @@ def report(
     seed: Annotated[int, typer.Option(help="Seed of intervals and tests; the same seed gives the same numbers.")] = 0,
     *,
     scoring: RunScoringOptions,
+    files: FileOptions,
 ) -> None:
     """Report what retrievers found: scores, comparison, slices, causes of misses, and every query."""
     if out is not None:
@@ -64,8 +66,8 @@ def report(
         raise InvalidInputError(
             f"`--format` {format!r:.60} needs a file to write: printed tables have no other format. Give `--out` too."
         )
-    questions = read_evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key)
-    read = read_runs(runs, questions, id_key=scoring.id_key)
+    questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key)
+    read = read_runs(runs, questions, files, id_key=scoring.id_key)
     with collected_warnings() as caught:
         built = build_report(
             read,
@@ -86,7 +88,8 @@ def report(
     else:
         print_report(built)
     for path in written:
-        console().print(f"Wrote {path} ({path.stat().st_size:,} bytes)", markup=False, soft_wrap=True)
+        if str(path) != DASH:
+            console().print(f"Wrote {path} ({path.stat().st_size:,} bytes)", markup=False, soft_wrap=True)
 
 
 def _check_is_no_input(target: Path, inputs: list[Path]) -> None:

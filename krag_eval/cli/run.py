@@ -11,10 +11,10 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from krag_eval import InvalidInputError, read_evalset
+from krag_eval import InvalidInputError
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.loading import load_object
-from krag_eval.cli.options import JsonOut
+from krag_eval.cli.options import FileOptions, JsonOut
 from krag_eval.cli.output import Bars, console, notes, print_notes, put_json
 from krag_eval.datasets import EvalSet, RunRow
 from krag_eval.datasets.formats.native import read_journal_rows
@@ -67,10 +67,12 @@ def run(
         typer.Option("--retry-errors/--keep-errors", help="Ask the failed questions of an existing run again."),
     ] = True,
     json_out: JsonOut = None,
+    *,
+    files: FileOptions,
 ) -> None:
     """Ask a retriever every question of an evaluation set; rerun the same command to resume."""
     try:
-        questions = read_evalset(evalset)
+        questions = files.evalset(evalset)
         found = load_object(retriever, "--retriever", "a retriever")
         with Bars() as bars:
             plan = plan_run(
@@ -96,7 +98,8 @@ def run(
         notes().print(str(interruption) or "Stopped.", markup=False)
         raise typer.Exit(130) from None
     has_failed = 0 < recorder.n_done == recorder.n_errors
-    summary = _summary(recorder, evalset, out, None if has_failed else scoring_options(questions, out))
+    options = None if has_failed else [*files.arguments(), *scoring_options(questions, out)]
+    summary = _summary(recorder, evalset, out, options)
     print_notes(_remarks(recorder, k, out, has_failed=has_failed))
     if not put_json(json_out, lambda: summary):
         _print(summary, recorder)

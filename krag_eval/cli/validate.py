@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
@@ -11,12 +12,10 @@ from rich.text import Text
 
 from krag_eval._utils.checks import check_threshold
 from krag_eval._utils.formatting import number_of
-from krag_eval.cli.options import DocKey, EvalSetFile, GradeKey, IdKey, JsonOut, Tokenizer, one_of_each, parse_names
+from krag_eval.cli.options import DocKey, EvalSetFile, FileOptions, GradeKey, IdKey, JsonOut, Tokenizer, parse_names
 from krag_eval.cli.output import console, print_indented, print_table, put_json
 from krag_eval.datasets import findings, validation
-from krag_eval.datasets.corpus import read_corpus
 from krag_eval.datasets.findings import Finding, ValidationReport
-from krag_eval.datasets.formats.registry import FORMATS
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold"}
 _MOST_PLACES = 4
@@ -39,36 +38,30 @@ def validate(
     doc_key: DocKey = "doc_id",
     id_key: IdKey = None,
     grade_key: GradeKey = "relevance",
-    from_format: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="FORMAT",
-            help="The format of the set; detected by default.",
-            autocompletion=one_of_each(FORMATS),
-        ),
-    ] = None,
     json_out: JsonOut = None,
+    *,
+    files: FileOptions,
 ) -> None:
     """Find the problems of a question set. Exit code 0: none, 1: errors or warnings, 2: it cannot be read."""
+    forced = {} if files.from_format is None else {"format": files.from_format}
     report = validation.validate(
         evalset,
-        None if corpus is None else read_corpus(corpus),
+        None if corpus is None else files.corpus(corpus),
         doc_key=doc_key,
         near_duplicate_threshold=check_threshold(near_duplicates, "--near-duplicates"),
         tokenizer=tokenizer,
         ignore=parse_names(ignore) or (),
         id_key=id_key,
         grade_key=grade_key,
-        format=from_format,
+        **files.reading(evalset, "evalset") | forced,
     )
     named = {"evalset": str(evalset), "corpus": None if corpus is None else str(corpus)}
     if not put_json(json_out, lambda: named | report.to_dict()):
-        _print(report, evalset, corpus, show)
+        _print(report, evalset, corpus, files, show)
     raise typer.Exit(0 if report.ok else 1)
 
 
-def _print(report: ValidationReport, evalset: Path, corpus: Path | None, show: int) -> None:
+def _print(report: ValidationReport, evalset: Path, corpus: Path | None, files: FileOptions, show: int) -> None:
     out = console()
     title = f"{evalset}: {number_of(report.n_questions, 'question')}"
     if corpus is not None:
@@ -92,7 +85,7 @@ def _print(report: ValidationReport, evalset: Path, corpus: Path | None, show: i
     counts = ", ".join(number_of(len(report.with_severity(severity)), severity) for severity in findings.SEVERITIES)
     out.print(f"{counts}.", markup=False)
     if corpus is not None and _LINKED_ANEW & report.counts.keys():
-        command = f"krag-eval reanchor {evalset} --corpus {corpus}"
+        command = " ".join([f"krag-eval reanchor {evalset} --corpus {corpus}", *map(shlex.quote, files.arguments())])
         out.print(f"To link gold to where its text stands: {command}", markup=False, soft_wrap=True)
 
 

@@ -9,9 +9,18 @@ import typer
 
 from krag_eval.analysis.verification import AGREEMENT, Verification
 from krag_eval.analysis.verification import verify as verify_run
-from krag_eval.cli.options import CutOffs, DocKey, EvalSetFile, GradeKey, IdKey, JsonOut, Level, parse_cut_offs
+from krag_eval.cli.options import (
+    CutOffs,
+    DocKey,
+    EvalSetFile,
+    FileOptions,
+    GradeKey,
+    IdKey,
+    JsonOut,
+    Level,
+    parse_cut_offs,
+)
 from krag_eval.cli.output import console, print_table, put_json
-from krag_eval.datasets import read_evalset, read_run
 
 
 def verify(
@@ -23,13 +32,15 @@ def verify(
     id_key: IdKey = None,
     grade_key: GradeKey = "relevance",
     json_out: JsonOut = None,
+    *,
+    files: FileOptions,
 ) -> None:
     """Score a run by id with ir_measures too. Exit code 1: a query differs by 1e-9 or more."""
-    questions = read_evalset(evalset, id_key=id_key, grade_key=grade_key)
+    questions = files.evalset(evalset, id_key=id_key, grade_key=grade_key)
     cut_offs: Any = parse_cut_offs(k)  # what is none for trec_eval is refused by the call
     verification = verify_run(
         questions,
-        read_run(run, questions, id_key=id_key),
+        files.run(run, questions, id_key=id_key),
         cut_offs,
         level=level,
         doc_key=doc_key,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import shlex
 import sys
 
 # What messages of the library call a thing, and what it is called on the command line.
 _SAME_NAMES = (
-    "allow_repeated_ids", "concurrency", "containment", "corpus", "doc_key", "evalset", "force", "format", "fresh",
-    "gain", "grade_key", "id_key", "level", "llm", "max_error_rate", "metrics", "missing", "resume", "retries",
-    "retry_errors", "rouge_measure", "threshold", "timeout", "tokenizer",
+    "allow_repeated_ids", "columns", "concurrency", "containment", "corpus", "doc_key", "encoding", "evalset", "force",
+    "format", "fresh", "gain", "grade_key", "id_key", "level", "llm", "max_error_rate", "metrics", "missing", "resume",
+    "retries", "retry_errors", "rouge_measure", "threshold", "timeout", "tokenizer",
 )  # fmt: skip
 _OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES} | {
     "match_method": "--match",
@@ -21,6 +23,9 @@ _SIDES = {"actual": "gold", "predicted": "retrieved"}
 _ARGUMENT = re.compile(rf"`?\b({'|'.join(_OPTIONS)})=(?:True|([0-9.]*[0-9])|\"([^\"]+)\"|'([^']+)')`?")
 _NAME = re.compile(rf"`({'|'.join(_OPTIONS)})`")
 _SIDE = re.compile(rf"(documents?) of `({'|'.join(_SIDES)})`")
+_COLUMNS = re.compile(r"columns=(\{(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^'\"}])*\})")
+_TABLE = re.compile(r"\b(encoding|format|sheet)=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
+_TABLE_OPTIONS = {"encoding": "--encoding", "format": "--from", "sheet": "--sheet"}
 _CALL = re.compile(r", or call `\w+`")  # which the command line cannot do
 
 
@@ -38,10 +43,21 @@ def in_options(message: str) -> str:
     'No gold document has a text, which --match rouge1,text reads.'
     >>> in_options('With match_method="id" and id_key="source id", 2 of 2 queries would match.')
     "With --match id and --id-key 'source id', 2 of 2 queries would match."
+    >>> in_options("Say so: columns={'gold': '정답 문서'}, encoding='cp949'.")
+    "Say so: --columns 'gold=정답 문서', --encoding cp949."
     """
+    message = _COLUMNS.sub(lambda found: _columns(ast.literal_eval(found[1])), message)
+    message = _TABLE.sub(lambda found: f"{_TABLE_OPTIONS[found[1]]} {shlex.quote(ast.literal_eval(found[2]))}", message)
     message = _ARGUMENT.sub(lambda found: _option(found[1], found[2] or found[3] or found[4]), _CALL.sub("", message))
     message = _SIDE.sub(lambda found: f"{_SIDES[found[2]]} {found[1]}", message)
     return _NAME.sub(lambda found: f"`{_OPTIONS[found[1]]}`", message)
+
+
+def _columns(columns: dict[str, str]) -> str:
+    """Return the option that names these columns."""
+    pairs = ",".join(f"{field}={column}" for field, column in columns.items())
+    is_plain = not any(re.search("[,={]", column) for column in columns.values())
+    return f"--columns {shlex.quote(pairs if is_plain else json.dumps(columns, ensure_ascii=False))}"
 
 
 def _option(argument: str, value: str | None) -> str:

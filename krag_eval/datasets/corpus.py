@@ -21,16 +21,27 @@ ID_KEYS = ("id", "_id", "chunk_id", "docid", "docno", "doc_id")
 TEXT_KEYS = ("text", "contents", "content", "page_content", "passage")
 
 
-def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False, max_bad_rows: int = 0) -> list[Document]:
+def read_corpus(
+    path: str | os.PathLike[str],
+    *,
+    prepend_title: bool = False,
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    max_bad_rows: int = 0,
+) -> list[Document]:
     """Read the documents of a corpus, in the order of the file.
 
-    Reads rows in JSONL (also packed as .gz), a JSON list, CSV, TSV or Parquet, with an id under `id`, `_id`,
-    `chunk_id`, `docid`, `docno` or `doc_id`, a text under `text`, `contents`, `content`, `page_content` or `passage`,
-    and everything else as metadata; further BEIR folders, the JSON of LlamaIndex, and question sets like SQuAD.
+    Reads rows in JSONL (also packed as .gz), a JSON list, CSV, TSV, workbooks or Parquet, with an id under `id`,
+    `_id`, `chunk_id`, `docid`, `docno` or `doc_id`, a text under `text`, `contents`, `content`, `page_content` or
+    `passage`, and everything else as metadata; further BEIR folders, the JSON of LlamaIndex, and sets like SQuAD.
 
     Args:
         path: The file or folder.
         prepend_title: Put the title before the text, as retrievers of BEIR corpora index it.
+        columns: For rows with other names, the columns of `id`, `text`, `title`, `chunk_id` and `doc_id`.
+        encoding: The encoding of a text that is not UTF-8, such as `"cp949"`.
+        sheet: The sheet of a workbook, if several hold something.
         max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be skipped, with a warning, and saved
             in `path.rejected.jsonl`; with 0 the first bad line is an error.
 
@@ -40,7 +51,9 @@ def read_corpus(path: str | os.PathLike[str], *, prepend_title: bool = False, ma
         MissingDependencyError: The format needs a package that is not installed.
     """
     seen: set[str] = set()
-    source = _source(path, check_count("max_bad_rows", max_bad_rows, least=0))
+    most = check_count("max_bad_rows", max_bad_rows, least=0)
+    source = _source(path, columns=columns, encoding=encoding, sheet=sheet, max_bad_rows=most)
+    source.kind = "corpus"
     with source.rejects.kept(source.lines):
         new = source.rejects.each(_documents(source, prepend_title), partial(_check_new, seen))
         documents = [document for _, document in new]
@@ -108,11 +121,11 @@ def _documents(source: Source, prepend_title: bool) -> Iterator[tuple[str, Docum
     yield from source.each(partial(read_passage, prepend_title=prepend_title))
 
 
-def _source(path: str | os.PathLike[str], max_bad_rows: int = 0) -> Source:
-    source = Source(path, max_bad_rows=max_bad_rows)
+def _source(path: str | os.PathLike[str], **settings: Any) -> Source:
+    source = Source(path, **settings)
     if not source.is_folder:
         return source
     for name in ("corpus.jsonl", "corpus.jsonl.gz"):
         if is_file(Path(path) / name):
-            return Source(Path(path) / name, max_bad_rows=max_bad_rows)
+            return Source(Path(path) / name, **settings)
     raise unreadable(path, IsADirectoryError(21, "Is a directory"))

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 from krag_eval._utils.checks import describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval.datasets.column_names import suggestion
 from krag_eval.documents.document import Document, as_document, as_input_error, read_leniently
 from krag_eval.documents.readers import as_id, read_grade, read_own_grade
 from krag_eval.matching.settings import ScoringSettings
@@ -116,10 +117,7 @@ class Question:
             InvalidInputError: The row says nothing about its gold documents, or a field has the wrong type.
         """
         if all(row.get(name) is None for name in GOLD):
-            raise InvalidInputError(
-                "`gold` is missing, and so are `gold_chunk_ids` and `gold_doc_ids`. "
-                f"It must be a list of documents, [] for a question that has no answer.{without_gold(row)}"
-            )
+            raise InvalidInputError(without_gold(row))
         if "id" not in row:
             raise InvalidInputError(
                 "`id` is missing. Each question needs a string or an integer there, by which runs name it; "
@@ -163,33 +161,34 @@ def document_row(document: Document, number: str) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value not in (None, {})}
 
 
-def without_gold(row: Mapping[str, Any]) -> str:
-    """Return sentences for a row that says nothing about its gold; none if there is no hint.
+def without_gold(row: Mapping[str, Any], columns: Mapping[str, str] | None = None) -> str:
+    """Return the message for a row that says nothing about its gold.
 
-    >>> without_gold({"query_id": "q1", "retrieved": []})
-    ' This looks like a run: the evaluation set comes first, and runs after it.'
+    >>> print(without_gold({"query_id": "q1", "retrieved": []}))
+    `gold` is missing, ... This looks like a run: the evaluation set comes first, and runs after it.
     """
     if "retrieved" in row or RUN_HEADER in row:
-        return " This looks like a run: the evaluation set comes first, and runs after it."
-    if "text" in row and "question" not in row:
-        return " This looks like a corpus: a row of an evaluation set has a `question` and its gold."
-    if not row.keys() - _OWN:
-        return ""
-    ids = "if it has ids, write gold_chunk_ids (of chunks) or gold_doc_ids (of documents) in place of gold."
-    return f"{of_other_names('gold', row)} That is for documents and texts; {ids}"
+        hint = " This looks like a run: the evaluation set comes first, and runs after it."
+    elif "text" in row and "question" not in row:
+        hint = " This looks like a corpus: a row of an evaluation set has a `question` and its gold."
+    else:
+        hint = of_other_names(row, columns=columns) if row.keys() - _OWN else ""
+    return (
+        "`gold` is missing, and so are `gold_chunk_ids` and `gold_doc_ids`. "
+        f"It must be a list of documents, [] for a question that has no answer.{hint}"
+    )
 
 
-def of_other_names(field: str, names: Iterable[object]) -> str:
+def of_other_names(
+    row: Mapping[str, Any], field: str | None = None, *, columns: Mapping[str, str] | None = None
+) -> str:
     """Return sentences for a row in which a field may have another name; none for a row without fields.
 
-    >>> print(of_other_names("question", ["query"]).strip())
-    The row has: query. If one of these is meant, say so: columns={'question': NAME} in `read_evalset` and ...
+    >>> print(of_other_names({"query": "When?"}, "question").strip())
+    The columns are: query. Name those that are meant, such as columns={'question': 'query'}.
     """
-    listed = ", ".join(map(str, names))
-    return listed and (
-        f" The row has: {listed:.300}. If one of these is meant, say so: columns={{{field!r}: NAME}} in `read_evalset` "
-        f"and `evalset_from_rows`, or `krag-eval convert FILE NEW --columns {field}=NAME`."
-    )
+    hint = suggestion("evalset", row, field, columns)
+    return hint and f" {hint}"
 
 
 def settings_at(level: str, doc_key: str, settings: ScoringSettings) -> ScoringSettings:

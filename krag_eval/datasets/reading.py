@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import partial
 
 from krag_eval._utils.checks import check_kind, check_path
 from krag_eval._utils.errors import InvalidInputError, warn
@@ -16,7 +15,6 @@ from krag_eval.datasets.formats.registry import (
     FORMATS,
     RUN,
     format_to_write,
-    no_reader,
     no_writer,
     open_source,
     question_reader,
@@ -37,6 +35,8 @@ def read_evalset(
     grade_key: str = "relevance",
     columns: Mapping[str, str] | None = None,
     queries: StrPath | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
     max_bad_rows: int = 0,
 ) -> EvalSet:
     """Read a set of questions.
@@ -46,8 +46,11 @@ def read_evalset(
         format: A name of `FORMATS`; by default what the ending and the beginning of the file show.
         id_key: The key of the metadata under which ids will be read; gold documents need nothing else then.
         grade_key: The key of the metadata under which grades will be read.
-        columns: For rows with other names, the column of each field of `Question`: `{"question": "query"}`.
+        columns: For rows with other names, the column of each field of `Question`: `{"question": "query"}`. A name
+            without a number stands for all numbered columns: `gold_1`, `gold_2` and so on.
         queries: A file with the texts of the queries, for TREC qrels, which have ids alone.
+        encoding: The encoding of a text that is not UTF-8, such as `"cp949"`.
+        sheet: The sheet of a workbook, if several hold something.
         max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be skipped, with a warning, and saved
             in `path.rejected.jsonl`; with 0 the first bad line is an error.
 
@@ -56,10 +59,10 @@ def read_evalset(
         MissingDependencyError: The format needs a package that is not installed.
     """
     check_path(path)
-    source, its_format = open_source(path, format, has_columns=bool(columns), max_bad_rows=max_bad_rows)
-    if columns and FORMATS[its_format].container is None:
-        raise no_reader(path, its_format, "rows with columns")
-    read = partial(huggingface.questions, columns=columns) if columns else question_reader(path, its_format)
+    source, its_format = open_source(
+        path, format, "evalset", columns=columns, encoding=encoding, sheet=sheet, max_bad_rows=max_bad_rows
+    )
+    read = huggingface.questions if columns else question_reader(path, its_format)
     questions: dict[str, Question] = {}
 
     def check(place: str, question: Question) -> Question:
@@ -74,7 +77,7 @@ def read_evalset(
             raise InvalidInputError(f"{path}: holds no question. An evaluation set needs at least one.")
     name = beir.root_of(os.fspath(path)).name if beir.is_beir(os.fspath(path)) else stem(path)
     evalset = EvalSet(questions.values(), name=name)
-    evalset = evalset if queries is None else fill_in(evalset, queries)
+    evalset = evalset if queries is None else fill_in(evalset, queries, encoding)
     evalset.n_rejected = len(source.rejects)
     return evalset
 
@@ -118,6 +121,9 @@ def read_run(
     name: str | None = None,
     format: str | None = None,  # noqa: A002 - as above
     id_key: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
     max_bad_rows: int = 0,
 ) -> Run:
     """Read what a retriever returned.
@@ -128,6 +134,12 @@ def read_run(
         name: The name of the run; by default the one in the file, else the file's name without its ending.
         format: A name of `FORMATS`; by default what the ending and the beginning of the file show.
         id_key: The key of the metadata under which ids will be read.
+        columns: For rows with other names, the column of each field: `{"query_id": "id", "retrieved": "result"}`. A
+            name without a number stands for all numbered columns: `result_1`, `result_2` and so on.
+            `retrieved_ids` and `retrieved_texts` say what these hold. Rows without ids belong to the questions with
+            the same `question`.
+        encoding: As for `read_evalset`.
+        sheet: As for `read_evalset`.
         max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be skipped, with a warning, and saved
             in `path.rejected.jsonl`; with 0 the first bad line is an error. A
             ranking that is skipped counts as nothing retrieved.
@@ -137,7 +149,16 @@ def read_run(
         MissingDependencyError: The format needs a package that is not installed.
     """
     check_path(path)
-    source, format_name = open_source(path, format, max_bad_rows=max_bad_rows)
+    source, format_name = open_source(
+        path,
+        format,
+        "run",
+        columns=columns,
+        encoding=encoding,
+        sheet=sheet,
+        evalset=evalset,
+        max_bad_rows=max_bad_rows,
+    )
     read = ranking_reader(path, format_name)
     rows: dict[str, RunRow] = {}
 

@@ -62,8 +62,10 @@ def stream_pairs(
             `path:line:`.
         MissingDependencyError: A format needs a package that is not installed.
     """
-    gold = _gold(*open_source(evalset, evalset_format), id_key, grade_key, one_of("level", level, LEVELS), doc_key)
-    retrieved = _retrieved(*open_source(run, run_format), id_key)
+    gold = _gold(
+        *open_source(evalset, evalset_format, "evalset"), id_key, grade_key, one_of("level", level, LEVELS), doc_key
+    )
+    retrieved = _retrieved(*open_source(run, run_format, "run"), id_key)
     for question, ranking in zip_longest(gold, retrieved):
         if question is None or ranking is None:
             place, query_id, _ = question or ranking

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from krag_eval._utils.checks import check_threshold, one_of
 from krag_eval._utils.errors import InvalidInputError
@@ -42,6 +42,9 @@ def validate(
     id_key: str | None = None,
     grade_key: str = "relevance",
     format: str | None = None,  # noqa: A002 - the word that `read_evalset` uses
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
 ) -> ValidationReport:
     """Look for everything that can be wrong with a question set; the keys of `KINDS` are what it looks for.
 
@@ -56,6 +59,9 @@ def validate(
         id_key: The key of the metadata under which gold documents have their ids.
         grade_key: The key of the metadata under which gold documents have their grades.
         format: The format of the file; by default the one that it shows.
+        columns: As for `read_evalset`, as are the next two.
+        encoding: The encoding of a text that is not UTF-8.
+        sheet: The sheet of a workbook.
 
     Raises:
         InvalidInputError: The file cannot be opened, or a setting cannot be used.
@@ -69,7 +75,7 @@ def validate(
     """
     ignored = {one_of("ignore", kind, tuple(KINDS)) for kind in ignore}
     threshold = check_threshold(near_duplicate_threshold, "near_duplicate_threshold")
-    entries, findings = _read_entries(evalset, format_name=format)
+    entries, findings = _read_entries(evalset, format_name=format, columns=columns, encoding=encoding, sheet=sheet)
     if not entries and not findings:
         findings.append(Finding(kind="unreadable", message="The set holds no question."))
     texts = _check_texts(
@@ -86,18 +92,24 @@ def validate(
     return ValidationReport.of(found, len(entries), None if documents is None else len(documents))
 
 
-def _read_entries(evalset: object, *, format_name: str | None = None) -> tuple[list[Entry], list[Finding]]:
+def _read_entries(
+    evalset: object, *, format_name: str | None = None, **table: Any
+) -> tuple[list[Entry], list[Finding]]:
     """Return the questions that can be read, and findings about the rows that cannot.
 
     Args:
         evalset: The path of a file in any format that `read_evalset` reads, or what `as_evalset` takes.
         format_name: The format of the file; by default the one that it shows.
+        **table: What `open_source` is told about a table.
 
     Raises:
         InvalidInputError: The file cannot be opened, or the value is not a question set.
         MissingDependencyError: The format needs a package that is not installed.
     """
-    found = list(_of_file(evalset, format_name) if isinstance(evalset, (str, os.PathLike)) else _of_rows(evalset))
+    if isinstance(evalset, (str, os.PathLike)):
+        found = list(_of_file(evalset, format_name, **table))
+    else:
+        found = list(_of_rows(evalset))
     entries = [one for one in found if isinstance(one, Entry)]
     return entries, [one for one in found if isinstance(one, Finding)]
 
@@ -113,13 +125,13 @@ def _of_rows(evalset: object) -> Iterator[Entry | Finding]:
             yield _unreadable(f"question {number}", str(error).replace("question 0: ", f"question {number}: ", 1))
 
 
-def _of_file(path: StrPath, format_name: str | None) -> Iterator[Entry | Finding]:
-    source, name = open_source(path, format_name)
+def _of_file(path: StrPath, format_name: str | None, **table: Any) -> Iterator[Entry | Finding]:
+    source, name = open_source(path, format_name, "evalset", **table)
     read = question_reader(path, name)
     if read is not native.questions:
         yield from _until_error(Entry(question, place) for place, question in read(source))
         return
-    rows = _lines(source) if source.container == "jsonl" else _until_error(source.rows())
+    rows = _lines(source) if source.container == "jsonl" and not table["columns"] else _until_error(source.rows())
     for one in rows:
         if isinstance(one, Finding):
             yield one

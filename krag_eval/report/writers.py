@@ -18,7 +18,7 @@ from typing import Any
 
 from krag_eval._utils.checks import check_kind, check_path
 from krag_eval._utils.errors import InvalidInputError, did_you_mean
-from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.io import DASH, is_standard, write_atomically
 from krag_eval._utils.formatting import one_line
 from krag_eval._utils.serialization import json_text
 from krag_eval._utils.version import __version__
@@ -369,6 +369,8 @@ def check_target(
         raise InvalidInputError("`path` is empty. Give the name of a file, such as report.html.")
     target = Path(path)
     chosen = _format_of(target, format)
+    if is_standard(target):
+        return target, chosen
     if target.is_dir():
         raise InvalidInputError(f"{target}: is a folder. Give the path of a file in it, such as report.{chosen}.")
     if target.is_file() and not force:
@@ -386,7 +388,7 @@ def check_target(
 
 def _format_of(path: Path, given: str | None) -> str:
     known = ", ".join(FORMATS)
-    if str(path) == "-":
+    if str(path) == DASH and not is_standard(path):
         raise InvalidInputError("A report must be written to a file, got '-'. Give a path such as report.html.")
     if given is not None:
         name = str(given).lower().removeprefix(".")

@@ -251,7 +251,7 @@ def plan_run(
         if not (question.question or "").strip():
             raise InvalidInputError(
                 f"The question {question.id!r} has no text. Give every question a text to ask the retriever."
-                f"{of_other_names('question', question.further)}"
+                f"{of_other_names(question.further, 'question')}"
             )
     if journal is not None and source is None:
         source = source_of_object(retriever)

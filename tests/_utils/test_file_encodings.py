@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -54,20 +56,86 @@ def test_a_file_in_another_encoding_is_refused_with_its_name_and_a_piece_of_its_
     message = refused(path)
     assert message.startswith(f"set.{ending}:2: not UTF-8 at byte ")
     assert "; as cp949 it reads '환불은 언제?" in message
-    assert message.endswith(". Save it as UTF-8, which Excel calls “CSV UTF-8”.")
+    assert message.endswith(". Read it with encoding='cp949', or save it as UTF-8, which Excel calls “CSV UTF-8”.")
 
 
 @pytest.mark.parametrize("ending", ["csv", "txt"])
 def test_unicode_text_of_excel_is_named(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"set.{ending}"
     path.write_bytes("id\tquestion\nq1\tКогда?\n".encode("utf-16"))
-    assert "it looks like UTF-16, which Excel calls “Unicode Text”" in refused(path)
+    assert "it looks like UTF-16, which Excel calls “Unicode Text”. Read it with encoding='utf-16', or" in refused(path)
 
 
 @pytest.mark.parametrize("name", ["set.xlsx", "set.csv", "set.xls"])
-@pytest.mark.parametrize("content", [b"PK\x03\x04\x14\x00\xff", b"\xd0\xcf\x11\xe0\xa1\xb1"])
-def test_a_workbook_is_named_whatever_its_ending(tmp_path: Path, name: str, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"PK\x03\x04\x14\x00\xff", "is no readable Excel workbook (File is not a zip file). It may be damaged"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "is a workbook of Excel 97 (.xls), or protected by a password. Open it in"),
+    ],
+)
+def test_a_workbook_is_named_whatever_its_ending(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    assert "it is an Excel workbook" in refused(path)
-    assert "“CSV UTF-8”" in refused(path)
+    assert refused(path).startswith(f"{name}: {message}")
+    assert "save it as .xlsx" in refused(path)
+
+
+ENCODINGS = {
+    **dict.fromkeys(TEXTS),
+    "euc-kr": "cp949",
+    "utf-16": None,
+    "utf-16-le": None,
+    "utf-8": None,
+    "utf-8-sig": None,
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "json"])
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_file_in_a_named_encoding_is_read(tmp_path: Path, encoding: str, ending: str) -> None:
+    text = TEXTS.get(ENCODINGS[encoding] or encoding, TEXTS["cp949"])
+    rows = {
+        "csv": f'id,question,gold\r\nq1,"{text}",[]\r\n',
+        "jsonl": f'{{"id": "q1", "question": "{text}", "gold": []}}\n',
+    }
+    path = tmp_path / f"set.{ending}"
+    path.write_bytes(rows.get(ending, f"[\n{rows['jsonl']}]").encode(encoding))
+    assert read_evalset(path, encoding=encoding)["q1"].question == text
+
+
+@pytest.mark.parametrize("encoding", ["cp949", "utf-16", "cp1251"])
+def test_a_file_in_utf8_stays_what_it_is_under_any_named_encoding(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "set.csv"
+    path.write_text("id,question,gold\nq1,환불은 언제?,[]\n", encoding="utf-8")
+    assert read_evalset(path, encoding=encoding)["q1"].question == "환불은 언제?"
+
+
+def test_a_line_that_is_not_in_the_named_encoding_is_refused_at_its_place_with_the_right_one(tmp_path: Path) -> None:
+    path = tmp_path / "set.csv"
+    path.write_bytes("id,question,gold\nq1,plain,[]\nq2,환불은 언제?,[]\n".encode("cp949"))
+    with pytest.raises(InvalidInputError) as error:
+        read_evalset(path, encoding="ascii")
+    message = str(error.value).replace(str(path), path.name)
+    assert message.startswith("set.csv:3: not ascii; as cp949 it reads")
+    assert "Read it with encoding='cp949'" in message
+
+
+@pytest.mark.parametrize("name", ["cp499", "hex", "rot13", "", "utf9"])
+def test_an_encoding_that_there_is_not_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(
+        InvalidInputError, match=r"^Unknown `encoding` .* Known are cp1251, .* and the others of Python\."
+    ):
+        read_evalset(tmp_path / "set.csv", encoding=name)
+
+
+def test_the_copy_of_a_decoded_file_goes_with_what_was_read_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    path = tmp_path / "set.csv"
+    path.write_bytes("id,question,gold\nq1,환불은 언제?,[]\n".encode("cp949"))
+    assert len(read_evalset(path, encoding="cp949")) == 1
+    gc.collect()
+    assert list((tmp_path / "temporary").iterdir()) == []

@@ -25,7 +25,11 @@ EVALSETS: list[tuple[str, bytes, str]] = [
     ("x.parquet", LFS, ": is a pointer of Git LFS"),
     ("x.json", LFS, ": is a pointer of Git LFS"),
     ("x", LFS, ": is a pointer of Git LFS"),
-    ("x", b"", ": is in no format that can be recognized by its name or its beginning. Name the format: jsonl, json"),
+    (
+        "x",
+        b"",
+        ": is in no format that can be recognized by its name or its beginning. Name the format, such as",
+    ),
     ("x", b"\x00\x01\xff\xfe" * 99, ": is in no format"),
     ("x", b"just some text\n", ": is in no format"),
     ("x.jsonl", b"\x00\x01\xff\xfe" * 99, ":1: not UTF-8"),
@@ -45,7 +49,12 @@ EVALSETS: list[tuple[str, bytes, str]] = [
     ("x.csv", b"id,gold\nq,[]\nr,[],x\n", ":3: has 3 cells, but the header names 2 columns"),
     ("x.csv", b'id,gold\nq,"[\n\n', ":2: unexpected end of data"),
     ("x.csv", b"id,id\nq,[]\n", ":1: two columns are called 'id'"),
-    ("x.csv", b"id,gold\nq,c1\n", ":2: `gold` must be a JSON list, got 'c1'"),
+    (
+        "x.csv",
+        b"id,gold\nq,c1\n",
+        ":2: 'c1' may be an id or a text. Say what 'gold' holds: columns={'gold_chunk_ids': 'gold'} or",
+    ),
+    ("x.csv", b"id,gold\nq,[c1\n", ":2: `gold` must be a JSON list, got '[c1'"),
     ("x.csv", b"id,gold_doc_ids\nq,[1\n", ":2: `gold_doc_ids` must be a JSON list"),
     ("x.csv", b'id,gold,metadata\n"a\nb",[],[]\nq,[],[1]\n', ":2: `metadata` must be a JSON object, got a list"),
     ("x.csv", "id,question\nq,언제?\n".encode("cp949"), ":2: not UTF-8 at byte 2 of the line"),
@@ -124,7 +133,7 @@ def test_a_run_of_another_set_is_refused_at_its_line(tmp_path: Path) -> None:
         read_run(tmp_path / "x.run", FULL)
 
 
-TEXT_FORMATS = [name for name in FORMATS if name not in ("parquet", "beir", "hf")]
+TEXT_FORMATS = [name for name in FORMATS if name not in ("parquet", "xlsx", "beir", "hf")]
 
 
 @pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
@@ -139,7 +148,7 @@ def test_a_file_may_come_from_any_editor(tmp_path: Path, name: str) -> None:
         assert read_evalset(path, format=name) == expected
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("beir", "hf")])
+@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("xlsx", "beir", "hf")])
 def test_a_damaged_file_is_read_or_refused_and_nothing_else(tmp_path: Path, name: str) -> None:
     path = tmp_path / "x"
     is_run = FORMATS[name].rankings is not None

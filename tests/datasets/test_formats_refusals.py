@@ -46,7 +46,7 @@ def test_a_format_that_cannot_hold_it_is_named_with_those_that_can(tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["x", "x.txt", "x.jsonl.gz", "x.xlsx"])
+@pytest.mark.parametrize("name", ["x", "x.txt", "x.jsonl.gz"])
 def test_an_ending_that_tells_no_format_is_refused_before_anything_is_written(tmp_path: Path, name: str) -> None:
     assert refused(lambda: write_evalset(FULL, tmp_path / name)).startswith(
         f"{tmp_path / name}: the ending belongs to no format. Use one of .jsonl, .ndjson, .json, .csv, .tsv, .parquet"

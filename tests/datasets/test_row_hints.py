@@ -21,10 +21,7 @@ def refused(path: Path, content: str) -> str:
 def test_a_file_without_gold_is_refused_with_its_columns_and_how_to_name_one(tmp_path: Path) -> None:
     said = refused(tmp_path / "faq.csv", "question,Source\nWhen?,refunds.md\n")
     assert said.endswith(
-        " The row has: question, Source. If one of these is meant, say so: columns={'gold': NAME} in "
-        "`read_evalset` and `evalset_from_rows`, or `krag-eval convert FILE NEW --columns gold=NAME`. That "
-        "is for documents and texts; if it has ids, write gold_chunk_ids (of chunks) or gold_doc_ids (of documents) in "
-        "place of gold."
+        " The columns are: question, Source. Name those that are meant, such as columns={'gold_doc_ids': 'Source'}."
     )
     named = read_evalset(tmp_path / "faq.csv", columns={"gold_doc_ids": "Source"})
     assert named["0"].gold_doc_ids == ("refunds.md",)
@@ -46,7 +43,9 @@ def test_a_corpus_and_a_journal_of_a_run_are_named_where_questions_are_expected(
 
 def test_a_question_under_another_name_is_told_before_a_retriever_is_asked() -> None:
     asked: list[Any] = []
-    with pytest.raises(InvalidInputError, match=r"has no text\. .* The row has: query\. .*\{'question': NAME\}"):
+    with pytest.raises(
+        InvalidInputError, match=r"has no text\. .* The columns are: query\. .*columns=\{'question': 'query'\}"
+    ):
         run_retriever(asked.append, EvalSet([{"id": 1, "query": "When?", "gold": []}]), k=5, progress=False)
     assert asked == []
 

@@ -7,21 +7,80 @@ import gzip
 import io
 import os
 import shutil
+import sys
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from krag_eval._utils.errors import InvalidInputError
 
 StrPath = str | os.PathLike[str]
+
+
+class Copy(str):
+    """The name of a file whose content is read from a copy, such as one in another encoding.
+
+    Attributes:
+        location: Where the copy is.
+    """
+
+    location: str
+
 
 MAX_LINE = 64 * 2**20
 MAX_DOCUMENT = 2 * 2**30
 MAX_UNPACKED = 16 * 2**30
 # Nothing real is packed better than this: gzip reaches 1,000 on zeros, and 20 on JSON.
 _MOST_UNPACKED = 500
+DASH = "-"
+
+
+class StandardStreams:
+    """Standard input and output, which the command line calls `-`.
+
+    Args:
+        output: What is written to.
+        folder: An empty folder for the copy of standard input.
+    """
+
+    def __init__(self, output: Any, folder: Path) -> None:
+        self._output = output
+        self._copy = folder / "stdin"
+
+    def input(self) -> Path:
+        """Return a copy of standard input, which can be examined and then read from its beginning."""
+        if not self._copy.exists():
+            with self._copy.open("xb") as copy:
+                shutil.copyfileobj(sys.stdin.buffer, copy)
+        return self._copy
+
+    def write(self, parts: Iterable[bytes]) -> None:
+        """Write to standard output, byte by byte what a file would hold."""
+        self._output.flush()
+        for part in parts:
+            self._output.buffer.write(part)
+        self._output.flush()
+
+
+_STREAMS: ContextVar[StandardStreams | None] = ContextVar("standard streams", default=None)
+
+
+@contextlib.contextmanager
+def standard_streams(output: Any) -> Iterator[None]:
+    """Let the path `-` stand for standard input where a file is read, and for this output where one is written."""
+    with tempfile.TemporaryDirectory() as folder:
+        token = _STREAMS.set(StandardStreams(output, Path(folder)))
+        try:
+            yield
+        finally:
+            _STREAMS.reset(token)
+
+
+def _streams(path: StrPath) -> StandardStreams | None:
+    return _STREAMS.get() if os.fspath(path) == DASH else None
 
 
 def unreadable(path: StrPath, error: Exception) -> InvalidInputError:
@@ -34,14 +93,27 @@ def reason_of(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error)
 
 
+def is_standard(path: StrPath) -> bool:
+    """Return whether a path is standard input or output: `-` on the command line."""
+    return _streams(path) is not None
+
+
+def located(path: StrPath) -> StrPath:
+    """Return where the content of a path is read from: its copy, or on the command line standard input for `-`."""
+    if isinstance(path, Copy):
+        return path.location
+    streams = _streams(path)
+    return path if streams is None else streams.input()
+
+
 def is_folder(path: StrPath) -> bool:
     """Return whether the path is a folder; False also if that cannot be found out, since opening it will tell."""
-    return os.path.isdir(path)  # noqa: PTH112 - `Path.is_dir` raises where a folder may not be searched
+    return os.path.isdir(located(path))  # noqa: PTH112 - `Path.is_dir` raises where a folder may not be searched
 
 
 def is_file(path: StrPath) -> bool:
     """Return whether the path is a regular file; False also if that cannot be found out."""
-    return os.path.isfile(path)  # noqa: PTH113 - as above
+    return os.path.isfile(located(path))  # noqa: PTH113 - as above
 
 
 def open_file(path: StrPath) -> BinaryIO:
@@ -51,7 +123,7 @@ def open_file(path: StrPath) -> BinaryIO:
         InvalidInputError: It cannot be opened, or no file can have such a name.
     """
     try:
-        return Path(path).open("rb")
+        return Path(located(path)).open("rb")
     except (OSError, ValueError) as error:  # a ValueError: a name with NUL or half a character in it
         raise unreadable(path, error) from error
 
@@ -163,6 +235,9 @@ def write_atomically(path: StrPath, parts: Iterable[str]) -> None:
             unchanged.
     """
     errors: list[OSError] = []
+    if (streams := _streams(path)) is not None:
+        streams.write(part.encode("utf-8", "backslashreplace") for part in parts)
+        return
     try:
         is_stream = Path(path).exists() and not Path(path).is_file()
         place = contextlib.nullcontext(Path(path)) if is_stream else replacing(path)
@@ -186,6 +261,14 @@ def replacing(path: StrPath) -> Iterator[Path]:
         InvalidInputError: It cannot be written, or the target is neither a file nor an empty folder; in both cases the
             target is left unchanged.
     """
+    if (streams := _streams(path)) is not None:
+        with tempfile.TemporaryDirectory() as name:
+            yield Path(name) / "stdout"
+            if (Path(name) / "stdout").is_dir():
+                raise InvalidInputError(f"{path}: standard output cannot hold a folder. Name a folder to write.")
+            with (Path(name) / "stdout").open("rb") as file:
+                streams.write(iter(lambda: file.read(1 << 20), b""))
+        return
     try:
         target = Path(path).resolve() if Path(path).is_symlink() else Path(path)
         if target.exists() and not target.is_file() and not (target.is_dir() and not any(target.iterdir())):

@@ -7,18 +7,18 @@ document, with an id made from its text, since such rows have no ids of paragrap
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from krag_eval._utils.checks import check_kind, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.rejects import Rejects
 from krag_eval._utils.files.strict_json import parse_json
+from krag_eval.datasets.column_names import no_column
 from krag_eval.datasets.evalset import EvalSet, warn_of_numbers
-from krag_eval.datasets.formats import native
+from krag_eval.datasets.formats.layout import SQUAD_COLUMNS
 from krag_eval.datasets.formats.source import Kind, Source, read_at
 from krag_eval.datasets.formats.squad import question_of
-from krag_eval.datasets.formats.tables import read_cell
 from krag_eval.datasets.formats.writing import FIELDS, made_id, numbered
 from krag_eval.datasets.frames import rows_of_frame
 from krag_eval.datasets.question import DOC_KEY, Question
@@ -26,7 +26,6 @@ from krag_eval.documents.document import Document
 
 GOLD = ("gold", "gold_chunk_ids", "gold_doc_ids")
 SETTABLE = ("id", "question", *GOLD, *FIELDS[1:])
-SQUAD_COLUMNS = frozenset({"question", "context"})
 
 
 def evalset_from_rows(rows: Any, *, columns: Mapping[str, str] | None = None, name: str | None = None) -> EvalSet:
@@ -72,27 +71,23 @@ def evalset_to_rows(evalset: EvalSet) -> list[dict[str, Any]]:
 
 def kinds_in(source: Source) -> tuple[Kind, ...]:
     """Return what a file holds if its columns are those of SQuAD and none is one of ours."""
-    return ("evalset",) if source.names >= SQUAD_COLUMNS and not native.kinds_in(source) else ()
+    is_ours = source.names & {*GOLD, "query_id", "retrieved"}
+    return ("evalset",) if source.names >= SQUAD_COLUMNS and not is_ours else ()
 
 
-def questions(source: Source, columns: Mapping[str, str] | None = None) -> Iterator[tuple[str, Question]]:
-    """Yield the rows of a file, with the columns of SQuAD or with those that are named.
+def questions(source: Source) -> Iterator[tuple[str, Question]]:
+    """Yield the rows of a file, with the columns of SQuAD or with those that were named.
 
     Raises:
         InvalidInputError: A row cannot be read, or a column is missing; the message begins with the place.
     """
-    missing = next((column for column in (columns or {}).values() if source.names and column not in source.names), None)
-    if missing is not None:
-        raise InvalidInputError(_no_column(source.path, missing, source.names))
-    cell = read_cell if source.container in ("csv", "tsv") else None
-    return questions_in(source.rows(), columns, cell=cell, rejects=source.rejects)
+    return questions_in(source.rows(), rejects=source.rejects)
 
 
 def questions_in(
     rows: Iterable[tuple[str, Mapping[str, Any]]],
     columns: Mapping[str, str] | None = None,
     *,
-    cell: Callable[[str, str, str], object] | None = None,
     rejects: Rejects | None = None,
 ) -> Iterator[tuple[str, Question]]:
     """Yield each row as a question, with its place.
@@ -100,7 +95,6 @@ def questions_in(
     Args:
         rows: The rows with their places.
         columns: As for `evalset_from_rows`.
-        cell: What a text in a column means, where rows have nothing but texts.
         rejects: Collects the rows that may be skipped.
 
     Raises:
@@ -114,21 +108,15 @@ def questions_in(
         if not isinstance(row, Mapping):
             raise InvalidInputError(f"{place}: is {describe_type(row)}. Each row must be a mapping of its columns.")
         plain = {str(name): _plain(value) for name, value in row.items()}
-        missing = next((column for column in chosen.values() if column not in plain), None)
-        if missing is not None and number == 0 and cell is None:
-            raise InvalidInputError(_no_column(place, missing, plain))
+        missing = next((name for name, column in chosen.items() if column not in plain), None)
+        if missing is not None and number == 0:
+            raise InvalidInputError(f"{place}: {no_column(chosen, missing, plain)}")
         renamed = {name: value for name, value in plain.items() if name not in chosen.values()}
         renamed |= {field: plain.get(column) for field, column in chosen.items()}
-        if cell is not None:
-            renamed = {name: _cell(name, value, place, cell) for name, value in renamed.items()}
         known = None if taken.is_counting_lost else number
         return read_at(place, lambda given: _question(given, known), renamed)
 
     return taken.each(rows, read)
-
-
-def _no_column(place: str, column: str, names: Iterable[str]) -> str:
-    return f"{place}: has no column {column!r:.60}. It has: {', '.join(sorted(names))!s:.300}."
 
 
 def _question(given: Mapping[str, Any], number: int | None) -> Question:
@@ -144,13 +132,6 @@ def _question(given: Mapping[str, Any], number: int | None) -> Question:
     if has_gold and all(row.get(name) is None for name in GOLD):
         row["gold"] = []  # the column is there and empty, so nothing answers the question
     return Question.from_dict({name: value for name, value in row.items() if value is not None or name not in GOLD})
-
-
-def _cell(name: str, value: Any, place: str, cell: Callable[[str, str, str], object]) -> Any:
-    """Return what a cell means under the name of a field; text in `gold` is a document."""
-    if not isinstance(value, str) or (name == "gold" and not value.lstrip().startswith("[")):
-        return value
-    return cell(name, value, place)
 
 
 def _squad_question(row: dict[str, Any]) -> Question:

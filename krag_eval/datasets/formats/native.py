@@ -11,9 +11,10 @@ from krag_eval._utils.files.strict_json import dump_json, parse_json
 from krag_eval._utils.journal.rows import JournalKind, read_journal, seal
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import parquet, tables
+from krag_eval.datasets.formats.layout import kinds_of
 from krag_eval.datasets.formats.source import Kind, Source
 from krag_eval.datasets.formats.writing import Writing
-from krag_eval.datasets.question import GOLD, RUN_HEADER, Question
+from krag_eval.datasets.question import RUN_HEADER, Question
 from krag_eval.datasets.run import Run, RunRow
 
 _OF_RUNS = frozenset({"query_id", "retrieved", RUN_HEADER})
@@ -26,10 +27,14 @@ _COLUMNS = (
 
 
 def kinds_in(source: Source) -> tuple[Kind, ...]:
-    """Return what a file holds by its columns, or by the keys of its first row; nothing if these do not say."""
-    if source.names & set(GOLD):
-        return ("evalset",)
-    return ("run",) if source.names & _OF_RUNS else ()
+    """Return what a file holds by its columns, or by the keys of its first row; nothing if these do not say.
+
+    A table may hold both; a row of JSON with gold documents is a question.
+    """
+    has_gold, has_rankings = kinds_of(source.names)
+    if has_gold:
+        return ("evalset", "run") if has_rankings and source.is_table else ("evalset",)
+    return ("run",) if has_rankings or source.names & _OF_RUNS else ()
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:

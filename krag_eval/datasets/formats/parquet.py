@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import InvalidInputError, needing, warn
-from krag_eval._utils.files.io import is_file, is_folder, read_head, replacing
+from krag_eval._utils.files.io import is_file, is_folder, located, read_head, replacing
 from krag_eval._utils.files.strict_json import dump_json, parse_json
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def _need(path: str | os.PathLike[str]) -> None:
 
 @contextlib.contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
-    if not is_file(path) and not is_folder(path) and Path(path).exists():
+    if not is_file(path) and not is_folder(path) and Path(located(path)).exists():
         raise InvalidInputError(f"{path}: is not a regular file. Parquet is read from its end; save it as a file.")
     head = read_head(path, 32)
     _need(path)
@@ -221,7 +221,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
     if not head:
         raise InvalidInputError(f"{path}: is empty. It must be a Parquet file.")
     try:
-        file = pq.ParquetFile(path, page_checksum_verification=True)
+        file = pq.ParquetFile(located(path), page_checksum_verification=True)
         names = file.schema_arrow.names
     except (pa.ArrowException, OSError, ValueError, LookupError) as error:
         raise _damaged(path, error) from error

@@ -15,8 +15,8 @@ from typing import Any
 
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError, did_you_mean
-from krag_eval._utils.files.encodings import SAVE_AS_UTF8, looks_like
-from krag_eval._utils.files.io import StrPath
+from krag_eval._utils.files.encodings import cure, looks_like
+from krag_eval._utils.files.io import DASH, StrPath
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import beir, huggingface, llama_index, native, qrels_json, ragas, squad, trec
 from krag_eval.datasets.formats.source import CONTAINERS, Kind, Source
@@ -68,6 +68,8 @@ def _format(module: ModuleType, **settings: Any) -> Format:
 
 
 def _native(container: str) -> Format:
+    if container == "xlsx":
+        return _format(native, container=container, write_questions=None, write_rankings=None)
     return _format(
         native,
         container=container,
@@ -82,6 +84,7 @@ FORMATS: Mapping[str, Format] = {
     "json": _native("json"),
     "csv": _native("csv"),
     "tsv": _native("tsv"),
+    "xlsx": _native("xlsx"),
     "parquet": _native("parquet"),
     "trec": _format(trec, detected_in=_TEXT, endings=(".qrels", ".trec", ".run")),
     "scores": _format(qrels_json, detected_in=("json",), endings=(".scores.json",), container="json"),
@@ -116,7 +119,7 @@ def detect(source: Source) -> tuple[str, tuple[Kind, ...]]:
         hint = looks_like(source.head)
         raise InvalidInputError(
             f"{source.path}: is in no format that can be recognized by its name or its beginning{hint}. "
-            + (SAVE_AS_UTF8 if hint else f"Name the format: {', '.join(FORMATS)}.")
+            + (cure(source.head) if hint else f"Name the format, such as format='csv': {', '.join(FORMATS)}.")
         )
     kinds = native.kinds_in(source)
     if not kinds:
@@ -136,21 +139,44 @@ def kinds_in(source: Source, name: str) -> tuple[Kind, ...]:
 
 
 def open_source(
-    path: StrPath, format_name: str | None, *, has_columns: bool = False, max_bad_rows: int = 0
+    path: StrPath,
+    format_name: str | None,
+    kind: Kind,
+    *,
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    evalset: EvalSet | None = None,
+    max_bad_rows: int = 0,
 ) -> tuple[Source, str]:
     """Return a file to read, and the name of its format: the given one, or the one that the file shows.
 
+    Args:
+        path: The file.
+        format_name: The format; by default the one that the file shows.
+        kind: What is to be read.
+        columns: For rows with names of their own, the column of each field.
+        encoding: The encoding of a text that is not UTF-8.
+        sheet: The sheet of a workbook.
+        evalset: The set that a run belongs to, if it is known.
+        max_bad_rows: How many bad lines may be skipped.
+
     Raises:
-        InvalidInputError: There is no such format, the file shows none, or `max_bad_rows` is not a number of lines.
+        InvalidInputError: There is no such format, the file shows none, it has no columns that could be named, or
+            `max_bad_rows` is not a number of lines.
     """
     most = check_count("max_bad_rows", max_bad_rows, least=0)
-    if format_name is not None:
-        name = check_format(format_name)
-        return Source(path, FORMATS[name].container, max_bad_rows=most), name
-    source = Source(path, max_bad_rows=most)
-    if has_columns and source.container is not None:
-        return source, source.container
-    return source, detect(source)[0]
+    container = None if format_name is None else FORMATS[check_format(format_name)].container
+    source = Source(
+        path, container, columns=columns, encoding=encoding, sheet=sheet, evalset=evalset, max_bad_rows=most
+    )
+    if format_name is None:
+        format_name = source.container if columns and source.container is not None else detect(source)[0]
+    if columns and FORMATS[format_name].container is None:
+        raise no_reader(path, format_name, "rows with columns")
+    if format_name in (*CONTAINERS, "hf"):
+        source.kind = kind
+    return source, format_name
 
 
 def question_reader(path: StrPath, name: str, *, in_order: bool = False) -> Questions:
@@ -214,6 +240,10 @@ def format_to_write(path: StrPath, name: str | None) -> str:
     fitting = [(len(e), known) for known, its in FORMATS.items() for e in its.endings if lower.endswith(e)]
     if fitting:
         return max(fitting)[1]
+    if lower.endswith(CONTAINERS["xlsx"]):
+        raise InvalidInputError(f"{path}: workbooks are read, not written. Write a .csv file, which Excel opens.")
+    if lower == DASH:
+        return "jsonl"
     raise InvalidInputError(
         f"{path}: the ending belongs to no format. Use one of "
         f"{', '.join(ending for its in FORMATS.values() for ending in its.endings)}, or name the format."

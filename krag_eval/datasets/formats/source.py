@@ -7,16 +7,19 @@ import functools
 import os
 import stat
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files.io import is_folder, lines_of, read_head, unpacked_lines, unreadable
+from krag_eval._utils.files.encodings import in_utf8
+from krag_eval._utils.files.io import DASH, is_folder, lines_of, located, read_head, unpacked_lines, unreadable
 from krag_eval._utils.files.rejects import Rejects
 from krag_eval._utils.files.strict_json import parse_jsonl, read_json
-from krag_eval.datasets.formats import parquet, tables
+from krag_eval.datasets.evalset import EvalSet
+from krag_eval.datasets.formats import parquet, tables, workbook
+from krag_eval.datasets.formats.layout import Layout, layout_of
 from krag_eval.documents.document import Document, as_document
 
 HEAD_SIZE = 65_536
@@ -26,6 +29,7 @@ CONTAINERS: dict[str, tuple[str, ...]] = {
     "json": (".json",),
     "csv": (".csv",),
     "tsv": (".tsv",),
+    "xlsx": (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"),
     "parquet": (".parquet", ".pq"),
 }
 
@@ -41,15 +45,34 @@ class Source:
     Args:
         path: The file or folder.
         container: How its rows are stored, a key of `CONTAINERS`; by default what the name and the content show.
+        columns: For rows with names of their own, the column of each field.
+        encoding: The encoding of a text that is not UTF-8.
+        sheet: The sheet of a workbook.
+        evalset: The set that a run belongs to, if it is known.
         max_bad_rows: How many bad lines may be skipped.
 
     Attributes:
         path: The file or folder, as messages name it.
+        kind: What its rows are read as: `evalset`, `run` or `corpus`; None for the rows of other programs.
     """
 
-    def __init__(self, path: str | os.PathLike[str], container: str | None = None, *, max_bad_rows: int = 0) -> None:
-        self.path = os.fspath(path)
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        container: str | None = None,
+        *,
+        columns: Mapping[str, str] | None = None,
+        encoding: str | None = None,
+        sheet: str | None = None,
+        evalset: EvalSet | None = None,
+        max_bad_rows: int = 0,
+    ) -> None:
+        self.path = in_utf8(os.fspath(path), encoding)
+        self.kind: str | None = None
         self._container = container
+        self._columns = columns
+        self._sheet = sheet
+        self._evalset = evalset
         self._max_bad_rows = max_bad_rows
 
     @property
@@ -61,14 +84,14 @@ class Source:
     def is_regular(self) -> bool:
         """Whether it can be examined and then read from its beginning, which a pipe cannot."""
         try:
-            return stat.S_ISREG(Path(self.path).stat().st_mode)
+            return stat.S_ISREG(Path(located(self.path)).stat().st_mode)
         except (OSError, ValueError) as error:
             raise unreadable(self.path, error) from error
 
     @functools.cached_property
     def rejects(self) -> Rejects:
         """What collects its bad lines; none may be skipped if the file cannot be read twice, or if all would be bad."""
-        is_possible = self._max_bad_rows and self.is_regular and not self.head.startswith(_UTF_16)
+        is_possible = self._max_bad_rows and self.is_regular and self.path != DASH and not self.head.startswith(_UTF_16)
         return Rejects(self.path, self._max_bad_rows if is_possible else 0)
 
     @functools.cached_property
@@ -100,7 +123,11 @@ class Source:
         head, name = self.head, self.path.lower()
         if self._container is not None:
             return self._container
+        if head.startswith((workbook.ZIP, workbook.OLE)):
+            return "xlsx"
         named = next((kind for kind, endings in CONTAINERS.items() if name.endswith(endings)), None)
+        if named == "jsonl" and self.first_line.strip() in (b"[", b"{") and len(head.split()) > 1:
+            return "json"  # one value over several lines: no row of JSONL is so short
         if named not in (None, "json"):
             return named
         if head.startswith(b"PAR1"):
@@ -134,14 +161,48 @@ class Source:
         Raises:
             InvalidInputError: The file cannot be read, or a row is not an object.
         """
-        container = self.container
-        if container in ("csv", "tsv"):
-            return tables.read_rows(self.path, None if container == "csv" else "\t", self.rejects)
-        if container == "parquet":
+        rows, layout = self._stored(), self._layout
+        if layout is None or (layout.is_plain and not self.is_table):
+            return rows
+
+        def shape(place: str, row: Row) -> Row:
+            is_counting_lost = self.rejects.is_counting_lost
+            return layout.shaped(place, row, is_text=self.is_table, is_counting_lost=is_counting_lost)
+
+        return self.rejects.each(rows, shape)
+
+    def _stored(self) -> Iterator[tuple[str, Row]]:
+        """Yield each row with its place as it is stored: of texts of cells, or of values."""
+        if self.is_table:
+            return tables.read_rows(self._records(), self.rejects)
+        if self.container == "parquet":
             return parquet.read_rows(self.path)
-        if container == "json":
+        if self.container == "json":
             return self._rows_of_document()
         return parse_jsonl(self.lines(), self.path, rejects=self.rejects)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether its rows are texts in cells."""
+        return self.container in ("csv", "tsv", "xlsx")
+
+    def _records(self) -> Iterator[tuple[str, list[str]]]:
+        if self.container == "xlsx":
+            return iter(self._cells)
+        return tables.read_records(self.path, None if self.container == "csv" else "\t", self.rejects)
+
+    @functools.cached_property
+    def _cells(self) -> list[tuple[str, list[str]]]:
+        """The records of a workbook, which are in memory anyway."""
+        return list(workbook.read_records(self.path, self._sheet))
+
+    @functools.cached_property
+    def _layout(self) -> Layout | None:
+        """Where the fields of a row are; None if its rows are certainly as they should be."""
+        if self.kind is None and not self.is_table:
+            return None
+        is_table = bool(self.columns) and (self.is_table or self.container == "parquet")
+        return layout_of(self.path, self.kind, self.columns, self._columns, is_table=is_table, evalset=self._evalset)
 
     def each(self, read: Callable[[Row], T], rows: Iterable[tuple[str, Row]] | None = None) -> Iterator[tuple[str, T]]:
         """Yield what `read` makes of each row, with its place; bad rows may be skipped.
@@ -174,19 +235,24 @@ class Source:
             yield f"{self.path}: row {number}", row
 
     @functools.cached_property
-    def names(self) -> frozenset[str]:
-        """The columns, or the keys of the first row; empty if they cannot be read."""
+    def columns(self) -> tuple[str, ...]:
+        """The columns, or the keys of the first row, in their order; empty if they cannot be read."""
         if not self.is_regular:
-            return frozenset()
+            return ()
         try:
-            if self.container in ("csv", "tsv"):
-                return frozenset(tables.read_names(self.path, None if self.container == "csv" else "\t"))
+            if self.is_table:
+                return tuple(tables.read_names(self._records()))
             if self.container == "parquet":
-                return frozenset(parquet.read_names(self.path))
-            _, row = next(self.rows(), ("", {}))
+                return tuple(parquet.read_names(self.path))
+            _, row = next(self._stored(), ("", {}))
         except InvalidInputError:
-            return frozenset()  # reading it will say what is wrong, with the place
-        return frozenset(row)
+            return ()  # reading it will say what is wrong, with the place
+        return tuple(row)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The same as a set."""
+        return frozenset(self.columns)
 
 
 def read_at(place: str, read: Callable[[Row], T], row: Row) -> T:

@@ -20,20 +20,14 @@ from krag_eval._utils.files.io import MAX_LINE, lines_of
 from krag_eval._utils.files.rejects import Rejects
 from krag_eval._utils.files.strict_json import dump_json, parse_json
 
-IDS = frozenset({"gold_doc_ids", "gold_chunk_ids", "reference_context_ids", "retrieved_context_ids"})
+IDS = frozenset({"gold_doc_ids", "gold_chunk_ids", "reference_context_ids", "retrieved_context_ids", "retrieved_ids"})
 LISTS = frozenset({"gold", "retrieved", "reference_contexts", "retrieved_contexts"})
 MAPPINGS = frozenset({"metadata"})
 NUMBERS = frozenset({"seconds"})
-# If a row leaves all of these columns empty that the file has, it means an empty list.
-_EMPTY_IS_NONE = (
-    ("gold", "gold_chunk_ids", "gold_doc_ids"),
-    ("reference_contexts", "reference_context_ids"),
-    ("retrieved",),
-    ("retrieved_contexts", "retrieved_context_ids"),
-)
 
 # What a spreadsheet takes for a formula, in the East also in its wide form; also with a guard of ours before it.
 _FORMULA = re.compile(r"'*(?:[\t\r\n]|[\s\x00-\x1f\u200b-\u200f\u2060-\u2069\ufeff]*[=+\-@＝＋－＠])")
+_SEPARATOR = re.compile(r"\"?sep=([,;\t|])\"?[,;\t|]*")
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 # A list of texts or whole numbers as pandas writes it. With commas: an array of numpy has none, and Python would make
 # one text of its texts.
@@ -41,48 +35,34 @@ _ITEM = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?[1-9][0-9]{0,18}|0)"""
 _PYTHON_LIST = re.compile(rf"\[\s*{_ITEM}(?:\s*,\s*{_ITEM})*\s*\]", re.DOTALL)
 
 
-def read_names(path: str | os.PathLike[str], delimiter: str | None = None) -> list[str]:
-    """Return the names of the columns.
+def read_names(records: Iterator[tuple[str, list[str]]]) -> list[str]:
+    """Return the names of the columns, which the first record holds.
 
     Raises:
         InvalidInputError: The file cannot be read, or has no proper header.
     """
-    return _check_names(*next(read_records(path, delimiter), (f"{path}", list[str]())))
+    return _check_names(*next(records, ("", list[str]())))
 
 
-def read_rows(
-    path: str | os.PathLike[str], delimiter: str | None = None, rejects: Rejects | None = None
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each row under the header by its columns, with its place as `path:line`; empty cells are left out.
+def read_rows(records: Iterator[tuple[str, list[str]]], rejects: Rejects) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the texts of each row under the header by its columns, with its place; empty cells are left out.
 
     Args:
-        path: The file.
-        delimiter: What separates cells; by default what the header has most of: comma, semicolon or tab.
-        rejects: Collects the lines that may be skipped; none by default.
+        records: The cells of each record, the header first, with its place.
+        rejects: Collects the lines that may be skipped.
 
     Raises:
         InvalidInputError: The file cannot be read, or a row does not fit the header.
     """
-    rejects = Rejects(os.fspath(path)) if rejects is None else rejects
-    records = read_records(path, delimiter, rejects)
-    names = _check_names(*next(records, (f"{path}", list[str]())))
-    empty = [[name for name in group if name in names] for group in _EMPTY_IS_NONE]
+    names = read_names(records)
 
-    def read(place: str, record: list[str]) -> dict[str, Any]:
+    def read(place: str, record: list[str]) -> dict[str, str]:
         if len(record) != len(names):
             raise InvalidInputError(
                 f"{place}: has {len(record)} cells, but the header names {len(names)} columns. "
                 "Put cells with separators or line ends in double quotes."
             )
-        row = {
-            name: read_cell(name, unguarded(cell), place)
-            for name, cell in zip(names, record, strict=True)
-            if cell.strip()
-        }
-        for group in empty:
-            if group and not any(name in row for name in group):
-                row[group[0]] = []
-        return row
+        return {name: cell for name, cell in zip(names, record, strict=True) if cell.strip()}
 
     yield from rejects.each(records, read)
 
@@ -114,7 +94,7 @@ def _split(cell: str) -> list[str]:
 
 def _parse(name: str, cell: str, place: str, kind: type) -> Any:
     wanted = "a JSON list" if kind is list else "a JSON object"
-    hint = " Ids alone belong in `gold_chunk_ids` or `gold_doc_ids`." if name == "gold" else ""
+    hint = " Ids belong in `gold_chunk_ids` or `gold_doc_ids`, texts in `gold_texts`." if name == "gold" else ""
     try:
         value = parse_json(cell)
     except ValueError as error:
@@ -132,12 +112,20 @@ def read_records(
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield the cells of each record, the header first, with its place as `path:line`; empty records are skipped.
 
+    Args:
+        path: The file.
+        delimiter: What separates cells; by default what Excel's first line `sep=;` says, or else what the header has
+            most of: comma, semicolon or tab.
+        rejects: Collects the lines that may be skipped; none by default.
+
     Raises:
         InvalidInputError: The file cannot be read, is empty, or is no CSV.
     """
     rejects = Rejects(os.fspath(path)) if rejects is None else rejects
     lines = RecordLines(lines_of(path), path)
     header = next((line for line in lines if line.strip()), "")
+    if told := _SEPARATOR.fullmatch(header.strip("\r\n")):
+        delimiter, header = told[1], next((line for line in lines if line.strip()), "")
     if not header:
         raise InvalidInputError(f"{path}: is empty. The first line must name the columns.")
     reader = csv.reader(lines, delimiter=delimiter or _delimiter_of(header), strict=True)
@@ -160,9 +148,9 @@ def read_records(
         if record is None:
             return
         if any(cell.strip() for cell in record):  # spreadsheets leave rows of empty cells behind
-            is_header = False
             rejects.extent = range(first, lines.number + 1)
-            yield place, record
+            yield place, record if is_header else [unguarded(cell) for cell in record]
+            is_header = False
 
 
 def _delimiter_of(header: str) -> str:

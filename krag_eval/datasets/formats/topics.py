@@ -20,14 +20,14 @@ _NUMBER = re.compile(r"<num>\s*(?:Number:)?\s*([^\s<]+)", re.IGNORECASE)
 _TITLE = re.compile(r"<title>\s*(?:Topic:)?([^<]*)", re.IGNORECASE)
 
 
-def fill_in(evalset: EvalSet, queries: str | os.PathLike[str]) -> EvalSet:
+def fill_in(evalset: EvalSet, queries: str | os.PathLike[str], encoding: str | None = None) -> EvalSet:
     """Return the set; questions without a text get theirs from a file.
 
     Raises:
         InvalidInputError: The file cannot be read; the message begins with `path:line:`.
     """
     texts: dict[str, str] = {}
-    for place, query_id, text in read_queries(queries):
+    for place, query_id, text in read_queries(queries, encoding):
         if texts.setdefault(query_id, text) != text:
             raise InvalidInputError(
                 f"{place}: the query {query_id!r:.60} appears twice with different texts. Keep one."
@@ -39,13 +39,13 @@ def fill_in(evalset: EvalSet, queries: str | os.PathLike[str]) -> EvalSet:
     return EvalSet(filled, name=evalset.name)
 
 
-def read_queries(path: str | os.PathLike[str]) -> Iterator[tuple[str, str, str]]:
+def read_queries(path: str | os.PathLike[str], encoding: str | None = None) -> Iterator[tuple[str, str, str]]:
     """Yield the place, id and text of each query.
 
     Raises:
         InvalidInputError: The file cannot be read; the message begins with `path:line:`.
     """
-    source = Source(path)
+    source = Source(path, encoding=encoding)
     if source.head.lstrip().startswith(b"<"):
         return _topics(source)
     has_names = bool(source.names & set(ID_KEYS)) and bool(source.names & set(TEXT_KEYS))
