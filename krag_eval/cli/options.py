@@ -265,7 +265,11 @@ class FileOptions:
 
     def arguments(self) -> list[str]:
         """Return these options as they are typed, for the command that comes next."""
-        given = {"--columns": [self.columns], "--sheet": self.sheet or [], "--encoding": [self.encoding]}
+        given: dict[str, list[str] | list[str | None]] = {
+            "--columns": [self.columns],
+            "--sheet": self.sheet or [],
+            "--encoding": [self.encoding],
+        }
         return [part for option, values in given.items() for value in values if value for part in (option, value)]
 
     def named_columns(self) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 
@@ -26,6 +25,8 @@ def no_column(columns: Mapping[str, str], field: str, names: Iterable[str]) -> s
     >>> print(no_column({"question": "querry"}, "question", ["query", "pos"]))
     has no column 'querry'. It has: pos, query. Did you mean columns={'question': 'query'}?
     """
+    import difflib  # only a mistake needs it
+
     listed = sorted(names)
     close = difflib.get_close_matches(columns[field].casefold(), [name.casefold() for name in listed], n=1)
     meant = next((name for name in listed if [name.casefold()] == close), None)

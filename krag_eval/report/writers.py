@@ -388,8 +388,10 @@ def check_target(
 
 def _format_of(path: Path, given: str | None) -> str:
     known = ", ".join(FORMATS)
-    if str(path) == DASH and not is_standard(path):
-        raise InvalidInputError("A report must be written to a file, got '-'. Give a path such as report.html.")
+    if str(path) == DASH and not (is_standard(path) and given):
+        raise InvalidInputError(
+            "A report must be written to a file, got '-'. Give a path such as report.html, or a `format`."
+        )
     if given is not None:
         name = str(given).lower().removeprefix(".")
         if name not in FORMATS:

@@ -83,7 +83,9 @@ def test_what_else_is_written_goes_to_standard_output_and_tables_to_stderr(run: 
     assert "mrr     0.5000" in outcome.err
     outcome = run(f"report set.jsonl run.jsonl {SCORES} --out - --format md")
     assert (outcome.out.startswith("# "), outcome.err) == (True, "")
-    assert run("report set.jsonl run.jsonl --out -").err.startswith("InvalidInputError: -: has no ending.")
+    assert run("report set.jsonl run.jsonl --out -").err.startswith(
+        "InvalidInputError: A report must be written to a file, got '-'."
+    )
     outcome = run("reanchor - --corpus corpus.jsonl --out -", "set.jsonl")
     assert "corpus.jsonl: cannot be read" in outcome.err
     Path("corpus.jsonl").write_text(json.dumps({"id": "new", "text": "사흘 안에."}, ensure_ascii=False))

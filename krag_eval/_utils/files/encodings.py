@@ -56,7 +56,8 @@ def not_utf8(place: str, start: int, line: bytes) -> str:
     >>> print(not_utf8("set.csv:2", 2, "1,환불은 언제?".encode("cp949")))
     set.csv:2: not UTF-8 at byte 2 of the line; as cp949 it reads '환불은 언제?'. Read it with encoding='cp949', or ...
     """
-    return f"{place}: not UTF-8 at byte {start} of the line{looks_like(line)}. {cure(line)}"
+    what = "Pack it again in UTF-8." if place.rpartition(":")[0].endswith(".gz") else cure(line)
+    return f"{place}: not UTF-8 at byte {start} of the line{looks_like(line)}. {what}"
 
 
 def cure(data: bytes) -> str:

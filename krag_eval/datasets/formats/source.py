@@ -126,8 +126,8 @@ class Source:
         if head.startswith((workbook.ZIP, workbook.OLE)):
             return "xlsx"
         named = next((kind for kind, endings in CONTAINERS.items() if name.endswith(endings)), None)
-        if named == "jsonl" and self.first_line.strip() in (b"[", b"{") and len(head.split()) > 1:
-            return "json"  # one value over several lines: no row of JSONL is so short
+        if named == "jsonl" and self._is_one_value():
+            return "json"
         if named not in (None, "json"):
             return named
         if head.startswith(b"PAR1"):
@@ -136,6 +136,13 @@ class Source:
         if start == b"{" and self._is_lines():
             return "jsonl"
         return "json" if named == "json" or start in (b"{", b"[") else None
+
+    def _is_one_value(self) -> bool:
+        """Return whether a file called JSONL is one value over several lines, and not rows after a torn one."""
+        first, *others = [line.strip() for line in self.head.split(b"\n", 3)[:3] if line.strip()] or [b""]
+        if first == b"{":
+            return any(line.startswith(b'"') for line in others)
+        return first == b"[" and (self.head.rstrip().endswith(b"]") or not any(line.endswith(b"}") for line in others))
 
     def _is_lines(self) -> bool:
         """Return whether the first object is on a line of its own and another one follows."""
