@@ -121,7 +121,7 @@ def _read(text: Any, further: Sequence[str]) -> tuple[str, tuple[GivenCutOff, ..
     known = {**ALL_METRICS, **dict.fromkeys(further)}
     mean, name, cut_off = split_name(text, known) if isinstance(text, str) else ("", "", "")
     metric = known.get(name.partition("(")[0])
-    if not name or (mean == "micro" and not (metric and metric.has_micro)):
+    if not name or mean == "micro":  # it comes along with the mean, and a single query has none
         raise UnknownMetricError(
             f"Unknown metric {text!r}.{metric_hint(text, tuple(known))} Known metrics: {', '.join(ALL_METRICS)}."
         )

@@ -74,7 +74,7 @@ def test_a_cut_off_that_contradicts_k_is_asked_about(k: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["hits@5", "context_recall", "F@5", "recall@", "recall@5@6", "micro_mrr@5", "rbp(p=0.8"]
+    "name", ["hits@5", "context_recall", "F@5", "recall@", "recall@5@6", "micro_recall@5", "rbp(p=0.8"]
 )
 def test_a_name_that_could_mean_something_else_stays_unknown(name: str) -> None:
     with pytest.raises(UnknownMetricError, match="Unknown metric"):
