@@ -24,8 +24,10 @@ class DefaultCutOffs(tuple[Any, ...]):
 
 
 DEFAULT_CUT_OFFS = DefaultCutOffs((1, 3, 5, 10))
-# Of live scores, each of which is sent somewhere.
+"""The default of `k`: scored where no cut-off was asked for, neither by `k` nor in the name of a metric."""
+
 LIVE_CUT_OFFS = DefaultCutOffs((5, 10))
+"""The default of `k` for live scores, each of which is sent somewhere."""
 
 AnyMetric = str | Callable[..., Any]
 
