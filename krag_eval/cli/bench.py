@@ -10,10 +10,10 @@ import typer
 
 from krag_eval._utils.errors import needing
 from krag_eval._utils.formatting import format_value
+from krag_eval.cli.files import FileOptions
 from krag_eval.cli.loading import load_embeddings, load_object
 from krag_eval.cli.options import (
     CutOffs,
-    FileOptions,
     Force,
     Level,
     Match,

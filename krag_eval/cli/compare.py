@@ -8,18 +8,17 @@ from typing import Annotated
 import typer
 
 from krag_eval.analysis.comparison import compare as compare_runs
-from krag_eval.cli.loading import find_baseline, read_runs
+from krag_eval.cli.files import FileOptions, find_baseline, read_runs
+from krag_eval.cli.help import one_of_each
 from krag_eval.cli.options import (
     DEFAULT_COMPARED_K,
     Baseline,
     CutOffs,
     EvalSetFile,
-    FileOptions,
     JsonOut,
     MissingRows,
     RunScoringOptions,
     SliceFields,
-    one_of_each,
     parse_cut_offs,
     parse_names,
 )

@@ -14,10 +14,9 @@ from krag_eval import diagnose as diagnose_result
 from krag_eval._utils.files.io import DASH, write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.evaluate import score_each
-from krag_eval.cli.loading import read_runs
+from krag_eval.cli.files import FileOptions, read_runs
 from krag_eval.cli.options import (
     EvalSetFile,
-    FileOptions,
     Force,
     JsonOut,
     MaxBadRows,

@@ -13,12 +13,11 @@ from krag_eval import EvaluationResult, InvalidInputError, Leaderboard, QueryRev
 from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
-from krag_eval.cli.loading import read_runs
+from krag_eval.cli.files import FileOptions, read_runs
 from krag_eval.cli.options import (
     DEFAULT_K,
     CutOffs,
     EvalSetFile,
-    FileOptions,
     Intervals,
     JsonOut,
     MaxBadRows,

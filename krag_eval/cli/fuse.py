@@ -10,8 +10,8 @@ import typer
 from krag_eval import InvalidInputError, write_run
 from krag_eval import fuse as fuse_runs
 from krag_eval._utils.formatting import number_of
-from krag_eval.cli.loading import read_runs
-from krag_eval.cli.options import FileOptions, Force, IdKey, MaxBadRows
+from krag_eval.cli.files import FileOptions, read_runs
+from krag_eval.cli.options import Force, IdKey, MaxBadRows
 from krag_eval.cli.output import notes
 from krag_eval.datasets.formats.registry import format_to_write
 

@@ -9,19 +9,18 @@ import typer
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import DASH
-from krag_eval.cli.loading import find_baseline, read_runs
+from krag_eval.cli.files import FileOptions, find_baseline, read_runs
+from krag_eval.cli.help import one_of_each
 from krag_eval.cli.options import (
     DEFAULT_K,
     Baseline,
     CutOffs,
     EvalSetFile,
-    FileOptions,
     Force,
     MetricNames,
     MissingRows,
     RunScoringOptions,
     SliceFields,
-    one_of_each,
     parse_cut_offs,
     parse_names,
 )

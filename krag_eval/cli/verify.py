@@ -9,11 +9,11 @@ import typer
 
 from krag_eval.analysis.verification import AGREEMENT, Verification
 from krag_eval.analysis.verification import verify as verify_run
+from krag_eval.cli.files import FileOptions
 from krag_eval.cli.options import (
     CutOffs,
     DocKey,
     EvalSetFile,
-    FileOptions,
     GradeKey,
     IdKey,
     JsonOut,
