@@ -1,4 +1,4 @@
-"""What `--help` shows of a command: options in groups and examples, whole words at any width; what a shell completes."""
+"""What `--help` shows: options in groups and examples, whole words at any width; and what a shell completes."""
 
 from __future__ import annotations
 
