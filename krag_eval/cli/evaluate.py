@@ -15,7 +15,6 @@ from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions, read_runs
 from krag_eval.cli.options import (
-    DEFAULT_K,
     CutOffs,
     EvalSetFile,
     Intervals,
@@ -52,7 +51,7 @@ _EXPORTS: dict[str, Callable[[Leaderboard], str]] = {
 def evaluate(
     evalset: EvalSetFile,
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Retrieval results.")],
-    k: CutOffs = DEFAULT_K,
+    k: CutOffs = None,
     metrics: MetricNames = None,
     intervals: Intervals = False,
     json_out: JsonOut = None,
@@ -120,7 +119,7 @@ def evaluate(
     if printed:
         return
     # What was asked for by name is shown whole.
-    keys = None if metrics is None and k is DEFAULT_K else _means(results)
+    keys = None if metrics is None and k is None else _means(results)
     if output_format == "terminal":
         _print(results, keys, reviews, intervals=intervals)
     else:

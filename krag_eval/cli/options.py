@@ -29,10 +29,17 @@ from krag_eval.matching.settings import (
     ScoringSettings,
 )
 from krag_eval.metrics import ALL_METRICS
-from krag_eval.metrics.names import DefaultCutOffs
 
 EvalSetFile = Annotated[Path, typer.Argument(metavar="EVALSET", help="Questions with their gold documents.")]
-CutOffs = Annotated[str, typer.Option("--k", "-k", help="Comma-separated cut-offs; `all` scores every rank.")]
+
+
+def cut_offs_option(default: Sequence[int]) -> Any:
+    """Return the option `--k` with this default."""
+    shown = ",".join(map(str, default))
+    return typer.Option("--k", "-k", help="Comma-separated cut-offs; `all` scores every rank.", show_default=shown)
+
+
+CutOffs = Annotated[str | None, cut_offs_option(DEFAULT_CUT_OFFS)]
 MetricNames = Annotated[
     str | None,
     typer.Option(help="Comma-separated metric names; all by default.", autocompletion=one_of_each(ALL_METRICS)),
@@ -239,15 +246,15 @@ def parse_names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in _NAMES.findall(text) if name.strip()]
 
 
-# Not literals: the values of users are other objects, even where they are equal.
-DEFAULT_K, DEFAULT_COMPARED_K = (",".join(map(str, cut_offs)) for cut_offs in (DEFAULT_CUT_OFFS, (10,)))
-
-
-def parse_cut_offs(text: str) -> Sequence[int | str | None]:
+def parse_cut_offs(
+    text: str | None, default: Sequence[int | str | None] = DEFAULT_CUT_OFFS
+) -> Sequence[int | str | None]:
     """Return `1,5,10` as numbers; `all` becomes None, and a budget such as `2000tok` stays as it is.
 
-    Where `--k` was not given, the cut-offs in the names of metrics replace its default.
+    Without a text, return the default.
     """
+    if text is None:
+        return default
     cut_offs: list[int | str | None] = []
     for part in map(str.strip, text.split(",")):
         if part.isdecimal() and 0 < len(part.lstrip("0")) < 19:
@@ -258,7 +265,7 @@ def parse_cut_offs(text: str) -> Sequence[int | str | None]:
             raise InvalidInputError(
                 f"`--k` must be positive integers separated by commas, such as 1,5,10, or `all`, got {text!r:.80}."
             )
-    return DefaultCutOffs(cut_offs) if text is DEFAULT_K or text is DEFAULT_COMPARED_K else cut_offs
+    return cut_offs
 
 
 def parse_threshold(text: str | None) -> float | Mapping[str, float]:

@@ -12,7 +12,6 @@ from krag_eval._utils.files.io import DASH
 from krag_eval.cli.files import FileOptions, find_baseline, read_runs
 from krag_eval.cli.help import one_of_each
 from krag_eval.cli.options import (
-    DEFAULT_K,
     Baseline,
     CutOffs,
     EvalSetFile,
@@ -48,7 +47,7 @@ def report(
     force: Force = False,
     title: Annotated[str | None, typer.Option(help="The title; the runs and the set by default.")] = None,
     baseline: Baseline = None,
-    k: CutOffs = DEFAULT_K,
+    k: CutOffs = None,
     metrics: MetricNames = None,
     by: SliceFields = None,
     missing: MissingRows = "refuse",

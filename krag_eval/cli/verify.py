@@ -26,7 +26,7 @@ from krag_eval.cli.output import console, print_table, put_json
 def verify(
     evalset: EvalSetFile,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Retrieval results.")],
-    k: CutOffs = "1,3,5,10",
+    k: CutOffs = None,
     level: Level = "chunk",
     doc_key: DocKey = "doc_id",
     id_key: IdKey = None,

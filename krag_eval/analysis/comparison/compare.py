@@ -29,7 +29,7 @@ from krag_eval.statistics.checks import check_rounds, check_seed, check_share, n
 from krag_eval.statistics.significance import holm, randomisation_test, resolvable_difference
 
 DECISIVE_METRICS = ("recall", "mrr", "ndcg")
-_DEFAULT_K = DefaultCutOffs([10])
+COMPARED_CUT_OFFS = DefaultCutOffs([10])
 LOWER_IS_BETTER = frozenset({"redundancy", "undated"})
 
 
@@ -57,7 +57,7 @@ def compare(
     evalset: object = None,
     *,
     baseline: str | None = None,
-    k: int | str | Sequence[int | str | None] | None = _DEFAULT_K,
+    k: int | str | Sequence[int | str | None] | None = COMPARED_CUT_OFFS,
     metrics: str | Sequence[str | MetricFunction] | None = DECISIVE_METRICS,
     keys: Sequence[str] | None = None,
     by: str | Sequence[str] | None = None,
