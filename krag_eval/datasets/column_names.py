@@ -16,7 +16,6 @@ _WORDS = {
 }
 _FILE_NAME = re.compile(r"\S+\.[A-Za-z0-9]{1,5}(?:\s*;.*)?")
 _WORD = re.compile(r"[!-~]{1,80}")
-_NUMBER_AT_END = re.compile(r"[\s_.#(\[-]*[0-9]+[)\]]?$")
 
 
 def no_column(columns: Mapping[str, str], field: str, names: Iterable[str]) -> str:
@@ -36,6 +35,22 @@ def no_column(columns: Mapping[str, str], field: str, names: Iterable[str]) -> s
     return f"has no column {columns[field]!r:.60}. It has: {', '.join(listed)!s:.300}.{hint}"
 
 
+def split_number(name: str) -> tuple[str, str]:
+    """Return what is before the number at the end of a name, and the number; empty if there is none.
+
+    >>> split_number("result 1"), split_number("검색 결과[02]"), split_number("doc"), split_number("3")
+    (('result', '1'), ('검색 결과', '02'), ('doc', ''), ('', '3'))
+    """
+    body = name[:-1] if name.endswith((")", "]")) else name
+    stem = body.rstrip("0123456789")
+    if stem == body:
+        return name, ""
+    end = len(stem)
+    while end and (stem[end - 1].isspace() or stem[end - 1] in "_.#([-"):
+        end -= 1
+    return stem[:end], body[len(stem) :]
+
+
 def suggestion(
     kind: str, row: Mapping[str, object], wanted: str | None = None, given: Mapping[str, str] | None = None
 ) -> str:
@@ -52,7 +67,7 @@ def suggestion(
     """
     names = [str(name) for name in row]
     needed = ["question", "gold"] if kind == "evalset" else ["query_id", "question", "retrieved"]
-    if kind == "evalset" and sum(_NUMBER_AT_END.search(name) is not None for name in names) > 1:
+    if kind == "evalset" and sum(split_number(name)[1] != "" for name in names) > 1:
         needed.append("retrieved")  # one table may hold both
     meant: dict[str, str] = {}
     for name in [wanted] if wanted else needed:
@@ -66,7 +81,7 @@ def suggestion(
         if column is None or (name == "question" and "query_id" in meant):
             continue
         field = _gold_field(row.get(column)) if name == "gold" else name
-        meant[field] = _NUMBER_AT_END.sub("", column) or column if name == "retrieved" else column
+        meant[field] = split_number(column)[0] or column if name == "retrieved" else column
     meant = {**(given or {}), **{field: column for field, column in meant.items() if field != column}}
     if not names or not meant:
         return f"The columns are: {', '.join(names)!s:.300}." if names else ""

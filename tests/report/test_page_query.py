@@ -9,6 +9,7 @@ import pytest
 
 from krag_eval import EvalSet, Run, RunRow
 from krag_eval.report import build_report
+from tests.support.marks import nothing_may_match
 from tests.support.page_cases import (
     ARABIC,
     CHINESE,
@@ -143,6 +144,7 @@ def test_documents_without_ids_are_the_same_where_their_texts_are(page: Page, tm
     assert moved == ["✗ gone", "✗ gone", "→ rank 1", "↑ up 2", "✦ new"]
 
 
+@nothing_may_match
 def test_a_miss_says_its_cause_and_shows_the_nearest_text(page: Page, tmp_path: Path) -> None:
     gold, near = "the parcel arrives within two working days", "the parcel arrives within seven working days"
     report = from_lists([[gold], ["b"]], [["nothing", near], ["c"]], match_method="text", k=5)

@@ -16,6 +16,7 @@ from krag_eval import LiveScorer, RetrievalSink, ScoredRetrieval, evaluate_run, 
 from krag_eval_langchain import RetrievalScoringHandler
 from tests.support.bench_cases import EVALSET
 from tests.support.command_line import Runner
+from tests.support.marks import nothing_may_match
 
 pytestmark = pytest.mark.full  # every command, with secrets everywhere
 
@@ -148,6 +149,7 @@ class Leaking(RetrievalSink):
         raise ConnectionError(self.message)
 
 
+@nothing_may_match
 def test_no_live_score_log_or_problem_shows_one(module: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
     message = module["MESSAGE"]
     sink = Leaking(message)

@@ -12,7 +12,7 @@ from typing import Any
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.files.strict_json import parse_json
-from krag_eval.datasets.column_names import no_column, suggestion
+from krag_eval.datasets.column_names import no_column, split_number, suggestion
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import tables
 from krag_eval.datasets.formats.writing import FIELDS, numbered
@@ -45,7 +45,7 @@ _EMPTY_IS_NONE = (
 SQUAD_COLUMNS = frozenset({"question", "context"})
 _OF_OTHERS = {"evalset": {*_RETRIEVED}, "run": {*GOLD, "gold_texts"}, "corpus": {*_RETRIEVED, *GOLD}}
 _READ = {*_RETRIEVED, *GOLD, "gold_texts", *tables.IDS, *tables.LISTS, *tables.MAPPINGS, *tables.NUMBERS}
-_NUMBERED = re.compile(r"(.*?)[\s_.#(\[-]*([0-9]{1,4})[)\]]?", re.DOTALL)
+_MOST_DIGITS = 4  # of the number of a column
 _WORD = re.compile(r"[!-~]{1,80}")
 _LIKE_AN_ID = re.compile(r"(?=.*[0-9_./:#-])[!-~]{1,80}")
 
@@ -319,9 +319,9 @@ def _families(names: Iterable[str]) -> dict[str, dict[int, str]]:
     """Return numbered names by what is before the number."""
     families: dict[str, dict[int, str]] = {}
     for name in names:
-        found = _NUMBERED.fullmatch(name)
-        if found is not None and found[1].strip():
-            families.setdefault(_key(found[1]), {}).setdefault(int(found[2]), name)
+        base, number = split_number(name)
+        if base.strip() and 0 < len(number) <= _MOST_DIGITS:
+            families.setdefault(_key(base), {}).setdefault(int(number), name)
     return families
 
 
@@ -357,8 +357,7 @@ def _in_order(path: str, columns: Mapping[int, str]) -> tuple[str, ...]:
 
 def _base_of(columns: Columns) -> str:
     """Return what is before the numbers, as it is written in the file."""
-    found = None if isinstance(columns, str) else _NUMBERED.fullmatch(columns[0])
-    return _tuple(columns)[0] if found is None else found[1].strip()
+    return columns if isinstance(columns, str) else split_number(columns[0])[0].strip()
 
 
 def _undecided(
