@@ -15,7 +15,7 @@ _WORDS = {
     "query_id": "query_id qid question_id 번호 номер 编号",
 }
 _FILE_NAME = re.compile(r"\S+\.[A-Za-z0-9]{1,5}(?:\s*;.*)?")
-_WORD = re.compile(r"[!-~]{1,80}")
+_ID = re.compile(r"[!-~]{1,80}|\S{0,79}[0-9]")
 _NUMBER_AT_END = re.compile(r"[\s_.#(\[-]*[0-9]+[)\]]?$")
 
 
@@ -60,11 +60,14 @@ def suggestion(
             continue
         column = _like(name, [one for one in names if one not in meant.values()])
         if column is None and name in (wanted, "gold", "retrieved"):
-            column = next((one for one in reversed(names) if one not in meant.values()), None)
+            free = (one for one in reversed(names) if one not in meant.values() and one not in _WORDS)
+            column = next(free, None)
         if column is None and name == "question" and kind == "run" and not {*meant, *(given or ())}:
             name, column = "query_id", next(iter(names), None)
         if column is None or (name == "question" and "query_id" in meant):
             continue
+        if name == "question" and kind == "run" and _gold_field(row.get(column)) == "gold_chunk_ids":
+            name = "query_id"  # q1 is no question
         field = _gold_field(row.get(column)) if name == "gold" else name
         meant[field] = _NUMBER_AT_END.sub("", column) or column if name == "retrieved" else column
     meant = {**(given or {}), **{field: column for field, column in meant.items() if field != column}}
@@ -84,4 +87,4 @@ def _like(field: str, names: Iterable[str]) -> str | None:
 def _gold_field(value: object) -> str:
     if isinstance(value, str) and _FILE_NAME.fullmatch(value.strip()):
         return "gold_doc_ids"
-    return "gold_chunk_ids" if isinstance(value, int) or (isinstance(value, str) and _WORD.fullmatch(value)) else "gold"
+    return "gold_chunk_ids" if isinstance(value, int) or (isinstance(value, str) and _ID.fullmatch(value)) else "gold"
