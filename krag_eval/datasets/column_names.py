@@ -73,7 +73,9 @@ def suggestion(
     meant = {**(given or {}), **{field: column for field, column in meant.items() if field != column}}
     if not names or not meant:
         return f"The columns are: {', '.join(names)!s:.300}." if names else ""
-    return f"The columns are: {', '.join(names)!s:.300}. Name those that are meant, such as columns={meant!r}."
+    is_either = kind == "run" and "question" in meant and row.get(meant["question"]) is None
+    ids = " If it holds ids of questions, write query_id in place of question." if is_either else ""
+    return f"The columns are: {', '.join(names)!s:.300}. Name those that are meant, such as columns={meant!r}.{ids}"
 
 
 def _like(field: str, names: Iterable[str]) -> str | None:
