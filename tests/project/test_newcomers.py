@@ -1,4 +1,4 @@
-"""The page of newcomers: each gets numbers and the reasons of misses in at most two attempts. `make newcomers` plays it."""
+"""Each newcomer of the page gets numbers and the reasons of misses in two attempts. `make newcomers` plays the page."""
 
 from __future__ import annotations
 
