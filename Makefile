@@ -91,7 +91,7 @@ endef
 
 .PHONY: help
 help: ## List the targets.
-	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '  make %-14s %s\n' "$$target" "$$text"; done
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '  make %-16s %s\n' "$$target" "$$text"; done
 
 # One environment, three locks with the same versions: the smallest comes first, and a larger one is installed on top.
 LOCKS := demo test dev
