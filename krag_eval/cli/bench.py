@@ -10,15 +10,15 @@ import typer
 
 from krag_eval._utils.errors import needing
 from krag_eval._utils.formatting import format_value
+from krag_eval.cli.files import FileOptions
 from krag_eval.cli.loading import load_embeddings, load_object
 from krag_eval.cli.options import (
-    CutOffs,
-    FileOptions,
     Force,
     Level,
     Match,
     Threshold,
     Tokenizer,
+    cut_offs_option,
     parse_cut_offs,
     parse_names,
     parse_threshold,
@@ -26,7 +26,7 @@ from krag_eval.cli.options import (
 from krag_eval.cli.output import Bars, console, notes, print_report
 from krag_eval.cli.run import parse_parameters
 from krag_eval.llm.bench import Bench, run_bench
-from krag_eval.llm.bench.bench import EVALSET_FILE
+from krag_eval.llm.bench.bench import CUT_OFFS, EVALSET_FILE
 from krag_eval.report import check_target
 from krag_eval.report.build import decisive_keys
 from krag_eval.retrievers.asking import CallSettings
@@ -66,7 +66,7 @@ def bench(
     e2e_limit: Annotated[int, typer.Option(help="The most questions to answer and judge.")] = 20,
     eval_mode: Annotated[str, typer.Option(help="all, literal, or semantic for paraphrases and scenarios.")] = "all",
     skip_e2e: Annotated[bool, typer.Option("--skip-e2e", help="Score retrieval only.")] = False,
-    k: CutOffs = "1,3,5,10,20",
+    k: Annotated[str | None, cut_offs_option(CUT_OFFS)] = None,
     output: Annotated[
         list[Path] | None,
         typer.Option(
@@ -124,7 +124,7 @@ def bench(
                 eval_mode=eval_mode,
                 e2e_limit=e2e_limit,
                 skip_e2e=skip_e2e,
-                k=parse_cut_offs(k),
+                k=parse_cut_offs(k, CUT_OFFS),
                 journals=folder,
                 name=name or retriever.partition(":")[2],
                 answer_name=answer,

@@ -8,18 +8,17 @@ from typing import Annotated
 import typer
 
 from krag_eval.analysis.comparison import compare as compare_runs
-from krag_eval.cli.loading import find_baseline, read_runs
+from krag_eval.analysis.comparison.compare import COMPARED_CUT_OFFS
+from krag_eval.cli.files import FileOptions, find_baseline, read_runs
+from krag_eval.cli.help import one_of_each
 from krag_eval.cli.options import (
-    DEFAULT_COMPARED_K,
     Baseline,
-    CutOffs,
     EvalSetFile,
-    FileOptions,
     JsonOut,
     MissingRows,
     RunScoringOptions,
     SliceFields,
-    one_of_each,
+    cut_offs_option,
     parse_cut_offs,
     parse_names,
 )
@@ -33,7 +32,7 @@ def compare(
         list[Path], typer.Argument(metavar="RUN RUN...", help="Retrieval results, the baseline among them.")
     ],
     baseline: Baseline = None,
-    k: CutOffs = DEFAULT_COMPARED_K,
+    k: Annotated[str | None, cut_offs_option(COMPARED_CUT_OFFS)] = None,
     metrics: Annotated[
         str,
         typer.Option(
@@ -63,7 +62,7 @@ def compare(
             read,
             questions,
             baseline=find_baseline(baseline, list(read), runs),
-            k=parse_cut_offs(k),
+            k=parse_cut_offs(k, COMPARED_CUT_OFFS),
             metrics=None if metrics == "all" else parse_names(metrics),
             by=parse_names(by),
             margin=margin,

@@ -12,7 +12,14 @@ from krag_eval import InvalidInputError
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.files.io import DASH
 from krag_eval._utils.formatting import number_of
-from krag_eval.cli.options import FileOptions, Force, GradeKey, IdKey, MaxBadRows, one_of_each
+from krag_eval.cli.files import FileOptions
+from krag_eval.cli.help import one_of_each
+from krag_eval.cli.options import (
+    Force,
+    GradeKey,
+    IdKey,
+    MaxBadRows,
+)
 from krag_eval.datasets import read_evalset, read_run, write_evalset, write_run
 from krag_eval.datasets.formats.layout import kinds_of
 from krag_eval.datasets.formats.registry import FORMATS, check_format, detect, format_to_write, kinds_in

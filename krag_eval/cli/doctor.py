@@ -11,11 +11,10 @@ from krag_eval import InvalidInputError
 from krag_eval._utils.files.strict_json import dump_json
 from krag_eval.analysis.label_audit.audit import audit_labels
 from krag_eval.analysis.label_audit.report import DoctorReport, apply_labels, write_queue
-from krag_eval.cli.loading import read_runs
+from krag_eval.cli.files import FileOptions, read_runs
 from krag_eval.cli.options import (
     DocKey,
     EvalSetFile,
-    FileOptions,
     Force,
     GradeKey,
     IdKey,

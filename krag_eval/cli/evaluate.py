@@ -13,12 +13,10 @@ from krag_eval import EvaluationResult, InvalidInputError, Leaderboard, QueryRev
 from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
-from krag_eval.cli.loading import read_runs
+from krag_eval.cli.files import FileOptions, read_runs
 from krag_eval.cli.options import (
-    DEFAULT_K,
     CutOffs,
     EvalSetFile,
-    FileOptions,
     Intervals,
     JsonOut,
     MaxBadRows,
@@ -61,7 +59,7 @@ def evaluate(
             help="Retrieval results; by default EVALSET, a table that has them too.",
         ),
     ],
-    k: CutOffs = DEFAULT_K,
+    k: CutOffs = None,
     metrics: MetricNames = None,
     intervals: Intervals = False,
     json_out: JsonOut = None,
@@ -134,7 +132,7 @@ def evaluate(
     if printed:
         return
     # What was asked for by name is shown whole.
-    keys = None if metrics is None and k is DEFAULT_K else _means(results)
+    keys = None if metrics is None and k is None else _means(results)
     if output_format == "terminal":
         _print(results, keys, reviews, intervals=intervals)
     else:

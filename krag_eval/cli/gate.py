@@ -10,7 +10,8 @@ import typer
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval.analysis.gate import GateReport, check_gate, read_policy
-from krag_eval.cli.options import EvalSetFile, FileOptions, JsonOut
+from krag_eval.cli.files import FileOptions
+from krag_eval.cli.options import EvalSetFile, JsonOut
 from krag_eval.cli.output import console, print_indented, put_json
 
 

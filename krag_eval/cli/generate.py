@@ -8,8 +8,14 @@ from typing import Annotated
 import typer
 
 from krag_eval import InvalidInputError, write_evalset
+from krag_eval.cli.files import FileOptions
 from krag_eval.cli.loading import load_object
-from krag_eval.cli.options import DocKey, FileOptions, Force, IdKey, JsonOut
+from krag_eval.cli.options import (
+    DocKey,
+    Force,
+    IdKey,
+    JsonOut,
+)
 from krag_eval.cli.output import console, notes, put_json
 from krag_eval.llm.question_generation import generate_evalset
 from krag_eval.llm.question_generation.generate import TYPES

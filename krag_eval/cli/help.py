@@ -1,9 +1,9 @@
-"""What `--help` shows of a command: its options in groups, and examples; whole words at any width."""
+"""What `--help` shows: options in groups and examples, whole words at any width; and what a shell completes."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -157,3 +157,13 @@ def _write(formatter: Any, records: Iterable[tuple[str, str]], place: int | None
         else:
             formatter.write(f"{first:{place}}{lines.pop(0)}\n")
         formatter.write("".join(f"{'':{place}}{line}\n" for line in lines))
+
+
+def one_of_each(names: Iterable[str]) -> Callable[[str], list[str]]:
+    """Return what completes the last of several names, separated by commas, in a shell."""
+
+    def complete(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        return [before + comma + name for name in names if name.startswith(last)]
+
+    return complete

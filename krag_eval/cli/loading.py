@@ -1,55 +1,19 @@
-"""Load what the command line names: runs by their files, models and retrievers as `module:object`."""
+"""Load what the command line names as `module:object`: models and retrievers."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
 import inspect
-import itertools
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.errors import did_you_mean
-from krag_eval._utils.files.io import DASH
 from krag_eval._utils.redaction import describe_error
-from krag_eval.datasets import EvalSet, Run
-
-if TYPE_CHECKING:
-    from krag_eval.cli.options import FileOptions
-
-
-def read_runs(
-    paths: Sequence[Path], questions: EvalSet | None, files: FileOptions, *, id_key: str | None, max_bad_rows: int = 0
-) -> dict[str, Run]:
-    """Return the runs in these files by name: the file's name, or its whole path if two files share one."""
-    runs: dict[str, Run] = {}
-    for path in paths:
-        stem = "stdin" if str(path) == DASH else path.stem
-        names = itertools.chain([stem, str(path)], (f"{path}#{n}" for n in itertools.count(2)))
-        name = next(name for name in names if name not in runs)
-        runs[name] = files.run(path, questions, name=name, id_key=id_key, max_bad_rows=max_bad_rows)
-    return runs
-
-
-def find_baseline(baseline: str | None, names: Sequence[str], paths: Sequence[Path]) -> str | None:
-    """Return the name of the run that `--baseline` means by its name or its file; None stays None.
-
-    Raises:
-        InvalidInputError: It is none of the runs.
-    """
-    if baseline is None:
-        return None
-    for name, path in zip(names, paths, strict=True):
-        if baseline in (name, str(path), path.name):
-            return name
-    raise InvalidInputError(
-        f"`--baseline` {baseline!r:.80} is none of the runs.{did_you_mean(baseline, names)} "
-        f"The runs are: {', '.join(names)}."
-    )
 
 
 def load_embeddings(path: str | None, match: str, similarity_threshold: float | None) -> Any:

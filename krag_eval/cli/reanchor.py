@@ -11,7 +11,14 @@ import typer
 from krag_eval import InvalidInputError
 from krag_eval._utils.files.io import DASH
 from krag_eval._utils.formatting import number_of
-from krag_eval.cli.options import DocKey, EvalSetFile, FileOptions, Force, JsonOut, Tokenizer
+from krag_eval.cli.files import FileOptions
+from krag_eval.cli.options import (
+    DocKey,
+    EvalSetFile,
+    Force,
+    JsonOut,
+    Tokenizer,
+)
 from krag_eval.cli.output import console, notes, print_indented, print_table, put_json
 from krag_eval.datasets import reanchoring, write_evalset
 from krag_eval.datasets.findings import shorten

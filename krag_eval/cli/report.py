@@ -9,19 +9,17 @@ import typer
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import DASH
-from krag_eval.cli.loading import find_baseline, read_runs
+from krag_eval.cli.files import FileOptions, find_baseline, read_runs
+from krag_eval.cli.help import one_of_each
 from krag_eval.cli.options import (
-    DEFAULT_K,
     Baseline,
     CutOffs,
     EvalSetFile,
-    FileOptions,
     Force,
     MetricNames,
     MissingRows,
     RunScoringOptions,
     SliceFields,
-    one_of_each,
     parse_cut_offs,
     parse_names,
 )
@@ -49,7 +47,7 @@ def report(
     force: Force = False,
     title: Annotated[str | None, typer.Option(help="The title; the runs and the set by default.")] = None,
     baseline: Baseline = None,
-    k: CutOffs = DEFAULT_K,
+    k: CutOffs = None,
     metrics: MetricNames = None,
     by: SliceFields = None,
     missing: MissingRows = "refuse",

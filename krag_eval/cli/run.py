@@ -13,8 +13,9 @@ import typer
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.formatting import number_of
+from krag_eval.cli.files import FileOptions
 from krag_eval.cli.loading import load_object
-from krag_eval.cli.options import FileOptions, JsonOut
+from krag_eval.cli.options import JsonOut
 from krag_eval.cli.output import Bars, console, notes, print_notes, put_json
 from krag_eval.datasets import EvalSet, RunRow
 from krag_eval.datasets.formats.native import read_journal_rows

@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from krag_eval.cli.options import (
-    DEFAULT_K,
     CutOffs,
     Force,
     Intervals,
@@ -42,7 +41,7 @@ def score_logs(
     kmax: Annotated[
         int | None, typer.Option(help="With --gold: documents to keep per query; the largest k by default.")
     ] = None,
-    k: CutOffs = DEFAULT_K,
+    k: CutOffs = None,
     metrics: MetricNames = None,
     workers: Annotated[int | None, typer.Option(help="Number of processes; one per core by default.")] = None,
     intervals: Intervals = False,

@@ -12,7 +12,16 @@ from rich.text import Text
 
 from krag_eval._utils.checks import check_threshold
 from krag_eval._utils.formatting import number_of
-from krag_eval.cli.options import DocKey, EvalSetFile, FileOptions, GradeKey, IdKey, JsonOut, Tokenizer, parse_names
+from krag_eval.cli.files import FileOptions
+from krag_eval.cli.options import (
+    DocKey,
+    EvalSetFile,
+    GradeKey,
+    IdKey,
+    JsonOut,
+    Tokenizer,
+    parse_names,
+)
 from krag_eval.cli.output import console, print_indented, print_table, put_json
 from krag_eval.datasets import findings, validation
 from krag_eval.datasets.findings import Finding, ValidationReport

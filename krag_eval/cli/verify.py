@@ -9,11 +9,11 @@ import typer
 
 from krag_eval.analysis.verification import AGREEMENT, Verification
 from krag_eval.analysis.verification import verify as verify_run
+from krag_eval.cli.files import FileOptions
 from krag_eval.cli.options import (
     CutOffs,
     DocKey,
     EvalSetFile,
-    FileOptions,
     GradeKey,
     IdKey,
     JsonOut,
@@ -26,7 +26,7 @@ from krag_eval.cli.output import console, print_table, put_json
 def verify(
     evalset: EvalSetFile,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Retrieval results.")],
-    k: CutOffs = "1,3,5,10",
+    k: CutOffs = None,
     level: Level = "chunk",
     doc_key: DocKey = "doc_id",
     id_key: IdKey = None,

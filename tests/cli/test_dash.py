@@ -15,7 +15,7 @@ import pytest
 
 from krag_eval import read_evalset, read_run, write_evalset
 from krag_eval._utils.files.io import standard_streams
-from krag_eval.cli import options
+from krag_eval.cli import files
 from krag_eval.cli.app import app
 from tests.support.command_line import Runner
 from tests.support.workbooks import write_workbook
@@ -132,8 +132,8 @@ def test_every_path_of_every_command_is_read_written_or_needs_a_name() -> None:
     signatures = [inspect.signature(command.callback) for command in app.registered_commands if command.callback]
     paths = {name for one in signatures for name, p in one.parameters.items() if "Path" in str(p.annotation)}
     read = {"evalset", "runs", "run", "source", "corpus", "old_corpus", "baseline", "apply", "policy", "queries"}
-    assert paths - read == options._WRITTEN | options._NAMED
-    assert not read & (options._WRITTEN | options._NAMED)
+    assert paths - read == files._WRITTEN | files._NAMED
+    assert not read & (files._WRITTEN | files._NAMED)
 
 
 def test_outside_of_the_command_line_a_dash_is_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

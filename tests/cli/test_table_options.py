@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from krag_eval import read_corpus, read_evalset, read_run
-from krag_eval.cli.options import FileOptions
+from krag_eval.cli.files import FileOptions
 from tests.support.command_line import Outcome, Runner
 from tests.support.workbooks import Cell, write_workbook
 

@@ -29,7 +29,7 @@ from krag_eval.statistics.checks import check_rounds, check_seed, check_share, n
 from krag_eval.statistics.significance import holm, randomisation_test, resolvable_difference
 
 DECISIVE_METRICS = ("recall", "mrr", "ndcg")
-_DEFAULT_K = DefaultCutOffs([10])
+COMPARED_CUT_OFFS = DefaultCutOffs([10])
 LOWER_IS_BETTER = frozenset({"redundancy", "undated"})
 
 
@@ -57,7 +57,7 @@ def compare(
     evalset: object = None,
     *,
     baseline: str | None = None,
-    k: int | str | Sequence[int | str | None] | None = _DEFAULT_K,
+    k: int | str | Sequence[int | str | None] | None = COMPARED_CUT_OFFS,
     metrics: str | Sequence[str | MetricFunction] | None = DECISIVE_METRICS,
     keys: Sequence[str] | None = None,
     by: str | Sequence[str] | None = None,
@@ -111,8 +111,8 @@ def compare(
 
     >>> from krag_eval import EvalSet, evaluate_ids
     >>> gold = [[n] for n in range(40)]
-    >>> always, never = evaluate_ids(gold, gold, k=1), evaluate_ids(gold, [[]] * 40, k=1)
-    >>> compare({"never": never, "always": always})["always", "recall@1"].verdict
+    >>> always, once = evaluate_ids(gold, gold, k=1), evaluate_ids(gold, [[0]] * 40, k=1)
+    >>> compare({"once": once, "always": always})["always", "recall@1"].verdict
     'better'
     """
     check_names(settings, ScoringSettings.__annotations__)
