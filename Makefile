@@ -40,6 +40,8 @@ PEERS_READY := $(PEERS_VENV)/.ready
 MATRIX_READY := $(MATRIX:%=.venv-matrix-%/.ready)
 ENGINES_READY := $(ENGINES:%=.venv-%/.ready)
 FUZZ_READY := .venv-fuzz/.ready
+# Where `make newcomers` plays docs/newcomers.md: an environment for each, .venv-newcomers-VERSION.
+NEWCOMERS := 3.11 3.13
 FUZZ_SECONDS ?= 60
 # Modules are compiled when they are first imported: most never are.
 PIP_OPTIONS := install -qq --no-input --disable-pip-version-check --no-compile
@@ -70,9 +72,26 @@ if ! "$$found" -m pip --python $(1)/bin/python $(PIP_OPTIONS) --require-hashes -
 fi
 endef
 
+# $(call on-each-python,VERSIONS,COMMAND): runs it with $$version and $$found for each one found on PATH or under pyenv.
+define on-each-python
+failed=; absent=; passed=; \
+for version in $(1); do \
+	found=; \
+	for name in "python$$version" "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$$version.*/bin/python; do \
+		if "$$name" -c 'import sys; sys.exit("%d.%d" % sys.version_info[:2] != sys.argv[1])' "$$version" 2>/dev/null; then found=$$name; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then absent="$$absent $$version"; continue; fi; \
+	echo "== Python $$version"; \
+	if $(2); then passed="$$passed $$version"; else failed="$$failed $$version"; fi; \
+done; \
+if [ -n "$$absent" ]; then echo "NOT TESTED, no such Python found:$$absent" >&2; fi; \
+echo "Passed on:$${passed:- none}. Failed on:$${failed:- none}."; \
+[ -z "$$failed" ] && [ -n "$$passed" ]
+endef
+
 .PHONY: help
 help: ## List the targets.
-	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '  make %-14s %s\n' "$$target" "$$text"; done
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '  make %-16s %s\n' "$$target" "$$text"; done
 
 # One environment, three locks with the same versions: the smallest comes first, and a larger one is installed on top.
 LOCKS := demo test dev
@@ -166,19 +185,7 @@ check: $(READY) ## Formatting, lint, imports, types, and the tests of `make test
 
 .PHONY: test-all
 test-all: ## Run the tests of `make test` on every supported Python found (on PATH or under pyenv).
-	@failed=; absent=; passed=; \
-	for version in $(SUPPORTED); do \
-		found=; \
-		for name in "python$$version" "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$$version.*/bin/python; do \
-			if "$$name" -c 'import sys; sys.exit("%d.%d" % sys.version_info[:2] != sys.argv[1])' "$$version" 2>/dev/null; then found=$$name; break; fi; \
-		done; \
-		if [ -z "$$found" ]; then absent="$$absent $$version"; continue; fi; \
-		echo "== Python $$version"; \
-		if $(MAKE) test VENV=".venv-$$version" PYTHON="$$found"; then passed="$$passed $$version"; else failed="$$failed $$version"; fi; \
-	done; \
-	if [ -n "$$absent" ]; then echo "NOT TESTED, no such Python found:$$absent" >&2; fi; \
-	echo "Passed on:$${passed:- none}. Failed on:$${failed:- none}."; \
-	[ -z "$$failed" ] && [ -n "$$passed" ]
+	@$(call on-each-python,$(SUPPORTED),$(MAKE) test VENV=".venv-$$version" PYTHON="$$found")
 
 # A test may skip itself here, and say so, where it is about a version that is not installed.
 .PHONY: test-matrix
@@ -191,6 +198,22 @@ test-matrix: $(MATRIX_READY) ## Run the adapters' tests with the other versions 
 	done; \
 	echo "Passed with:$${passed:- none}. Failed with:$${failed:- none}."; \
 	[ -z "$$failed" ]
+
+.venv-newcomers-%/.locked: requirements/newcomers.txt requirements/pip.txt
+	@$(call new-venv,$(@D))
+	@$(@D)/bin/python $(PIP_INSTALL) --require-hashes --no-deps -r $<
+	@touch $@
+
+.PHONY: setup-newcomers
+setup-newcomers: ## Set up .venv-newcomers-*: what the newcomers of docs/newcomers.md have installed, but for the package.
+	@$(call on-each-python,$(NEWCOMERS),$(MAKE) .venv-newcomers-$$version/.locked PYTHON="$$found")
+
+# The wheel, not the checkout: what a newcomer gets.
+.PHONY: newcomers
+newcomers: build ## Play docs/newcomers.md from the wheel, and write what is printed (RUN_ARGS=--check compares).
+	@$(call on-each-python,$(NEWCOMERS),$(MAKE) .venv-newcomers-$$version/.locked PYTHON="$$found" && \
+		.venv-newcomers-$$version/bin/python $(PIP_INSTALL) --no-index --no-deps --force-reinstall dist/*.whl && \
+		.venv-newcomers-$$version/bin/python docs/make_newcomers.py $(RUN_ARGS))
 
 # One process each: an engine takes seconds to start, and has workers of its own.
 .PHONY: test-spark
@@ -263,6 +286,7 @@ lock: $(READY) ## Write the locks anew from pyproject.toml and requirements/*.in
 		$(LOCK) --extra $$name --extra stats pyproject.toml requirements/$$name.in -o requirements/$$name.txt; \
 	done
 	@$(LOCK) -c requirements/dev.txt --extra arrow pyproject.toml requirements/fuzz.in -o requirements/fuzz.txt
+	@$(LOCK) -c requirements/dev.txt --extra cli --extra ko --extra langchain --extra stats --extra xlsx pyproject.toml requirements/newcomers.in -o requirements/newcomers.txt
 	@$(LOCK) requirements/pip.in -o requirements/pip.txt
 	@if grep -nE '://|find-links|index-url' requirements/*.txt; then echo 'A lock names an address.' >&2; exit 1; fi
 

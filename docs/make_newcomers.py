@@ -1,8 +1,9 @@
-"""Play docs/newcomers.md from an installed wheel: `python docs/make_newcomers.py VENV/bin/python [--check]`.
+"""Play docs/newcomers.md with the Python that runs this file: `python docs/make_newcomers.py [--check]`.
 
 Each section is played in an empty folder. A block with a title is written as a file, each `$` line of a console block
 is run, and the text block after it is what the commands print. Without `--check`, the page gets what was printed now;
-with it, a difference ends with exit code 1. A `csv` block whose title ends in .xlsx is written as a workbook.
+with it, a difference ends with exit code 1. A `csv` block whose title ends in .xlsx is written as a workbook,
+one whose title ends in .cp949.csv in that encoding. Latencies differ from run to run, so the page shows "…".
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ from xml.sax.saxutils import escape
 
 PAGE = Path(__file__).resolve().parent / "newcomers.md"
 FENCE = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+TRACEBACK = "Traceback (most recent call last):"
+LATENCY = re.compile(r"\b(p50|p95|p99) [0-9.e-]+ m?s\b")
 SECONDS = 300
 
 
 def main() -> None:
-    """Play every section with the interpreter that is named."""
+    """Play every section with this interpreter."""
     # Not resolved: the interpreter of an environment is a link to the one that it was made from.
-    python = Path(sys.argv[1]).absolute()
+    python = Path(sys.executable).absolute()
     told = PAGE.read_text(encoding="utf-8")
     shared, *sections = re.split(r"^(?=## )", told, flags=re.MULTILINE)
     files = {title: text for language, title, text in FENCE.findall(shared) if title}
@@ -37,8 +40,8 @@ def main() -> None:
     if "--check" not in sys.argv:
         PAGE.write_text(played, encoding="utf-8")
     elif played != told:
-        lines = (text.splitlines(keepends=True) for text in (told, played))
-        sys.stdout.writelines(difflib.unified_diff(*lines, "docs/newcomers.md", "printed now"))
+        before, now = told.splitlines(keepends=True), played.splitlines(keepends=True)
+        sys.stdout.writelines(difflib.unified_diff(before, now, "docs/newcomers.md", "printed now"))
         sys.exit("Something else was printed. If that is right, run: make newcomers")
 
 
@@ -57,7 +60,7 @@ def play(section: str, files: dict[str, str], python: Path) -> str:
             if title:
                 write(folder / title, text)
             elif language == "console":
-                printed = "".join(run(line, folder, python) for line in commands(text))
+                printed = "\n".join(run(line, folder, python) for line in commands(text)) or None
             elif language == "text" and printed is not None:
                 text, printed = printed, None
             return f"```{language}{f' title={chr(34)}{title}{chr(34)}' if title else ''}\n{text}```"
@@ -91,11 +94,13 @@ def run(line: str, folder: Path, python: Path) -> str:
         check=False,
     )
     output = done.stdout.decode("utf-8").replace(f"{folder}{os.sep}", "").replace("\r\n", "\n")
-    lines = [part.rstrip() for part in output.splitlines()]
-    if "Traceback (most recent call last):" in lines:  # the last paragraph is what a newcomer reads
-        start = lines.index("Traceback (most recent call last):")
-        end = next(n for n in range(start + 1, len(lines)) if not lines[n].startswith(" "))
-        lines[start + 1 : end] = ["  ..."]
+    lines = [LATENCY.sub(r"\1 …", part.rstrip()) for part in output.splitlines()]
+    if TRACEBACK in lines:  # of what led to an error, a newcomer reads the last line
+        last = len(lines) - lines[::-1].index(TRACEBACK)
+        end = next(n for n in range(last, len(lines)) if not lines[n].startswith(" "))
+        lines[lines.index(TRACEBACK) + 1 : end] = ["  ..."]
+    while lines and not lines[-1]:
+        del lines[-1]
     if done.returncode:
         lines.append(f"(exit code {done.returncode})")
     return "".join(f"{part}\n" for part in lines)
@@ -106,7 +111,7 @@ def write(path: Path, text: str) -> None:
     if path.suffix == ".xlsx":
         path.write_bytes(workbook(list(csv.reader(io.StringIO(text)))))
     else:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="cp949" if ".cp949" in path.suffixes else "utf-8")
 
 
 def workbook(rows: list[list[str]]) -> bytes:

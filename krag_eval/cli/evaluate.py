@@ -50,7 +50,15 @@ _EXPORTS: dict[str, Callable[[Leaderboard], str]] = {
 
 def evaluate(
     evalset: EvalSetFile,
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Retrieval results.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN...",
+            default_factory=list,
+            show_default=False,
+            help="Retrieval results; by default EVALSET, a table that has them too.",
+        ),
+    ],
     k: CutOffs = None,
     metrics: MetricNames = None,
     intervals: Intervals = False,
@@ -85,7 +93,12 @@ def evaluate(
         raise InvalidInputError("`--failed` and `--worst` list questions as text or JSON. Leave out `--format`.")
     cut_offs, names, settings = parse_cut_offs(k), parse_names(metrics), scoring.settings()
     questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key, max_bad_rows=max_bad_rows)
-    read = read_runs(runs, questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
+    try:
+        read = read_runs(runs or [evalset], questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
+    except InvalidInputError as error:
+        if runs:
+            raise
+        raise InvalidInputError(f"RUN, the file with what was retrieved, is missing. {error}") from None
     missing = {name: run.missing(questions) for name, run in read.items()}
     results = score_each(questions, read, cut_offs, metrics=names, intervals=intervals, **settings)
     reviews = {

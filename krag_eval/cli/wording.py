@@ -31,7 +31,7 @@ _CALL = re.compile(r", or call `\w+`")  # which the command line cannot do
 
 def as_typed(message: str) -> str:
     """Return a message with what to type: options, or, for the gate, the settings of its policy file."""
-    return message if sys.argv[1:2] == ["gate"] else in_options(message)
+    return _with_sides(message) if sys.argv[1:2] == ["gate"] else in_options(message)
 
 
 def in_options(message: str) -> str:
@@ -49,8 +49,12 @@ def in_options(message: str) -> str:
     message = _COLUMNS.sub(lambda found: _columns(ast.literal_eval(found[1])), message)
     message = _TABLE.sub(lambda found: f"{_TABLE_OPTIONS[found[1]]} {shlex.quote(ast.literal_eval(found[2]))}", message)
     message = _ARGUMENT.sub(lambda found: _option(found[1], found[2] or found[3] or found[4]), _CALL.sub("", message))
-    message = _SIDE.sub(lambda found: f"{_SIDES[found[2]]} {found[1]}", message)
-    return _NAME.sub(lambda found: f"`{_OPTIONS[found[1]]}`", message)
+    return _NAME.sub(lambda found: f"`{_OPTIONS[found[1]]}`", _with_sides(message))
+
+
+def _with_sides(message: str) -> str:
+    """Return a message without the names of Python's two lists."""
+    return _SIDE.sub(lambda found: f"{_SIDES[found[2]]} {found[1]}", message)
 
 
 def _columns(columns: dict[str, str]) -> str:

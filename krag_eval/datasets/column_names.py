@@ -15,7 +15,7 @@ _WORDS = {
     "query_id": "query_id qid question_id 번호 номер 编号",
 }
 _FILE_NAME = re.compile(r"\S+\.[A-Za-z0-9]{1,5}(?:\s*;.*)?")
-_WORD = re.compile(r"[!-~]{1,80}")
+_ID = re.compile(r"[!-~]{1,80}|\S{0,79}[0-9]")
 
 
 def no_column(columns: Mapping[str, str], field: str, names: Iterable[str]) -> str:
@@ -75,17 +75,22 @@ def suggestion(
             continue
         column = _like(name, [one for one in names if one not in meant.values()])
         if column is None and name in (wanted, "gold", "retrieved"):
-            column = next((one for one in reversed(names) if one not in meant.values()), None)
+            free = (one for one in reversed(names) if one not in meant.values() and one not in _WORDS)
+            column = next(free, None)
         if column is None and name == "question" and kind == "run" and not {*meant, *(given or ())}:
             name, column = "query_id", next(iter(names), None)
         if column is None or (name == "question" and "query_id" in meant):
             continue
+        if name == "question" and kind == "run" and _gold_field(row.get(column)) == "gold_chunk_ids":
+            name = "query_id"  # q1 is no question
         field = _gold_field(row.get(column)) if name == "gold" else name
         meant[field] = split_number(column)[0] or column if name == "retrieved" else column
     meant = {**(given or {}), **{field: column for field, column in meant.items() if field != column}}
     if not names or not meant:
         return f"The columns are: {', '.join(names)!s:.300}." if names else ""
-    return f"The columns are: {', '.join(names)!s:.300}. Name those that are meant, such as columns={meant!r}."
+    is_either = kind == "run" and "question" in meant and row.get(meant["question"]) is None
+    ids = " If it holds ids of questions, write query_id in place of question." if is_either else ""
+    return f"The columns are: {', '.join(names)!s:.300}. Name those that are meant, such as columns={meant!r}.{ids}"
 
 
 def _like(field: str, names: Iterable[str]) -> str | None:
@@ -99,4 +104,4 @@ def _like(field: str, names: Iterable[str]) -> str | None:
 def _gold_field(value: object) -> str:
     if isinstance(value, str) and _FILE_NAME.fullmatch(value.strip()):
         return "gold_doc_ids"
-    return "gold_chunk_ids" if isinstance(value, int) or (isinstance(value, str) and _WORD.fullmatch(value)) else "gold"
+    return "gold_chunk_ids" if isinstance(value, int) or (isinstance(value, str) and _ID.fullmatch(value)) else "gold"

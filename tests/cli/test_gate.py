@@ -43,6 +43,18 @@ def test_the_command_prints_a_table_and_its_exit_code_is_the_outcome(gate: Runne
     assert gate("gate set.jsonl new.jsonl --policy gate.toml")[0] == 3
 
 
+def test_an_error_speaks_of_gold_and_retrieved_documents_and_of_settings_of_the_policy(command: Runner) -> None:
+    Path("set.csv").write_text("question,gold\nwhen?,Within three days.\n", encoding="utf-8")
+    Path("run.jsonl").write_text('{"query_id": "0", "retrieved": [{"id": "c", "text": "Within three days. Ask."}]}\n')
+    write_policy('[gate]\nrequire = ["recall@1 >= 0.6"]\n')
+    outcome = command("gate set.csv run.jsonl --policy gate.toml")
+    assert outcome.code == 2
+    assert "No gold document has an id, which match_method='id' reads." in outcome.err
+    assert 'With match_method="containment", 1 of 1 query would match.' in outcome.err
+    write_policy('[gate]\nrequire = ["recall@1 >= 0.6"]\n[scoring]\nmatch_method = "containment"\n')
+    assert command("gate set.csv run.jsonl --policy gate.toml").code == 0
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_each_value_stands_with_its_slice_and_no_word_is_broken(
     gate: Runner, width: int, monkeypatch: pytest.MonkeyPatch

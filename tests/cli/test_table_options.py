@@ -169,3 +169,36 @@ def test_the_next_command_that_is_printed_carries_the_options(command: Runner) -
     outcome = command("run faq.csv --retriever search:same -k 1 --out run.jsonl --encoding cp949", *COLUMNS)
     (line,) = re.findall("Score it with: krag-eval (.*)", outcome.out)
     assert "recall        0.3333" in command(f"{line} --match text -k 1 --metrics recall").out
+
+
+def test_one_table_may_hold_the_questions_and_what_was_retrieved(command: Runner) -> None:
+    write_workbook(
+        "faq.xlsx",
+        {"FAQ": [["질문", "정답 문서", "검색 결과 1", "검색 결과 2"], ["언제?", "환불-01", "배송-02", "환불-01"]]},
+    )
+    outcome, options = until_it_works(command, "evaluate faq.xlsx -k 2 --metrics recall,mrr", most=0)
+    assert options == ["--columns"]
+    assert "recall        1.0000" in outcome.out
+    assert "mrr           0.5000" in outcome.out
+    assert "match:id|" in outcome.out
+
+
+def test_a_run_that_was_not_named_is_missed_by_name(command: Runner) -> None:
+    write_csv("faq.csv", "utf-8", rows=[["question", "gold"], ["언제?", "사흘 안에 됩니다."]])
+    outcome = command("evaluate faq.csv")
+    assert outcome.code == 2
+    assert outcome.err.endswith(
+        "RUN, the file with what was retrieved, is missing. faq.csv: has no column `retrieved`. "
+        "The columns are: question, gold.\n"
+    )
+
+
+def test_a_column_of_a_run_that_may_hold_ids_or_questions_is_left_to_the_user(command: Runner) -> None:
+    write_csv("run.csv", "utf-8", rows=[["frage", "treffer"], ["q1", "d1;d2"]])
+    outcome = command("convert run.csv run.jsonl --kind run")
+    assert outcome.err.endswith(
+        "such as --columns question=frage,retrieved=treffer. "
+        "If it holds ids of questions, write query_id in place of question.\n"
+    )
+    assert command("convert run.csv run.jsonl --kind run --columns query_id=frage,retrieved=treffer").code == 0
+    assert [document.id for document in read_run("run.jsonl").rows["q1"].retrieved] == ["d1", "d2"]

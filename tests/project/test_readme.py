@@ -25,6 +25,9 @@ ROOT = Path(__file__).parents[2]
 READMES = [ROOT / "README.md", ROOT / "README.ko.md"]
 GUIDES = [*READMES, ROOT / "CONTRIBUTING.md"]
 PAGES = [*GUIDES, *sorted((ROOT / "docs").rglob("*.md"))]
+# Full of mistakes, which `make newcomers` makes in an environment of its own.
+PLAYED = ROOT / "docs" / "newcomers.md"
+CHECKED = [page for page in PAGES if page != PLAYED]
 # Read in pieces: each block has to run without those above it.
 IN_PIECES = [*READMES, ROOT / "docs" / "faq.md", *sorted((ROOT / "docs").glob("quickstart.*.md"))]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -75,6 +78,7 @@ def name_of(page: Path) -> str:
 
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=name_of)
+every_checked_page = pytest.mark.parametrize("page", CHECKED, ids=name_of)
 
 
 def executed(page: Path) -> Iterator[tuple[Block, str | None]]:
@@ -107,7 +111,7 @@ def langfuse_server(page: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Loo
         client.shutdown()
 
 
-@every_page
+@every_checked_page
 def test_python_blocks_run_in_order_and_print_what_the_page_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, langfuse_server: LoopbackLangfuse | None
 ) -> None:
@@ -137,7 +141,7 @@ def test_a_page_for_newcomers_has_blocks_that_are_executed_and_compared(page: Pa
     assert sum(expected is not None for _, expected in executed(page)) >= 3
 
 
-@every_page
+@every_checked_page
 def test_a_reason_not_to_execute_stands_directly_above_a_python_block(page: Path) -> None:
     python = sum(block.language == "python" for block in blocks(page))
     skipped = python - sum(1 for _ in executed(page))
@@ -156,7 +160,7 @@ def test_a_readme_begins_with_the_two_commands_of_the_set_up(page: Path) -> None
     assert re.findall(r"^\$ make (\S+)", first.text, re.MULTILINE) == ["demo", "test"]
 
 
-@every_page
+@every_checked_page
 def test_every_command_and_option_of_krag_eval_that_is_named_exists(page: Path) -> None:
     for line in shell_lines(page):
         words = shlex.split(line) if line.startswith("krag-eval ") else []
@@ -178,7 +182,7 @@ def test_every_option_named_alone_is_one_of_a_command(page: Path) -> None:
 def test_commands_without_a_file_print_their_help(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = [line for page in PAGES for line in shell_lines(page) if line.startswith("krag-eval ")]
+    lines = [line for page in CHECKED for line in shell_lines(page) if line.startswith("krag-eval ")]
     for line in {" ".join(line.split()[:2]) for line in lines}:
         monkeypatch.setattr(sys, "argv", [*line.split(), "--help"])
         with pytest.raises(SystemExit) as exit_:
