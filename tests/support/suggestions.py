@@ -27,7 +27,6 @@ _COPIED = re.compile(
             r"(?<![\w-])--[a-z][a-z-]*",
             r'pip install "[^"]*"',
             rf"`[a-z{HOLE}][\w.{HOLE}]*(?:=(?:\[\.\.\.\])?|\([^`]*\))`",  # `read_run(path)`, `gold=`
-            r"by '\w+'",  # match by 'text'
             rf"(?<![\w`.{HOLE}])[a-z]\w*(?:\.\w+)*\([\[a-zA-Z{HOLE}'\"](?:[^()]|\([^()]*\))*\)",  # zip(gold, retrieved)
             r"\[\[\.\.\.\]\]|\{\"id\": \.\.\.\}",
             rf"(?:[Pp]ass|[Gg]ive|[Uu]se|[Cc]all|[Ll]eave|[Oo]mit|with|as|by) `[\w.{HOLE}]+`",  # call `evaluate_ids`

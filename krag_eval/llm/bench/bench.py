@@ -118,6 +118,7 @@ def run_bench(
     if llm is not None:
         check_schema({})  # reports a missing package before any work starts
     one_of("eval_mode", eval_mode, list(EVAL_MODES))
+    check_count("samples", samples)
     limit, cut_offs = check_count("e2e_limit", e2e_limit), check_ranks(k, "a bench")
     model = None if llm is None else as_language_model(llm, timeout=timeout)
     stages = Stages(
