@@ -11,7 +11,7 @@ import typer
 
 from krag_eval import Diagnosis, InvalidInputError
 from krag_eval import diagnose as diagnose_result
-from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.io import DASH, write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.evaluate import score_each
 from krag_eval.cli.loading import read_runs
@@ -67,17 +67,14 @@ def diagnose(
         name: diagnose_result(result, cut_off, doc_key=scoring.doc_key, near=near) for name, result in results.items()
     }
     rows = [{"run": name, **miss.to_dict()} for name, diagnosis in diagnoses.items() for miss in diagnosis.misses]
-    if out is not None and str(out) != "-":
+    if out is not None:
         write_atomically(out, _csv_lines(rows) if out.suffix == ".csv" else _jsonl_lines(rows))
         notes().print(f"{out}: {number_of(len(rows), 'missed gold document')}.", markup=False)
     printed = put_json(
         json_out,
         lambda: {"evalset": str(evalset), "runs": {name: found.to_dict() for name, found in diagnoses.items()}},
     )
-    if printed:
-        return
-    if out is not None and str(out) == "-":
-        print("".join(_jsonl_lines(rows)), end="")
+    if printed or out == Path(DASH):
         return
     systems = (ReportedSystem(name=n, result=result, diagnosis=diagnoses[n]) for n, result in results.items())
     _print(Report(title="", systems=tuple(systems)), diagnoses, examples)
@@ -92,7 +89,7 @@ def _parse_cut_off(text: str) -> int | None:
 
 def _check_target(out: Path | None, force: bool) -> None:
     """Check the path before any work starts."""
-    if out is None or str(out) == "-":
+    if out is None or out == Path(DASH):
         return
     if out.suffix not in (".jsonl", ".csv"):
         raise InvalidInputError(f"{out}: must end with .jsonl or .csv. Rename it.")

@@ -9,7 +9,6 @@ import typer
 
 from krag_eval import InvalidInputError, write_run
 from krag_eval import fuse as fuse_runs
-from krag_eval._utils.files.strict_json import dump_json
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.loading import read_runs
 from krag_eval.cli.options import FileOptions, Force, IdKey, MaxBadRows
@@ -37,18 +36,13 @@ def fuse(
     files: FileOptions,
 ) -> None:
     """Fuse runs by reciprocal rank, for example of a keyword and a dense retriever; score the result like any run."""
-    is_printed = str(out) == "-"
-    target_format = None if is_printed else format_to_write(out, None)
-    if not is_printed and out.exists() and not force:
+    target_format = format_to_write(out, None)
+    if out.exists() and not force:
         raise InvalidInputError(f"{out}: already exists. Choose another name, or overwrite it with --force.")
     if len(runs) < 2:
         raise InvalidInputError("Only one run is given. Name at least two, such as bm25.jsonl dense.jsonl.")
     read = read_runs(runs, None, files, id_key=id_key, max_bad_rows=max_bad_rows)
     fused = fuse_runs(read, k, weights=_parse_weights(weights), depth=depth, id_key=id_key, name=name)
-    if is_printed:
-        for row in fused.rows.values():
-            print(dump_json(row.to_dict(), f"the row of {row.query_id!r:.60}"))
-        return
     write_run(fused, out, format=target_format, id_key=id_key)
     notes().print(f"{out}: {number_of(len(fused), 'question')}, fused from {', '.join(read)}.", markup=False)
 

@@ -224,8 +224,8 @@ class FileOptions:
         str | None,
         typer.Option(
             metavar="FIELD=COLUMN,...",
-            help="Columns with names of their own: question=query,gold=pos,retrieved=result. A name without a number "
-            "stands for numbered columns: result stands for result 1, result 2 and so on.",
+            help="Columns with names of their own: gold=pos,retrieved=result. A name without a number stands for "
+            "numbered columns: result stands for result 1, result 2 and so on.",
         ),
     ] = None
     sheet: Annotated[

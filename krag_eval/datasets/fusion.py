@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
@@ -199,10 +199,11 @@ def _fuse_rankings(rankings: Sequence[Sequence[Document]], fusion: _Fusion) -> _
     parts: dict[object, list[float]] = {}
     best: dict[object, tuple[int, int, Document]] = {}
     texts: dict[object, str] = {}
+    ids = {d.id for ranking in rankings for d in ranking if d.text is None or d.id != d.text}
     for number, (ranking, weight) in enumerate(zip(rankings, fusion.weights, strict=True)):
         seen = set()
         for rank, document in enumerate(ranking[: fusion.depth], 1):
-            key = _key_of(document, fusion.id_key) or (number, rank)
+            key = _key_of(document, fusion.id_key, ids) or (number, rank)
             if key in seen:
                 continue
             seen.add(key)
@@ -223,10 +224,13 @@ def _fuse_rankings(rankings: Sequence[Sequence[Document]], fusion: _Fusion) -> _
     return _Fused(documents, sum(len(terms) > 1 for terms in parts.values()))
 
 
-def _key_of(document: Document, id_key: str | None) -> tuple[str, str] | None:
-    """Return what makes two documents the same; None for a document that has neither id nor text."""
+def _key_of(document: Document, id_key: str | None, ids: Container[str | None]) -> tuple[str, str] | None:
+    """Return what makes two documents the same; None for a document that has neither id nor text.
+
+    The string of a `(string, score)` pair may be either: it is an id if another document has it as its id.
+    """
     id_ = document.id if id_key is None else as_id(document.metadata.get(id_key))
-    if id_ is not None:
+    if id_ is not None and (id_ != document.text or id_ in ids):
         return "id", id_
     text = normalize(document.text or "")
     return ("text", text) if text else None
@@ -254,7 +258,7 @@ def _warn_of_strangers(runs: Sequence[Run], fusion: _Fusion) -> None:
     examples = []
     for run in runs:
         documents = (document for row in run.rows.values() for document in row.retrieved)
-        keys = [_key_of(document, fusion.id_key) for document in itertools.islice(documents, 3)]
+        keys = [_key_of(document, fusion.id_key, ()) for document in itertools.islice(documents, 3)]
         shown = ", ".join("neither id nor text" if key is None else f"{key[0]} {key[1]!r:.40}" for key in keys)
         examples.append(f"{run.name!r:.60} has {shown}")
     warn(

@@ -283,7 +283,7 @@ def _mapping_id(document: Mapping[str, Any]) -> object:
         own = _mapping_metadata(document).get("id")
         return own if as_id(own) is not None else document.get("id")
     own = document.get("id")
-    if as_id(own) is not None:
+    if (type(own) is str and own) or as_id(own) is not None:  # the call is not needed for the most common ids
         return own
     hit = next((document[key] for key in ("_id", "uuid") if as_id(document.get(key)) is not None), None)
     return _mapping_metadata(document).get("id") if hit is None else hit

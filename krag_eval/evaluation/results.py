@@ -20,6 +20,7 @@ from krag_eval._utils.serialization import json_text
 from krag_eval.evaluation.explanation import Explanation, explain
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.nearest import Nearest, nearest_of
+from krag_eval.metrics import ALL_METRICS
 from krag_eval.metrics.aggregation import NoAnswerState, Tally
 from krag_eval.metrics.names import as_key
 
@@ -282,7 +283,8 @@ class EvaluationResult:
     def keys_of(self, name: str) -> list[str]:
         """Return the key of a metric at each cut-off; without cut-offs, its only key in the first place."""
         keys = [name + k for k in self.tally.counts]
-        return keys if not {*keys}.isdisjoint(self.keys()) else [name, *keys[1:]]
+        metric = ALL_METRICS.get(name.partition("(")[0])
+        return keys if metric is None or metric.has_cut_off else [name, *[""] * (len(keys) - 1)]
 
     def _names(self) -> list[str]:
         return list(dict.fromkeys(key.partition("@")[0] for key in self.keys()))

@@ -24,8 +24,10 @@ class DefaultCutOffs(tuple[Any, ...]):
 
 
 DEFAULT_CUT_OFFS = DefaultCutOffs((1, 3, 5, 10))
-# Of live scores, each of which is sent somewhere.
+"""The default of `k`: scored where no cut-off was asked for, neither by `k` nor in the name of a metric."""
+
 LIVE_CUT_OFFS = DefaultCutOffs((5, 10))
+"""The default of `k` for live scores, each of which is sent somewhere."""
 
 AnyMetric = str | Callable[..., Any]
 
@@ -121,7 +123,7 @@ def _read(text: Any, further: Sequence[str]) -> tuple[str, tuple[GivenCutOff, ..
     known = {**ALL_METRICS, **dict.fromkeys(further)}
     mean, name, cut_off = split_name(text, known) if isinstance(text, str) else ("", "", "")
     metric = known.get(name.partition("(")[0])
-    if not name or (mean == "micro" and not (metric and metric.has_micro)):
+    if not name or mean == "micro":  # it comes along with the mean, and a single query has none
         raise UnknownMetricError(
             f"Unknown metric {text!r}.{metric_hint(text, tuple(known))} Known metrics: {', '.join(ALL_METRICS)}."
         )

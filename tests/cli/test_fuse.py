@@ -36,7 +36,7 @@ def test_k_weights_depth_and_name_are_passed_on(run: Runner) -> None:
 
 def test_a_dash_prints_the_rows(run: Runner) -> None:
     outcome = run("fuse run.jsonl other.jsonl -o -")
-    rows = [json.loads(line) for line in outcome.out.splitlines()]
+    _, *rows = (json.loads(line) for line in outcome.out.splitlines())
     assert [row["query_id"] for row in rows] == ["q1", "q2", "q3", "q4"]
     assert [document["id"] for document in rows[0]["retrieved"]] == ["b", "x", "a"]
     assert not Path("-").exists()

@@ -53,7 +53,7 @@ def write(*, search: str | None = None, ranking: str | None = None) -> None:
 
 
 def first_ids() -> list[str | None]:
-    return [row.retrieved[0].id if row.retrieved else None for row in read_run("run.jsonl").rows.values()]
+    return [row.retrieved[0].id if row.retrieved else None for _, row in sorted(read_run("run.jsonl").rows.items())]
 
 
 def edit() -> None:

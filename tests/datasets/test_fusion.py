@@ -111,8 +111,8 @@ def test_a_document_keeps_the_text_that_any_run_has_and_the_metadata_of_its_best
 
 
 def test_rankings_of_one_query_give_documents() -> None:
-    assert fuse([["b", "a"], [("a", 0.9), "c"], []]) == [
-        Document(text="a", score=1 / 62 + 1 / 61),
+    assert fuse([["b", "a"], [("a", 0.9), "c"], []]) == [  # the string of a pair may be an id too
+        Document(id="a", text="a", score=1 / 62 + 1 / 61),
         Document(text="b", score=1 / 61),
         Document(text="c", score=1 / 62),
     ]
@@ -208,3 +208,11 @@ def test_the_order_is_that_of_exact_fractions(rankings: list[list[str]], k: int,
     )
     values = [exact[document.text or ""] for document in fused]
     assert all(before >= after or before == pytest.approx(after) for before, after in itertools.pairwise(values))
+
+
+def test_the_string_of_a_pair_is_the_id_that_another_ranking_has() -> None:
+    assert [document.id for document in fuse([[{"id": "d2"}, {"id": "d1"}], [("d1", 0.9), ("d3", 0.8)]])] == [
+        "d1",
+        "d2",
+        "d3",
+    ]

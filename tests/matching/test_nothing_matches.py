@@ -481,7 +481,7 @@ TEXTS = ["a b c d", "A B C D", "x a b c d y", "a b c x", "환불은 3일", "네 
 
 def any_document(kind: str, choice: random.Random) -> object:
     if kind in ("text", "bare"):
-        return choice.choice(IDS + TEXTS[:-2]) if kind == "text" else Document(choice.choice(IDS))
+        return choice.choice(IDS + TEXTS[:-2]) if kind == "text" else Document(id=choice.choice(IDS))
     names = choice.sample(["src", "id", "k 1", 'k"2'], choice.randint(0, 3))
     metadata = {name: choice.choice([*IDS, 7, None, ["l"]]) for name in names}
     if kind == "page":

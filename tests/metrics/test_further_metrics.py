@@ -220,7 +220,6 @@ def test_appending_a_document_that_matches_nothing_raises_no_metric(
         ("freshness(half_life=0,now=2026-01-01)", "it must be a number of days above 0"),
         ("freshness(half_life=3,now=soon)", "`now` must be a date in ISO 8601"),
         ("rbp(p=0.5", "Unknown metric 'rbp(p=0.5'"),
-        ("r-precision", "Did you mean 'r_precision'?"),
     ],
 )
 def test_a_name_that_cannot_be_used_is_explained(metric: str, message: str) -> None:

@@ -38,7 +38,7 @@ def rows_of(path: Path) -> pa.Table:
     return pq.read_table(path, page_checksum_verification=True).replace_schema_metadata()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.full)])
 def test_rows_and_result_are_those_of_one_batch(tmp_path: Path, workers: int) -> None:
     write_logs(tmp_path / "logs")
     seen: list[RunProgress] = []

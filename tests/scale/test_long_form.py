@@ -47,7 +47,7 @@ def refusal(logs: object, gold: object, out: Path, **more: Any) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.full)])
 def test_numbers_and_rows_are_those_of_a_plain_join(tmp_path: Path, workers: int) -> None:
     logs, gold = random_logs(seed=3)
     for part in range(3):

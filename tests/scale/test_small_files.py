@@ -40,7 +40,7 @@ def test_row_groups_that_follow_each_other_are_put_together_up_to_a_limit(
     assert [task.number for task in tasks] == list(range(len(expected)))
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.full)])
 def test_small_files_are_scored_at_once_with_the_rows_and_the_result_of_one_batch(tmp_path: Path, workers: int) -> None:
     write_logs(tmp_path / "logs", BOUNDS, row_group=15)
     names = sorted((tmp_path / "logs").iterdir(), key=lambda path: int(path.stem))

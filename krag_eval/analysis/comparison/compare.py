@@ -111,8 +111,8 @@ def compare(
 
     >>> from krag_eval import EvalSet, evaluate_ids
     >>> gold = [[n] for n in range(40)]
-    >>> always, never = evaluate_ids(gold, gold, k=1), evaluate_ids(gold, [[]] * 40, k=1)
-    >>> compare({"never": never, "always": always})["always", "recall@1"].verdict
+    >>> always, once = evaluate_ids(gold, gold, k=1), evaluate_ids(gold, [[0]] * 40, k=1)
+    >>> compare({"once": once, "always": always})["always", "recall@1"].verdict
     'better'
     """
     check_names(settings, ScoringSettings.__annotations__)

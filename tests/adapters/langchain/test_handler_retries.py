@@ -19,6 +19,7 @@ from pydantic import Field
 from krag_eval import EvalSet
 from krag_eval_langchain import RetrievalScoringHandler, evaluate_retriever
 from tests.adapters.langchain.shop import GOLD, MODES, QUESTIONS, BrokenShop, Recorder, Shop, chain_of, offline, ranking
+from tests.support.marks import nothing_may_match
 
 NUMBERS = range(6)
 ASKED = [QUESTIONS[number] for number in NUMBERS]
@@ -104,6 +105,7 @@ ENDINGS: dict[str, Callable[[], Any]] = {
 }
 
 
+@nothing_may_match
 @pytest.mark.parametrize("concurrency", [1, 4])
 @pytest.mark.parametrize("kind", ENDINGS)
 def test_live_equals_offline(kind: str, concurrency: int) -> None:
@@ -222,6 +224,7 @@ def test_a_failure_in_a_run_that_never_ends_is_counted_when_too_many_are_open() 
     assert (handler.flush(10), handler.scored, len(handler._runs)) == (True, 1, 10)
 
 
+@nothing_may_match
 def test_a_failure_followed_by_a_cancellation_is_one_failure() -> None:
     async def ask_and_cancel(handler: RetrievalScoringHandler) -> None:
         async def wait(_: Any) -> None:

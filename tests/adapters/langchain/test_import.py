@@ -71,6 +71,7 @@ def test_most_names_load_no_framework() -> None:
     assert loaded & {"langchain_core", "langsmith", *FRAMEWORKS.split()} == set()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "by_itself"), NEED_LANGCHAIN.items(), ids=NEED_LANGCHAIN)
 def test_the_others_load_langchain_core_and_what_that_loads(name: str, by_itself: str) -> None:
     loaded = roots(fresh(LOADED.format(f"from krag_eval_langchain import {name}")))

@@ -24,6 +24,9 @@ USES = {
     "as_langfuse_run_evaluators": "as_langfuse_run_evaluators()",
     "score_traces": "score_traces({'q': ['a']})",
 }
+CASES = [
+    pytest.param(*use, id=use[0], marks=[pytest.mark.full] * (number > 0)) for number, use in enumerate(USES.items())
+]
 
 
 def fresh(code: str) -> str:
@@ -44,7 +47,7 @@ def test_importing_the_adapter_imports_no_framework() -> None:
     assert loaded & {"langfuse", "opentelemetry", "langchain_core", "llama_index", "httpx", "pydantic"} == set()
 
 
-@pytest.mark.parametrize(("needed_by", "use"), USES.items(), ids=USES)
+@pytest.mark.parametrize(("needed_by", "use"), CASES)
 def test_without_langfuse_the_error_names_the_extra(needed_by: str, use: str) -> None:
     printed = fresh(
         f"{BLOCK}\nfrom krag_eval_langfuse import *\nfrom krag_eval import MissingDependencyError\n"

@@ -74,6 +74,7 @@ def test_wire_every_score_arrives_once_and_right_at_a_server_with_faults(
     assert is_settled(tmp_path / "outbox")
 
 
+@pytest.mark.full
 def test_wire_every_score_arrives_after_an_outage(server: FaultyLangfuse, client: Langfuse, tmp_path: Path) -> None:
     is_out, asked_often = threading.Event(), threading.Event()
     is_out.set()
@@ -96,6 +97,7 @@ def test_wire_every_score_arrives_after_an_outage(server: FaultyLangfuse, client
     handler.close()
 
 
+@pytest.mark.full
 @nothing_may_match
 def test_wire_of_two_values_of_one_score_the_later_is_stored(
     server: FaultyLangfuse, client: Langfuse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -20,7 +20,7 @@ from tests.adapters.langfuse.faulty_server import BUSY, FaultyLangfuse
 from tests.adapters.langfuse.runs import N_SCORES, TRACES, in_a_copy, run
 from tests.adapters.langfuse.test_outbox_faults import assert_all_arrived
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
+pytestmark = [pytest.mark.full, pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")]
 
 
 @pytest.fixture

@@ -35,6 +35,7 @@ def test_the_import_loads_the_core_and_no_framework_at_all() -> None:
     assert loaded - sys.stdlib_module_names == {"krag_eval_llama_index", "lazy_loader"}
 
 
+@pytest.mark.full
 def test_scoring_responses_needs_no_framework_and_the_rest_no_other_than_its_own() -> None:
     assert "llama_index" not in loaded_by("from krag_eval_llama_index import score_responses")
     loaded = loaded_by("from krag_eval_llama_index import *")
