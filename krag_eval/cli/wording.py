@@ -23,7 +23,9 @@ _OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES} | {
 }
 _SIDES = {"actual": "gold", "predicted": "retrieved"}
 # force=True, missing='empty', threshold=0.4
-_ARGUMENT = re.compile(rf"`?\b({'|'.join(_OPTIONS)})=(?:True|(all|[0-9.]*[0-9](?:,[0-9]+)*)|\"([^\"]+)\"|'([^']+)')`?")
+_ARGUMENT = re.compile(
+    rf"`?\b({'|'.join(_OPTIONS)})=(?:True|(all|[0-9.]*[0-9](?:,[0-9]+)*)|\"([^\"]+)\"|'([^']+)'|\[([^]]+)\])`?"
+)
 _NAME = re.compile(rf"`({'|'.join(_OPTIONS)})`")
 _SIDE = re.compile(rf"(documents?) of `({'|'.join(_SIDES)})`")
 _COLUMNS = re.compile(r"columns=(\{(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^'\"}])*\})")
@@ -70,7 +72,7 @@ def in_options(message: str) -> str:
     """
     message = _COLUMNS.sub(lambda found: _columns(ast.literal_eval(found[1])), message)
     message = _TABLE.sub(lambda found: f"{_TABLE_OPTIONS[found[1]]} {shlex.quote(ast.literal_eval(found[2]))}", message)
-    message = _ARGUMENT.sub(lambda found: _option(found[1], found[2] or found[3] or found[4]), _CALL.sub("", message))
+    message = _ARGUMENT.sub(lambda found: _option(*found.groups()), _CALL.sub("", message))
     message = _SPELLED.sub(_spelled, message)
     message = _SIDE.sub(lambda found: f"{_SIDES[found[2]]} {found[1]}", message)
     return _NAME.sub(lambda found: f"`{_OPTIONS[found[1]]}`", message)
@@ -89,6 +91,9 @@ def _spelled(found: re.Match[str]) -> str:
     return next((f"the {found[2]} ids {how}" for how in words), found[0])
 
 
-def _option(argument: str, value: str | None) -> str:
-    value = value.replace("+", ",") if value and argument == "match_method" else value
+def _option(argument: str, *values: str | None) -> str:
+    """Return an option with its value, of which one way to write it is given."""
+    *_, listed = values
+    value = re.sub("['\" ]", "", listed) if listed else next(filter(None, values), "")
+    value = value.replace("+", ",") if argument == "match_method" else value
     return _OPTIONS[argument] + (f" {shlex.quote(value)}" if value else "")

@@ -1070,7 +1070,7 @@ TASKS = [
         ),
         "as `embeddings`",
         then=lambda text: krag.EmbeddingRougeOfflineRetrievalEvaluators(
-            GOLD, FOUND, **{text.split("`")[1]: embed}
+            GOLD, FOUND, tokenizer="words", **{text.split("`")[1]: embed}
         ).calculate_mrr(k=5),
     ),
     Case(kiwi, "Leave `model_type`", {"model_type": "knlm"}),

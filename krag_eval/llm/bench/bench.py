@@ -179,7 +179,7 @@ def _left_out(
 ) -> tuple[str, ...]:
     """Say what is not in the report, and why."""
     if skipped:
-        return ("No question was answered and nothing was judged by a model, as requested (`skip_e2e`).",)
+        return ("No question was answered and nothing was judged by a model, as requested.",)
     no_model = "there is no language model (`llm`)"
     return tuple(
         text
