@@ -25,7 +25,13 @@ def said_of(place: int, command: Runner) -> str:
     return SAID[place]
 
 
-@pytest.mark.parametrize("place", range(len(CASES)), ids=[case.taken for case in CASES])
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param(place, id=case.taken, marks=[pytest.mark.full] if case.is_slow else [])
+        for place, case in enumerate(CASES)
+    ],
+)
 def test_what_is_copied_out_of_a_message_works(place: int, command: Runner) -> None:
     message = said_of(place, command)
     check_case(CASES[place], message, command)

@@ -537,6 +537,7 @@ EVALUATE = [
             partial(use, STREAMED),
             "(?:Use|with) `evaluate`",
             then=partial(with_queries, use),
+            is_slow=use in NEED_QUERIES[2:3],
         )
         for use in NEED_QUERIES
     ),
@@ -1072,6 +1073,7 @@ TASKS = [
         then=lambda text: krag.EmbeddingRougeOfflineRetrievalEvaluators(
             GOLD, FOUND, tokenizer="words", **{text.split("`")[1]: embed}
         ).calculate_mrr(k=5),
+        is_slow=True,
     ),
     Case(kiwi, "Leave `model_type`", {"model_type": "knlm"}),
     # What is not installed
@@ -1080,6 +1082,7 @@ TASKS = [
             hidden(package, call),
             r'pip install "krag-eval\[\w+\]"',
             then=installs(package, (lambda: True) if package == "jinja2" else call),
+            is_slow=package in ("matplotlib", "duckdb"),
         )
         for package, call in {
             "scipy": lambda: front.compare({"a": EVALUATED, "b": EVALUATED}),
@@ -1116,7 +1119,7 @@ TASKS = [
         r'\{"bm25": run1, "hybrid": run2\}',
         then=lambda text: front.build_report(evaluated(run1=RUN, run2=RUN)(text), SET),
     ),
-    Case(write_one_plot, "force=True"),
+    Case(write_one_plot, "force=True", is_slow=True),
     Case(
         lambda: plots.plot_over_k(front.build_report({"a": front.evaluate(GOLD, FOUND, k=5)})),
         r"k=\[.*?\]",
@@ -1128,6 +1131,7 @@ TASKS = [
         lambda: plots.plot_sweep(front.build_report({"a": EVALUATED})),
         "Call `sweep`",
         then=lambda text: plots.plot_sweep(named(text)(GOLD, FOUND)),
+        is_slow=True,
     ),
     Case(
         lambda: drawn.plot_sweep(7), r"`krag_eval\.sweep`", then=lambda text: plots.plot_sweep(named(text)(GOLD, FOUND))
@@ -1144,6 +1148,7 @@ TASKS = [
         ),
         r"krag-eval evaluate SET journal\.jsonl",
         fills={"SET": "set.jsonl"},
+        is_slow=True,
     ),
     # Logs
     Case(lambda **more: scored("twice.parquet", "out.parquet", **more), "allow_repeated_ids=True"),
@@ -1333,12 +1338,14 @@ COMMANDS = [
         "--journals",
         value="other",
         holds=lambda outcome: "Resuming" not in outcome.err,
+        is_slow=True,
     ),
     *(
         Case(
             f"{BENCH} --llm search:StopsOnce",
             taken,
             value=path,
+            is_slow=True,
         )
         for taken, path in (("--output(?= or)", "new.md"), ("--journals", "journals"))
     ),
