@@ -289,6 +289,12 @@ UNMATCHED: list[tuple[Any, Any, dict[str, Any]]] = [
 ]
 
 
+def gold_as_said(text: str) -> Any:
+    """Evaluate a set whose gold is given as the copied text says."""
+    field, gold = ("gold", eval(text.replace("...", "'a'"))) if "{" in text else (text.split("`")[1], "a")
+    return front.evaluate_run([{"id": "q1", "question": "When?", field: [gold]}], HALF, match_method="id")
+
+
 def followed(gold: Any, found: Any, settings: dict[str, Any]) -> Case:
     """A case in which all that would match is written as the message says it."""
 
@@ -503,23 +509,10 @@ EVALUATE = [
         Case(
             lambda: front.evaluate_run([{**SET[0], "gold": ["a"]}], HALF),
             taken,
-            then=lambda text, key=key: front.evaluate_run(
-                [
-                    {
-                        "id": "q1",
-                        "question": "When?",
-                        key(text): [eval(text.replace("...", "'a'")) if "{" in text else "a"],
-                    }
-                ],
-                HALF,
-                match_method="id",
-            ),
+            then=gold_as_said,
             holds=finds,
         )
-        for taken, key in (
-            ("as `gold_chunk_ids`", lambda text: text.split("`")[1]),
-            (r'\{"id": \.\.\.\}', lambda text: "gold"),
-        )
+        for taken in ("as `gold_chunk_ids`", r'\{"id": \.\.\.\}')
     ),
     Case(
         lambda **more: front.evaluate([["한국어 문장"]], [["한국어 문장"]], match_method="rougeL", **more),
@@ -1070,12 +1063,12 @@ TASKS = [
         Case(
             lambda: type("Mine", (krag.OfflineRetrievalEvaluators,), {"text_match": None}),
             taken,
-            then=lambda text, value=value: krag.OfflineRetrievalEvaluators(
-                GOLD, FOUND, **{text.split("`")[1]: value}
+            then=lambda text: krag.OfflineRetrievalEvaluators(
+                GOLD, FOUND, **{text.split("`")[1]: {"match_method": "id", "normalize": str.lower}[text.split("`")[1]]}
             ).calculate_mrr(k=5),
             holds=lambda values: values["mrr"] == 0.5,
         )
-        for taken, value in (("pass `match_method`", "id"), ("`normalize`", str.lower))
+        for taken in ("pass `match_method`", "`normalize`")
     ),
     Case(
         hidden(
