@@ -39,6 +39,8 @@ def fuse(
     target_format = format_to_write(out, None)
     if out.exists() and not force:
         raise InvalidInputError(f"{out}: already exists. Choose another name, or overwrite it with --force.")
+    if len(runs) < 2:
+        raise InvalidInputError("Only one run is given. Name at least two, such as bm25.jsonl dense.jsonl.")
     read = read_runs(runs, None, files, id_key=id_key, max_bad_rows=max_bad_rows)
     fused = fuse_runs(read, k, weights=_parse_weights(weights), depth=depth, id_key=id_key, name=name)
     write_run(fused, out, format=target_format, id_key=id_key)

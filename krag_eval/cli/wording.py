@@ -10,9 +10,12 @@ import sys
 
 # What messages of the library call a thing, and what it is called on the command line.
 _SAME_NAMES = (
-    "allow_repeated_ids", "columns", "concurrency", "containment", "corpus", "doc_key", "encoding", "evalset", "force",
-    "format", "fresh", "gain", "grade_key", "id_key", "level", "llm", "max_error_rate", "metrics", "missing", "resume",
-    "retries", "retry_errors", "rouge_measure", "threshold", "timeout", "tokenizer",
+    "allow_repeated_ids", "baseline", "by", "columns", "concurrency", "confidence", "containment", "corpus", "depth",
+    "doc_key", "embedding_prefix", "embeddings", "encoding", "evalset", "force", "format", "fresh", "gain", "grade_key",
+    "id_key", "journal", "k", "kmax", "level", "llm", "margin", "max_bad_rows", "max_error_rate", "metrics", "missing",
+    "n_bootstrap", "n_randomisation", "near", "near_questions", "precision_denominator", "resume", "retries",
+    "retry_errors", "rouge_measure", "samples", "seed", "sheet", "similarity_threshold", "skip_e2e", "threshold",
+    "timeout", "tokenizer", "use_stemmer", "weights", "workers",
 )  # fmt: skip
 _OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES} | {
     "match_method": "--match",
@@ -20,18 +23,37 @@ _OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES} | {
 }
 _SIDES = {"actual": "gold", "predicted": "retrieved"}
 # force=True, missing='empty', threshold=0.4
-_ARGUMENT = re.compile(rf"`?\b({'|'.join(_OPTIONS)})=(?:True|([0-9.]*[0-9])|\"([^\"]+)\"|'([^']+)')`?")
+_ARGUMENT = re.compile(
+    rf"`?\b({'|'.join(_OPTIONS)})=(?:True|(all|[0-9.]*[0-9](?:,[0-9]+)*)|\"([^\"]+)\"|'([^']+)'|\[([^]]+)\])`?"
+)
 _NAME = re.compile(rf"`({'|'.join(_OPTIONS)})`")
 _SIDE = re.compile(rf"(documents?) of `({'|'.join(_SIDES)})`")
 _COLUMNS = re.compile(r"columns=(\{(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^'\"}])*\})")
 _TABLE = re.compile(r"\b(encoding|format|sheet)=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
 _TABLE_OPTIONS = {"encoding": "--encoding", "format": "--from", "sheet": "--sheet"}
-_CALL = re.compile(r", or call `\w+`")  # which the command line cannot do
+_CALL = re.compile(r", or call `\w+`|; `\w+` numbers rows without one")  # which the command line cannot do
+_GOLD = re.compile("`gold`")  # for logs an option; elsewhere what a question has
+# How the ids of a side are spelled, as an expression of `id`.
+_SPELLED = re.compile(r"\b((?:id|re)\.[a-z]+\(.*?) for the (gold and retrieved|gold|retrieved) ids")
+_SPELLINGS = (
+    (r"id\.removeprefix\((.*)\)", r"without the prefix \1"),
+    (r"id\.removesuffix\((.*)\)", r"without the suffix \1"),
+    (r"id\.rpartition\((.*)\)\[0\]", r"cut off at the last \1"),
+    (r"id\.rpartition\((.*)\)\[2\]", r"from the last \1 on, without it"),
+    (r"id\.partition\((.*)\)\[0\]", r"cut off at the first \1"),
+    (r"id\.partition\((.*)\)\[2\]", r"from the first \1 on, without it"),
+    (r"id\.strip\(\)", "without surrounding white space"),
+    (r"id\.casefold\(\)", "in lower case"),
+    (r"id\.strip\(\)\.casefold\(\)", "in lower case and without surrounding white space"),
+    (r"re\.sub\(.*\)", "without leading zeros in their numbers"),
+)
 
 
 def as_typed(message: str) -> str:
     """Return a message with what to type: options, or, for the gate, the settings of its policy file."""
-    return _with_sides(message) if sys.argv[1:2] == ["gate"] else in_options(message)
+    command = sys.argv[1] if len(sys.argv) > 1 else ""
+    message = _GOLD.sub("`--gold`", message) if command == "score-logs" else message
+    return _with_sides(message) if command == "gate" else in_options(message)
 
 
 def in_options(message: str) -> str:
@@ -45,11 +67,14 @@ def in_options(message: str) -> str:
     "With --match id and --id-key 'source id', 2 of 2 queries would match."
     >>> in_options("Say so: columns={'gold': '정답 문서'}, encoding='cp949'.")
     "Say so: --columns 'gold=정답 문서', --encoding cp949."
+    >>> in_options('With id.removesuffix("-1") for the retrieved ids, 2 of 2 queries would match.')
+    'With the retrieved ids without the suffix "-1", 2 of 2 queries would match.'
     """
     message = _COLUMNS.sub(lambda found: _columns(ast.literal_eval(found[1])), message)
     message = _TABLE.sub(lambda found: f"{_TABLE_OPTIONS[found[1]]} {shlex.quote(ast.literal_eval(found[2]))}", message)
-    message = _ARGUMENT.sub(lambda found: _option(found[1], found[2] or found[3] or found[4]), _CALL.sub("", message))
-    return _NAME.sub(lambda found: f"`{_OPTIONS[found[1]]}`", _with_sides(message))
+    message = _ARGUMENT.sub(lambda found: _option(*found.groups()), _CALL.sub("", message))
+    message = _with_sides(_SPELLED.sub(_spelled, message))
+    return _NAME.sub(lambda found: f"`{_OPTIONS[found[1]]}`", message)
 
 
 def _with_sides(message: str) -> str:
@@ -64,6 +89,15 @@ def _columns(columns: dict[str, str]) -> str:
     return f"--columns {shlex.quote(pairs if is_plain else json.dumps(columns, ensure_ascii=False))}"
 
 
-def _option(argument: str, value: str | None) -> str:
-    value = value.replace("+", ",") if value and argument == "match_method" else value
+def _spelled(found: re.Match[str]) -> str:
+    """Say in words how ids are to be spelled."""
+    words = (known.expand(how) for pattern, how in _SPELLINGS if (known := re.fullmatch(pattern, found[1])))
+    return next((f"the {found[2]} ids {how}" for how in words), found[0])
+
+
+def _option(argument: str, *values: str | None) -> str:
+    """Return an option with its value, of which one way to write it is given."""
+    *_, listed = values
+    value = re.sub("['\" ]", "", listed) if listed else next(filter(None, values), "")
+    value = value.replace("+", ",") if argument == "match_method" else value
     return _OPTIONS[argument] + (f" {shlex.quote(value)}" if value else "")

@@ -213,7 +213,7 @@ def suggest(sample: list[Row], settings: Settings, *, n_queries: int, front: Fro
         one for one in others if not (one.n_queries == best.n_queries and one.advice in _WIDER.get(best.advice, ()))
     ]
     of_all = f"{best.n_queries:,} of {number_of(len(sample), 'query')}"
-    tried = " that were tried" if len(sample) < n_queries else ""
+    tried = f" that {'was' if len(sample) == 1 else 'were'} tried" if len(sample) < n_queries else ""
     rest = "".join(f", {one.n_queries:,} with {front.in_its_names(one.advice)}" for one in also[:2])
     return f"{best.cause}With {front.in_its_names(best.advice)}, {of_all}{tried} would match{rest}."
 

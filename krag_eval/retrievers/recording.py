@@ -266,7 +266,7 @@ def _check_rate(value: object) -> None:
     if number is None or not 0 <= number <= 1:
         raise InvalidInputError(
             f"`max_error_rate` must be a number from 0 to 1, got {value!r:.60}. It is the share of questions that may "
-            "fail; with None the run never stops because of errors."
+            "fail; without it the run never stops because of errors."
         )
 
 

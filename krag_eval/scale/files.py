@@ -324,7 +324,7 @@ def _hint_for_columns(names: Collection[str]) -> str:
     if "question" in names and {"id", "gold", "gold_chunk_ids", "gold_doc_ids"} & set(names):
         return " This seems to be a question set: `krag-eval evaluate SET RUN` scores such files as they are."
     if "query_id" in names and {"rank", "score"} & set(names):
-        return " Logs with one row per retrieved document need their `gold` too (--gold)."
+        return " Logs with one row per retrieved document need their `gold` too."
     return ""
 
 

@@ -213,7 +213,7 @@ _NEEDED: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def _hint(names: Sequence[str]) -> str:
-    whole = " These have one row per query, with its gold: omit `gold` (--gold)."
+    whole = " These have one row per query, with its gold: omit `gold`."
     return whole if {"actual", "predicted"} <= set(names) else ""
 
 

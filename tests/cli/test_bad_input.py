@@ -231,4 +231,4 @@ def test_a_run_without_rows_is_said_to_be_one(run: Runner) -> None:
 
 
 def test_a_cut_off_of_the_demonstration_is_a_rank(command: Runner) -> None:
-    assert_refused(command("demo --k 0"), "InvalidInputError: `k` must be an integer of at least 1, got 0.\n")
+    assert_refused(command("demo --k 0"), "InvalidInputError: `--k` must be an integer of at least 1, got 0.\n")

@@ -158,7 +158,7 @@ def test_a_mode_and_no_answers(run: Runner) -> None:
         (["--evalset", "set.jsonl", "--level", "page"], "`--level`"),
         (["--evalset", "set.jsonl", "--match", "rougeL", "--tokenizer", "word"], "Unknown tokenizer"),
         (["--evalset", "set.jsonl", "--answer", "shop:asked"], "`answer` is a list"),
-        (["--evalset", "set.jsonl", "--embeddings", "shop:asked"], "`embeddings` must be"),
+        (["--evalset", "set.jsonl", "--embeddings", "shop:asked"], "`--embeddings` must be"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_asked(run: Runner, arguments: list[str], message: str) -> None:

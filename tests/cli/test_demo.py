@@ -126,7 +126,7 @@ def test_a_bad_cut_off_is_refused_before_anything_is_indexed(
     with pytest.raises(SystemExit) as exit_:
         main()
     out, err = capsys.readouterr()
-    assert err.startswith("InvalidInputError: `k` must be an integer of at least 1, got 0.")
+    assert err.startswith("InvalidInputError: `--k` must be an integer of at least 1, got 0.")
     assert (exit_.value.code, out, indexed) == (2, "", [])
 
 

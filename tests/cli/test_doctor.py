@@ -127,7 +127,7 @@ def test_a_long_queue_is_cut_and_says_so(run: Runner) -> None:
         ("set.jsonl bm25.jsonl --queue bm25.jsonl --force", "bm25.jsonl: is one of the inputs"),
         ("set.jsonl bm25.jsonl --limit 0", "`--limit` must be an integer of at least 1, or `all`, got '0'."),
         ("set.jsonl bm25.jsonl --limit some", "`--limit` must be"),
-        ("set.jsonl bm25.jsonl -k 0", "`k` must be an integer of at least 1, got 0."),
+        ("set.jsonl bm25.jsonl -k 0", "`--k` must be an integer of at least 1, got 0."),
         ("absent.jsonl bm25.jsonl", "absent.jsonl: cannot be read"),
     ],
 )

@@ -51,11 +51,11 @@ def test_questions_of_one_run_alone_are_told_on_stderr(run: Runner) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("run.jsonl -o f.jsonl", "`runs` must hold at least two, got 1."),
+        ("run.jsonl -o f.jsonl", "Only one run is given. Name at least two"),
         ("run.jsonl other.jsonl -o set.jsonl", "set.jsonl: already exists. Choose another name, or"),
         ("run.jsonl other.jsonl -o f.jsonl --weights a,b", "`--weights` must be numbers separated by commas"),
-        ("run.jsonl other.jsonl -o f.jsonl --weights 1", "`weights` must be 2 numbers above 0"),
-        ("run.jsonl other.jsonl -o f.jsonl --k -1", "`k` must be a number of at least 0"),
+        ("run.jsonl other.jsonl -o f.jsonl --weights 1", "`--weights` must be 2 numbers above 0"),
+        ("run.jsonl other.jsonl -o f.jsonl --k -1", "`--k` must be a number of at least 0"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_fused_is_refused(run: Runner, line: str, message: str) -> None:

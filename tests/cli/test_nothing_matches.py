@@ -76,7 +76,7 @@ def test_gold_strings_that_are_ids_are_named_as_such(command: Runner) -> None:
 def test_ids_that_are_spelled_differently_are_named_without_python_lists(command: Runner) -> None:
     prepare({"gold_chunk_ids": ["7"]}, {"id": "faq-7"})
     error = command("evaluate set.jsonl run.jsonl").err
-    assert 'With id.removeprefix("faq-") for the retrieved ids, 1 of 1 query would match.' in error
+    assert 'With the retrieved ids without the prefix "faq-", 1 of 1 query would match.' in error
 
 
 def test_logs_are_read_again_with_all_fields(command: Runner) -> None:

@@ -86,8 +86,8 @@ def test_long_logs_are_joined_to_their_gold_and_cut(command: Runner) -> None:
     [
         ("score-logs none.parquet --out 1.parquet", "none.parquet: no such file."),
         ("score-logs logs --out logs/0.parquet", "logs/0.parquet: exists already. Give another path, or replace it "),
-        ("score-logs logs --out 1.parquet --workers 0", "`workers` must be"),
-        ("score-logs logs --out 1.parquet --kmax 3", "`kmax` cuts logs in long form."),
+        ("score-logs logs --out 1.parquet --workers 0", "`--workers` must be"),
+        ("score-logs logs --out 1.parquet --kmax 3", "`--kmax` cuts logs in long form."),
         ("score-logs logs --out 1.parquet --metrics recal", "Unknown metric 'recal'."),
         ("score-logs logs --out 1.parquet --match sound", "`--match` must be"),
         (

@@ -61,7 +61,7 @@ def test_verify_ends_with_1_where_a_query_differs(run: Runner, monkeypatch: pyte
     [
         (
             "set.jsonl bm25.jsonl --k all",
-            "`k` must be ranks of at least 1 for this comparison, got all. Give ranks such as 1, 5 and 10.",
+            "`--k` must be ranks of at least 1 for this comparison, got all. Give ranks such as 1, 5 and 10.",
         ),
         ("set.jsonl bm25.jsonl --k x", "`--k` must be positive integers separated by commas"),
         ("set.jsonl absent.jsonl", "absent.jsonl: cannot be read"),

@@ -76,7 +76,7 @@ def test_skipping_leaves_answers_and_verdicts_out_even_with_a_model() -> None:
     calls: list[str] = []
     bench = given(llm=writer(calls), skip_e2e=True)
     assert (bench.answers, bench.context, calls) == (None, None, [])
-    assert bench.left_out == ("No question was answered and nothing was judged by a model, as requested (`skip_e2e`).",)
+    assert bench.left_out == ("No question was answered and nothing was judged by a model, as requested.",)
 
 
 @pytest.mark.parametrize(

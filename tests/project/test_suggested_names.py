@@ -156,7 +156,7 @@ MISSPELLED: list[tuple[Callable[[Any], object], str]] = [
     (lambda name: front.read_run("run.jsonl", format=name), "json-l"),
     (lambda name: front.as_evalset(SET)[name], "q01"),
     (lambda name: front.LiveScorer(SET, bands={name: (None, 1)}, on_alert=print), "emty"),
-    (lambda name: RESULT[name], "Recall_5"),
+    (lambda name: RESULT[name], "Recal_5"),
     (lambda name: RESULT[name], "hits@5"),
     (lambda name: RESULT.report("page.md", format=name), "mdd"),
     (lambda name: COMPARISON["b", name], "recal@10"),

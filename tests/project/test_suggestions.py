@@ -8,10 +8,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
+from krag_eval.cli.app import app
 from tests.support.command_line import Runner
 from tests.support.suggestion_cases import ALLOWED, CASES, brought_by, canonical, prepare
-from tests.support.suggestions import ROOT, Case, check_case, suggestions_in, suggestions_of, uncovered
+from tests.support.suggestions import ROOT, Case, check_case, python_in, suggestions_in, suggestions_of, uncovered
 
 SAID: dict[int, str] = {}  # by the place of the case; a second mistake may be told less, or not at all
 
@@ -23,7 +25,13 @@ def said_of(place: int, command: Runner) -> str:
     return SAID[place]
 
 
-@pytest.mark.parametrize("place", range(len(CASES)), ids=[case.taken for case in CASES])
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param(place, id=case.taken, marks=[pytest.mark.full] if case.is_slow else [])
+        for place, case in enumerate(CASES)
+    ],
+)
 def test_what_is_copied_out_of_a_message_works(place: int, command: Runner) -> None:
     message = said_of(place, command)
     check_case(CASES[place], message, command)
@@ -36,6 +44,42 @@ def test_every_suggestion_is_copied_by_a_case(command: Runner, tmp_path: Path) -
         said.append((case, said_of(place, command)))
     lacking = uncovered(suggestions_of("krag_eval"), said, ALLOWED)
     assert not lacking, "No case in tests/support/suggestion_cases.py copies\n" + "\n".join(lacking)
+
+
+# Options whose names are also those of fields of questions and rows, or of files of a folder.
+FIELDS = {"gold", "queries", "types", "evalset", "corpus"}
+
+
+def test_what_the_command_line_says_is_no_python(command: Runner, tmp_path: Path) -> None:
+    """The Python names of the options of each command must not appear, nor anything else that a shell cannot read."""
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    options = {
+        name: {one.name for one in its.params if one.param_type_name == "option"} - FIELDS
+        for name, its in commands.items()
+    }
+    found = {}
+    for place, case in enumerate(CASES):
+        if isinstance(case.wrong, str):
+            os.chdir(tempfile.mkdtemp(dir=tmp_path))
+            said = said_of(place, command)
+            found[case.wrong] = python_in(said, options[case.wrong.rpartition(" && ")[2].split()[0]])
+    assert len(found) > 50
+    assert not {line: python for line, python in found.items() if python}
+
+
+@pytest.mark.parametrize(
+    ("message", "python"),
+    [
+        ("give their key as `id_key`; otherwise match by text.", ["id_key"]),
+        ("Read it with encoding='cp949', or leave `k` out.", ["k", "encoding='"]),
+        ("with k=3 or force=True", ["k", "force=True"]),
+        ("call `evaluate_ids`, or give fuse([run_a, run_b])", ["evaluate_ids", "fuse([r"]),
+        ("With id.strip() for the retrieved ids", ["id.strip("]),
+        ("`gold` is missing. Write --columns 'gold=정답 문서' --threshold rouge1=0.6, or `krag-eval run`.", []),
+    ],
+)
+def test_python_in_a_message_of_the_command_line_is_noticed(message: str, python: list[str]) -> None:
+    assert python_in(message, {"id_key", "k", "columns"}) == python
 
 
 def test_a_suggestion_that_no_case_copies_is_noticed() -> None:

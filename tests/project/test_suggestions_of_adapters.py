@@ -215,6 +215,8 @@ ALLOWED = {
     "there is no such file. Pass the path that a run was given": "tests/adapters/langfuse/test_resend.py passes it",
     "This scoring is already listening": "tests/adapters/llama_index/test_live.py enters several",
     '. With delivery="outbox" scores are written': "says when something holds; the path after it is tried",
+    "Langfuse(timeout=30) gives it more time": "tests/adapters/langfuse makes clients with timeouts",
+    "`diagnosis` is of another result": "tests/adapters/langfuse/test_data_types.py passes one of the result too",
     "Ray dataset": "tests/adapters/ray reads one",
     "Spark DataFrame": "tests/adapters/spark reads one",
     "pass its name with `query_id=`": "tests/adapters/ray/test_long_logs.py and tests/adapters/spark name columns",

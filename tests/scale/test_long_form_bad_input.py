@@ -82,7 +82,7 @@ def test_logs_with_one_row_a_query_are_told_to_go_without_gold(tmp_path: Path) -
     documents = [{"id": "a"}]
     logs = write_rows(tmp_path / "logs.parquet", [{"query_id": "q", "actual": documents, "predicted": documents}])
     told = refusal(logs, logs, tmp_path / "out.parquet")
-    assert told.endswith(" These have one row per query, with its gold: omit `gold` (--gold).")
+    assert told.endswith(" These have one row per query, with its gold: omit `gold`.")
 
 
 def test_gold_without_rows_is_named_and_leaves_nothing_behind(tmp_path: Path) -> None:

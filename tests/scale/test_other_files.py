@@ -95,7 +95,7 @@ def test_sets_runs_and_long_logs_are_told_apart_from_logs(tmp_path: Path) -> Non
     for name, hint in {
         "set": "This seems to be a question set: `krag-eval evaluate SET RUN` scores such files as they are.",
         "run": "This seems to be a run: `krag-eval evaluate SET RUN` scores such files as they are.",
-        "long": "Logs with one row per retrieved document need their `gold` too (--gold).",
+        "long": "Logs with one row per retrieved document need their `gold` too.",
     }.items():
         assert refusal(tmp_path / f"{name}.parquet", tmp_path / "out.parquet").endswith(hint)
 

@@ -10,7 +10,7 @@ import pytest
 
 from krag_eval import KragEvalWarning
 
-_ADVICE = re.compile(r"With (.*), ([0-9,]+) of ([0-9,]+) quer(?:y|ies)(?: that were tried)? would match")
+_ADVICE = re.compile(r"With (.*), ([0-9,]+) of ([0-9,]+) quer(?:y|ies)(?: that (?:was|were) tried)? would match")
 _STEP = re.compile(
     r", (?=match_method=|id_key=|no `)| and (?=match_method=|id_key=|no `|actual = |predicted = |id\.|re\.sub)"
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -9,8 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import typer.main
 
 from krag_eval.cli import main
+
+# To make the commands of the application takes most of the time of a call; they keep nothing between two calls.
+_get_command = functools.cache(typer.main.get_command)
 
 
 class Outcome(NamedTuple):
@@ -27,6 +32,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     """Calls `krag-eval` with a line, read as a shell reads it, and with further arguments just as they are."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(typer.main, "get_command", _get_command)
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "PYTHONIOENCODING"):
         monkeypatch.delenv(name, raising=False)
 

@@ -6,7 +6,7 @@ import ast
 import re
 import shlex
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +27,6 @@ _COPIED = re.compile(
             r"(?<![\w-])--[a-z][a-z-]*",
             r'pip install "[^"]*"',
             rf"`[a-z{HOLE}][\w.{HOLE}]*(?:=(?:\[\.\.\.\])?|\([^`]*\))`",  # `read_run(path)`, `gold=`
-            r"by '\w+'",  # match by 'text'
             rf"(?<![\w`.{HOLE}])[a-z]\w*(?:\.\w+)*\([\[a-zA-Z{HOLE}'\"](?:[^()]|\([^()]*\))*\)",  # zip(gold, retrieved)
             r"\[\[\.\.\.\]\]|\{\"id\": \.\.\.\}",
             rf"(?:[Pp]ass|[Gg]ive|[Uu]se|[Cc]all|[Ll]eave|[Oo]mit|with|as|by) `[\w.{HOLE}]+`",  # call `evaluate_ids`
@@ -42,6 +41,27 @@ _ADVISES = re.compile(
 )
 _END = re.compile(r"[.;?] |\n")
 _NOT_PROSE = re.compile(r"^\s*(?:SELECT|UPDATE|PRAGMA|INSERT|CREATE|DELETE)\b|[<\[]/?[a-z]+ |</|<\?|\(\?[:!<]|\\s")
+
+
+# What is Python and no shell: a value as Python writes it, a call, a list of lists, an expression.
+_PYTHON = re.compile(
+    r"\b[a-z_]+=(?:True|False|None|['\"({\[])|\b(?:True|False|None(?! of)|lambda|import)\b|\[\[|\bid\.[a-z]+\(|"
+    r"(?<!\()\b[a-z]\w*\((?!s\))\[?[a-z_]"
+)
+_NAMED = re.compile(r"`([a-z_]\w*)`|(?<![\w-])([a-z_]+)=(?!value)")
+_PUBLIC = {name for name in dir(krag_eval) if "_" in name.strip("_") and name.islower()}
+
+
+def python_in(message: str, names: Collection[str]) -> list[str]:
+    """Return what a message of the command line says in Python.
+
+    Args:
+        message: The message.
+        names: The Python names of what are options of the command.
+    """
+    named = [found[1] or found[2] for found in _NAMED.finditer(message)]
+    known = [name for name in named if name in names or name in _PUBLIC]
+    return [*known, *(found[0] for found in _PYTHON.finditer(message))]
 
 
 class Suggestion(NamedTuple):

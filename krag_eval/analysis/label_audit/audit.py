@@ -184,7 +184,8 @@ def _choose_methods(gold: Side, sides: Mapping[str, Side], settings: Settings) -
         if ids[number] and not ids[number] & others:
             warn(
                 f"The run {name!r} has not one id in common with the gold or another run, so nothing that it retrieved "
-                "is recognised. If its ids are in the metadata, give their key as `id_key`; otherwise match by 'text'."
+                "is recognised. If its ids are in the metadata, give their key as `id_key`; otherwise use "
+                'match_method="text".'
             )
     return ("id",)
 

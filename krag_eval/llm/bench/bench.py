@@ -118,6 +118,7 @@ def run_bench(
     if llm is not None:
         check_schema({})  # reports a missing package before any work starts
     one_of("eval_mode", eval_mode, list(EVAL_MODES))
+    check_count("samples", samples)
     limit, cut_offs = check_count("e2e_limit", e2e_limit), check_ranks(k, "a bench")
     model = None if llm is None else as_language_model(llm, timeout=timeout)
     stages = Stages(
@@ -178,7 +179,7 @@ def _left_out(
 ) -> tuple[str, ...]:
     """Say what is not in the report, and why."""
     if skipped:
-        return ("No question was answered and nothing was judged by a model, as requested (`skip_e2e`).",)
+        return ("No question was answered and nothing was judged by a model, as requested.",)
     no_model = "there is no language model (`llm`)"
     return tuple(
         text
