@@ -221,7 +221,7 @@ def draw(arrows: dict[str, set[str]]) -> str:
 def arrow(start: tuple[float, float, float, float], end: tuple[float, float, float, float]) -> str:
     """Return a curve from the lower edge of one box to the upper edge of another one."""
     x0, y0, x1, y1 = start[0] + start[2] / 2, start[1] + start[3], end[0] + end[2] / 2, end[1]
-    x0, x1, bend = x0 + (x1 - x0) * 0.12, x1 + (x0 - x1) * 0.12, 18
+    x0, x1, bend = x0 + (x1 - x0) * 0.12, x1 + (x0 - x1) * 0.12, 18.0
     if y1 - y0 > 40:  # past the boxes between them, on the right
         x0, x1, bend = start[0] + start[2] - 24, x1 + end[2] / 4, min(90, (y1 - y0) / 2)
         path = f"M{x0:g} {y0:g} C{max(x0, x1) + 90:g} {y0 + bend:g} {max(x0, x1) + 90:g} {y1 - bend:g} {x1:g} {y1:g}"

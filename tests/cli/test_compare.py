@@ -139,7 +139,7 @@ def test_runs_that_lack_rows_are_refused_or_taken_as_empty(
     [
         (["--baseline", "bm52"], "`--baseline` 'bm52' is none of the runs. Did you mean 'bm25'?"),
         (["--by", "langauge"], "No question has 'langauge', so there is nothing to slice by. Did you mean 'language'?"),
-        (["--confidence", "95"], "`confidence` must be a number between 0 and 1"),
+        (["--confidence", "95"], "`--confidence` must be a number between 0 and 1"),
         (["--missing", "skip"], "`--missing` must be one of 'refuse', 'empty'"),
     ],
 )

@@ -113,7 +113,7 @@ def test_compare_takes_them_too(run: Runner) -> None:
         ("--match embedding --embeddings a_model_of_mine.py:embed", "`--embeddings` names a file"),
         (
             "--match embedding --embeddings a_model_of_mine:NoModel",
-            "`embeddings` must be an embedding model, got a NoModel",
+            "`--embeddings` must be an embedding model, got a NoModel",
         ),
     ],
 )
