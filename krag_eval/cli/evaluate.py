@@ -170,7 +170,7 @@ def _per_query_lines(results: dict[str, EvaluationResult]) -> Iterator[str]:
 def _describe_recording(run: Run) -> Iterator[str]:
     parts = [f"{name}={value}" for name, value in run.parameters.items()]
     if run.latency is not None:
-        parts.append(str(run.latency))
+        parts.append(f"latency {run.latency}")
     if parts:
         yield f"{run.name}: {', '.join(parts)}"
 

@@ -27,6 +27,11 @@ class Front:
             advice = re.sub(rf"\b{name}(?==)", own, advice)
         return advice
 
+    def none_of(self, side: str) -> str:
+        """Return the beginning of a sentence about all documents of `actual` or of `predicted`."""
+        kind = "gold" if side == "actual" else "retrieved"
+        return f"No document of `{side}`" if self.has_lists else f"No {kind} document"
+
     @property
     def has_doc_key(self) -> bool:
         """Whether the key of the ids is that of document ids, under which gold ids are put by themselves."""

@@ -229,7 +229,7 @@ class DocumentCounts:
         """
         for name, side in self.sides.items():
             if side.documents and side.without_any == side.documents:
-                raise InvalidInputError(_all_lack(name, settings, self._suggest(settings, front)))
+                raise InvalidInputError(_all_lack(front.none_of(name), settings, self._suggest(settings, front)))
         actual, predicted = self.sides["actual"], self.sides["predicted"]
         if actual.documents and not predicted.documents and front.expects_retrieved:
             self._warn_of_nothing_retrieved()
@@ -335,7 +335,7 @@ def _has(side: SideCounts) -> str:
     return "ids" if side.with_id else "texts"
 
 
-def _all_lack(name: str, settings: Settings, suggestion: str) -> str:
+def _all_lack(no_document: str, settings: Settings, suggestion: str) -> str:
     reads = " nor ".join(["an id"] * settings.uses_ids + ["a text"] * settings.uses_texts)
     where = f" under the metadata key {settings.id_key!r}" if settings.id_key and settings.uses_ids else ""
     cure = (
@@ -345,7 +345,7 @@ def _all_lack(name: str, settings: Settings, suggestion: str) -> str:
         else 'Match by id instead, with match_method="id", or give the documents their texts.'
     )
     method = "+".join(settings.methods)
-    return f"No document of `{name}` has {reads}{where}, which match_method={method!r} reads. {suggestion or cure}"
+    return f"{no_document} has {reads}{where}, which match_method={method!r} reads. {suggestion or cure}"
 
 
 # No more is looked at: ids that are spelled wrongly are so early and often.

@@ -198,13 +198,13 @@ def test_where_nothing_was_retrieved_no_document_is_perhaps_gold(fields: Any, ra
 @pytest.mark.parametrize(
     ("gold", "retrieved", "level", "said"),
     [
-        (doc(None, FEES), doc("a"), "chunk", "No document of `predicted` has a text"),
-        (doc("g"), doc(None, FEES), "chunk", "No document of `actual` has a text"),
+        (doc(None, FEES), doc("a"), "chunk", "No retrieved document has a text"),
+        (doc("g"), doc(None, FEES), "chunk", "No gold document has a text"),
         (
             doc("g", doc_id="D"),
             doc("a"),
             "document",
-            "No document of `predicted` has an id under the metadata key",
+            "No retrieved document has an id under the metadata key",
         ),
     ],
 )

@@ -257,7 +257,7 @@ def test_what_the_runner_wrote_down_stands_beside_the_scores(run: Runner) -> Non
     run_retriever(answers.__getitem__, asked, k=3, name="r", parameters={"chunk": 9}, journal="r.jsonl", progress=False)
     outcome = run("evaluate asked.jsonl r.jsonl --json out.json")
     assert outcome.code == 0
-    assert outcome.err.startswith("r: chunk=9, p50 ")
+    assert outcome.err.startswith("r: chunk=9, latency p50 ")
     written = json.loads(Path("out.json").read_text(encoding="utf-8"))["runs"]["r"]
     assert written["parameters"] == {"chunk": 9}
     assert written["recorded"]["k"] == 3

@@ -153,7 +153,7 @@ def test_a_mistake_in_a_stream_is_named_by_its_place_in_the_whole() -> None:
         ([["a"]], {}, r"`pairs` gave a list for query 0. Give a pair"),
         ([(["a"], ["a"])], {"batch_size": 0}, "`batch_size` must be an integer of at least 1"),
         ([(["a"], ["a"])], {"bare_ids": True, "match_method": "text"}, "only match_method='id' makes sense"),
-        ([([{"id": "a"}], ["a"])] * 5, {"batch_size": 2}, "No document of `actual` has a text"),
+        ([([{"id": "a"}], ["a"])] * 5, {"batch_size": 2}, "No gold document has a text"),
     ],
 )
 def test_a_stream_that_cannot_be_scored_says_why(pairs: list[Any], settings: dict[str, Any], said: str) -> None:

@@ -128,7 +128,7 @@ def test_ids_that_never_match_are_told_once_by_the_result() -> None:
 def test_documents_without_ids_are_told_once_by_the_result() -> None:
     scorer = LiveScorer({"q": ["a"]}, match_method="id", k=1, keep_documents=True)
     retrieve(scorer, "q", ["a text"])
-    with pytest.warns(KragEvalWarning, match="No document of `predicted` has an id"):
+    with pytest.warns(KragEvalWarning, match="No retrieved document has an id"):
         assert scorer.result()["recall@1"] == 0.0
     assert scorer.result().unmatchable == {"actual": 0, "predicted": 1}
 

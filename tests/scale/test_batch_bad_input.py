@@ -133,7 +133,7 @@ def test_a_table_is_refused_with_the_way_to_its_batches() -> None:
 
 def test_what_can_never_match_is_told_when_the_states_are_finalized() -> None:
     no_ids = [row(predicted=[{"text": "x"}])]
-    with pytest.raises(InvalidInputError, match="No document of `predicted` has an id"):
+    with pytest.raises(InvalidInputError, match="No retrieved document has an id"):
         SCORER.finalize(SCORER.partial_state(pa.RecordBatch.from_pylist(no_ids, SCHEMA)))
     other = SCORER.partial_state(pa.RecordBatch.from_pylist([row(predicted=[{"id": "z"}])], SCHEMA))
     with pytest.warns(KragEvalWarning, match="Not one id matches"):
