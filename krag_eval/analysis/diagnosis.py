@@ -278,7 +278,7 @@ def _document_at(batch: Batch, query: int, rank: int) -> Document | None:
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """The causes of a batch, one entry a gold document in the order of the `gold_` columns of `Judgments`.
+    """The causes of a batch, one entry per gold document in the order of the `gold_` columns of `Judgments`.
 
     Attributes:
         cause: `"found"` or a key of `CAUSES`.

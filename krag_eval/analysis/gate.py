@@ -257,7 +257,7 @@ class GateReport:
         baseline: The name of the baseline, or None.
         signature: The settings behind every number.
         n_queries: How many questions there are.
-        checks: One a requirement, in the order of the policy.
+        checks: One per requirement, in the order of the policy.
         inconclusive: What the policy makes of checks that cannot be decided.
     """
 

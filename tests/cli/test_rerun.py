@@ -28,8 +28,9 @@ FAILING = "def search(question):\n    raise ConnectionError('no route')\n"
 
 
 @pytest.fixture
-def rerun(command: Runner) -> Runner:
+def rerun(command: Runner, monkeypatch: pytest.MonkeyPatch) -> Runner:
     """Calls `krag-eval run` as a new process does, with what the files say now."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two versions within a second have one size
     rows = [{"id": f"q{n}", "question": f"question {n}", "gold": [{"id": "a"}]} for n in range(4)]
     Path("set.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     write(search=SEARCH.format(failing="question 3", first="a"))
@@ -48,8 +49,6 @@ def write(*, search: str | None = None, ranking: str | None = None) -> None:
     for name, content in (("searching.py", search), ("ranking.py", ranking)):
         if content is not None:
             Path(name).write_text(content, encoding="utf-8")
-            for cached in Path().glob(f"__pycache__/{name.partition('.')[0]}.*"):
-                cached.unlink()  # two versions within a second, of one size
 
 
 def first_ids() -> list[str | None]:

@@ -193,8 +193,8 @@ class Comparison:
         confidence: Of the intervals; 1 minus it is the level of the tests.
         margin: The smallest difference that matters.
         seed: Of both random streams.
-        rows: One a system and key, over all queries.
-        slices: One a field, value, system and key.
+        rows: One per system and key, over all queries.
+        slices: One per field, value, system and key.
         transitions: Gold documents by what they were and what they are, for each system.
         errors: For each system, the baseline among them, how many retrievals raised; they count as nothing retrieved.
         results: The scores of each system by name, the baseline first.

@@ -160,7 +160,7 @@ def _id(document: Document, settings: Settings) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One entry a pooled document.
+    """One entry per pooled document.
 
     Attributes:
         reasons: For each key of `REASONS`, which documents it holds for.
@@ -310,7 +310,7 @@ def _answer_rarity(
         judged: Which texts are those of gold documents, or were judged and found not relevant.
 
     Returns:
-        One entry a text, from 0 (in every text) to 1 (in no other); NaN where it was not looked at or does not hold
+        One entry per text, from 0 (in every text) to 1 (in no other); NaN where it was not looked at or does not hold
         the answer.
     """
     rarity = np.full(len(texts), math.nan)

@@ -296,7 +296,7 @@ def _cut(text: str, most: int = 60) -> str:
 def write_queue(
     report: DoctorReport, path: str | os.PathLike[str], *, limit: int | None = None, force: bool = False
 ) -> int:
-    """Write the labelling queue: JSONL, one pair of a question and a document a line, the most useful first.
+    """Write the labelling queue: JSONL, one pair of a question and a document per line, the most useful first.
 
     Args:
         report: What `audit_labels` returned.

@@ -1,1 +1,1 @@
-"""The file formats of evaluation sets and runs, one a module; `table` lists them."""
+"""The file formats of evaluation sets and runs, one per module."""
