@@ -25,7 +25,7 @@ from tests.adapters.langchain.shop import GOLD, Recorder, Returning
         pytest.param({"gold": {"q": "a text"}}, "The gold of the query 'q' is a str", id="a bare document"),
         pytest.param({"gold": {"q": [{"title": "?"}]}}, "`gold`:.*neither an id nor a text", id="no document"),
         pytest.param({"gold": {"q": ["text"]}, "match_method": ["id"], "id_key": ""}, "`id_key`", id="an empty key"),
-        pytest.param({"gold": {"q": [{"id": "a"}]}}, "`gold`: No document.*has a text", id="ids for texts"),
+        pytest.param({"gold": {"q": [{"id": "a"}]}}, "`gold`: No gold document has a text", id="ids for texts"),
         pytest.param({"gold": [("q", ["a"]), ("q", ["b"])]}, "'q' appears twice in `gold`", id="twice"),
         pytest.param({"gold": GOLD, "match_method": "rouge"}, "`match_method` must be one of", id="a method"),
         pytest.param({"gold": GOLD, "match_method": "id", "k": 0}, "`k` must be an integer", id="k"),
