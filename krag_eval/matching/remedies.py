@@ -20,7 +20,7 @@ import numpy as np
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.serialization import read_list, read_record, refuse
 from krag_eval.documents.columns import Side, bare_id
-from krag_eval.documents.readers import LANGCHAIN, MAPPING, Reader, as_id, reader_of, split_pair
+from krag_eval.documents.readers import OWN_ID, as_id, reader_of, split_pair
 from krag_eval.documents.text import normalize
 from krag_eval.matching import find_matches, similar_pairs
 from krag_eval.matching.batch import Batch
@@ -41,12 +41,12 @@ class Seen:
     """A document of the sample.
 
     Attributes:
-        kind: How it was given: `id` (a bare id), `text` (a string), `mapping` with its id under "id", `page` (an object
-            of LangChain), `bare` (gold that is nothing but an id, whatever `id_key` says) or `other`.
+        kind: How it was given: `id` (a bare id), `text` (a string), `mapping` with its id under "id", `bare` (gold that
+            is nothing but an id, whatever `id_key` says) or `other`.
         id: The id that the settings read.
         text: The text, cut if it is long.
         own_id: The id that would be read without `id_key`.
-        other_id: The `id` of a document whose metadata have another one, which wins.
+        other_id: The id that the document itself has, if another one in its metadata wins.
         keys: What the metadata have that could be an id.
     """
 
@@ -79,8 +79,6 @@ class Seen:
             kind = "other"
         elif isinstance(inner, str):
             kind = "text"
-        elif reader.text is LANGCHAIN.text:
-            kind = "page"
         else:
             is_plain = isinstance(inner, dict) and own is not None and as_id(inner.get("id")) == own
             kind = "mapping" if is_plain else "bare" if bare is not None else "other"
@@ -91,7 +89,7 @@ class Seen:
         keys = {key: value for key, value in named if value is not None and max(len(key), len(value)) <= _LONGEST_ID}
         for name in ("text", "page_content", "content"):
             keys.pop(name, None)
-        other = _other_id(inner, reader)
+        other = reader.read_id(inner, OWN_ID)
         return cls(
             kind,
             own if id_key is None else reader.read_id(inner, id_key) or bare,
@@ -108,15 +106,11 @@ class Seen:
 
     def read(self, source: str) -> str | None:
         """Return what a source, an attribute or `keys.NAME`, gives as the id."""
+        if source == "other_id":
+            return self.other_id or self.own_id
         if not source.startswith("keys."):
             return getattr(self, source) or None
         return self.keys.get(source[5:]) or (self.id if self.kind == "bare" else None)
-
-
-def _other_id(document: Any, reader: Reader) -> str | None:
-    if reader is MAPPING:
-        return as_id(document.get("id")) if "page_content" in document else None
-    return as_id(getattr(document, "id", None)) if reader.text is LANGCHAIN.text else None
 
 
 Row = tuple[list[Seen], list[Seen]]
@@ -247,12 +241,14 @@ class _Trial:
         keys = Counter(key for seen in found for key in seen.keys)
         if all(seen.keys.get("id") == seen.own_id for seen in found):
             keys.pop("id", None)
+        keys.pop(OWN_ID, None)
         for key, _ in keys.most_common(_MOST_KEYS):
             tried = [self._remedy_of_ids(gold, f"keys.{key}") for gold in (f"keys.{key}", own, "text")]
             yield max(tried, key=lambda one: one.n_queries)
         if self._front.has_doc_key:
             return
-        yield self._remedy_of_ids(own, "other_id")
+        if any(seen.other_id for seen in found):
+            yield self._remedy_of_ids("other_id", "other_id")
         yield self._remedy_of_ids("text", own)
         yield self._remedy_of_ids(own, "text")
 
@@ -269,6 +265,9 @@ class _Trial:
         if key is not None:
             cause = f"The metadata of retrieved documents have the gold ids under the key {_literal(key)}. "
             steps.append(f"id_key={_literal(key)}")
+        elif source == "other_id":
+            cause = 'The retrieved documents have gold ids as `id`, but an "id" in their metadata wins. '
+            steps.append(f"id_key={_literal(OWN_ID)}")
         elif self._settings.id_key is not None and source != "id":
             steps.append("no `id_key`")
         if gold_source == "text":
@@ -279,11 +278,6 @@ class _Trial:
         if source == "text":
             cause = "The retrieved strings are gold ids. "
             steps.append(self._rewritten("predicted", "id", "one"))
-        if source == "other_id":
-            cause = 'The retrieved documents have gold ids as `id`, but an "id" in their metadata wins. '
-            kinds = {seen.kind for seen in chain(*self._found)}
-            has_pages = self._front.has_lists and kinds == {"page"}
-            steps.append(_WITH_OWN_ID if has_pages else "the retrieved documents without that key in their metadata")
         return _Remedy(n_queries, cause, _joined(steps))
 
     def _by_id(self) -> list[str]:
@@ -426,7 +420,6 @@ _CAUSES = {
     "text": "Gold and retrieved documents have the same texts. ",
     "containment": "Retrieved texts are parts of longer gold texts, or the other way round. ",
 }
-_WITH_OWN_ID = 'predicted = [[{"id": one.id, "text": one.page_content} for one in row if one.id] for row in predicted]'
 _LONGER = "Retrieved texts contain the gold texts, but are longer. "
 _PLAIN = ({"id"}, {"mapping"})
 _ID_OF_MAPPING = 'str(one["id"])'

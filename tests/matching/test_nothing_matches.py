@@ -21,6 +21,7 @@ from krag_eval import (
     Run,
     RunRow,
     Scorer,
+    as_document,
     evaluate,
     evaluate_all,
     evaluate_ids,
@@ -410,19 +411,20 @@ def test_a_normalizer_that_fails_on_texts_that_nobody_asked_for_breaks_nothing()
     assert "No other setting" in warned_by(lambda: evaluate(gold, found, match_method="id", normalize=refuse))
 
 
-def test_an_id_in_the_metadata_of_langchain_that_hides_the_own_id_is_named() -> None:
+@pytest.mark.parametrize("kind", ["LangChain", "mapping", "record"])
+def test_an_id_in_the_metadata_that_hides_the_own_id_is_named(kind: str) -> None:
     documents = pytest.importorskip("langchain_core.documents")
-    retrieved = [[documents.Document(OTHER, id="g1", metadata={"id": "row 1"})]]
+    page: Any = documents.Document(OTHER, id="g1", metadata={"id": "row 1"})
+    if kind == "mapping":
+        page = {"page_content": OTHER, "id": "g1", "metadata": {"id": 0}}
+    retrieved = [[as_document(page) if kind == "record" else page]]
     message = warned_by(lambda: evaluate([[{"id": "g1"}]], retrieved, match_method="id"))
-    assert 'but an "id" in their metadata wins' in message
-    _, predicted, _ = follow(message, [], retrieved, {})
-    assert evaluate([[{"id": "g1"}]], predicted, k=1, match_method="id")["mrr@1"] == 1.0
-
-
-def test_an_id_in_the_metadata_that_hides_the_own_id_is_named() -> None:
-    retrieved = [[{"page_content": OTHER, "id": "g1", "metadata": {"id": 0}}]]
-    message = warned_by(lambda: evaluate([[{"id": "g1"}]], retrieved, match_method="id"))
-    assert 'The retrieved documents have gold ids as `id`, but an "id" in their metadata wins.' in message
+    assert (
+        'The retrieved documents have gold ids as `id`, but an "id" in their metadata wins. With id_key=".id", 1'
+        in message
+    )
+    _, _, followed = follow(message, [], retrieved, {"match_method": "id"})
+    assert evaluate([[{"id": "g1"}]], retrieved, k=1, **followed)["mrr@1"] == 1.0
 
 
 @pytest.mark.parametrize(
