@@ -10,6 +10,7 @@ from typing import Any
 import langfuse
 import pytest
 from langfuse import Langfuse
+from langfuse._client.resource_manager import LangfuseResourceManager
 from llama_index.core.schema import NodeWithScore, TextNode
 
 import krag_eval
@@ -44,6 +45,7 @@ def client() -> Iterator[None]:
     with LoopbackLangfuse() as server, pytest.MonkeyPatch.context() as patch:
         for name in ("PUBLIC_KEY", "SECRET_KEY", "HOST", "BASE_URL"):
             patch.delenv(f"LANGFUSE_{name}", raising=False)
+        patch.setattr(LangfuseResourceManager, "_instances", {})  # `get_client` gives the only client of a process
         made = Langfuse(public_key="pk-lf-suggestions", secret_key="sk-lf-test", base_url=server.url, timeout=1)
         made.create_dataset(name="faq")
         WORLD["client"] = made
