@@ -10,12 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import typer.main
 
 from krag_eval.cli import main
-
-# To make the commands of the application takes most of the time of a call; they keep nothing between two calls.
-_get_command = functools.cache(typer.main.get_command)
 
 
 class Outcome(NamedTuple):
@@ -27,12 +23,20 @@ class Outcome(NamedTuple):
 Runner = Callable[..., Outcome]
 
 
+@functools.cache
+def cached_get_command() -> Callable[..., object]:
+    """Typer's, cached: making the commands takes most of the time of a call, and they keep nothing between two calls."""
+    import typer.main  # some environments have no command line
+
+    return functools.cache(typer.main.get_command)
+
+
 @pytest.fixture
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Runner]:
     """Calls `krag-eval` with a line, read as a shell reads it, and with further arguments just as they are."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(typer.main, "get_command", _get_command)
+    monkeypatch.setattr("typer.main.get_command", cached_get_command())
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "PYTHONIOENCODING"):
         monkeypatch.delenv(name, raising=False)
 
