@@ -25,7 +25,7 @@ Runner = Callable[..., Outcome]
 
 @functools.cache
 def cached_get_command() -> Callable[..., object]:
-    """Typer's, cached: making the commands takes most of the time of a call, and they keep nothing between two calls."""
+    """Typer's, cached: making the commands takes most of the time of a call. They keep nothing between calls."""
     import typer.main  # some environments have no command line
 
     return functools.cache(typer.main.get_command)
