@@ -213,7 +213,7 @@ setup-newcomers: ## Set up .venv-newcomers-*: what the newcomers of docs/newcome
 newcomers: build ## Play docs/newcomers.md from the wheel, and write what is printed (RUN_ARGS=--check compares).
 	@$(call on-each-python,$(NEWCOMERS),$(MAKE) .venv-newcomers-$$version/.locked PYTHON="$$found" && \
 		.venv-newcomers-$$version/bin/python $(PIP_INSTALL) --no-index --no-deps --force-reinstall dist/*.whl && \
-		.venv-newcomers-$$version/bin/python docs/make_newcomers.py $(RUN_ARGS))
+		.venv-newcomers-$$version/bin/python -m docs.make_newcomers $(RUN_ARGS))
 
 # One process each: an engine takes seconds to start, and has workers of its own.
 .PHONY: test-spark

@@ -1,4 +1,4 @@
-"""Play docs/newcomers.md with the Python that runs this file: `python docs/make_newcomers.py [--check]`.
+"""Play docs/newcomers.md with the Python that runs this file: `python -m docs.make_newcomers [--check]`.
 
 Each section is played in an empty folder. A block with a title is written as a file, each `$` line of a console block
 is run, and the text block after it is what the commands print. Without `--check`, the page gets what was printed now;
@@ -17,10 +17,10 @@ import shlex
 import subprocess
 import sys
 import tempfile
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from xml.sax.saxutils import escape
+
+from tests.support.workbooks import write_workbook
 
 PAGE = Path(__file__).resolve().parent / "newcomers.md"
 FENCE = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
@@ -109,44 +109,9 @@ def run(line: str, folder: Path, python: Path) -> str:
 def write(path: Path, text: str) -> None:
     """Write a file of the page."""
     if path.suffix == ".xlsx":
-        path.write_bytes(workbook(list(csv.reader(io.StringIO(text)))))
+        write_workbook(path, {"Sheet1": list(csv.reader(io.StringIO(text)))})
     else:
         path.write_text(text, encoding="cp949" if ".cp949" in path.suffixes else "utf-8")
-
-
-def workbook(rows: list[list[str]]) -> bytes:
-    """Return an Excel workbook with one sheet of strings (ECMA-376, with inline strings)."""
-    sheet = "".join(
-        f'<row r="{number}">'
-        + "".join(
-            f'<c r="{chr(65 + column)}{number}" t="inlineStr"><is><t>{escape(cell)}</t></is></c>'
-            for column, cell in enumerate(row)
-        )
-        + "</row>"
-        for number, row in enumerate(rows, start=1)
-    )
-    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    spreadsheet = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    package = "http://schemas.openxmlformats.org/package/2006"
-    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-    parts = {
-        "[Content_Types].xml": f'<Types xmlns="{package}/content-types">'
-        '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-        f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>'
-        f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{kind}.worksheet+xml"/></Types>',
-        "_rels/.rels": f'<Relationships xmlns="{package}/relationships">'
-        f'<Relationship Id="rId1" Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook xmlns="{spreadsheet}" xmlns:r="{office}"><sheets>'
-        '<sheet name="Sheet1" sheetId="1" r:id="rId1"/></sheets></workbook>',
-        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
-        f'<Relationship Id="rId1" Type="{office}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
-        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{spreadsheet}"><sheetData>{sheet}</sheetData></worksheet>',
-    }
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in parts.items():
-            archive.writestr(name, f'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n{text}')
-    return written.getvalue()
 
 
 if __name__ == "__main__":

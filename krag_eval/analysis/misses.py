@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
@@ -13,12 +12,13 @@ from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
 from krag_eval._utils.formatting import format_value, number_of, one_line
-from krag_eval.analysis.comparison.compare import LOWER_IS_BETTER
+from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.analysis.diagnosis import FOUND, Miss, check_rank, misses_of
 from krag_eval.documents.document import Document, as_document
 from krag_eval.evaluation.explanation import show_document
 from krag_eval.evaluation.results import Detail, EvaluationResult, describe_misses, largest_cut_off
 from krag_eval.matching.id_batch import with_documents
+from krag_eval.metrics.names import as_key
 from krag_eval.metrics.recall import recall
 
 if TYPE_CHECKING:
@@ -189,11 +189,11 @@ def worst(result: EvaluationResult, n: int = 10, metric: str | None = None, *, d
     key = _key_of(detail, metric)
     values = detail.values[key]
     cut_off = key.partition("@")[2]
-    is_lower_better = re.split("[(@]", key)[0] in LOWER_IS_BETTER
-    order = np.argsort(-values if is_lower_better else values, kind="stable")
+    highest_first = is_lower_better(key)
+    order = np.argsort(-values if highest_first else values, kind="stable")
     chosen = order[~np.isnan(values[order])][:count]
     title = (
-        f"The {'highest' if is_lower_better else 'lowest'} {len(chosen)} of {number_of(result.n_queries, 'query')} "
+        f"The {'highest' if highest_first else 'lowest'} {len(chosen)} of {number_of(result.n_queries, 'query')} "
         f"by {key}"
     )
     k = int(cut_off) if cut_off.isdecimal() else None
@@ -214,10 +214,11 @@ def _key_of(detail: Detail, metric: str | None) -> str:
     by_name = {key.partition("@")[0]: key for key in keys}  # cut-offs go up: the last one stays
     if metric is None:
         return next((by_name[name] for name in _USUAL if name in by_name), keys[-1])
-    if metric in detail.values:
-        return metric
-    if metric in by_name:
-        return by_name[metric]
+    asked = as_key(metric)
+    if asked in detail.values:
+        return asked
+    if asked in by_name:
+        return by_name[asked]
     from krag_eval._utils.suggestions import key_hint
 
     raise UnknownMetricError(f"No query has a value {metric!r:.60}.{key_hint(metric, keys)}")

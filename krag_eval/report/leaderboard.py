@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing, warn
 from krag_eval._utils.formatting import format_value, number_of, one_line
-from krag_eval.analysis.comparison.compare import LOWER_IS_BETTER
+from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.analysis.comparison.result import pad, width_of
 from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.metrics.names import as_key
 from krag_eval.report.notebook import table_html
 from krag_eval.report.records import EMPTY, Cell, Column, Table, interval_cell, text_cell, value_cell
 from krag_eval.report.sections.summary import ordered_keys
@@ -88,7 +88,7 @@ class Leaderboard:
             title = key.partition("@")[0] if is_short and self.cut_off else key
             columns.append(Column(key, title, group=key))
             if self.intervals:
-                columns.append(Column(f"interval:{key}", "95 % interval", group=key))
+                columns.append(Column(f"interval:{key}", "interval", group=key))
         rows = tuple(tuple(self._cells(name, mark)) for name in self.results)
         return Table("leaderboard", None, tuple(columns), rows)
 
@@ -175,7 +175,8 @@ def leaderboard(
         keys: The columns, such as `["recall@10", "ndcg@10"]`. By default all means if these are at most eight, else
             each metric at its largest cut-off.
         sort_by: The value by which the rows are sorted, the best first; by default the order given.
-        intervals: Show the 95 % interval of each value. Needs scipy (extra `stats`).
+        intervals: Show the interval of each value: the one that the result has, else that of 95 %. Needs scipy (extra
+            `stats`).
 
     Raises:
         InvalidInputError: There are no results, or they cannot be used.
@@ -195,7 +196,7 @@ def leaderboard(
     given = _check(results)
     chosen = _usual_keys(given) if keys is None else _check_keys(keys, given)
     if sort_by is not None:
-        _check_keys([sort_by], given)
+        (sort_by,) = _check_keys([sort_by], given)
         given = dict(sorted(given.items(), key=lambda item: _rank(sort_by, item[1])))
     differs = _difference(given)
     if differs is not None:
@@ -226,7 +227,7 @@ def _check_keys(keys: object, results: Mapping[str, EvaluationResult]) -> list[s
             from krag_eval._utils.suggestions import key_hint
 
             raise UnknownMetricError(f"No result has a value {key!r:.60}.{key_hint(key, known)}")
-    return list(dict.fromkeys(keys))
+    return list(dict.fromkeys(map(as_key, keys)))
 
 
 def _usual_keys(results: Mapping[str, EvaluationResult]) -> list[str]:
@@ -242,7 +243,7 @@ def _rank(key: str, result: EvaluationResult) -> tuple[bool, float]:
     value = _value(result, key)
     if value is None:
         return True, 0.0
-    return False, value if _is_lower_better(key) else -value
+    return False, value if is_lower_better(key) else -value
 
 
 def _value(result: EvaluationResult, key: str) -> float | None:
@@ -251,17 +252,13 @@ def _value(result: EvaluationResult, key: str) -> float | None:
     return result[key]
 
 
-def _is_lower_better(key: str) -> bool:
-    return re.split("[(@]", key)[0] in LOWER_IS_BETTER
-
-
 def _best(key: str, results: Mapping[str, EvaluationResult]) -> frozenset[str]:
     """Return the runs with the best value as it is printed; none if all have the same."""
     values = {name: _value(result, key) for name, result in results.items()}
     shown = {name: float(format_value(value)) for name, value in values.items() if value is not None}
     if len(set(shown.values())) < 2:
         return frozenset()
-    best = min(shown.values()) if _is_lower_better(key) else max(shown.values())
+    best = min(shown.values()) if is_lower_better(key) else max(shown.values())
     return frozenset(name for name, value in shown.items() if value == best)
 
 

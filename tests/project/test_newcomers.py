@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import re
 
-import openpyxl
 import pytest
 
 from docs import make_newcomers
@@ -67,9 +65,3 @@ def test_no_zero_is_unexplained(name: str) -> None:
 )
 def test_an_unexplained_zero_is_noticed(printed: str, zeros: int) -> None:
     assert len(unexplained(printed)) == zeros
-
-
-def test_a_workbook_of_the_page_is_one() -> None:
-    rows = [["질문", "a & b"], ["<1>", "ㄱ"]]
-    sheet = openpyxl.load_workbook(io.BytesIO(make_newcomers.workbook(rows))).active
-    assert [list(row) for row in sheet.iter_rows(values_only=True)] == rows

@@ -186,6 +186,16 @@ def test_without_a_font_a_page_needs_no_warning_and_a_figure_has_one() -> None:
         plot_hits(named(*SCRIPTS.values()))
 
 
+@pytest.mark.usefixtures("no_fonts")
+def test_a_font_that_is_gone_since_matplotlib_looked_hides_no_other_of_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gone = font_manager.FontEntry(fname="/no/such/DejaVuSans.ttf", name="DejaVu Sans", style="normal", weight=400)
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", [*font_manager.fontManager.ttflist, gone])
+    forget()
+    assert choose_fonts(["Zeit, время"]) == (("DejaVu Sans",), "")
+
+
 @pytest.mark.usefixtures("packaged_fonts")
 def test_a_font_installed_after_matplotlib_looked_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fonts, "PACKAGES", ())

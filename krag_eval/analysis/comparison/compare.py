@@ -30,7 +30,7 @@ from krag_eval.statistics.significance import holm, randomisation_test, resolvab
 
 DECISIVE_METRICS = ("recall", "mrr", "ndcg")
 COMPARED_CUT_OFFS = DefaultCutOffs([10])
-LOWER_IS_BETTER = frozenset({"redundancy", "undated"})
+_LOWER_IS_BETTER = frozenset({"redundancy", "undated"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +170,11 @@ def _check_margin(value: object) -> float:
     return margin
 
 
+def is_lower_better(key: str) -> bool:
+    """Return whether a lower value of this key is better."""
+    return re.split("[(@]", key)[0] in _LOWER_IS_BETTER
+
+
 def _shared_keys(systems: Sequence[System]) -> list[str]:
     """Return the keys that all systems have: `doc_hit` exists only where documents have ids."""
     keys = [key for key in systems[0].detail.values if all(key in system.detail.values for system in systems)]
@@ -291,7 +296,7 @@ def _tested(pairs: Sequence[_Pair], part: Slice, options: _Options) -> list[_Tes
             value=part.value,
             n=n,
             n_left_out=len(pair.defined) - n,
-            lower_is_better=re.split("[(@]", pair.key)[0] in LOWER_IS_BETTER,
+            lower_is_better=is_lower_better(pair.key),
             confidence=options.confidence,
             margin=options.margin,
         )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from krag_eval._utils.errors import UnknownMetricError, did_you_mean, needing
 from krag_eval._utils.formatting import UNDEFINED, format_difference, format_mean, format_p, number_of, one_line
 from krag_eval._utils.serialization import json_text
+from krag_eval.metrics.names import as_key
 
 if TYPE_CHECKING:
     import os
@@ -226,6 +227,10 @@ class Comparison:
         Raises:
             UnknownMetricError: There is no such row.
         """
+        if isinstance(system_and_key, tuple):
+            system_and_key = system_and_key[0], as_key(system_and_key[1])
+        else:
+            system_and_key = as_key(system_and_key)
         for row in self.rows:
             if system_and_key in ((row.system, row.key), row.key if len(self.systems) == 1 else None):
                 return row

@@ -102,7 +102,7 @@ def _find(wanted: str) -> tuple[tuple[str, ...], str]:
 
     # A name's last entry counts: the face for normal text.
     entries = sorted(font_manager.fontManager.ttflist, key=lambda font: (font.style == "normal", font.weight == 400))
-    files = {font.name: font.fname for font in entries}
+    files = {font.name: font.fname for font in entries if Path(font.fname).is_file()}  # some are gone since it looked
     style = next(families for letters, families in _STYLES if re.search(letters, wanted))
     order = sorted(files, key=lambda name: (name != BASE, not re.match(style, name), not re.match(_PLAIN, name), name))
     chosen, missing = [BASE], set(wanted)
