@@ -20,7 +20,7 @@ _LONGEST_MESSAGE = 400
 _OF_THE_SET_UP = {401, 402, 403, 404, 405}
 _OF_THE_SERVER = {409, 425, 500, 502, 503, 504, 520, 522, 524, 529}
 _WORDS_OF_THE_SET_UP = ("authentication", "permissiondenied", "unauthorized", "invalidapikey", "notfounderror")
-# Bugs, which a retry does not mend.
+# Bugs, which a retry does not fix.
 _MISTAKES = (
     *(TypeError, AttributeError, NameError, ImportError, NotImplementedError, AssertionError, LookupError),
     *(SyntaxError, StopIteration, StopAsyncIteration, FileNotFoundError, PermissionError),

@@ -279,8 +279,8 @@ class DocumentCounts:
         if self.failed:
             first = str(self.first_error).rstrip(".")
             warn(
-                f"Nothing was retrieved for {queries}, so every score is 0: {number_of(self.failed, 'retrieval')} "
-                f"failed. The first error: {first}. Mend it and retrieve again before you use the scores."
+                f"Nothing was retrieved for {queries}, so every score is 0. {number_of(self.failed, 'retrieval')} "
+                f"failed. The first error: {first}. Fix the cause and retrieve again before you use the scores."
             )
         else:
             warn(

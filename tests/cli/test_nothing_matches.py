@@ -101,4 +101,6 @@ def test_a_run_without_any_result_is_reported_once_with_the_first_error(command:
     Path("run.jsonl").write_bytes(jsonl([{"query_id": 1, "error": "no route"}]))
     lines = command("evaluate set.jsonl run.jsonl --match text").err.splitlines()
     (said,) = [line for line in lines if "Nothing was retrieved for 1 query" in line]
-    assert "so every score is 0: 1 retrieval failed. The first error: no route. Mend it and retrieve again" in said
+    assert (
+        "so every score is 0. 1 retrieval failed. The first error: no route. Fix the cause and retrieve again" in said
+    )

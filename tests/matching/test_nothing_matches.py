@@ -431,7 +431,7 @@ def test_an_id_in_the_metadata_that_hides_the_own_id_is_named(kind: str) -> None
     ("retrieved", "said"),
     [
         ([[], []], "Nothing was retrieved for 2 queries, so every score is 0. Ask the retriever one of the questions"),
-        ([[], OSError("no route")], "1 retrieval failed. The first error: OSError: no route. Mend it"),
+        ([[], OSError("no route")], "1 retrieval failed. The first error: OSError: no route. Fix the cause"),
     ],
 )
 def test_an_evaluation_without_anything_retrieved_warns_with_the_first_reason(retrieved: list[Any], said: str) -> None:
