@@ -145,8 +145,10 @@ def test_a_row_that_only_the_correction_leaves_unresolved_gives_both_p_values() 
     assert rows["second@1"].reason is None
 
 
-def test_one_test_that_disagrees_with_its_interval_names_no_correction() -> None:
-    row = dataclasses.replace(two_metrics([0.5] * 6, 1)["first@1"], p=0.06, p_holm=0.06, low=0.01)
+@pytest.mark.parametrize("n_tests", [1, 3])
+def test_a_test_that_disagrees_with_its_interval_by_itself_names_no_correction(n_tests: int) -> None:
+    row = two_metrics([0.5] * 6, 1)["first@1"]
+    row = dataclasses.replace(row, p=0.06, p_holm=0.06 * n_tests, low=0.01, n_tests=n_tests)
     assert row.reason == "its interval excludes 0, but p is 0.060"
 
 

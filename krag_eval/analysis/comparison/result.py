@@ -138,10 +138,11 @@ class ComparisonRow:
         if self.outcome is not Outcome.UNRESOLVED or self.p is None or self.low is None or self.high is None:
             return None
         excludes_0 = self.low > 0 or self.high < 0
-        if not excludes_0 and self.p > 1 - self.confidence:
+        is_significant_alone = self.p <= 1 - self.confidence
+        if not excludes_0 and not is_significant_alone:
             return None
         p = f"p is {format_p(self.p)}"
-        if self.n_tests > 1:
+        if is_significant_alone:
             p += f" alone and {format_p(self.p_holm)} after Holm's correction for {self.n_tests} tests"
         return f"its interval excludes 0, but {p}" if excludes_0 else p
 
