@@ -14,6 +14,7 @@ from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
 from krag_eval._utils.redaction import describe_error
+from krag_eval.evaluation.intervals import with_intervals
 from krag_eval.evaluation.pipeline import (
     Judged,
     MetricFunction,
@@ -26,13 +27,15 @@ from krag_eval.evaluation.pipeline import (
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching import find_matches
 from krag_eval.matching.fronts import NO_LISTS, Front
-from krag_eval.matching.matchability import DocumentCounts
+from krag_eval.matching.matchability import DocumentCounts, unmatchable_of
 from krag_eval.matching.remedies import sample_of
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
-from krag_eval.metrics.aggregation import Distributions, Tally
+from krag_eval.metrics.aggregation import Distributions, Outcomes, Tally
 from krag_eval.metrics.cut_offs import Ranks, TokenBudget, ranks_within
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 from krag_eval.scale.batch import Fields, check_columns, check_repeats, read_batch, read_query_ids
+from krag_eval.scale.groups import GroupCounts, check_labels, labels_of, read_by, results_by_group
+from krag_eval.statistics.checks import check_intervals
 
 # What is matched and judged at once stays in the processor's cache.
 _QUERIES_AT_ONCE = 8192
@@ -59,9 +62,12 @@ class ColumnarScorer:
         metrics: Names of `METRICS`, or functions; all by default.
         allow_repeated_ids: Score several rows of one `query_id` as separate queries. By default, a batch with a
             repeated query id is refused. Repeats between batches are not found here; see `RepeatFinder`.
+        by: A column of the input or several, by which the queries are grouped: strings, integers, booleans, dates or
+            timestamps; null is a group, too. States then have the counts of every group, and the result its `groups`.
         **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
 
     Attributes:
+        by: The names of the group columns; empty if queries are not grouped.
         keys: The keys of each query's values, such as `recall@5`.
         signature: Every setting that can change a number, in one line.
         schema: The Arrow schema of what `score_batch` returns.
@@ -90,15 +96,18 @@ class ColumnarScorer:
         *,
         metrics: str | Sequence[str | MetricFunction] | None = None,
         allow_repeated_ids: bool = False,
+        by: str | Sequence[str] | None = None,
         **settings: Unpack[ScoringSettings],
     ) -> None:
         self._settings = make_settings(**settings)
         self._cut_offs, chosen = choose_metrics(metrics, self._settings, k)
         self._columns = columns_of(chosen, self._cut_offs)
-        self._given = (k, metrics, allow_repeated_ids, settings)
+        self._given = (k, metrics, allow_repeated_ids, by, settings)
         self._allows_repeats = allow_repeated_ids
         self._needs_texts = self._settings.uses_texts or any(isinstance(k, TokenBudget) for k in self._cut_offs)
         self.keys = tuple(self._columns)
+        self.by = () if by is None else read_by(by, self.keys)
+        self._outcomes = Outcomes(self.keys, tuple(self._cut_offs))
         self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
         counts = [pa.field("n_gold", pa.int64()), pa.field("n_retrieved", pa.int64())]
         columns = [pa.field("query_id", pa.string()), *counts, *(pa.field(key, pa.float64()) for key in self.keys)]
@@ -128,6 +137,17 @@ class ColumnarScorer:
                 type found and the type needed.
         """
         check_columns(schema, self._settings, self._needs_texts)
+        check_labels(schema, self.by)
+
+    @staticmethod
+    def check_intervals(intervals: bool | float) -> None:
+        """Check what `finalize` would refuse; call it before any work.
+
+        Raises:
+            InvalidInputError: `intervals` is neither a boolean nor a number between 0 and 1.
+            MissingDependencyError: It needs scipy (extra `stats`), which is not installed.
+        """
+        check_intervals(intervals)
 
     def score_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Score each query.
@@ -180,6 +200,12 @@ class ColumnarScorer:
             denominator = self._settings.precision_denominator
             state.tally.add(judged.judgments, values, ranks, denominator)
             state.spread.add(judged.judgments, values, ranks, denominator)
+            if state.groups is not None:
+                sides = judged.batch.actual, judged.batch.predicted
+                lacking = judged.document_counts.unmatchable
+                lack = [unmatchable_of(side, judged.batch) if lacking[side.name] else _NONE for side in sides]
+                outcomes = self._outcomes.of(judged.judgments, values, ranks, denominator, lack)
+                state.groups.add(labels_of(part, self.by), outcomes)
             state.supply.merge(judged.document_counts)
             judgments = judged.judgments
             counts = {"n_gold": judgments.n_gold, "n_retrieved": judgments.n_retrieved}
@@ -241,12 +267,12 @@ class ColumnarScorer:
             raise InvalidInputError("The state has no query. Score at least one query before `finalize`.")
         merged.supply.check(self._settings, front)
         tally, unmatchable = merged.tally, merged.supply.unmatchable
-        result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=merged.spread)
-        if intervals is False:
-            return result
-        from krag_eval.evaluation.intervals import with_intervals  # statistics are slow to import
-
-        return with_intervals(result, intervals)
+        groups = None
+        if merged.groups is not None:
+            is_single = isinstance(self._given[3], str)
+            groups = results_by_group(merged.groups, self._outcomes, self.signature, intervals, is_single=is_single)
+        result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=merged.spread, groups=groups)
+        return result if intervals is False else with_intervals(result, intervals)
 
     def look_again(self, state: PartialState, batch: pa.RecordBatch) -> None:
         """Let a state in which nothing matches see queries with all their fields, so that it can say what would."""
@@ -255,13 +281,15 @@ class ColumnarScorer:
 
     def _empty_state(self) -> PartialState:
         tally, spread = Tally.of(self.keys, self._cut_offs), Distributions.of(self.keys, self._cut_offs)
-        return PartialState(self.signature, tally, spread, DocumentCounts.empty())
+        groups = GroupCounts(self.by, self._outcomes.n_rows) if self.by else None
+        return PartialState(self.signature, tally, spread, DocumentCounts.empty(), groups)
 
 
-def _remade(k: Any, metrics: Any, allow_repeated_ids: bool, settings: Any) -> ColumnarScorer:
-    return ColumnarScorer(k, metrics=metrics, allow_repeated_ids=allow_repeated_ids, **settings)
+def _remade(k: Any, metrics: Any, allow_repeated_ids: bool, by: Any, settings: Any) -> ColumnarScorer:
+    return ColumnarScorer(k, metrics=metrics, allow_repeated_ids=allow_repeated_ids, by=by, **settings)
 
 
+_NONE = np.zeros(1, dtype=np.int64)
 _FORMAT = 1
 
 
@@ -276,12 +304,14 @@ class PartialState:
         tally: The sums of the means and the micro values.
         spread: The sums of the intervals.
         supply: How many documents have what the methods read.
+        groups: The counts by group; None if queries are not grouped.
     """
 
     signature: str
     tally: Tally
     spread: Distributions
     supply: DocumentCounts
+    groups: GroupCounts | None = None
 
     @property
     def n_queries(self) -> int:
@@ -299,6 +329,14 @@ class PartialState:
                 f"States of different settings do not merge: {self.signature} and {other.signature}. "
                 "Score all batches with the same settings and the same version."
             )
+        mine, theirs = ([] if state.groups is None else list(state.groups.by) for state in (self, other))
+        if mine != theirs:
+            raise InvalidInputError(
+                f"States of different groups do not merge: by={mine} and by={theirs}. Score all batches with the same "
+                "`by`."
+            )
+        if self.groups is not None and other.groups is not None:
+            self.groups.merge(other.groups)
         self.tally.merge(other.tally)
         self.spread.merge(other.spread)
         self.supply.merge(other.supply)
@@ -306,6 +344,7 @@ class PartialState:
     def to_json(self) -> str:
         """Return the state as a line of JSON."""
         parts = {"tally": self.tally.to_dict(), "spread": self.spread.to_dict(), "supply": self.supply.to_dict()}
+        parts |= {} if self.groups is None else {"groups": self.groups.to_dict()}
         return json.dumps({"krag_eval_state": _FORMAT, "signature": self.signature, **parts}, separators=(",", ":"))
 
     @classmethod
@@ -329,7 +368,8 @@ class PartialState:
     @classmethod
     def _of(cls, stored: Mapping[str, Any]) -> PartialState:
         tally, spread = Tally.from_dict(stored["tally"]), Distributions.from_dict(stored["spread"])
-        return cls(str(stored["signature"]), tally, spread, DocumentCounts.from_dict(stored["supply"]))
+        groups = GroupCounts.from_dict(stored["groups"]) if "groups" in stored else None
+        return cls(str(stored["signature"]), tally, spread, DocumentCounts.from_dict(stored["supply"]), groups)
 
 
 def _error_of_query(
