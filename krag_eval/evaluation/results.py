@@ -213,7 +213,7 @@ class EvaluationResult:
         values = self.tally.by_key()
         if one_of("names", names, ("plain", "safe")) == "plain":
             return values
-        return {re.sub(r"[^\w.-]", "_", k.replace("@", "_at_")): v for k, v in values.items() if v is not None}
+        return {safe_name(key): value for key, value in values.items() if value is not None}
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return all values, what they leave out, and the signature, as JSON."""
@@ -380,6 +380,11 @@ def _table(result: EvaluationResult) -> Iterator[str]:
     yield " ".join([" " * (width + 2), *(f"{k or 'all':>8}" for k in result.tally.counts)])
     for name, cells in rows.items():
         yield " ".join([f"  {name:<{width}}", *(f"{cell:>8}" for cell in cells)]).rstrip()
+
+
+def safe_name(key: str) -> str:
+    """Return the key of a value as a name that MLflow and SQL take as it is: `recall_at_5` for `recall@5`."""
+    return re.sub(r"[^\w.-]", "_", key.replace("@", "_at_"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,17 +178,21 @@ def _number(actual: Any, predicted: Any) -> tuple[Codes, Any]:
 
 
 def read_query_ids(batch: Any) -> Any:
-    """Return the ids of the queries as an Arrow array of strings.
+    """Return the ids of the queries as an Arrow array of strings; `check_query_ids` tells whether all are there."""
+    return as_strings(batch.column(batch.schema.get_field_index("query_id")))
+
+
+def check_query_ids(ids: Any) -> None:
+    """Check that every query has an id.
 
     Raises:
-        InvalidInputError: A query has no id.
+        InvalidInputError: One has none; the error names the first, by its row if there are several.
     """
-    ids = as_strings(batch.column(batch.schema.get_field_index("query_id")))
     missing = pc.fill_null(pc.equal(ids, ""), True)
     if pc.any(missing).as_py():
         row = pc.index(missing, True).as_py()
-        raise InvalidInputError(f"`query_id` is {'null' if ids[row].as_py() is None else 'empty'} in row {row}. {_ID}")
-    return ids
+        where = f" in row {row}" if len(ids) > 1 else ""
+        raise InvalidInputError(f"`query_id` is {'null' if ids[row].as_py() is None else 'empty'}{where}. {_ID}")
 
 
 _ID = "Every query needs a unique id, a string that is not empty or an integer."
@@ -229,13 +233,16 @@ def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: 
     column_of_lists = batch.column(batch.schema.get_field_index(name))
     if column_of_lists.null_count:
         row = pc.index(column_of_lists.is_null(), True).as_py()
+        where = f" (row {row})" if len(batch) > 1 else ""
         raise InvalidInputError(
-            f"`{name}` is null for query {query_ids[row].as_py()!r:.60} (row {row}). "
+            f"`{name}` is null for query {query_ids[row].as_py()!r:.60}{where}. "
             f"Write an empty list where {'there is no gold document' if name == 'actual' else 'nothing was retrieved'}."
         )
     offsets, structs = _flat(column_of_lists)
     if pa.types.is_null(structs.type):
         structs = pa.nulls(len(structs), pa.struct([pa.field("text", pa.string())]))
+    elif not pa.types.is_struct(structs.type):
+        structs = pa.StructArray.from_arrays([structs], [fields.bare], mask=structs.is_null())
     there = {structs.type.field(number).name for number in range(structs.type.num_fields)}
 
     def column(field: str | None, convert: Callable[[Any], Any]) -> Any:
@@ -306,7 +313,7 @@ def _flat(lists: Any) -> tuple[IntArray, Any]:
 def _without_views(structs: Any) -> Any:
     """Return the documents without fields of the type `string_view`, for which Arrow has no `take`."""
     if not pa.types.is_struct(structs.type):
-        return structs
+        return as_strings(structs) if is_string(structs.type) else structs
     names = [structs.type.field(number).name for number in range(structs.type.num_fields)]
     columns = [structs.field(number) for number in range(len(names))]
     plain = [as_strings(column) if is_string(column.type) else column for column in columns]
@@ -348,18 +355,21 @@ class Fields:
         id: The field of the id, if ids are matched.
         text: The field of the text.
         grades: The fields that may have the grade of a gold document; the first that is not null counts.
+        bare: What a document is that is no struct: an id if ids alone are matched, otherwise a text, as for `evaluate`.
     """
 
     id: str | None
     text: str | None
     grades: tuple[str, ...]
+    bare: str = "id"
 
     @classmethod
     def of(cls, settings: Settings) -> Fields:
         """Return the fields that the settings read."""
         grades = tuple(dict.fromkeys(("grade", settings.grade_key)))
         id_field = "id" if settings.id_key in (None, OWN_ID) else settings.id_key
-        return cls(id_field if settings.uses_ids else None, "text", grades)
+        bare = "text" if settings.uses_texts else id_field
+        return cls(id_field if settings.uses_ids else None, "text", grades, bare)
 
 
 def check_columns(schema: Any, settings: Settings, needs_texts: bool) -> Fields:
@@ -384,7 +394,10 @@ def check_columns(schema: Any, settings: Settings, needs_texts: bool) -> Fields:
         if pa.types.is_null(item):
             continue  # a batch in which every list is empty
         if not pa.types.is_struct(item):
-            raise _wrong(side, schema.field(side).type, shape)
+            is_right = is_string if fields.bare == "text" else is_id
+            if not is_right(item) or (needs_texts and fields.bare != "text"):
+                raise _wrong(side, schema.field(side).type, shape)
+            continue
         there = {item.field(number).name: item.field(number).type for number in range(item.num_fields)}
         for name in needed:
             if name not in there:

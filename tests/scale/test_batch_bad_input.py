@@ -45,7 +45,7 @@ def test_a_column_that_is_missing_is_named_with_the_type_it_needs() -> None:
     [
         ("query_id", pa.float64(), "`query_id` has the type double, and it needs string"),
         ("actual", pa.string(), "`actual` has the type string, and it needs list<struct<id: string>>"),
-        ("predicted", pa.list_(pa.string()), "`predicted` has the type list<item: string>"),
+        ("predicted", pa.list_(pa.float64()), "`predicted` has the type list<item: double>"),
         ("predicted", pa.list_(pa.struct([("text", pa.string())])), "Its documents have no field 'id'."),
         (
             "actual",
