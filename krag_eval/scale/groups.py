@@ -282,8 +282,8 @@ def _different_labels(labels: pa.Table) -> tuple[pa.Table, IntArray]:
     """Return the different rows, and which of them each row is."""
     codes = np.zeros(len(labels), dtype=np.int64)
     first = np.zeros(min(len(labels), 1), dtype=np.int64)
-    for column in labels.combine_chunks().columns:
-        encoded = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
+    for column in labels.columns:
+        encoded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
         numbers = np.asarray(encoded.indices).astype(np.int64)
         _, first, codes = np.unique(
             codes * (len(encoded.dictionary) + 1) + numbers, return_index=True, return_inverse=True

@@ -242,6 +242,33 @@ class ColumnarScorer:
         """
         return self.score_with_state(batch, bad_rows)[0]
 
+    def score_with_errors(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Score each query; a row that cannot be scored has null values, and its reason in the last column, `error`.
+
+        Returns:
+            One row per row of the input, in its order: the columns of `score_batch`, and `error`, null where there is
+            none.
+
+        Raises:
+            InvalidInputError: As for `score_batch` with a list of `bad_rows`, or a column is named `error`.
+        """
+        bad_rows: list[BadRow] = []
+        scored = self.score_batch(batch, bad_rows)
+        if "error" in scored.schema.names:
+            raise InvalidInputError(
+                "The output would have two columns 'error'. Rename the column of the input, or leave it out of `keep`."
+            )
+        reasons = {bad.row: bad.reason for bad in bad_rows}
+        is_good = np.array([row not in reasons for row in range(len(batch))], dtype=bool)
+        places = pa.array(np.cumsum(is_good) - 1, mask=~is_good)
+        given = {"query_id": read_query_ids(batch)} | {name: batch.column(name) for name in self.names_of(batch.schema.names)}
+        columns = [
+            given[field.name].cast(field.type) if field.name in given else scored.column(field.name).take(places)
+            for field in scored.schema
+        ]
+        errors = pa.array([reasons.get(row) for row in range(len(batch))], pa.string())
+        return pa.record_batch([*columns, errors], schema=scored.schema.append(pa.field("error", pa.string())))
+
     def partial_state(self, batch: pa.RecordBatch, bad_rows: list[BadRow] | None = None) -> PartialState:
         """Return what these queries add to the aggregates; see `score_batch` for the input and the errors."""
         return self.score_with_state(batch, bad_rows)[1]
