@@ -94,7 +94,7 @@ def test_a_column_of_another_type_is_named_with_its_file_before_anything_is_scor
     good = write_rows(tmp_path / "1.parquet", [row("q")], SCHEMA)
     bad = write_rows(tmp_path / "2.parquet", [row("r") | {"predicted": ["a"]}])
     told = refusal([good, bad], tmp_path / "out.parquet")
-    assert told.startswith(f"{bad}: The column `predicted` has the type list<element: string>, and it needs list<")
+    assert told.startswith(f"{bad}: The column `predicted` has the type list<element: double>, and it needs list<")
     assert not (tmp_path / "out.parquet.parts").exists()
 
 
