@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.analysis.misses import QueryReview
+    from krag_eval.evaluation.groups import GroupedResults
     from krag_eval.matching import Batch, Matches
     from krag_eval.metrics.aggregation import Distributions
     from krag_eval.metrics.judgments import Judgments
@@ -50,6 +51,7 @@ class EvaluationResult:
         intervals: The interval of every value by key, None where that is undefined; None where none were asked for.
         spread: The distributions that intervals need, if there is no `detail`.
         n_bad_rows: How many rows of the input could not be scored and were left out.
+        groups: The results by group, where the queries were scored by group.
     """
 
     signature: str
@@ -61,6 +63,7 @@ class EvaluationResult:
     intervals: Mapping[str, tuple[float, float] | None] | None = None
     spread: Distributions | None = None
     n_bad_rows: int = 0
+    groups: GroupedResults[EvaluationResult] | None = None
 
     @property
     def n_queries(self) -> int:
@@ -349,6 +352,8 @@ def _describe(result: EvaluationResult) -> str:
     for side, count in result.unmatchable.items():
         if count:
             lines.append(f"  {number_of(count, 'document')} of `{side}` without what the method reads: never matched")
+    if result.groups is not None:
+        lines.append(f"  {number_of(len(result.groups), 'group')} by {', '.join(result.groups.by)}: .groups has them")
     missing = missing_queries(result)
     if missing:
         lines.append(f"  {missing}: .misses() lists them")

@@ -14,6 +14,7 @@ from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
 from krag_eval._utils.redaction import describe_error
+from krag_eval.evaluation.intervals import with_intervals
 from krag_eval.evaluation.pipeline import (
     Judged,
     MetricFunction,
@@ -26,10 +27,10 @@ from krag_eval.evaluation.pipeline import (
 from krag_eval.evaluation.results import EvaluationResult, safe_name
 from krag_eval.matching import find_matches
 from krag_eval.matching.fronts import NO_LISTS, Front
-from krag_eval.matching.matchability import DocumentCounts
+from krag_eval.matching.matchability import DocumentCounts, unmatchable_of
 from krag_eval.matching.remedies import sample_of
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
-from krag_eval.metrics.aggregation import Distributions, Tally
+from krag_eval.metrics.aggregation import Distributions, Outcomes, Tally
 from krag_eval.metrics.cut_offs import Ranks, TokenBudget, ranks_within
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 from krag_eval.scale.batch import (
@@ -41,6 +42,8 @@ from krag_eval.scale.batch import (
     read_batch,
     read_query_ids,
 )
+from krag_eval.scale.groups import GroupCounts, check_labels, labels_of, read_by, results_by_group
+from krag_eval.statistics.checks import check_intervals
 
 # What is matched and judged at once stays in the processor's cache.
 _QUERIES_AT_ONCE = 8192
@@ -86,9 +89,12 @@ class ColumnarScorer:
             `actual` and `predicted`, or a `pyarrow.Schema` to which they are cast.
         names: How the columns of values are named: `"plain"` (`recall@5`), or `"safe"` for names that SQL reads without
             quotes (`recall_at_5`).
+        by: A column of the input or several, by which the queries are grouped: strings, integers, booleans, dates or
+            timestamps; null is a group, too. States then have the counts of every group, and the result its `groups`.
         **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
 
     Attributes:
+        by: The names of the group columns; empty if queries are not grouped.
         keys: The keys of each query's values, such as `recall@5`.
         signature: Every setting that can change a number, in one line.
         schema: The Arrow schema of what `score_batch` returns, without columns whose type only the input knows; see
@@ -118,6 +124,7 @@ class ColumnarScorer:
         *,
         metrics: str | Sequence[str | MetricFunction] | None = None,
         allow_repeated_ids: bool = False,
+        by: str | Sequence[str] | None = None,
         keep: str | Sequence[str] | pa.Schema = (),
         names: str = "plain",
         **settings: Unpack[ScoringSettings],
@@ -125,11 +132,13 @@ class ColumnarScorer:
         self._settings = make_settings(**settings)
         self._cut_offs, chosen = choose_metrics(metrics, self._settings, k)
         self._columns = columns_of(chosen, self._cut_offs)
-        ours = {"metrics": metrics, "allow_repeated_ids": allow_repeated_ids, "keep": keep, "names": names}
+        ours = {"metrics": metrics, "allow_repeated_ids": allow_repeated_ids, "keep": keep, "names": names, "by": by}
         self._given = (k, {**settings, **ours})
         self._allows_repeats = allow_repeated_ids
         self._needs_texts = self._settings.uses_texts or any(isinstance(k, TokenBudget) for k in self._cut_offs)
         self.keys = tuple(self._columns)
+        self.by = () if by is None else read_by(by, self.keys)
+        self._outcomes = Outcomes(self.keys, tuple(self._cut_offs))
         self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
         is_safe = one_of("names", names, ("plain", "safe")) == "safe"
         values = [(safe_name(key) if is_safe else key, pa.float64()) for key in self.keys]
@@ -203,6 +212,17 @@ class ColumnarScorer:
         """
         check_columns(schema, self._settings, self._needs_texts)
         self.kept_of(schema)
+        check_labels(schema, self.by)
+
+    @staticmethod
+    def check_intervals(intervals: bool | float) -> None:
+        """Check what `finalize` would refuse; call it before any work.
+
+        Raises:
+            InvalidInputError: `intervals` is neither a boolean nor a number between 0 and 1.
+            MissingDependencyError: It needs scipy (extra `stats`), which is not installed.
+        """
+        check_intervals(intervals)
 
     def score_batch(self, batch: pa.RecordBatch, bad_rows: list[BadRow] | None = None) -> pa.RecordBatch:
         """Score each query.
@@ -252,11 +272,16 @@ class ColumnarScorer:
             self._check_repeats(query_ids)
         scored = []
         for start in range(0, len(query_ids), _QUERIES_AT_ONCE):
-            part, ids = (rows.slice(start, _QUERIES_AT_ONCE) for rows in (batch, query_ids))
-            for judged, ranks, values in self._measure_good(part, ids, start, bad_rows):
+            part, ids = (column.slice(start, _QUERIES_AT_ONCE) for column in (batch, query_ids))
+            for rows, judged, ranks, values in self._measure_good(part, ids, start, bad_rows):
                 denominator = self._settings.precision_denominator
                 state.tally.add(judged.judgments, values, ranks, denominator)
                 state.spread.add(judged.judgments, values, ranks, denominator)
+                if state.groups is not None:
+                    sides, lacking = (judged.batch.actual, judged.batch.predicted), judged.document_counts.unmatchable
+                    lack = [unmatchable_of(side, judged.batch) if lacking[side.name] else _NONE for side in sides]
+                    outcomes = self._outcomes.of(judged.judgments, values, ranks, denominator, lack)
+                    state.groups.add(labels_of(rows, self.by), outcomes)
                 state.supply.merge(judged.document_counts)
                 judgments = judged.judgments
                 counts = {"n_gold": judgments.n_gold, "n_retrieved": judgments.n_retrieved}
@@ -275,8 +300,8 @@ class ColumnarScorer:
 
     def _measure_good(
         self, batch: Any, query_ids: Any, first: int, bad_rows: list[BadRow] | None
-    ) -> Iterator[tuple[Judged, Ranks, dict[str, FloatArray]]]:
-        """Yield the measurements of all rows, or, if `bad_rows` is a list, of the runs of rows between bad ones."""
+    ) -> Iterator[tuple[Any, Judged, Ranks, dict[str, FloatArray]]]:
+        """Yield all rows with their measurements, or, if `bad_rows` is a list, of the runs of rows between bad ones."""
         try:
             if bad_rows is not None:
                 check_query_ids(query_ids)
@@ -298,7 +323,7 @@ class ColumnarScorer:
         except Exception as error:
             raise _error_of_query(self._measure, batch, query_ids, error) or error from error
         else:
-            yield measured
+            yield batch, *measured
 
     def _measure(self, batch: Any, query_ids: Any) -> tuple[Judged, Ranks, dict[str, FloatArray]]:
         part = read_batch(batch, query_ids, self.document_fields, self._settings)
@@ -358,12 +383,12 @@ class ColumnarScorer:
             raise InvalidInputError("The state has no query. Score at least one query before `finalize`.")
         merged.supply.check(self._settings, front)
         tally, unmatchable = merged.tally, merged.supply.unmatchable
-        result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=merged.spread)
-        if intervals is False:
-            return result
-        from krag_eval.evaluation.intervals import with_intervals  # statistics are slow to import
-
-        return with_intervals(result, intervals)
+        groups = None
+        if merged.groups is not None:
+            is_single = isinstance(self._given[1]["by"], str)
+            groups = results_by_group(merged.groups, self._outcomes, self.signature, intervals, is_single=is_single)
+        result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=merged.spread, groups=groups)
+        return result if intervals is False else with_intervals(result, intervals)
 
     def look_again(self, state: PartialState, batch: pa.RecordBatch) -> None:
         """Let a state in which nothing matches see queries with all their fields, so that it can say what would."""
@@ -372,7 +397,8 @@ class ColumnarScorer:
 
     def _empty_state(self) -> PartialState:
         tally, spread = Tally.of(self.keys, self._cut_offs), Distributions.of(self.keys, self._cut_offs)
-        return PartialState(self.signature, tally, spread, DocumentCounts.empty())
+        groups = GroupCounts(self.by, self._outcomes.n_rows) if self.by else None
+        return PartialState(self.signature, tally, spread, DocumentCounts.empty(), groups)
 
 
 def _remade(k: Any, settings: Any) -> ColumnarScorer:
@@ -396,6 +422,7 @@ def _plain(type_: Any) -> Any:
     return pa.large_string() if is_string(type_) and not is_plain and not pa.types.is_null(type_) else type_
 
 
+_NONE = np.zeros(1, dtype=np.int64)
 _FORMAT = 1
 
 
@@ -410,12 +437,14 @@ class PartialState:
         tally: The sums of the means and the micro values.
         spread: The sums of the intervals.
         supply: How many documents have what the methods read.
+        groups: The counts by group; None if queries are not grouped.
     """
 
     signature: str
     tally: Tally
     spread: Distributions
     supply: DocumentCounts
+    groups: GroupCounts | None = None
 
     @property
     def n_queries(self) -> int:
@@ -433,6 +462,14 @@ class PartialState:
                 f"States of different settings do not merge: {self.signature} and {other.signature}. "
                 "Score all batches with the same settings and the same version."
             )
+        mine, theirs = ([] if state.groups is None else list(state.groups.by) for state in (self, other))
+        if mine != theirs:
+            raise InvalidInputError(
+                f"States of different groups do not merge: by={mine} and by={theirs}. Score all batches with the same "
+                "`by`."
+            )
+        if self.groups is not None and other.groups is not None:
+            self.groups.merge(other.groups)
         self.tally.merge(other.tally)
         self.spread.merge(other.spread)
         self.supply.merge(other.supply)
@@ -440,6 +477,7 @@ class PartialState:
     def to_json(self) -> str:
         """Return the state as a line of JSON."""
         parts = {"tally": self.tally.to_dict(), "spread": self.spread.to_dict(), "supply": self.supply.to_dict()}
+        parts |= {} if self.groups is None else {"groups": self.groups.to_dict()}
         return json.dumps({"krag_eval_state": _FORMAT, "signature": self.signature, **parts}, separators=(",", ":"))
 
     @classmethod
@@ -463,7 +501,8 @@ class PartialState:
     @classmethod
     def _of(cls, stored: Mapping[str, Any]) -> PartialState:
         tally, spread = Tally.from_dict(stored["tally"]), Distributions.from_dict(stored["spread"])
-        return cls(str(stored["signature"]), tally, spread, DocumentCounts.from_dict(stored["supply"]))
+        groups = GroupCounts.from_dict(stored["groups"]) if "groups" in stored else None
+        return cls(str(stored["signature"]), tally, spread, DocumentCounts.from_dict(stored["supply"]), groups)
 
 
 def _error_of_query(

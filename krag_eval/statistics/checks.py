@@ -32,6 +32,20 @@ def check_share(name: str, value: object) -> float:
     return number
 
 
+def check_intervals(value: object) -> float | None:
+    """Return the confidence that an argument `intervals` asks for; None where it asks for no intervals.
+
+    Raises:
+        InvalidInputError: It is neither a boolean nor a number between 0 and 1.
+        MissingDependencyError: scipy is not installed.
+    """
+    if value is False:
+        return None
+    confidence = 0.95 if value is True else check_share("intervals", value)
+    need_scipy("intervals")
+    return confidence
+
+
 def check_rounds(name: str, value: object) -> int:
     """Return a number of rounds that a tail can be read from.
 

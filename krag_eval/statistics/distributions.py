@@ -61,6 +61,15 @@ class ValueDistribution:
         for start in range(0, len(defined), _AT_ONCE):
             self._add(defined[start : start + _AT_ONCE])
 
+    def add_counted(self, values: FloatArray, times: IntArray) -> None:
+        """Take in some values, each as often as `times` says; NaN is undefined."""
+        defined = ~np.isnan(values)
+        table = FrequencyTable(values[defined] + 0.0, times[defined]).merged(_no_values())
+        if table.n:
+            n_zero, n_one = (int(table.counts[table.rows == value].sum()) for value in (0, 1))
+            least, most = float(table.rows[0]), float(table.rows[-1])
+            self.merge(ValueDistribution(table.n, n_zero, n_one, least, most, _counted_power_sums(table), table))
+
     def _add(self, values: FloatArray) -> None:
         n_zero, n_one = int(np.count_nonzero(values == 0)), int(np.count_nonzero(values == 1))
         if n_zero + n_one == len(values):
@@ -190,6 +199,12 @@ class CountDistribution:
             part = rows[start : start + _AT_ONCE]
             table = None if self.table is None or self.n + len(part) > MOST_DRAWN else FrequencyTable.of(part)
             self.merge(CountDistribution(len(part), tuple(part.sum(axis=0).tolist()), _product_sums(part), table))
+
+    def add_counted(self, rows: IntArray, times: IntArray) -> None:
+        """Take in some rows, each as often as `times` says; see `add`."""
+        table = FrequencyTable(rows, times).merged(_no_counts())
+        sums = tuple(_exact(table.rows, table.n).T @ table.counts)
+        self.merge(CountDistribution(table.n, tuple(map(int, sums)), _product_sums(table.rows, table.counts), table))
 
     def merge(self, other: CountDistribution) -> None:
         """Take in another state."""
@@ -378,6 +393,16 @@ def _of_shares(values: FloatArray) -> tuple[int, int, int]:
     return first, second, third
 
 
+def _counted_power_sums(table: FrequencyTable) -> tuple[int, int, int]:
+    if ((table.rows >= 0) & (table.rows <= 1)).all():
+        # The cubes of whole numbers of 24 bits have 72.
+        whole = np.rint(table.rows * 2.0**POWER_BITS).astype(np.int64).astype(object)
+    else:
+        whole = np.array([_whole(value) for value in table.rows.tolist()], dtype=object)
+    first = whole * table.counts
+    return int(first.sum()), int(first @ whole), int(first @ (whole * whole))
+
+
 def _whole(value: float) -> int:
     if abs(value) < _ALL_WHOLE:
         return round(value * 2.0**POWER_BITS)
@@ -385,14 +410,20 @@ def _whole(value: float) -> int:
     return (numerator << POWER_BITS) // denominator
 
 
-def _product_sums(rows: IntArray) -> tuple[int, ...]:
+def _product_sums(rows: IntArray, times: IntArray | None = None) -> tuple[int, ...]:
     """Sum each product of two columns over all rows: first with first, first with second, to last with last.
 
     Args:
         rows: Whole numbers of at least 0, shape (n, n_columns).
+        times: How often each row counts; once by default.
     """
     n_columns = rows.shape[1]
-    columns: list[IntArray] = [np.ascontiguousarray(column) for column in rows.T]
-    if int(rows.max(initial=0)) ** 2 * len(rows) >= 1 << 63:
-        columns = [column.astype(object) for column in columns]
-    return tuple(int(columns[i] @ columns[j]) for i in range(n_columns) for j in range(i, n_columns))
+    exact = _exact(rows, len(rows) if times is None else int(times.sum()))
+    columns = [np.ascontiguousarray(column) for column in exact.T]
+    weighted = columns if times is None else [column * times for column in columns]
+    return tuple(int(weighted[i] @ columns[j]) for i in range(n_columns) for j in range(i, n_columns))
+
+
+def _exact(rows: IntArray, n: int) -> IntArray:
+    """Return rows whose products sum exactly over n rows: as Python's integers if int64 is too small."""
+    return rows.astype(object) if int(rows.max(initial=0)) ** 2 * n >= 1 << 63 else rows
