@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
-from krag_eval._utils.files.io import put_in_place
+from krag_eval._utils.files.io import check_seal, put_in_place, seal_files
 from krag_eval._utils.redaction import describe_error
 from krag_eval.matching.tokens import Words
 from krag_eval.scale.batch import check_repeats, read_query_ids
@@ -85,6 +85,8 @@ _STATE = b"krag_eval.state"
 def score_task(task: Task, scorer: ColumnarScorer, part: str, *, allow_repeated_ids: bool) -> None:
     """Score a task into a part: a Parquet file with its state in the footer, and the hashes of its query ids beside it.
 
+    At the end of the hashes is a checksum of both files, which `check_part` compares.
+
     Afterwards both files are complete and on the disk, or neither exists. If a process was killed at this task before,
     its batches are scored one by one, and `place_of` returns the one that was being scored.
 
@@ -117,6 +119,7 @@ def score_task(task: Task, scorer: ColumnarScorer, part: str, *, allow_repeated_
         with _errors_of_writing(part):
             with open(f"{temporary}.ids", "wb") as ids:  # noqa: PTH123 - numpy adds an extension to paths
                 np.save(ids, hashes)
+            seal_files(Path(f"{temporary}.ids"), Path(temporary))
             for written, final in ((f"{temporary}.ids", f"{part}.ids.npy"), (temporary, part)):
                 put_in_place(Path(written), Path(final))
     finally:
@@ -132,12 +135,22 @@ def place_of(task: Task, part: str) -> str:
         return task.place
 
 
-def read_state(part: Path) -> PartialState:
-    """Return the state in the footer of a part.
+def check_part(part: Path) -> None:
+    """Check that a part and the hashes beside it are as they were written.
 
     Raises:
-        InvalidInputError: There is none, or the part is damaged.
+        InvalidInputError: One of them is damaged or missing.
     """
+    check_seal(Path(f"{part}.ids.npy"), part)
+
+
+def read_state(part: Path) -> PartialState:
+    """Return the state in the footer of a part, after a check of the whole part.
+
+    Raises:
+        InvalidInputError: The part is damaged.
+    """
+    check_part(part)
     metadata = pq.read_metadata(part).metadata or {}
     return PartialState.from_json(metadata.get(_STATE, b""))
 
