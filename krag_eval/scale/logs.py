@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.files.io import check_seal, put_in_place, seal_files
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.progress import ProgressHook, hook_for, reporter
@@ -32,7 +33,17 @@ from krag_eval.scale.output import Output
 from krag_eval.scale.pool import run_in_processes
 from krag_eval.scale.repeats import find_repeated
 from krag_eval.scale.scorer import ColumnarScorer
-from krag_eval.scale.tasks import STATE, Task, divide, limits, place_of, read_batches, read_state, score_task
+from krag_eval.scale.tasks import (
+    STATE,
+    Task,
+    check_part,
+    divide,
+    limits,
+    place_of,
+    read_batches,
+    read_state,
+    score_task,
+)
 
 LOGS_JOURNAL = JournalKind("krag_eval_logs", "scoring of logs")
 _JOINED = "joined"
@@ -145,17 +156,18 @@ def score_logs(
             list(zip(parts, sizes, strict=True)), target, scorer.schema, scorer.signature, rejected, most_bad
         ) as output:
             for task in done:
+                check_part(parts[task.number])
                 output.add(task.number)
             for task in run_in_processes(work, left, n_workers, lambda task: place_of(task, str(_part(folder, task)))):
                 n_done += task.n_rows
                 report(n_done)
                 output.add(task.number)
             hash_files = [Path(f"{part}.ids.npy") for part in parts]
+            mine = scorer.merge(map(read_state, parts))
+            state = mine if earlier is None else scorer.merge([*earlier.states(), mine])
             if not allow_repeated_ids:
                 old = ([], []) if earlier is None else (earlier.hash_files, earlier.parts)
                 _check_repeats([*old[0], *hash_files], [*old[1], *parts])
-            mine = scorer.merge(map(read_state, parts))
-            state = mine if earlier is None else scorer.merge([*earlier.states(), mine])
             is_empty = not state.supply.sides["predicted"].documents
             if long_form is not None and is_empty:
                 long_form.warn_of_nothing_found()
@@ -242,9 +254,15 @@ def _long_form(
 
 def _joined(long_form: LongForm, folder: Path, journal: KeyedJournal) -> Path:
     """Return the file of the joined logs, which is made once."""
-    path = folder / "joined.parquet"
-    if journal.get(_JOINED) is None or not path.is_file():
+    path, seal = folder / "joined.parquet", folder / "joined.sha256"
+    if journal.get(_JOINED) is not None and path.is_file():
+        check_seal(seal, path)
+    else:
         long_form.join(path)
+        temporary = seal.with_suffix(".tmp")
+        temporary.write_bytes(b"")
+        seal_files(temporary, path)
+        put_in_place(temporary, seal)
         if journal.get(_JOINED) is None:
             journal.put(_JOINED, {})
     return path
