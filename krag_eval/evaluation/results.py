@@ -50,6 +50,7 @@ class EvaluationResult:
         callback_errors: What callbacks raised.
         intervals: The interval of every value by key, None where that is undefined; None where none were asked for.
         spread: The distributions that intervals need, if there is no `detail`.
+        n_bad_rows: How many rows of the input could not be scored and were left out.
         groups: The results by group, where the queries were scored by group.
     """
 
@@ -61,6 +62,7 @@ class EvaluationResult:
     callback_errors: list[str] = field(default_factory=list)
     intervals: Mapping[str, tuple[float, float] | None] | None = None
     spread: Distributions | None = None
+    n_bad_rows: int = 0
     groups: GroupedResults[EvaluationResult] | None = None
 
     @property
@@ -229,6 +231,7 @@ class EvaluationResult:
             "unmatchable": dict(self.unmatchable),
             "errors": {str(index): message for index, message in self.errors.items()},
             **({} if self.intervals is None else {"intervals": dict(self.intervals)}),
+            **({"n_bad_rows": self.n_bad_rows} if self.n_bad_rows else {}),
         }
         return json_text(record, indent=indent)
 
@@ -338,6 +341,8 @@ def _describe(result: EvaluationResult) -> str:
     if result.n_unjudged:
         unjudged = number_of(result.n_unjudged, "query")
         lines.append(f"  {unjudged} with gold at the other level only (chunk or document): undefined, except doc_hit")
+    if result.n_bad_rows:
+        lines.append(f"  {number_of(result.n_bad_rows, 'bad row')} of the input: left out of every value above")
     if result.errors:
         first = one_line(next(iter(result.errors.values())))[:_LONGEST_ERROR]
         failed = number_of(len(result.errors), "failed retrieval")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
@@ -19,6 +20,7 @@ MOST_DRAWN = 10_000
 _AT_ONCE = 1 << 16
 
 
+@functools.cache
 def _no_values() -> FrequencyTable:
     return FrequencyTable.of(np.empty(0))
 
@@ -64,11 +66,11 @@ class ValueDistribution:
     def add_counted(self, values: FloatArray, times: IntArray) -> None:
         """Take in some values, each as often as `times` says; NaN is undefined."""
         defined = ~np.isnan(values)
-        table = FrequencyTable(values[defined] + 0.0, times[defined]).merged(_no_values())
-        if table.n:
-            n_zero, n_one = (int(table.counts[table.rows == value].sum()) for value in (0, 1))
-            least, most = float(table.rows[0]), float(table.rows[-1])
-            self.merge(ValueDistribution(table.n, n_zero, n_one, least, most, _counted_power_sums(table), table))
+        table = FrequencyTable.counted(values[defined] + 0.0, times[defined])
+        if len(table.rows):
+            counts = dict(zip(table.rows.tolist(), table.counts.tolist(), strict=True))
+            least, most, sums = min(counts), max(counts), _counted_power_sums(table)
+            self.merge(ValueDistribution(table.n, counts.get(0.0, 0), counts.get(1.0, 0), least, most, sums, table))
 
     def _add(self, values: FloatArray) -> None:
         n_zero, n_one = int(np.count_nonzero(values == 0)), int(np.count_nonzero(values == 1))
@@ -166,6 +168,7 @@ _N_PRODUCTS = N_COLUMNS * (N_COLUMNS + 1) // 2
 _MOST_COUNTED = 1 << 62
 
 
+@functools.cache
 def _no_counts() -> FrequencyTable:
     return FrequencyTable.of(np.empty((0, N_COLUMNS), dtype=np.int64))
 
@@ -202,7 +205,7 @@ class CountDistribution:
 
     def add_counted(self, rows: IntArray, times: IntArray) -> None:
         """Take in some rows, each as often as `times` says; see `add`."""
-        table = FrequencyTable(rows, times).merged(_no_counts())
+        table = FrequencyTable.counted(rows, times)
         sums = tuple(_exact(table.rows, table.n).T @ table.counts)
         self.merge(CountDistribution(table.n, tuple(map(int, sums)), _product_sums(table.rows, table.counts), table))
 
@@ -300,7 +303,15 @@ class FrequencyTable:
 
     def merged(self, other: FrequencyTable) -> FrequencyTable:
         """Return what both hold together."""
-        rows = np.concatenate([self.rows, other.rows])
+        if not len(self.counts):
+            return other
+        return FrequencyTable.counted(
+            np.concatenate([self.rows, other.rows]), np.concatenate([self.counts, other.counts])
+        )
+
+    @classmethod
+    def counted(cls, rows: Rows, times: IntArray) -> FrequencyTable:
+        """Return the distinct ones of rows of which each came so many times; see `of`."""
         packed = _packed(rows)
         if packed is None:
             distinct, number = np.unique(rows, axis=0, return_inverse=True)
@@ -308,9 +319,7 @@ class FrequencyTable:
             distinct, number = np.unique(packed, return_inverse=True)
             distinct = _unpacked(distinct, rows)
         # As doubles the counts add up exactly: a sample of 2^53 rows is out of reach.
-        weights = np.concatenate([self.counts, other.counts])
-        counts = np.bincount(number.reshape(-1), weights, minlength=len(distinct)).astype(np.int64)
-        return FrequencyTable(distinct, counts)
+        return cls(distinct, np.bincount(number.reshape(-1), times, minlength=len(distinct)).astype(np.int64))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FrequencyTable):

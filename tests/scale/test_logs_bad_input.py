@@ -92,9 +92,9 @@ def test_files_that_are_none_or_no_parquet_are_named(tmp_path: Path) -> None:
 
 def test_a_column_of_another_type_is_named_with_its_file_before_anything_is_scored(tmp_path: Path) -> None:
     good = write_rows(tmp_path / "1.parquet", [row("q")], SCHEMA)
-    bad = write_rows(tmp_path / "2.parquet", [row("r") | {"predicted": ["a"]}])
+    bad = write_rows(tmp_path / "2.parquet", [row("r") | {"predicted": [0.5]}])
     told = refusal([good, bad], tmp_path / "out.parquet")
-    assert told.startswith(f"{bad}: The column `predicted` has the type list<element: string>, and it needs list<")
+    assert told.startswith(f"{bad}: The column `predicted` has the type list<element: double>, and it needs list<")
     assert not (tmp_path / "out.parquet.parts").exists()
 
 
