@@ -5,15 +5,25 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from krag_eval import DEFAULT_CUT_OFFS, ColumnarScorer, EvaluationResult, InvalidInputError, PartialState, RepeatFinder
+from krag_eval import (
+    DEFAULT_CUT_OFFS,
+    ColumnarScorer,
+    EvaluationResult,
+    InvalidInputError,
+    KragEvalWarning,
+    PartialState,
+    RepeatFinder,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, GroupedData
@@ -102,8 +112,8 @@ def aggregate(
             is identical to that of its queries alone. The state of a partition then also has how often each outcome
             came in each group.
         intervals: Whether to compute a confidence interval for every value, or the confidence of these intervals.
-        max_bad_rows: How many rows that cannot be scored are left out before it is an error. `score` with
-            `bad_rows="keep"` gives these rows and their reasons.
+        max_bad_rows: How many rows that cannot be scored may be skipped, with a warning; the result counts them in
+            `n_bad_rows`. `score` with `bad_rows="keep"` gives these rows and their reasons.
         allow_repeated_ids: Let rows have the same `query_id`; as for `score`.
         **settings: The scoring settings that `krag_eval.ColumnarScorer` takes.
 
@@ -119,15 +129,19 @@ def aggregate(
     if type(max_bad_rows) is not int or max_bad_rows < 0:
         raise InvalidInputError(f"`max_bad_rows` must be an integer of at least 0, got {max_bad_rows!r:.60}.")
     columns = _checked(df, scorer)
-    summarize = summarize_batches(scorer, columns, None if allow_repeated_ids else RepeatFinder.fingerprints, max_bad_rows)
+    summarize = summarize_batches(
+        scorer, columns, None if allow_repeated_ids else RepeatFinder.fingerprints, max_bad_rows
+    )
     summaries = _selected(df, columns).mapInArrow(summarize, SUMMARIES).repartition(_MERGING_TASKS, "bucket")
     with plain_errors():
         merged = summaries.mapInArrow(merge_summaries(scorer), MERGED).collect()
-    _refuse_bad_rows([reason for row in merged for reason in row["bad"]], sum(row["n_bad"] for row in merged), max_bad_rows)
+    n_bad, reasons = sum(row["n_bad"] for row in merged), [reason for row in merged for reason in row["bad"]]
+    if n_bad > max_bad_rows:
+        raise _too_many(reasons, max_bad_rows)
     if any(row["has_repeats"] for row in merged):
         _refuse_repeats(df)  # two ids may share a fingerprint
     state = scorer.merge(PartialState.from_json(row["state"]) for row in merged)
-    return scorer.finalize(state, intervals=intervals)
+    return _finalized(scorer, state, intervals, n_bad, reasons)
 
 
 def _ungrouped(grouped: GroupedData, by: object) -> tuple[DataFrame, str | list[str]]:
@@ -143,7 +157,7 @@ def _ungrouped(grouped: GroupedData, by: object) -> tuple[DataFrame, str | list[
             return df, columns[0] if len(columns) == 1 else columns
     raise InvalidInputError(
         "The columns of this `groupBy` cannot be read: it must be of plain columns, on a server that compares plans. "
-        "Pass the DataFrame and the names, as in `aggregate(df, by=[\"model\", \"day\"])`; add an expression as a column "
+        'Pass the DataFrame and the names, as in `aggregate(df, by=["model", "day"])`; add an expression as a column '
         "with `df.withColumn` first."
     )
 
@@ -172,12 +186,12 @@ def _returned(df: DataFrame, kept: Collection[str], schema: pa.Schema) -> Struct
         if other != name:
             raise InvalidInputError(
                 f"The rows would have the columns `{other}` and `{name}`, which Spark does not tell apart. Rename the "
-                "column of the DataFrame, or name the columns to keep, as in `keep=[\"model\"]`."
+                'column of the DataFrame, or name the columns to keep, as in `keep=["model"]`.'
             )
         if name in given and (found := _NOT_IN_ARROW.search(json.dumps(given[name].jsonValue()))):
             raise InvalidInputError(
-                f"The column `{name}` holds Spark's type {found[1]!r:.60}, which Python's workers cannot read. Cast it, "
-                "or name the columns to keep, as in `keep=[\"model\"]`."
+                f"The column `{name}` holds Spark's type {found[1]!r:.60}, which Python cannot read. Cast it, or "
+                'name the columns to keep, as in `keep=["model"]`.'
             )
     return types.StructType([given.get(f.name) or types.StructField(f.name, ours[f.type]) for f in schema])
 
@@ -223,14 +237,29 @@ def plain_errors() -> Iterator[None]:
         raise InvalidInputError(found[1].strip()) from error
 
 
-def _refuse_bad_rows(reasons: list[str], n_bad: int, max_bad_rows: int) -> None:
-    if n_bad <= max_bad_rows:
-        return
+def _finalized(
+    scorer: ColumnarScorer, state: PartialState, intervals: bool | float, n_bad: int, reasons: Sequence[str]
+) -> EvaluationResult:
+    """Return the result, with a warning if rows were skipped."""
+    if not n_bad:
+        return scorer.finalize(state, intervals=intervals)
+    first = min(reasons)
+    if not state.n_queries:
+        raise InvalidInputError(f"None of {n_bad:,} rows can be scored. {first}")
+    skipped = "1 bad row was" if n_bad == 1 else f"{n_bad:,} bad rows were"
+    warnings.warn(
+        f'{skipped} skipped: `score` with `bad_rows="keep"` shows why. {first}', KragEvalWarning, stacklevel=3
+    )
+    return replace(scorer.finalize(state, intervals=intervals), n_bad_rows=n_bad)
+
+
+def _too_many(reasons: Sequence[str], max_bad_rows: int) -> InvalidInputError:
+    """Return the error of more bad rows than allowed; if none is allowed, that of the row itself."""
     if not max_bad_rows:
-        raise InvalidInputError(min(reasons))
-    raise InvalidInputError(
-        f"More than {max_bad_rows} rows cannot be scored. {' '.join(sorted(reasons)[:_REASONS])} "
-        'Correct them, or increase `max_bad_rows`; `score` with `bad_rows="keep"` shows all of them.'
+        return InvalidInputError(min(reasons))
+    return InvalidInputError(
+        f"More than {max_bad_rows:,} rows cannot be scored. {' '.join(sorted(reasons)[:_REASONS])} Correct them, or "
+        'increase `max_bad_rows`; `score` with `bad_rows="keep"` shows all.'
     )
 
 

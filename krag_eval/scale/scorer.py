@@ -262,7 +262,9 @@ class ColumnarScorer:
         reasons = {bad.row: bad.reason for bad in bad_rows}
         is_good = np.array([row not in reasons for row in range(len(batch))], dtype=bool)
         places = pa.array(np.cumsum(is_good) - 1, mask=~is_good)
-        given = {"query_id": read_query_ids(batch)} | {name: batch.column(name) for name in self.names_of(batch.schema.names)}
+        given = {"query_id": read_query_ids(batch)} | {
+            name: batch.column(name) for name in self.names_of(batch.schema.names)
+        }
         columns = [
             given[field.name].cast(field.type) if field.name in given else scored.column(field.name).take(places)
             for field in scored.schema
