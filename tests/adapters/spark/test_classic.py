@@ -247,8 +247,9 @@ def test_columns_of_other_names_and_whole_numbers_as_ids_are_read(spark: Any) ->
 def test_the_example_runs_in_the_session_that_there_is(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert example(["--k", "1", "30", "--output", str(tmp_path / "scores")]) == 0
+    assert example(["--k", "1", "30", "--by", "topic", "--output", str(tmp_path / "scores")]) == 0
     printed = capsys.readouterr().out
-    assert "2000 rows with the columns query_id, n_gold, n_retrieved, hit_rate@1" in printed
+    assert "2000 rows with the columns query_id, topic, n_gold, n_retrieved, hit_rate_at_1" in printed
     assert "EvaluationResult of 2,000 queries" in printed
+    assert "3 groups by topic" in printed
     assert len(list((tmp_path / "scores").glob("*.parquet"))) > 0
