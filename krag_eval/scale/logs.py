@@ -49,6 +49,7 @@ def score_logs(
     workers: int = 1,
     intervals: bool | float = False,
     allow_repeated_ids: bool = False,
+    by: str | Sequence[str] | None = None,
     keep: str | Sequence[str] | pa.Schema = (),
     names: str = "plain",
     max_bad_rows: int = 0,
@@ -79,6 +80,9 @@ def score_logs(
             `if __name__ == "__main__":`.
         intervals: An interval on every value, of 95 % or of the confidence given. Needs scipy (extra `stats`).
         allow_repeated_ids: Score several rows of one `query_id` as separate queries; by default they are refused.
+        by: A column of the logs or several, by which the result is also computed: see its attribute `groups`. Strings,
+            integers, booleans, dates and timestamps are compared; null is a group, too. Needs logs with one row per
+            query.
         keep: Columns of the logs to copy into the rows of `out`: their names, or `"all"` for all of the first file but
             `actual` and `predicted`. Folders such as `day=2026-11-22` in a path are columns of strings. Needs logs with
             one row per query.
@@ -94,7 +98,8 @@ def score_logs(
         **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
 
     Returns:
-        The result of all queries, without `per_query` and `explain`: the rows are in the file.
+        The result of all queries, without `per_query` and `explain`: the rows are in the file. With `by`, its `groups`
+        are the results of each group.
 
     Raises:
         InvalidInputError: A file, a row group or a query cannot be read or scored, a query id is repeated, or `out`
@@ -105,8 +110,9 @@ def score_logs(
     hook, n_workers = hook_for(progress), check_count("workers", workers)
     most_bad = check_count("max_bad_rows", max_bad_rows, least=0)
     # Rows of several files are scored together, and repeats among all of them are reported at the end.
-    make = partial(ColumnarScorer, k, metrics=metrics, allow_repeated_ids=True, names=names, **settings)
+    make = partial(ColumnarScorer, k, metrics=metrics, allow_repeated_ids=True, by=by, names=names, **settings)
     scorer = make(keep=keep)
+    scorer.check_intervals(intervals)
     with contextlib.ExitStack() as stack:
         earlier = stack.enter_context(_increments(out, gold, force, scorer)) if incremental else None
         target = _check_target(out, force) if earlier is None else earlier.target
@@ -181,7 +187,12 @@ def _increments(out: object, gold: object, force: bool, scorer: ColumnarScorer) 
         other = "`force`: to start again, give a new folder" if gold is None else "`gold`: join the logs first"
         raise InvalidInputError(f"`incremental` does not work with {other}.")
     kept = scorer.keep if isinstance(scorer.keep, str) else list(scorer.names_of(()))
-    settings = {"signature": scorer.signature, "keep": kept, "values": scorer.schema.names[-len(scorer.keys) :]}
+    settings = {
+        "signature": scorer.signature,
+        "by": list(scorer.by),
+        "keep": kept,
+        "values": scorer.schema.names[-len(scorer.keys) :],
+    }
     return Increments(Path(out), settings)
 
 
@@ -226,6 +237,10 @@ def _long_form(
         raise InvalidInputError(
             "`keep` needs logs with one row per query, without `gold`. Join the output to your logs."
         )
+    if scorer.by:
+        raise InvalidInputError(
+            "`by` needs logs with one row per query, without `gold`. Join them to their gold first."
+        )
     if kmax is None:
         if not all(isinstance(one, int) for one in cut_offs):
             named = ",".join("all" if one is None else str(one) for one in cut_offs)
@@ -255,7 +270,11 @@ def _journal(
 ) -> KeyedJournal:
     """Open the journal that refuses to mix parts of different logs, settings or tasks."""
     settings: dict[str, object] = {"signature": scorer.signature, "keys": list(scorer.keys), "files": files}
-    settings |= {"units": limits(), "columns": [f"{field.name}: {field.type}" for field in scorer.schema]}
+    settings |= {
+        "units": limits(),
+        "by": list(scorer.by),
+        "columns": [f"{field.name}: {field.type}" for field in scorer.schema],
+    }
     settings |= {} if long_form is None else {"kmax": long_form.kmax}
     try:
         folder.mkdir(parents=True, exist_ok=True)
