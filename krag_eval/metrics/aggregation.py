@@ -444,8 +444,8 @@ class Outcomes:
             tally.means[key].add_counted(row.view(np.float64), times)
         _, retrieved, actual, predicted = columns[len(self.keys) :][:_N_OF_QUERY]
         for k, counts in self._counts(columns):
-            *sums, n_queries = (np.stack([*counts, counts[GOLD] > 0]) @ times).tolist()
-            tally.counts[key_of("", k)] = CountState(*sums, n_queries)
+            sums = (np.stack([*counts, counts[GOLD] > 0]) @ times).tolist()
+            tally.counts[key_of("", k)] = CountState(*sums)
         without_gold = columns[len(self.keys)] == 0
         n_empty = _total(times[without_gold & (retrieved == 0)])
         tally.no_answer = NoAnswerState(_total(times[without_gold]), n_empty, int(retrieved @ times))
