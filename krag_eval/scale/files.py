@@ -400,7 +400,7 @@ def survey(
 def _check_schema(path: str, file: Any, scorer: ColumnarScorer) -> pa.Schema:
     """Return the columns that the scorer keeps of a file."""
     schema, folders = file.schema_arrow, partitions_of(path)
-    for name in scorer.names_of(dict.fromkeys([*schema.names, *folders])):
+    for name in scorer.columns_of(dict.fromkeys([*schema.names, *folders])):
         if name in folders and name not in schema.names:
             schema = schema.append(pa.field(name, pa.string()))
     try:

@@ -187,6 +187,10 @@ class ColumnarScorer:
             return [name for name in columns if name not in ("query_id", "actual", "predicted")]
         return self.keep.names if isinstance(self.keep, pa.Schema) else [*self.keep]
 
+    def columns_of(self, columns: Iterable[str]) -> list[str]:
+        """Return which of these columns of an input are read, beside its queries and documents."""
+        return list(dict.fromkeys([*self.names_of(columns), *self.by]))
+
     def schema_of(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of what `score_batch` returns for batches with this schema; it raises as `kept_of`."""
         return self._with_kept(self.kept_of(schema))
