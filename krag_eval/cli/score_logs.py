@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.help import one_of_each
 from krag_eval.cli.options import (
@@ -22,6 +26,11 @@ from krag_eval.cli.options import (
     parse_names,
 )
 from krag_eval.cli.output import Bars, console, notes, print_result, print_table, print_unmatchable, put_json
+from krag_eval.evaluation.groups import GroupedResults
+from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.report.writers import BYTE_ORDER_MARK, csv_line
+
+_SHOWN = 30
 
 
 def score_logs(
@@ -47,12 +56,15 @@ def score_logs(
     metrics: MetricNames = None,
     workers: Annotated[int | None, typer.Option(help="Number of processes; one per core by default.")] = None,
     intervals: Intervals = False,
+    by: Annotated[
+        str | None, typer.Option(help="Columns by which to compute the scores too, such as model,day.")
+    ] = None,
+    out_groups: Annotated[
+        Path | None, typer.Option(help="With --by: write one row per group, with all values, to this .csv file.")
+    ] = None,
     allow_repeated_ids: Annotated[
         bool, typer.Option("--allow-repeated-ids", help="Score each row of a repeated query id as a query of its own.")
     ] = False,
-    by: Annotated[
-        str | None, typer.Option(metavar="COLUMN,...", help="Score each group of queries, by these columns of LOGS.")
-    ] = None,
     keep: Annotated[
         str | None,
         typer.Option(metavar="COLUMN,...", help="Copy these columns of LOGS into the output; `all` copies all."),
@@ -80,6 +92,8 @@ def score_logs(
     from krag_eval.scale import score_logs as score  # pyarrow is an extra
 
     settings = scoring.settings()
+    if out_groups is not None:
+        _check_groups_file(out_groups, by, force)
     with Bars() as bars:
         try:
             result = score(
@@ -91,8 +105,8 @@ def score_logs(
                 metrics=parse_names(metrics),
                 workers=workers if workers is not None else _n_cores(),
                 intervals=intervals,
-                allow_repeated_ids=allow_repeated_ids,
                 by=parse_names(by),
+                allow_repeated_ids=allow_repeated_ids,
                 keep="all" if keep == "all" else parse_names(keep) or (),
                 names=names,
                 max_bad_rows=max_bad_rows,
@@ -108,13 +122,43 @@ def score_logs(
             notes().print(f"Stopped.{kept}", markup=False)
             raise typer.Exit(130) from None
     print_unmatchable(result)
-    groups = {} if result.groups is None else {"groups": json.loads(result.groups.to_json())}
-    if not put_json(json_out, lambda: {"out": str(out), **json.loads(result.to_json()), **groups}):
+    if result.groups is not None and out_groups is not None:
+        _write_groups(result.groups, out_groups)
+    if not put_json(json_out, lambda: _json_of(result, out)):
         left_out = f", {number_of(result.n_bad_rows, 'bad row')} left out" if result.n_bad_rows else ""
         print_result(result, f"{out}: {result.n_queries:,} queries{left_out}")
         if result.groups is not None:
-            print_table(f"by {', '.join(result.groups.by)}", *result.groups.rows())
+            _print_groups(result.groups, out_groups)
         console().print(result.signature, markup=False, style="dim", soft_wrap=True)
+
+
+def _check_groups_file(out_groups: Path, by: str | None, force: bool) -> None:
+    if by is None:
+        raise InvalidInputError("--out-groups needs --by, the columns by which to group.")
+    if out_groups.suffix != ".csv":
+        raise InvalidInputError(f"{out_groups}: must end with .csv. Rename it.")
+    if out_groups.exists() and not force:
+        raise InvalidInputError(f"{out_groups}: exists already. Give another path, or replace it with --force.")
+
+
+def _json_of(result: EvaluationResult, out: Path) -> dict[str, object]:
+    groups = {} if result.groups is None else {"groups": json.loads(result.groups.to_json())}
+    return {"out": str(out), **json.loads(result.to_json()), **groups}
+
+
+def _write_groups(groups: GroupedResults[EvaluationResult], out_groups: Path) -> None:
+    records = groups.to_records()
+    lines = [list(records[0]), *(list(record.values()) for record in records)]
+    cells = ([str(cell) if isinstance(cell, date) else cell for cell in line] for line in lines)
+    write_atomically(out_groups, chain([BYTE_ORDER_MARK], map(csv_line, cells)))
+
+
+def _print_groups(groups: GroupedResults[EvaluationResult], out_groups: Path | None) -> None:
+    headings, cells = groups.rows(_SHOWN)
+    print_table(f"{number_of(len(groups), 'group')} by {', '.join(groups.by)}", headings, cells)
+    if len(groups) > _SHOWN:
+        where = "--out-groups or --json writes all" if out_groups is None else f"all are in {out_groups}"
+        console().print(f"{len(groups) - _SHOWN:,} more groups: {where}", markup=False, style="dim", soft_wrap=True)
 
 
 def _n_cores() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -433,28 +433,39 @@ class Outcomes:
             row[:] = count
         return columns
 
-    def summarize(self, columns: IntArray, times: IntArray) -> tuple[Tally, Distributions, tuple[int, int]]:
-        """Return the aggregates of queries with these columns, each as often as `times` says.
+    def tally_of(self, columns: IntArray, times: IntArray) -> tuple[Tally, dict[str, int]]:
+        """Return the sums over queries with these columns, each as often as `times` says.
 
         Returns:
-            The tally, the distributions, and how many documents of both sides never match.
+            The tally, and for each side how many documents never match.
         """
-        tally, spread = Tally.of(self.keys, self.cut_offs), Distributions.of(self.keys, self.cut_offs)
+        tally = Tally.of(self.keys, self.cut_offs)
         for key, row in zip(self.keys, columns, strict=False):
             tally.means[key].add_counted(row.view(np.float64), times)
+        _, retrieved, actual, predicted = columns[len(self.keys) :][:_N_OF_QUERY]
+        for k, counts in self._counts(columns):
+            *sums, n_queries = (np.stack([*counts, counts[GOLD] > 0]) @ times).tolist()
+            tally.counts[key_of("", k)] = CountState(*sums, n_queries)
+        without_gold = columns[len(self.keys)] == 0
+        n_empty = _total(times[without_gold & (retrieved == 0)])
+        tally.no_answer = NoAnswerState(_total(times[without_gold]), n_empty, int(retrieved @ times))
+        tally.n_queries = _total(times)
+        return tally, {"actual": int(actual @ times), "predicted": int(predicted @ times)}
+
+    def spread_of(self, columns: IntArray, times: IntArray) -> Distributions:
+        """Return the distributions of queries with these columns, each as often as `times` says."""
+        spread = Distributions.of(self.keys, self.cut_offs)
+        for key, row in zip(self.keys, columns, strict=False):
             spread.values[key].add_counted(row.view(np.float64), times)
-        gold, retrieved, *unmatchable = columns[len(self.keys) :][:_N_OF_QUERY]
-        defined, without_gold = gold > 0, times[gold == 0]
+        for k, counts in self._counts(columns):
+            defined = counts[GOLD] > 0
+            spread.counts[key_of("", k)].add_counted(counts.T[defined], times[defined])
+        return spread
+
+    def _counts(self, columns: IntArray) -> Iterator[tuple[GivenCutOff, IntArray]]:
+        """Yield the counts at each cut-off, shape (4, n): covered, gold, relevant, out_of."""
+        gold = columns[len(self.keys)]
         for number, k in enumerate(self.cut_offs):
             start = len(self.keys) + _N_OF_QUERY + _N_OF_CUT_OFF * number
             covered, relevant, out_of = columns[start : start + _N_OF_CUT_OFF]
-            rows = np.stack([covered, gold, relevant, out_of], axis=1)[defined]
-            at = spread.counts[key_of("", k)]
-            at.add_counted(rows, times[defined])
-            tally.counts[key_of("", k)] = count = CountState(*at.sums)
-            count.n_queries = at.n
-        n_empty = _total(times[(gold == 0) & (retrieved == 0)])
-        tally.no_answer = NoAnswerState(_total(without_gold), n_empty, int(retrieved @ times))
-        tally.n_queries = _total(times)
-        actual, predicted = (int(one @ times) for one in unmatchable)
-        return tally, spread, (actual, predicted)
+            yield k, np.stack([covered, gold, relevant, out_of])

@@ -66,12 +66,19 @@ class GroupCounts:
     Attributes:
         by: The group columns.
         n_rows: The length of an outcome.
-        waiting: What was added; all but the first are counted together with it before long.
+        counted: Sorted by group and outcome, each pair once.
+        waiting: What was added since; it is counted together with the others before long.
     """
 
     by: tuple[str, ...]
     n_rows: int
+    counted: Counted = field(init=False)
     waiting: list[Counted] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        none = np.empty(0, dtype=np.int64)
+        labels = pa.table({name: pa.nulls(0) for name in self.by})
+        self.counted = Counted(labels, np.empty((self.n_rows, 0), dtype=np.int64), none, none, none)
 
     def add(self, labels: pa.Table, outcomes: IntArray) -> None:
         """Add queries.
@@ -86,23 +93,18 @@ class GroupCounts:
 
     def merge(self, other: GroupCounts) -> None:
         """Add those of other queries with the same group columns."""
-        self._put(other.waiting)
+        self._put([other.counted, *other.waiting])
 
     def _put(self, parts: Sequence[Counted]) -> None:
         self.waiting += parts
-        if sum(len(part.group) for part in self.waiting[1:]) > max(_MOST_WAITING, len(self.waiting[0].group)):
+        if sum(len(part.group) for part in self.waiting) > max(_MOST_WAITING, len(self.counted.group)):
             self.settled()
 
     def settled(self) -> Counted:
         """Return all that was added, counted together."""
-        if len(self.waiting) != 1:
-            self.waiting = [Counted.together(self.waiting or [self._nothing()])]
-        return self.waiting[0]
-
-    def _nothing(self) -> Counted:
-        none = np.empty(0, dtype=np.int64)
-        labels = pa.table({name: pa.nulls(0) for name in self.by})
-        return Counted(labels, np.empty((self.n_rows, 0), dtype=np.int64), none, none, none)
+        if self.waiting:
+            self.counted, self.waiting = Counted.together([self.counted, *self.waiting]), []
+        return self.counted
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as JSON can hold them: three Arrow tables, compressed."""
@@ -127,7 +129,7 @@ class GroupCounts:
         is_right = tuple(labels.column_names) == by and rows.dtype == np.int64
         if not is_right or any(((codes < 0) | (codes >= size)).any() for codes, size in sizes):
             raise InvalidInputError("The groups of the state do not fit together. Score the queries again.")
-        return cls(by, len(rows), [counted])
+        return cls(by, len(rows), [counted])  # counted once more: what was stored is in no order that we trust
 
 
 def _packed(table: pa.Table) -> str:
@@ -163,7 +165,7 @@ def check_labels(schema: Any, by: Sequence[str]) -> None:
                 f"are: {', '.join(schema.names) or 'none'}."
             )
         type_ = schema.field(name).type
-        if _label_type(type_) is None:
+        if label_type(type_) is None:
             raise InvalidInputError(
                 f"The column {name!r} has the type {type_}, and `by` needs strings, integers, booleans, dates or "
                 "timestamps. Cast it, or name another column."
@@ -205,12 +207,13 @@ class _Maker:
     signature: str
     intervals: bool | float
 
-    def __call__(self, number: int) -> EvaluationResult:
+    def __call__(self, number: int, has_spread: bool) -> EvaluationResult:
         """Return the result of the group of this number."""
         start, stop = np.searchsorted(self.counted.group, [number, number + 1])
         columns = self.counted.outcomes[:, self.counted.outcome[start:stop]]
-        tally, spread, (actual, predicted) = self.outcomes.summarize(columns, self.counted.times[start:stop])
-        unmatchable = {"actual": actual, "predicted": predicted}
+        times = self.counted.times[start:stop]
+        tally, unmatchable = self.outcomes.tally_of(columns, times)
+        spread = self.outcomes.spread_of(columns, times) if has_spread or self.intervals is not False else None
         result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=spread)
         return result if self.intervals is False else with_intervals(result, self.intervals)
 
@@ -244,7 +247,7 @@ def labels_of(batch: pa.RecordBatch, by: Sequence[str]) -> pa.Table:
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         try:
-            columns[name] = column.cast(_label_type(column.type))
+            columns[name] = column.cast(label_type(column.type))
         except pa.ArrowInvalid as error:
             raise InvalidInputError(
                 f"The column {name!r} cannot be grouped by ({error!s:.80}). Round it, for example to days."
@@ -252,11 +255,11 @@ def labels_of(batch: pa.RecordBatch, by: Sequence[str]) -> pa.Table:
     return pa.table(columns)
 
 
-def _label_type(type_: Any) -> Any:
+def label_type(type_: Any) -> Any:
     """Return the type in which labels are compared; None if they cannot be."""
     types = pa.types
     if types.is_dictionary(type_):
-        return _label_type(type_.value_type)
+        return label_type(type_.value_type)
     if types.is_null(type_) or types.is_boolean(type_) or types.is_uint64(type_):
         return type_
     if is_string(type_):

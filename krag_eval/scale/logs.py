@@ -91,7 +91,9 @@ def score_logs(
             `if __name__ == "__main__":`.
         intervals: An interval on every value, of 95 % or of the confidence given. Needs scipy (extra `stats`).
         allow_repeated_ids: Score several rows of one `query_id` as separate queries; by default they are refused.
-        by: A column of the logs or several, by which the queries are grouped; see `ColumnarScorer`.
+        by: A column of the logs or several, by which the result is also computed: see its attribute `groups`. Strings,
+            integers, booleans, dates and timestamps are compared; null is a group, too. Needs logs with one row per
+            query.
         keep: Columns of the logs to copy into the rows of `out`: their names, or `"all"` for all of the first file but
             `actual` and `predicted`. For `by` and `keep`, folders such as `day=2026-11-22` in a path are columns of
             strings; both need logs with one row per query.
@@ -107,7 +109,8 @@ def score_logs(
         **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
 
     Returns:
-        The result of all queries, without `per_query` and `explain`: the rows are in the file.
+        The result of all queries, without `per_query` and `explain`: the rows are in the file. With `by`, its `groups`
+        are the results of each group.
 
     Raises:
         InvalidInputError: A file, a row group or a query cannot be read or scored, a query id is repeated, or `out`
@@ -196,8 +199,13 @@ def _increments(out: object, gold: object, force: bool, scorer: ColumnarScorer) 
         other = "`force`: to start again, give a new folder" if gold is None else "`gold`: join the logs first"
         raise InvalidInputError(f"`incremental` does not work with {other}.")
     kept = scorer.keep if isinstance(scorer.keep, str) else list(scorer.names_of(()))
-    values = scorer.schema.names[-len(scorer.keys) :]
-    return Increments(Path(out), {"signature": scorer.signature, "values": values, "keep": kept, "by": list(scorer.by)})
+    settings = {
+        "signature": scorer.signature,
+        "by": list(scorer.by),
+        "keep": kept,
+        "values": scorer.schema.names[-len(scorer.keys) :],
+    }
+    return Increments(Path(out), settings)
 
 
 def _score(task: Task, *, scorer: ColumnarScorer, folder: Path, allow_repeated_ids: bool, max_bad_rows: int) -> None:

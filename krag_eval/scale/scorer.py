@@ -43,7 +43,7 @@ from krag_eval.scale.batch import (
     read_batch,
     read_query_ids,
 )
-from krag_eval.scale.groups import GroupCounts, check_labels, labels_of, read_by, results_by_group
+from krag_eval.scale.groups import GroupCounts, check_labels, label_type, labels_of, read_by, results_by_group
 from krag_eval.statistics.checks import check_intervals
 
 # What is matched and judged at once stays in the processor's cache.
@@ -187,9 +187,13 @@ class ColumnarScorer:
             return [name for name in columns if name not in ("query_id", "actual", "predicted")]
         return self.keep.names if isinstance(self.keep, pa.Schema) else [*self.keep]
 
-    def columns_of(self, columns: Iterable[str]) -> list[str]:
-        """Return which of these columns of an input are read, beside its queries and documents."""
+    def others_of(self, columns: Iterable[str]) -> list[str]:
+        """Return the further columns that are read of an input with these columns: those kept, and those of `by`."""
         return list(dict.fromkeys([*self.names_of(columns), *self.by]))
+
+    def labels_in(self, schema: pa.Schema) -> pa.Schema:
+        """Return the group columns of a schema that was checked, with the types in which their values are compared."""
+        return pa.schema([(name, label_type(schema.field(name).type)) for name in self.by])
 
     def schema_of(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of what `score_batch` returns for batches with this schema; it raises as `kept_of`."""

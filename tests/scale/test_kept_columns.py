@@ -138,7 +138,7 @@ def test_files_of_types_without_a_common_one_are_refused_by_name(other: pa.DataT
         columns_of(tmp_path, pa.int64(), other)
     assert str(caught.value) == (
         f"{tmp_path}/1.parquet: the column `n` has the type {other}, and in {tmp_path}/0.parquet it has the type "
-        "int64. Write all files with one type, or leave the column out of `keep`."
+        "int64. Write all files with one type, or leave the column out of `keep` and `by`."
     )
 
 
