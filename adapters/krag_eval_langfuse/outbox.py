@@ -854,9 +854,10 @@ class Resent:
 
     def describe_damage(self) -> str:
         """Describe what is damaged and what to do."""
+        lost = f"at least {len(self.damaged):,} of its scores cannot be read" if self.damaged else "scores may be lost"
         return (
-            f"{self.path} is damaged ({self.damage}): at least {len(self.damaged):,} of its scores cannot be read. It "
-            "was not changed. Restore it from a copy and send it again, or delete it once the others have arrived."
+            f"{self.path} is damaged ({self.damage}): {lost}. It was not changed. Restore it from a copy and "
+            "send it again, or delete it once the others have arrived."
         )
 
     def to_dict(self) -> dict[str, Any]:
