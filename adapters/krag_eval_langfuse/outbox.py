@@ -143,6 +143,9 @@ class ScoreFile:
         self._claim: sqlite3.Connection | None = None
         self._timer: threading.Timer | None = None
         try:
+            for end in ("", "-wal", "-shm", "-lock", "-journal"):
+                if Path(f"{self.path}{end}").is_symlink():
+                    raise OSError(errno.ELOOP, f"{self.path.name}{end} is a symbolic link")
             self.place = self.path.resolve()
             self.place.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(FileExistsError):
