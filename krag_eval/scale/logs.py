@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files.io import check_seal, put_in_place, seal_files
+from krag_eval._utils.files.io import check_seal, put_in_place, refuse_link, seal_files
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.progress import ProgressHook, hook_for, reporter
@@ -292,7 +292,10 @@ def _journal(
     }
     settings |= {} if long_form is None else {"kmax": long_form.kmax}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        refuse_link(folder)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in folder.iterdir():
+            refuse_link(path)
     except OSError as error:
         raise _unwritable(target, error) from error
     return KeyedJournal(folder / "journal.jsonl", LOGS_JOURNAL, settings)
