@@ -14,6 +14,7 @@ import typer
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
+from krag_eval.cli.help import one_of_each
 from krag_eval.cli.options import (
     CutOffs,
     Force,
@@ -64,6 +65,24 @@ def score_logs(
     allow_repeated_ids: Annotated[
         bool, typer.Option("--allow-repeated-ids", help="Score each row of a repeated query id as a query of its own.")
     ] = False,
+    keep: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN,...", help="Copy these columns of LOGS into the output; `all` copies all."),
+    ] = None,
+    names: Annotated[
+        str,
+        typer.Option(
+            help="Columns of the output: plain (recall@5), or safe for SQL (recall_at_5).",
+            autocompletion=one_of_each(["plain", "safe"]),
+        ),
+    ] = "plain",
+    max_bad_rows: Annotated[
+        int, typer.Option(help="Skip up to this many rows that cannot be scored, and keep them in OUT.rejected.jsonl.")
+    ] = 0,
+    incremental: Annotated[
+        bool,
+        typer.Option("--incremental", help="Score only files that are new since the last call; OUT is a folder."),
+    ] = False,
     force: Force = False,
     json_out: JsonOut = None,
     *,
@@ -88,20 +107,26 @@ def score_logs(
                 intervals=intervals,
                 by=parse_names(by),
                 allow_repeated_ids=allow_repeated_ids,
+                keep="all" if keep == "all" else parse_names(keep) or (),
+                names=names,
+                max_bad_rows=max_bad_rows,
+                incremental=incremental,
                 force=force,
                 progress=bars.show,
                 **settings,
             )
         except KeyboardInterrupt:
-            has_parts = any(Path(f"{out}.parts").glob("*.parquet"))
-            kept = f" The scores so far are in {out}.parts: rerun the same command to resume." if has_parts else ""
+            folder = out / "_krag_eval" if incremental else Path(f"{out}.parts")
+            has_parts = any(folder.rglob("*.parquet"))
+            kept = f" The scores so far are in {folder}: rerun the same command to resume." if has_parts else ""
             notes().print(f"Stopped.{kept}", markup=False)
             raise typer.Exit(130) from None
     print_unmatchable(result)
     if result.groups is not None and out_groups is not None:
         _write_groups(result.groups, out_groups)
     if not put_json(json_out, lambda: _json_of(result, out)):
-        print_result(result, f"{out}: {result.n_queries:,} queries")
+        left_out = f", {number_of(result.n_bad_rows, 'bad row')} left out" if result.n_bad_rows else ""
+        print_result(result, f"{out}: {result.n_queries:,} queries{left_out}")
         if result.groups is not None:
             _print_groups(result.groups, out_groups)
         console().print(result.signature, markup=False, style="dim", soft_wrap=True)

@@ -283,6 +283,8 @@ def _concatenated(labels: Sequence[pa.Table]) -> pa.Table:
 
 def _different_labels(labels: pa.Table) -> tuple[pa.Table, IntArray]:
     """Return the different rows, and which of them each row is."""
+    if not len(labels):  # Arrow cannot encode an empty column without a type
+        return labels, np.empty(0, dtype=np.int64)
     codes = np.zeros(len(labels), dtype=np.int64)
     first = np.zeros(min(len(labels), 1), dtype=np.int64)
     for column in labels.combine_chunks().columns:

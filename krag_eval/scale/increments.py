@@ -19,7 +19,7 @@ from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
 from krag_eval.scale.files import fingerprint, unified
 from krag_eval.scale.scorer import PartialState
-from krag_eval.scale.tasks import read_state
+from krag_eval.scale.tasks import STATE
 
 INCREMENTS = JournalKind("krag_eval_increments", "incremental scoring of logs")
 _TOLD = 3
@@ -126,18 +126,15 @@ class Increments:
         for part, hashes in zip(self.parts, self.hash_files, strict=True):
             row = self._rows[part.name]
             try:
-                state, there = read_state(part), {"state": _digest_of(part), "ids": _digest(hashes)}
-            except (pa.ArrowException, OSError, InvalidInputError) as error:
-                raise self._damaged(part) from error
-            if there != {name: row[name] for name in there}:
-                raise self._damaged(part)
-            yield state
-
-    def _damaged(self, part: Path) -> InvalidInputError:
-        return InvalidInputError(
-            f"{part}: is missing or damaged, or its ids in {self._own} are. Restore them, or score all files into a "
-            "new folder."
-        )
+                is_sound = (row["state"], row["ids"]) == (_digest_of(part), _digest(hashes))
+            except (pa.ArrowException, OSError):
+                is_sound = False
+            if not is_sound:
+                raise InvalidInputError(
+                    f"{part}: is missing or damaged, or {hashes} is. Restore them, or score all files "
+                    "into a new folder."
+                )
+            yield PartialState.from_json(pq.read_metadata(part).metadata[STATE])
 
     def _hashes(self, part: Path) -> Path:
         return self._own / f"{part.stem}.ids.npy"

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.files.io import check_seal, put_in_place, refuse_link, seal_files
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.progress import ProgressHook, hook_for, reporter
@@ -32,7 +33,17 @@ from krag_eval.scale.output import Output
 from krag_eval.scale.pool import run_in_processes
 from krag_eval.scale.repeats import find_repeated
 from krag_eval.scale.scorer import ColumnarScorer
-from krag_eval.scale.tasks import STATE, Task, divide, limits, place_of, read_batches, read_state, score_task
+from krag_eval.scale.tasks import (
+    STATE,
+    Task,
+    check_part,
+    divide,
+    limits,
+    place_of,
+    read_batches,
+    read_state,
+    score_task,
+)
 
 LOGS_JOURNAL = JournalKind("krag_eval_logs", "scoring of logs")
 _JOINED = "joined"
@@ -84,8 +95,8 @@ def score_logs(
             integers, booleans, dates and timestamps are compared; null is a group, too. Needs logs with one row per
             query.
         keep: Columns of the logs to copy into the rows of `out`: their names, or `"all"` for all of the first file but
-            `actual` and `predicted`. Folders such as `day=2026-11-22` in a path are columns of strings. Needs logs with
-            one row per query.
+            `actual` and `predicted`. For `by` and `keep`, folders such as `day=2026-11-22` in a path are columns of
+            strings; both need logs with one row per query.
         names: How the columns of values are named: `"plain"` (`recall@5`), or `"safe"` for names that SQL reads without
             quotes (`recall_at_5`).
         max_bad_rows: How many rows that cannot be scored may be skipped, with a warning: they are in no number, and
@@ -151,17 +162,18 @@ def score_logs(
             list(zip(parts, sizes, strict=True)), target, scorer.schema, scorer.signature, rejected, most_bad
         ) as output:
             for task in done:
+                check_part(parts[task.number])
                 output.add(task.number)
             for task in run_in_processes(work, left, n_workers, lambda task: place_of(task, str(_part(folder, task)))):
                 n_done += task.n_rows
                 report(n_done)
                 output.add(task.number)
             hash_files = [Path(f"{part}.ids.npy") for part in parts]
+            mine = scorer.merge(map(read_state, parts))
+            state = mine if earlier is None else scorer.merge([*earlier.states(), mine])
             if not allow_repeated_ids:
                 old = ([], []) if earlier is None else (earlier.hash_files, earlier.parts)
                 _check_repeats([*old[0], *hash_files], [*old[1], *parts])
-            mine = scorer.merge(map(read_state, parts))
-            state = mine if earlier is None else scorer.merge([*earlier.states(), mine])
             is_empty = not state.supply.sides["predicted"].documents
             if long_form is not None and is_empty:
                 long_form.warn_of_nothing_found()
@@ -233,13 +245,10 @@ def _long_form(
         if kmax is not None:
             raise InvalidInputError("`kmax` cuts logs in long form. Give their `gold` too, or omit `kmax`.")
         return None
-    if scorer.keep:
+    if scorer.keep or scorer.by:
         raise InvalidInputError(
-            "`keep` needs logs with one row per query, without `gold`. Join the output to your logs."
-        )
-    if scorer.by:
-        raise InvalidInputError(
-            "`by` needs logs with one row per query, without `gold`. Join them to their gold first."
+            f"`{'keep' if scorer.keep else 'by'}` needs logs with one row per query, without `gold`. Gather the rows "
+            "of each query first, or join the output to your logs."
         )
     if kmax is None:
         if not all(isinstance(one, int) for one in cut_offs):
@@ -257,9 +266,15 @@ def _long_form(
 
 def _joined(long_form: LongForm, folder: Path, journal: KeyedJournal) -> Path:
     """Return the file of the joined logs, which is made once."""
-    path = folder / "joined.parquet"
-    if journal.get(_JOINED) is None or not path.is_file():
+    path, seal = folder / "joined.parquet", folder / "joined.sha256"
+    if journal.get(_JOINED) is not None and path.is_file():
+        check_seal(seal, path)
+    else:
         long_form.join(path)
+        temporary = seal.with_suffix(".tmp")
+        temporary.write_bytes(b"")
+        seal_files(temporary, path)
+        put_in_place(temporary, seal)
         if journal.get(_JOINED) is None:
             journal.put(_JOINED, {})
     return path
@@ -277,7 +292,10 @@ def _journal(
     }
     settings |= {} if long_form is None else {"kmax": long_form.kmax}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        refuse_link(folder)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in folder.iterdir():
+            refuse_link(path)
     except OSError as error:
         raise _unwritable(target, error) from error
     return KeyedJournal(folder / "journal.jsonl", LOGS_JOURNAL, settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Unpack
@@ -431,7 +432,7 @@ def _plain(type_: Any) -> Any:
 
 
 _NONE = np.zeros(1, dtype=np.int64)
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(slots=True)
@@ -486,19 +487,22 @@ class PartialState:
         """Return the state as a line of JSON."""
         parts = {"tally": self.tally.to_dict(), "spread": self.spread.to_dict(), "supply": self.supply.to_dict()}
         parts |= {} if self.groups is None else {"groups": self.groups.to_dict()}
-        return json.dumps({"krag_eval_state": _FORMAT, "signature": self.signature, **parts}, separators=(",", ":"))
+        stored = {"krag_eval_state": _FORMAT, "signature": self.signature, **parts}
+        return json.dumps({**stored, "crc": _checksum(stored)}, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> PartialState:
         """Read a state that `to_json` wrote.
 
         Raises:
-            InvalidInputError: The text is not such a state.
+            InvalidInputError: The text is not such a state, or was damaged or changed.
         """
         try:
             stored = json.loads(text)
             if stored["krag_eval_state"] != _FORMAT:
                 raise ValueError(f"its format is {stored['krag_eval_state']!r:.20}, not {_FORMAT}")
+            if stored.pop("crc", None) != _checksum(stored):
+                raise ValueError("its checksum is wrong: it was damaged or changed")
             return cls._of(stored)
         except (AttributeError, InvalidInputError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise InvalidInputError(
@@ -511,6 +515,11 @@ class PartialState:
         tally, spread = Tally.from_dict(stored["tally"]), Distributions.from_dict(stored["spread"])
         groups = GroupCounts.from_dict(stored["groups"]) if "groups" in stored else None
         return cls(str(stored["signature"]), tally, spread, DocumentCounts.from_dict(stored["supply"]), groups)
+
+
+def _checksum(stored: Mapping[str, Any]) -> int:
+    """Return a checksum of a state as JSON, however a database formats it and orders its keys."""
+    return zlib.crc32(json.dumps(stored, sort_keys=True).encode())
 
 
 def _error_of_query(

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
-from krag_eval._utils.files.io import put_in_place
+from krag_eval._utils.files.io import check_seal, put_in_place, seal_files
 from krag_eval._utils.redaction import describe_error
 from krag_eval.matching.tokens import Words
 from krag_eval.scale.batch import check_repeats, read_query_ids
@@ -88,9 +88,11 @@ def score_task(
 ) -> None:
     """Score a task into a part: a Parquet file with its state in the footer, and the hashes of its query ids beside it.
 
-    Rows that cannot be scored are written to a third file. Afterwards all files are complete and on the disk, or none
-    exists. If a process was killed at this task before, its batches are scored one by one, and `place_of` returns the
-    one that was being scored.
+    Rows that cannot be scored are written to a third file. At the end of the hashes is a checksum of all files, which
+    `check_part` compares.
+
+    Afterwards all files are complete and on the disk, or none exists. If a process was killed at this task before, its
+    batches are scored one by one, and `place_of` returns the one that was being scored.
 
     Args:
         task: What to score.
@@ -125,6 +127,7 @@ def score_task(
         with _errors_of_writing(part):
             with open(f"{temporary}.ids", "wb") as ids:  # noqa: PTH123 - numpy adds an extension to paths
                 np.save(ids, hashes)
+            seal_files(Path(f"{temporary}.ids"), Path(temporary), *_there(bad_rows_of(temporary)))
             for written, final in (
                 (bad_rows_of(temporary), bad_rows_of(part)),
                 (Path(f"{temporary}.ids"), Path(f"{part}.ids.npy")),
@@ -180,14 +183,27 @@ def place_of(task: Task, part: str) -> str:
         return task.place
 
 
-def read_state(part: Path) -> PartialState:
-    """Return the state in the footer of a part.
+def _there(path: Path) -> list[Path]:
+    return [path] if path.exists() else []
+
+
+def check_part(part: Path) -> None:
+    """Check that a part and the hashes beside it are as they were written.
 
     Raises:
-        InvalidInputError: There is none, or the part is damaged.
+        InvalidInputError: One of them is damaged or missing.
     """
-    metadata = pq.read_metadata(part).metadata or {}
-    return PartialState.from_json(metadata.get(STATE, b""))
+    check_seal(Path(f"{part}.ids.npy"), part, *_there(bad_rows_of(part)))
+
+
+def read_state(part: Path) -> PartialState:
+    """Return the state in the footer of a part, after a check of the whole part.
+
+    Raises:
+        InvalidInputError: The part is damaged.
+    """
+    check_part(part)
+    return PartialState.from_json(pq.read_metadata(part).metadata[STATE])
 
 
 def _note(part: str) -> Path:

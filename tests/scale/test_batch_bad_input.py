@@ -148,7 +148,7 @@ def test_states_of_other_settings_and_texts_that_are_no_state_are_refused() -> N
     with pytest.raises(InvalidInputError, match="The state has no query"):
         SCORER.finalize(SCORER.merge([]))
     text = state.to_json()
-    for wrong in ("", "[]", "{}", text[:-1], text.replace('"krag_eval_state":1', '"krag_eval_state":2'), "[" * 90_000):
+    for wrong in ("", "[]", "{}", text[:-1], text.replace('"krag_eval_state":2', '"krag_eval_state":1'), "[" * 90_000):
         with pytest.raises(InvalidInputError, match=r"not a state that `PartialState\.to_json` wrote"):
             PartialState.from_json(wrong)
 
