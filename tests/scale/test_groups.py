@@ -79,11 +79,20 @@ EXPECTED = scores_alone(MODELS, **HOW)
 
 
 @settings(max_examples=settings().max_examples // 4)
-@given(st.lists(st.integers(0, N), max_size=6), st.randoms(use_true_random=False), st.sampled_from([1, 1 << 18]))
-def test_any_split_merged_in_any_order_gives_the_same_bits(cuts: list[int], rng: Any, most_waiting: int) -> None:
+@given(
+    st.lists(st.integers(0, N), max_size=6),
+    st.randoms(use_true_random=False),
+    st.sampled_from([1, 100, 1 << 18]),
+    st.sampled_from([1, 100, 1 << 18]),
+)
+def test_any_split_merged_in_any_order_gives_the_same_bits(
+    cuts: list[int], rng: Any, most_waiting: int, most_outcomes: int
+) -> None:
     scorer = ColumnarScorer(by="model", **HOW)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(groups_module, "_MOST_WAITING", most_waiting)
+        patch.setattr(groups_module, "_MOST_OUTCOMES", most_outcomes)
+        patch.setattr(groups_module, "_MANY", 50)
         bounds = sorted({0, N, *cuts})
         states = [scorer.partial_state(BATCH.slice(a, b - a)) for a, b in itertools.pairwise(bounds)]
         rng.shuffle(states)
@@ -230,7 +239,7 @@ def test_names_that_cannot_be_group_columns_are_refused(by: Any, message: str) -
 def test_states_of_other_groups_or_types_do_not_merge() -> None:
     one, other, none = (ColumnarScorer(1, by=by, match_method="id") for by in ("model", BY, None))
     for scorer in (other, none):
-        with pytest.raises(InvalidInputError, match=r"States of different groups do not merge: by=\['model'\]"):
+        with pytest.raises(InvalidInputError, match="States of different groups or metrics do not merge"):
             one.merge([scorer.partial_state(BATCH)])
     numbers = BATCH.set_column(BATCH.schema.get_field_index("model"), "model", pa.array(range(N)))
     with pytest.raises(InvalidInputError, match="A column that `by` names has different types in different places"):
@@ -284,14 +293,14 @@ def test_a_scorer_that_was_sent_to_another_process_groups_the_same() -> None:
 
 def test_a_state_whose_groups_were_changed_is_refused() -> None:
     scorer = ColumnarScorer(2, by="model", match_method="id")
-    stored = json.loads(scorer.partial_state(BATCH).to_json())
-    fewer = json.loads(scorer.partial_state(BATCH.slice(0, 1)).to_json())
-    tables = stored["groups"]["tables"]
-    for place, other in ((0, fewer["groups"]["tables"][0]), (1, fewer["groups"]["tables"][1]), (2, "AAAA"), (0, "é")):
-        changed = [other if number == place else table for number, table in enumerate(tables)]
-        text = json.dumps({**stored, "groups": {"by": ["model"], "tables": changed}})
-        with pytest.raises(InvalidInputError, match=r"The text is not a state that `PartialState.to_json` wrote"):
-            PartialState.from_json(text)
+    stored, fewer = (json.loads(scorer.partial_state(batch).to_json()) for batch in (BATCH, BATCH.slice(0, 1)))
+    few, tables = fewer["groups"]["tables"], stored["groups"]["tables"]
+    for changed in ([few[0], *tables[1:]], [tables[0], few[1], tables[2]], [*tables[:2], "AAAA"]):
+        with pytest.raises(InvalidInputError, match=r"The groups of the state (cannot be read|do not fit together)"):
+            groups_module.GroupCounts.from_dict({**stored["groups"], "tables": changed})
+    del stored["groups"]["keys"][0]
+    with pytest.raises(InvalidInputError, match="The groups of the state do not fit together"):
+        groups_module.GroupCounts.from_dict(stored["groups"])
 
 
 @pytest.mark.parametrize("intervals", [1.5, 0, "yes", None])

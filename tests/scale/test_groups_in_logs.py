@@ -137,9 +137,7 @@ def test_parts_of_other_groups_are_not_used(tmp_path: Path) -> None:
 def test_columns_of_other_types_in_other_files_are_refused_before_any_work(tmp_path: Path) -> None:
     numbers = TABLE.slice(500).set_column(3, "model", pa.array(range(700)))
     logs = write(tmp_path / "logs", TABLE.slice(0, 500), numbers)
-    with pytest.raises(
-        InvalidInputError, match=r"1\.parquet: the column `model` has the type int64, and"
-    ):
+    with pytest.raises(InvalidInputError, match=r"1\.parquet: the column `model` has the type int64, and"):
         score_logs(logs, tmp_path / "out.parquet", by="model", **HOW)
     with pytest.raises(InvalidInputError, match=r"0\.parquet: The input has no column 'team', which `by` names"):
         score_logs(logs, tmp_path / "out.parquet", by=["model", "team"], **HOW)
