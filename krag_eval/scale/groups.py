@@ -115,9 +115,9 @@ class GroupCounts:
 
     def _put(self, parts: Sequence[Counted]) -> None:
         self.waiting += parts
-        if sum(len(part.group) for part in self.waiting) > max(_MOST_WAITING, len(self.counted.group)):
-            if self.settled().outcomes.shape[1] > _MOST_OUTCOMES:
-                self._summarize()
+        has_many = sum(len(part.group) for part in self.waiting) > max(_MOST_WAITING, len(self.counted.group))
+        if has_many and self.settled().outcomes.shape[1] > _MOST_OUTCOMES:
+            self._summarize()
 
     def _summarize(self) -> None:
         """Turn the counts of groups with many outcomes into their aggregates, which do not grow without end."""

@@ -115,6 +115,17 @@ def test_large_groups_have_the_bits_of_their_queries_alone() -> None:
     assert told(groups["a"]) == told(expected)
 
 
+def test_groups_with_many_outcomes_are_summarized_so_that_states_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_MOST_WAITING", "_MOST_OUTCOMES", "_MANY"):
+        monkeypatch.setattr(groups_module, name, 50)
+    scorer = ColumnarScorer(by="model", **HOW)
+    state = scorer.merge([scorer.partial_state(BATCH.slice(first, 40)) for first in range(0, N, 40)])
+    assert state.groups is not None
+    assert set(state.groups.summaries) == {(model,) for model in EXPECTED}
+    assert sum(len(part.group) for part in (state.groups.counted, *state.groups.waiting)) < 250
+    assert by_group(scorer, [PartialState.from_json(state.to_json())]) == by_group(scorer, [state]) == EXPECTED
+
+
 def test_outcomes_with_the_same_hash_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups_module, "_hashes", lambda columns: np.zeros(columns.shape[1], dtype=np.uint64))
     scorer = ColumnarScorer(by="model", **HOW)
