@@ -143,6 +143,9 @@ class ScoreFile:
         self._claim: sqlite3.Connection | None = None
         self._timer: threading.Timer | None = None
         try:
+            for end in ("", "-wal", "-shm", "-lock", "-journal"):
+                if Path(f"{self.path}{end}").is_symlink():
+                    raise OSError(errno.ELOOP, f"{self.path.name}{end} is a symbolic link")
             self.place = self.path.resolve()
             self.place.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(FileExistsError):
@@ -854,9 +857,10 @@ class Resent:
 
     def describe_damage(self) -> str:
         """Describe what is damaged and what to do."""
+        lost = f"at least {len(self.damaged):,} of its scores cannot be read" if self.damaged else "scores may be lost"
         return (
-            f"{self.path} is damaged ({self.damage}): at least {len(self.damaged):,} of its scores cannot be read. It "
-            "was not changed. Restore it from a copy and send it again, or delete it once the others have arrived."
+            f"{self.path} is damaged ({self.damage}): {lost}. It was not changed. Restore it from a copy and "
+            "send it again, or delete it once the others have arrived."
         )
 
     def to_dict(self) -> dict[str, Any]:

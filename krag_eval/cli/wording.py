@@ -12,10 +12,10 @@ import sys
 _SAME_NAMES = (
     "allow_repeated_ids", "baseline", "by", "columns", "concurrency", "confidence", "containment", "corpus", "depth",
     "doc_key", "embedding_prefix", "embeddings", "encoding", "evalset", "force", "format", "fresh", "gain", "grade_key",
-    "id_key", "journal", "k", "kmax", "level", "llm", "margin", "max_bad_rows", "max_error_rate", "metrics", "missing",
-    "n_bootstrap", "n_randomisation", "near", "near_questions", "precision_denominator", "resume", "retries",
-    "retry_errors", "rouge_measure", "samples", "seed", "sheet", "similarity_threshold", "skip_e2e", "threshold",
-    "timeout", "tokenizer", "use_stemmer", "weights", "workers",
+    "id_key", "incremental", "journal", "k", "keep", "kmax", "level", "llm", "margin", "max_bad_rows", "max_error_rate",
+    "metrics", "missing", "n_bootstrap", "n_randomisation", "near", "near_questions", "precision_denominator", "resume",
+    "retries", "retry_errors", "rouge_measure", "samples", "seed", "sheet", "similarity_threshold", "skip_e2e",
+    "threshold", "timeout", "tokenizer", "use_stemmer", "weights", "workers",
 )  # fmt: skip
 _OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES} | {
     "match_method": "--match",

@@ -35,7 +35,7 @@ class GroupedResults(Mapping[Any, Result]):
     Args:
         by: The group columns.
         labels: The values of each group.
-        make: Makes the result of a group from its place in `labels`.
+        make: Makes the result of a group from its place in `labels`, if asked for with what intervals need.
         is_single: Whether keys are values, not tuples.
 
     Attributes:
@@ -43,7 +43,12 @@ class GroupedResults(Mapping[Any, Result]):
     """
 
     def __init__(
-        self, by: Sequence[str], labels: Sequence[tuple[Any, ...]], make: Callable[[int], Result], *, is_single: bool
+        self,
+        by: Sequence[str],
+        labels: Sequence[tuple[Any, ...]],
+        make: Callable[[int, bool], Result],
+        *,
+        is_single: bool,
     ) -> None:
         self.by = tuple(by)
         self._make, self._is_single = make, is_single
@@ -58,7 +63,7 @@ class GroupedResults(Mapping[Any, Result]):
             KeyError: There is no such group.
         """
         if key not in self._made:
-            self._made[key] = self._make(self._places[key])
+            self._made[key] = self._make(self._places[key], True)
         return self._made[key]
 
     def __iter__(self) -> Iterator[Any]:
@@ -122,7 +127,7 @@ class GroupedResults(Mapping[Any, Result]):
     def _each(self, most: int | None = None) -> Iterator[tuple[Any, Result]]:
         """Yield each group and its result, without keeping it: there may be very many."""
         for key in list(self._places)[:most]:
-            yield key, self._made[key] if key in self._made else self._make(self._places[key])
+            yield key, self._made[key] if key in self._made else self._make(self._places[key], False)
 
     def _record(self, key: Any, result: Result) -> dict[str, Any]:
         labels = (key,) if self._is_single else key

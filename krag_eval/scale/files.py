@@ -378,7 +378,7 @@ def survey(
             rows.
     """
     groups: list[RowGroup] = []
-    n_rows, seen, kept = 0, hashlib.sha256(), pa.schema([])
+    n_rows, seen, kept, labels = 0, hashlib.sha256(), pa.schema([]), pa.schema([])
     for path in files:
         if "://" not in path and target.exists() and target.samefile(path):
             raise InvalidInputError(f"{path}: is also the output. Give another output path.")
@@ -386,8 +386,9 @@ def survey(
             n_rows += file.metadata.num_rows
             seen.update(json.dumps(_fingerprint(path, file)).encode())
             if scorer is not None:
-                there = _check_schema(path, file, scorer)
+                there, theirs = _check_schema(path, file, scorer)
                 kept = there if path == files[0] else unified(kept, there, files[0], path)
+                labels = theirs if path == files[0] else unified(labels, theirs, files[0], path)
             sizes = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
             found = [RowGroup(path, number, one.num_rows, one.total_byte_size) for number, one in enumerate(sizes)]
             groups += [group for group in found if group.n_rows]
@@ -397,15 +398,15 @@ def survey(
     return groups, f"{len(files)} of {n_rows} rows, {seen.hexdigest()[:16]}", kept
 
 
-def _check_schema(path: str, file: Any, scorer: ColumnarScorer) -> pa.Schema:
-    """Return the columns that the scorer keeps of a file."""
+def _check_schema(path: str, file: Any, scorer: ColumnarScorer) -> tuple[pa.Schema, pa.Schema]:
+    """Return the columns that the scorer keeps of a file, and those by which it groups."""
     schema, folders = file.schema_arrow, partitions_of(path)
-    for name in scorer.names_of(dict.fromkeys([*schema.names, *folders])):
+    for name in scorer.others_of(dict.fromkeys([*schema.names, *folders])):
         if name in folders and name not in schema.names:
             schema = schema.append(pa.field(name, pa.string()))
     try:
         scorer.check_schema(schema)
-        return scorer.kept_of(schema)
+        return scorer.kept_of(schema), scorer.labels_in(schema)
     except InvalidInputError as error:
         raise InvalidInputError(f"{path}: {error}{_hint_for_columns(file.schema_arrow.names)}") from None
 
@@ -423,7 +424,7 @@ def unified(kept: pa.Schema, there: pa.Schema, first: str, path: str) -> pa.Sche
             has = "is missing" if other is None else f"has the type {other}"
             raise InvalidInputError(
                 f"{path}: the column `{name}` {has}, and in {first} it has the type {one}. Write all files with one "
-                "type, or leave the column out of `keep`."
+                "type, or leave the column out of `keep` and `by`."
             )
         kept = kept.set(number, pa.field(name, type_))
     return kept

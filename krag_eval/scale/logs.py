@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files.io import check_seal, put_in_place, seal_files
+from krag_eval._utils.files.io import check_seal, put_in_place, refuse_link, seal_files
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.progress import ProgressHook, hook_for, reporter
@@ -60,6 +60,7 @@ def score_logs(
     workers: int = 1,
     intervals: bool | float = False,
     allow_repeated_ids: bool = False,
+    by: str | Sequence[str] | None = None,
     keep: str | Sequence[str] | pa.Schema = (),
     names: str = "plain",
     max_bad_rows: int = 0,
@@ -90,9 +91,12 @@ def score_logs(
             `if __name__ == "__main__":`.
         intervals: An interval on every value, of 95 % or of the confidence given. Needs scipy (extra `stats`).
         allow_repeated_ids: Score several rows of one `query_id` as separate queries; by default they are refused.
+        by: A column of the logs or several, by which the result is also computed: see its attribute `groups`. Strings,
+            integers, booleans, dates and timestamps are compared; null is a group, too. Needs logs with one row per
+            query.
         keep: Columns of the logs to copy into the rows of `out`: their names, or `"all"` for all of the first file but
-            `actual` and `predicted`. Folders such as `day=2026-11-22` in a path are columns of strings. Needs logs with
-            one row per query.
+            `actual` and `predicted`. For `by` and `keep`, folders such as `day=2026-11-22` in a path are columns of
+            strings; both need logs with one row per query.
         names: How the columns of values are named: `"plain"` (`recall@5`), or `"safe"` for names that SQL reads without
             quotes (`recall_at_5`).
         max_bad_rows: How many rows that cannot be scored may be skipped, with a warning: they are in no number, and
@@ -105,7 +109,8 @@ def score_logs(
         **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
 
     Returns:
-        The result of all queries, without `per_query` and `explain`: the rows are in the file.
+        The result of all queries, without `per_query` and `explain`: the rows are in the file. With `by`, its `groups`
+        are the results of each group.
 
     Raises:
         InvalidInputError: A file, a row group or a query cannot be read or scored, a query id is repeated, or `out`
@@ -116,8 +121,9 @@ def score_logs(
     hook, n_workers = hook_for(progress), check_count("workers", workers)
     most_bad = check_count("max_bad_rows", max_bad_rows, least=0)
     # Rows of several files are scored together, and repeats among all of them are reported at the end.
-    make = partial(ColumnarScorer, k, metrics=metrics, allow_repeated_ids=True, names=names, **settings)
+    make = partial(ColumnarScorer, k, metrics=metrics, allow_repeated_ids=True, by=by, names=names, **settings)
     scorer = make(keep=keep)
+    scorer.check_intervals(intervals)
     with contextlib.ExitStack() as stack:
         earlier = stack.enter_context(_increments(out, gold, force, scorer)) if incremental else None
         target = _check_target(out, force) if earlier is None else earlier.target
@@ -193,7 +199,12 @@ def _increments(out: object, gold: object, force: bool, scorer: ColumnarScorer) 
         other = "`force`: to start again, give a new folder" if gold is None else "`gold`: join the logs first"
         raise InvalidInputError(f"`incremental` does not work with {other}.")
     kept = scorer.keep if isinstance(scorer.keep, str) else list(scorer.names_of(()))
-    settings = {"signature": scorer.signature, "keep": kept, "values": scorer.schema.names[-len(scorer.keys) :]}
+    settings = {
+        "signature": scorer.signature,
+        "by": list(scorer.by),
+        "keep": kept,
+        "values": scorer.schema.names[-len(scorer.keys) :],
+    }
     return Increments(Path(out), settings)
 
 
@@ -234,9 +245,10 @@ def _long_form(
         if kmax is not None:
             raise InvalidInputError("`kmax` cuts logs in long form. Give their `gold` too, or omit `kmax`.")
         return None
-    if scorer.keep:
+    if scorer.keep or scorer.by:
         raise InvalidInputError(
-            "`keep` needs logs with one row per query, without `gold`. Join the output to your logs."
+            f"`{'keep' if scorer.keep else 'by'}` needs logs with one row per query, without `gold`. Gather the rows "
+            "of each query first, or join the output to your logs."
         )
     if kmax is None:
         if not all(isinstance(one, int) for one in cut_offs):
@@ -273,10 +285,17 @@ def _journal(
 ) -> KeyedJournal:
     """Open the journal that refuses to mix parts of different logs, settings or tasks."""
     settings: dict[str, object] = {"signature": scorer.signature, "keys": list(scorer.keys), "files": files}
-    settings |= {"units": limits(), "columns": [f"{field.name}: {field.type}" for field in scorer.schema]}
+    settings |= {
+        "units": limits(),
+        "by": list(scorer.by),
+        "columns": [f"{field.name}: {field.type}" for field in scorer.schema],
+    }
     settings |= {} if long_form is None else {"kmax": long_form.kmax}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        refuse_link(folder)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in folder.iterdir():
+            refuse_link(path)
     except OSError as error:
         raise _unwritable(target, error) from error
     return KeyedJournal(folder / "journal.jsonl", LOGS_JOURNAL, settings)

@@ -31,7 +31,7 @@ from krag_eval.matching.fronts import NO_LISTS, Front
 from krag_eval.matching.matchability import DocumentCounts, unmatchable_of
 from krag_eval.matching.remedies import sample_of
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
-from krag_eval.metrics.aggregation import Distributions, Outcomes, Tally
+from krag_eval.metrics.aggregation import Distributions, Outcomes, Tally, key_of
 from krag_eval.metrics.cut_offs import Ranks, TokenBudget, ranks_within
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 from krag_eval.scale.batch import (
@@ -43,7 +43,7 @@ from krag_eval.scale.batch import (
     read_batch,
     read_query_ids,
 )
-from krag_eval.scale.groups import GroupCounts, check_labels, labels_of, read_by, results_by_group
+from krag_eval.scale.groups import GroupCounts, check_labels, label_type, labels_of, read_by, results_by_group
 from krag_eval.statistics.checks import check_intervals
 
 # What is matched and judged at once stays in the processor's cache.
@@ -139,7 +139,7 @@ class ColumnarScorer:
         self._needs_texts = self._settings.uses_texts or any(isinstance(k, TokenBudget) for k in self._cut_offs)
         self.keys = tuple(self._columns)
         self.by = () if by is None else read_by(by, self.keys)
-        self._outcomes = Outcomes(self.keys, tuple(self._cut_offs))
+        self._outcomes = Outcomes(self.keys, tuple(key_of("", one) for one in self._cut_offs))
         self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
         is_safe = one_of("names", names, ("plain", "safe")) == "safe"
         values = [(safe_name(key) if is_safe else key, pa.float64()) for key in self.keys]
@@ -186,6 +186,14 @@ class ColumnarScorer:
         if isinstance(self.keep, str):
             return [name for name in columns if name not in ("query_id", "actual", "predicted")]
         return self.keep.names if isinstance(self.keep, pa.Schema) else [*self.keep]
+
+    def others_of(self, columns: Iterable[str]) -> list[str]:
+        """Return the further columns that are read of an input with these columns: those kept, and those of `by`."""
+        return list(dict.fromkeys([*self.names_of(columns), *self.by]))
+
+    def labels_in(self, schema: pa.Schema) -> pa.Schema:
+        """Return the group columns of a schema that was checked, with the types in which their values are compared."""
+        return pa.schema([(name, label_type(schema.field(name).type)) for name in self.by])
 
     def schema_of(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of what `score_batch` returns for batches with this schema; it raises as `kept_of`."""
@@ -416,7 +424,7 @@ class ColumnarScorer:
         groups = None
         if merged.groups is not None:
             is_single = isinstance(self._given[1]["by"], str)
-            groups = results_by_group(merged.groups, self._outcomes, self.signature, intervals, is_single=is_single)
+            groups = results_by_group(merged.groups, self.signature, intervals, is_single=is_single)
         result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=merged.spread, groups=groups)
         return result if intervals is False else with_intervals(result, intervals)
 
@@ -427,7 +435,7 @@ class ColumnarScorer:
 
     def _empty_state(self) -> PartialState:
         tally, spread = Tally.of(self.keys, self._cut_offs), Distributions.of(self.keys, self._cut_offs)
-        groups = GroupCounts(self.by, self._outcomes.n_rows) if self.by else None
+        groups = GroupCounts(self.by, self._outcomes) if self.by else None
         return PartialState(self.signature, tally, spread, DocumentCounts.empty(), groups)
 
 
@@ -492,11 +500,13 @@ class PartialState:
                 f"States of different settings do not merge: {self.signature} and {other.signature}. "
                 "Score all batches with the same settings and the same version."
             )
-        mine, theirs = ([] if state.groups is None else list(state.groups.by) for state in (self, other))
+        mine, theirs = (
+            None if state.groups is None else (state.groups.by, state.groups.outcomes) for state in (self, other)
+        )
         if mine != theirs:
             raise InvalidInputError(
-                f"States of different groups do not merge: by={mine} and by={theirs}. Score all batches with the same "
-                "`by`."
+                "States of different groups or metrics do not merge. Score all batches with the same `by` and the same "
+                "`metrics`."
             )
         if self.groups is not None and other.groups is not None:
             self.groups.merge(other.groups)
@@ -525,7 +535,7 @@ class PartialState:
             if stored.pop("crc", None) != _checksum(stored):
                 raise ValueError("its checksum is wrong: it was damaged or changed")
             return cls._of(stored)
-        except (AttributeError, InvalidInputError, KeyError, RecursionError, TypeError, ValueError) as error:
+        except (AttributeError, InvalidInputError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise InvalidInputError(
                 f"The text is not a state that `PartialState.to_json` wrote ({type(error).__name__}: {error!s:.80}). "
                 "Pass the complete text, from the same version."

@@ -111,7 +111,7 @@ def score_task(
 
     def score(fields: set[str] | None, bad: _BadRows | None) -> Words:
         repeats = allow_repeated_ids or bad is not None  # those of good rows are found later
-        batches = read_batches(task, fields, allow_repeated_ids=repeats, others=scorer.names_of(()))
+        batches = read_batches(task, fields, allow_repeated_ids=repeats, others=scorer.others_of(()))
         with _errors_of_writing(part):
             return _write(_one_by_one(batches, part) if was_killed else combine(batches), scorer, temporary, bad)
 

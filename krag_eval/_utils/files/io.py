@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import hashlib
 import io
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import zlib
@@ -240,8 +242,9 @@ def write_atomically(path: StrPath, parts: Iterable[str]) -> None:
         streams.write(part.encode("utf-8", "backslashreplace") for part in parts)
         return
     try:
-        is_stream = Path(path).exists() and not Path(path).is_file()
-        place = contextlib.nullcontext(Path(path)) if is_stream else replacing(path)
+        target = _followed(path)
+        is_stream = target.exists() and not target.is_file()
+        place = contextlib.nullcontext(target) if is_stream else replacing(path)
         with place as target, target.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             file.writelines(_noting(parts, errors))
     except (OSError, InvalidInputError) as error:
@@ -255,8 +258,10 @@ def write_atomically(path: StrPath, parts: Iterable[str]) -> None:
 def replacing(path: StrPath) -> Iterator[Path]:
     """Yield a path to write a file or a folder to, which then takes the place of the target, whole or not at all.
 
-    The path lies in a temporary folder beside the target. What is written there gets the usual permissions of new
-    files, and is on the disk before it has the target's name, so that no crash leaves an empty file under it.
+    The path lies in a temporary folder beside the target, which nobody else can open. What is written there gets the
+    permissions and, where possible, the owner of what it replaces, or the usual permissions of new files. It is on the
+    disk before it has the target's name, so that no crash leaves an empty file under it. If the target is a symbolic
+    link of this user or of root, what it leads to is replaced; links of other users are refused.
 
     Raises:
         InvalidInputError: It cannot be written, or the target is neither a file nor an empty folder; in both cases the
@@ -271,7 +276,7 @@ def replacing(path: StrPath) -> Iterator[Path]:
                 streams.write(iter(lambda: file.read(1 << 20), b""))
         return
     try:
-        target = Path(path).resolve() if Path(path).is_symlink() else Path(path)
+        target = _followed(path)
         if target.exists() and not target.is_file() and not (target.is_dir() and not any(target.iterdir())):
             raise InvalidInputError(f"{path}: exists and is not a file. Give another path, or remove it first.")
         folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
@@ -291,12 +296,80 @@ def replacing(path: StrPath) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _followed(path: StrPath) -> Path:
+    """Return what a path leads to, through links of this user and of root.
+
+    Raises:
+        InvalidInputError: A link belongs to somebody else, who would choose what is overwritten.
+        OSError: The links are a loop.
+    """
+    target = Path(path)
+    for _ in range(40):
+        if not target.is_symlink():
+            return target
+        if hasattr(os, "geteuid") and target.lstat().st_uid not in (0, os.geteuid()):
+            raise InvalidInputError(f"{path}: is a symbolic link of another user. Give the path that it leads to.")
+        target = target.parent / target.readlink()
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+
+def refuse_link(path: StrPath) -> None:
+    """Refuse a symbolic link where nobody needs one: somebody else may have put it there.
+
+    Raises:
+        InvalidInputError: It is one.
+    """
+    if Path(path).is_symlink():
+        raise InvalidInputError(f"{path}: is a symbolic link, and nothing is written through it. Remove the link.")
+
+
+_LIMITS: ContextVar[tuple[int, int]] = ContextVar("permissions of files that are written", default=(0o777, 0o777))
+
+
+@contextlib.contextmanager
+def no_looser_than(source: StrPath, new: int = 0o777) -> Iterator[None]:
+    """Let files written here be readable by nobody else than what they are made from; Windows has no such permissions.
+
+    Args:
+        source: What they are made from. If it has no permissions, such as standard input, nothing changes.
+        new: The most permissions of files that do not replace others.
+    """
+    most = 0o777
+    with contextlib.suppress(OSError, ValueError):
+        most = 0o600 | stat.S_IMODE(Path(os.fspath(source)).stat().st_mode)
+    token = _LIMITS.set((most, most & new))
+    try:
+        yield
+    finally:
+        _LIMITS.reset(token)
+
+
+def _permit(temporary: Path, target: Path) -> None:
+    """Give what is written the permissions and the owner of what it replaces, within the limits."""
+    old, (most, most_of_new) = None, _LIMITS.get()
+    with contextlib.suppress(FileNotFoundError):
+        old = target.stat(follow_symlinks=False)
+    for path in (temporary, *temporary.rglob("*")):
+        here = path.stat()
+        mode, limit = stat.S_IMODE(here.st_mode), most_of_new
+        if old is not None and path == temporary and stat.S_IFMT(old.st_mode) == stat.S_IFMT(here.st_mode):
+            mode, limit = stat.S_IMODE(old.st_mode), most
+            if hasattr(os, "chown") and (here.st_uid, here.st_gid) != (old.st_uid, old.st_gid):
+                with contextlib.suppress(PermissionError):
+                    os.chown(path, old.st_uid, old.st_gid)
+        if path.is_dir():
+            limit |= (limit & 0o444) >> 2  # who may read a folder may enter it
+        if mode & limit != stat.S_IMODE(path.stat().st_mode):
+            path.chmod(mode & limit)
+
+
 def put_in_place(temporary: Path, target: Path) -> None:
     """Let a finished file or folder replace the target, after all of it is on the disk.
 
     Raises:
         OSError: The disk or the file system refuses; the target is left unchanged.
     """
+    _permit(temporary, target)
     for written in (temporary, *temporary.rglob("*")):
         if written.is_dir():
             sync_folder(written)

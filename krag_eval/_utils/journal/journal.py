@@ -15,14 +15,16 @@ from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files import io
-from krag_eval._utils.files.io import StrPath, lines_of, replacing, sync_folder
+from krag_eval._utils.files.io import StrPath, lines_of, refuse_link, replacing, sync_folder
 from krag_eval._utils.journal.rows import JournalKind, read_lines, seal
 
 Check = Callable[[Path, Mapping[str, Any]], object]
 Take = Callable[[str, dict[str, Any]], bool]
 SYNC_ROWS = 64
 SYNC_SECONDS = 1.0
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND
+for _name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW"):  # some systems lack some of them
+    _FLAGS |= getattr(os, _name, 0)
 
 
 class RowTooLongError(InvalidInputError):
@@ -33,7 +35,8 @@ class Journal:
     """An append-only JSONL file, open for writing by nobody else.
 
     A row is handed to the system by a single `write`, so that killing the process loses nothing that was recorded; it
-    is on the disk after 64 rows or a second, so that a power cut loses no more than that.
+    is on the disk after 64 rows or a second, so that a power cut loses no more than that. A new file is readable for
+    its owner alone; an existing one keeps its permissions.
 
     Args:
         path: The file; its folder is created.
@@ -144,7 +147,8 @@ class Journal:
 
     def _open(self) -> int:
         while True:
-            handle = os.open(self.path, _FLAGS, 0o666)
+            refuse_link(self.path)
+            handle = os.open(self.path, _FLAGS, 0o600)
             try:
                 self._check_regular(handle)
                 if not lock(handle):
