@@ -195,8 +195,8 @@ def test_columns_are_kept_bad_rows_skipped_and_the_rest_scored_by_group(command:
     assert outcome.code == 0
     assert outcome.err.splitlines() == [
         (
-            "logs.parquet: row group 0, row 3: `predicted` is null for query 'q3'. Write an empty list where nothing was "
-            "retrieved. The row is skipped."
+            "logs.parquet: row group 0, row 3: `predicted` is null for query 'q3'. Write an empty list where nothing "
+            "was retrieved. The row is skipped."
         ),
         "1.parquet: 1 bad row skipped, and saved in 1.parquet.rejected.jsonl. Correct them in the logs.",
     ]
