@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.files.io import put_in_place
+from krag_eval._utils.files.io import put_in_place, refuse_link
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
@@ -53,6 +53,7 @@ class Increments:
             raise InvalidInputError(
                 f"{out}: was not made by `incremental=True`. Give the path of a new folder, or of one that was."
             )
+        refuse_link(self._own)
         self._journal = KeyedJournal(self._own / "journal.jsonl", INCREMENTS, settings)
         self._rows = {name: self._journal.get(name) or {} for name in self._journal}
         self.parts = [self.out / name for name in self._rows]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.files.io import put_in_place, write_atomically
+from krag_eval._utils.files.io import no_looser_than, put_in_place, refuse_link, write_atomically
 from krag_eval._utils.formatting import number_of
 
 _SIGNATURE = b"krag_eval.signature"
@@ -193,7 +193,9 @@ class Output:
                     yield from file
 
     def _save_bad_rows(self) -> None:
-        write_atomically(self._rejected, self._bad_rows())
+        refuse_link(self._rejected)
+        with no_looser_than(self._parts[0][0], new=0o600):
+            write_atomically(self._rejected, self._bad_rows())
 
     def _check_bad_rows(self, part: Path) -> None:
         """Count the rows of a part that could not be scored.

@@ -181,3 +181,50 @@ def test_an_interruption_says_what_stands_and_nothing_of_what_does_not(
     outcome = run("score-logs logs --out out.parquet")
     stands = " The scores so far are in out.parquet.parts: rerun the same command to resume." if has_parts else ""
     assert (outcome.code, outcome.out, outcome.err) == (130, "", f"Stopped.{stands}\n")
+
+
+def test_columns_are_kept_bad_rows_skipped_and_the_rest_scored_by_group(command: Runner) -> None:
+    rows = [row(f"q{n}") | {"model": f"m{n % 2}", "day": 7} for n in range(6)]
+    rows[3]["predicted"] = None
+    write_rows(Path("logs.parquet"), rows)
+    line = "score-logs logs.parquet --workers 1 -k 1 --metrics recall --keep model,day --by model --names safe"
+    outcome = command(f"{line} --out 1.parquet")
+    assert outcome.code == 2
+    assert "`predicted` is null for query 'q3'" in outcome.err
+    outcome = command(f"{line} --out 1.parquet --max-bad-rows 1")
+    assert outcome.code == 0
+    assert outcome.err.splitlines() == [
+        (
+            "logs.parquet: row group 0, row 3: `predicted` is null for query 'q3'. Write an empty list where nothing "
+            "was retrieved. The row is skipped."
+        ),
+        "1.parquet: 1 bad row skipped, and saved in 1.parquet.rejected.jsonl. Correct them in the logs.",
+    ]
+    assert outcome.out.splitlines()[0].strip() == "1.parquet: 5 queries, 1 bad row left out"
+    assert ["m1", "2", "1.0000"] in [shown.split() for shown in outcome.out.splitlines()]
+    written = pq.read_table("1.parquet")
+    assert written.schema.names == ["query_id", "model", "day", "n_gold", "n_retrieved", "recall_at_1"]
+    assert json.loads(Path("1.parquet.rejected.jsonl").read_text())["query_id"] == "q3"
+    printed = json.loads(command(f"{line} --out 2.parquet --max-bad-rows 1 --keep all --json -").out)
+    assert (printed["n_bad_rows"], [group["model"] for group in printed["groups"]]) == (1, ["m0", "m1"])
+    assert pq.read_schema("2.parquet").names == written.schema.names
+
+
+def test_only_new_files_are_scored_into_a_folder(command: Runner) -> None:
+    Path("logs").mkdir()
+    line = "score-logs logs --out scores --incremental --workers 1 -k 1 --metrics recall"
+    for number in range(2):
+        write_rows(Path(f"logs/{number}.parquet"), [row(f"q{number}")])
+        assert command(line).out.splitlines()[0].strip().startswith(f"scores: {number + 1} quer")
+    assert len(list(Path("scores").glob("*.parquet"))) == 2
+    outcome = command(f"{line} --force")
+    assert (outcome.code, outcome.err) == (
+        2,
+        "InvalidInputError: `--incremental` does not work with `--force`: to start again, give a new folder.\n",
+    )
+    Path("other").mkdir()
+    Path("other/mine").touch()
+    outcome = command(line.replace("scores", "other"))
+    assert outcome.err == (
+        "InvalidInputError: other: was not made by --incremental. Give the path of a new folder, or of one that was.\n"
+    )
