@@ -6,7 +6,6 @@ the pairs that it finds; the pairs of several methods are merged into one sparse
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -16,6 +15,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.properties import cached_property
 from krag_eval.documents.columns import MISSING, Side, runs
 from krag_eval.documents.text import normalize, normalize_all
 from krag_eval.matching.overlap import UNIT_OF, Sketches, sketch
@@ -114,7 +114,7 @@ class Batch:
     def __len__(self) -> int:
         return len(self.actual)
 
-    @functools.cached_property
+    @cached_property
     def _numbered_texts(self) -> tuple[Codes, list[str]]:
         return number(self.actual.texts, self.predicted.texts)
 
@@ -128,7 +128,7 @@ class Batch:
         """Every different raw text once."""
         return self._numbered_texts[1]
 
-    @functools.cached_property
+    @cached_property
     def normal_forms(self) -> list[str]:
         """The normalized form of each unique text."""
         normalizer = self.settings.normalize
@@ -142,7 +142,7 @@ class Batch:
             raise InvalidInputError(f"`normalize` returned a {type(odd).__name__}. It must return a string.")
         return forms
 
-    @functools.cached_property
+    @cached_property
     def normal_texts(self) -> Codes:
         """Texts as integers that are equal if the normalized texts are; `MISSING` for an empty one."""
         of_unique, _ = number(self.normal_forms, [])
@@ -151,17 +151,17 @@ class Batch:
         forms = np.append(forms, MISSING)  # a missing text has the code -1: the last place
         return Codes(forms[self.texts.actual], forms[self.texts.predicted], of_unique.size)
 
-    @functools.cached_property
+    @cached_property
     def tokens(self) -> TokenTable:
         """The tokens of each unique text."""
         return TokenTable(self.unique_texts, self.settings.load_tokenizer())
 
-    @functools.cached_property
+    @cached_property
     def sketches(self) -> dict[str, Sketches]:
         """The sketches of each unique text, for the units that the methods count."""
         return sketch(self.tokens, {UNIT_OF[method] for method in self.settings.methods if method in UNIT_OF})
 
-    @functools.cached_property
+    @cached_property
     def ids(self) -> Codes:
         """Ids as integers."""
         return number(self.actual.ids, self.predicted.ids)[0]
