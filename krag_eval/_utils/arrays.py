@@ -1,7 +1,9 @@
-"""Types of numpy arrays."""
+"""Types of numpy arrays, and equality of objects that hold them."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,3 +12,32 @@ import numpy as np
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+class ComparedByFields:
+    """A dataclass, made with `eq=False`, that equals another of its type if their fields are equal.
+
+    Arrays are compared by their values, and NaN equals NaN: a copy equals what it was made of.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        names = [field.name for field in dataclasses.fields(self)]  # type: ignore[arg-type] # a dataclass
+        return all(_are_equal(getattr(self, name), getattr(other, name)) for name in names)
+
+    def __hash__(self) -> int:
+        values = (getattr(self, field.name) for field in dataclasses.fields(self))  # type: ignore[arg-type]
+        return hash((type(self), *(value for value in values if isinstance(value, (str, int)))))
+
+
+def _are_equal(one: object, other: object) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_are_equal(value, other[key]) for key, value in one.items())
+    if isinstance(one, (list, tuple)) and type(one) is type(other):
+        return len(one) == len(other) and all(map(_are_equal, one, other))
+    return one is other or bool(one == other) or (one != one and other != other)

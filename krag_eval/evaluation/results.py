@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.arrays import ComparedByFields, FloatArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
 from krag_eval._utils.formatting import format_value, number_of, one_line
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EvaluationResult:
+class EvaluationResult(ComparedByFields):
     """The outcome of an evaluation: `result["recall@5"]`, `result["micro_recall@5"]`; a bare name is the macro mean.
 
     Attributes:
@@ -377,8 +377,8 @@ def _table(result: EvaluationResult) -> Iterator[str]:
         yield " ".join([f"  {name:<{width}}", *(f"{cell:>8}" for cell in cells)]).rstrip()
 
 
-@dataclass(frozen=True, slots=True)
-class Detail:
+@dataclass(frozen=True, slots=True, eq=False)
+class Detail(ComparedByFields):
     """What a result keeps of every query.
 
     Attributes:
@@ -436,6 +436,11 @@ class PerQuery(Sequence[QueryResult]):
 
     def __len__(self) -> int:
         return self._size
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(other) if isinstance(other, PerQuery) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment] # its rows hold mappings
 
     @overload
     def __getitem__(self, index: int) -> QueryResult: ...

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import NamedTuple
+from itertools import chain, compress
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.arrays import ComparedByFields, FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.properties import cached_property
 from krag_eval.documents.columns import MISSING, Side, runs
@@ -67,8 +67,8 @@ class Found(NamedTuple):
         return cls(found_actual, np.concatenate([empty, *predicted]), np.concatenate([np.empty(0), *similarity]))
 
 
-@dataclass(frozen=True, slots=True)
-class Matches:
+@dataclass(frozen=True, slots=True, eq=False)
+class Matches(ComparedByFields):
     """The match relation of a batch; one entry per matching pair, sorted by retrieved, then gold position.
 
     Attributes:
@@ -113,6 +113,24 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.actual)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the methods read the same from both: the documents themselves may not be comparable."""
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.settings.describe() == other.settings.describe() and self._read() == other._read()
+
+    __hash__ = None  # type: ignore[assignment] # its columns can change
+
+    def _read(self) -> list[object]:
+        names = compress(("ids", "texts"), (self.settings.uses_ids, self.settings.uses_texts))
+        columns = [getattr(side, name) for name in names for side in (self.actual, self.predicted)]
+        return [*columns, *(side.offsets.tolist() for side in (self.actual, self.predicted))]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be computed again, and the embedding model: it may hold a key and a connection."""
+        kept = {k: v for k, v in vars(self).items() if not isinstance(getattr(type(self), k, None), cached_property)}
+        return {**kept, "settings": self.settings.without_model()}
 
     @cached_property
     def _numbered_texts(self) -> tuple[Codes, list[str]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
+from krag_eval._utils.arrays import ComparedByFields
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, needing, warn, with_name
 from krag_eval._utils.suggestions import check_names
@@ -127,7 +128,7 @@ def _depth(cut_offs: Sequence[GivenCutOff]) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class RetrieverScores:
+class RetrieverScores(ComparedByFields):
     """The scores of several retrievers; `means, per_query = scores` unpacks the two tables.
 
     Attributes:
