@@ -25,12 +25,14 @@ class ComparedByFields:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        names = [field.name for field in dataclasses.fields(self)]  # type: ignore[arg-type] # a dataclass
-        return all(_are_equal(getattr(self, name), getattr(other, name)) for name in names)
+        return all(map(_are_equal, self._compared(), other._compared()))
 
     def __hash__(self) -> int:
-        values = (getattr(self, field.name) for field in dataclasses.fields(self))  # type: ignore[arg-type]
-        return hash((type(self), *(value for value in values if isinstance(value, (str, int)))))
+        return hash((type(self), *(value for value in self._compared() if isinstance(value, (str, int)))))
+
+    def _compared(self) -> list[object]:
+        fields = dataclasses.fields(self)  # type: ignore[arg-type] # it is a dataclass
+        return [getattr(self, field.name) for field in fields if field.compare]
 
 
 def _are_equal(one: object, other: object) -> bool:
@@ -40,4 +42,6 @@ def _are_equal(one: object, other: object) -> bool:
         return one.keys() == other.keys() and all(_are_equal(value, other[key]) for key, value in one.items())
     if isinstance(one, (list, tuple)) and type(one) is type(other):
         return len(one) == len(other) and all(map(_are_equal, one, other))
+    if isinstance(one, BaseException):
+        return type(one) is type(other) and str(one) == str(other)
     return one is other or bool(one == other) or (one != one and other != other)

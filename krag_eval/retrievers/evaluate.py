@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -138,8 +138,8 @@ class RetrieverScores(ComparedByFields):
         runs: By the retriever's name: what it returned.
     """
 
-    means: pd.DataFrame
-    per_query: pd.DataFrame
+    means: pd.DataFrame = field(compare=False)
+    per_query: pd.DataFrame = field(compare=False)
     results: Mapping[str, EvaluationResult]
     runs: Mapping[str, Run]
 

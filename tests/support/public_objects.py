@@ -118,7 +118,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Alert": lambda: front.Alert("recall@1", 0.1, 0.4, None, 200),
     "AnswerPairs": lambda: front.AnswerPairs(["within three days"], ["three days"]),
     "AnswerResult": lambda: front.evaluate_answers(["at nine", None], ["at nine", "who knows"], intervals=0.9),
-    "AnswerRow": lambda: front.evaluate_answers(["at nine"], ["at nine"]).rows[0],
+    "AnswerRow": lambda: front.evaluate_answers(["at nine"], ["at nine"]).per_answer[0],
     "AveragingMethod": lambda: front.AveragingMethod.MICRO,
     "Bench": bench,
     "Calibration": lambda: front.calibrate([("a b", "a b", True), ("a b", "c d", False)] * 5, method="rouge1"),
@@ -162,7 +162,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Report": lambda: front.build_report({"one": evaluated(intervals=0.9), "other": evaluated(OTHER)}),
     "RetrievalSink": front.RetrievalSink,
     "RetrieverScores": lambda: front.evaluate_retrievers(
-        {"a": retriever, "b": retriever}, QUESTIONS, k=2, progress=False
+        QUESTIONS, {"a": retriever, "b": retriever}, k=2, progress=False
     ),
     "ReviewedQuery": lambda: evaluated(OTHER).misses()[0],
     "RougeOfflineRetrievalEvaluators": lambda: front.RougeOfflineRetrievalEvaluators(GOLD, FOUND),
