@@ -13,6 +13,7 @@ from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
+from krag_eval._utils.processes import run_in_processes
 from krag_eval._utils.progress import ProgressHook, hook_for, reporter
 from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
@@ -24,7 +25,6 @@ from krag_eval.scale.batch import repeated
 from krag_eval.scale.files import find_files, survey
 from krag_eval.scale.long_form import LongForm
 from krag_eval.scale.output import Output
-from krag_eval.scale.pool import run_in_processes
 from krag_eval.scale.repeats import find_repeated
 from krag_eval.scale.scorer import ColumnarScorer
 from krag_eval.scale.tasks import Task, divide, limits, place_of, read_batches, read_state, score_task
@@ -107,7 +107,9 @@ def score_logs(
         with Output(list(zip(parts, sizes, strict=True)), target, scorer.schema, scorer.signature) as output:
             for task in done:
                 output.add(task.number)
-            for task in run_in_processes(work, left, n_workers, lambda task: place_of(task, str(_part(folder, task)))):
+            for task, _ in run_in_processes(
+                work, left, n_workers, lambda task: place_of(task, str(_part(folder, task)))
+            ):
                 n_done += task.n_rows
                 report(n_done)
                 output.add(task.number)
