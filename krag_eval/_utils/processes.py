@@ -61,35 +61,34 @@ def run_in_processes(
         try:
             with _pool(workers, min(n_processes, len(waiting))) as pool:
                 yield from _submit_all(pool, work, waiting, running, attempts, 2 * n_processes)
-        except BrokenProcessPool as error:
-            unready = workers.ended_unready()
-            n_unready += bool(unready)
-            if unready and (min(unready) >= 0 or n_unready == _GIVEN_UP_FROM):
-                raise InvalidInputError(_why_unready(asked, unready, n_unready, option)) from None
-            if not unready:
+        except (BrokenProcessPool, _NotStartedError) as error:
+            codes, was_started = workers.ended_unready(), isinstance(error, BrokenProcessPool)
+            n_unready += bool(codes) or not was_started
+            if n_unready == _GIVEN_UP_FROM or (codes and min(codes) >= 0):
+                raise InvalidInputError(_why_unready(asked, option, codes, n_unready, error)) from error
+            if was_started and not codes:
                 _count_lost(running.values(), attempts, name_of, error)
             waiting.extendleft(running.values())
-        except OSError as error:
-            if not workers.cannot_start:
-                raise
-            raise InvalidInputError(
-                f"The processes of `{asked}` cannot be started ({error.strerror}). End other programs, or use "
-                f"{option}=1."
-            ) from error
+
+
+class _NotStartedError(Exception):
+    """A process could not be started: the system refused, or another one was killed at that moment."""
 
 
 class _Worker(SpawnProcess):
     """A process that leaves Ctrl+C to the one that starts it, from its first moment."""
 
     def start(self) -> None:
-        if not hasattr(signal, "pthread_sigmask"):  # Windows
-            super().start()
-            return
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the new process inherits it
+        can_block = hasattr(signal, "pthread_sigmask")  # not on Windows
+        # The new process inherits it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if can_block else set()
         try:
             super().start()
+        except Exception as error:
+            raise _NotStartedError(str(error)) from error
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            if can_block:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Workers(SpawnContext):
@@ -97,7 +96,6 @@ class _Workers(SpawnContext):
 
     Attributes:
         ready: The ids of those that did.
-        cannot_start: Whether the system refused to start one.
     """
 
     def __init__(self) -> None:
@@ -109,13 +107,9 @@ class _Workers(SpawnContext):
         self._made.append(_Worker(*arguments, **options))
         return self._made[-1]
 
-    @property
-    def cannot_start(self) -> bool:
-        return bool(self._made) and self._made[-1].pid is None
-
     def ended_unready(self) -> list[int]:
         """Return the exit codes of the processes that ended before they were ready; the pool terminates the others."""
-        codes = [worker.exitcode or 0 for worker in self._made if worker.pid not in self.ready]
+        codes = [worker.exitcode or 0 for worker in self._made if worker.pid not in {None, *self.ready}]
         return [code for code in codes if code != -signal.SIGTERM] or ([] if self.ready else codes)
 
 
@@ -186,7 +180,7 @@ def _may_start(item: Item, running: dict[Future[Result], Item], attempts: Counte
 
 
 def _count_lost(
-    lost: Iterable[Item], attempts: Counter[Item], name_of: Callable[[Item], str], error: BrokenProcessPool
+    lost: Iterable[Item], attempts: Counter[Item], name_of: Callable[[Item], str], error: Exception
 ) -> None:
     for item in lost:
         attempts[item] += 1
@@ -197,7 +191,9 @@ def _count_lost(
             ) from error
 
 
-def _why_unready(asked: str, codes: list[int], n_times: int, option: str) -> str:
+def _why_unready(asked: str, option: str, codes: list[int], n_times: int, error: Exception) -> str:
+    if not codes:
+        return f"The processes of `{asked}` cannot be started ({error}). End other programs, or use {option}=1."
     if min(codes) >= 0:
         return (
             f"The processes of `{asked}` ended at once, with exit code {max(codes)}; see what they printed. "

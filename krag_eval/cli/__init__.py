@@ -21,6 +21,8 @@ __all__ = ["main"]
 @exit_codes()
 def main() -> None:
     """Run `krag-eval`. Exit with 0 on success and with 2 for invalid input, reported in one line on stderr."""
+    if sys.stdout is None:  # closed by whoever called this: nobody wants the output
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - until the process ends
     try:
         if sys.argv[1:] == ["--version"]:  # without the time that importing the commands takes
             _run(_show_version)
