@@ -19,7 +19,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 T = TypeVar("T")
 
@@ -75,6 +75,16 @@ class RetrieverError(Exception):
 
 class KragEvalWarning(UserWarning):
     """The result is valid, but something about the input deserves a look."""
+
+
+class OfOneProcess:
+    """An object that holds threads, open files or keys: it refuses to be copied or pickled."""
+
+    def __reduce_ex__(self, _: object) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__} cannot be copied or pickled: it holds threads, open files or keys of this process. "
+            "Make another one where it is needed; results can be copied."
+        )
 
 
 @contextlib.contextmanager

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
+from krag_eval._utils.errors import OfOneProcess
+
 # `max_tokens` and `tokenizer` are no secrets; a plain `token` is.
 _NAME = re.compile(r"key|token(?!s|iz)|secret|passw|credential|authorization|bearer", re.IGNORECASE)
 _SHORTEST = 6
@@ -34,7 +36,7 @@ _PATTERNS = (
 )
 
 
-class Redactor:
+class Redactor(OfOneProcess):
     """Removes credentials from texts: those that an object or the environment holds, and whatever looks like one.
 
     Args:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, ComparedByFields, FloatArray, IntArray
 from krag_eval._utils.checks import check_threshold
 from krag_eval._utils.errors import InvalidInputError, needing
 from krag_eval._utils.formatting import format_value
@@ -116,7 +116,7 @@ class Ceilings:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagnosis:
+class Diagnosis(ComparedByFields):
     """The causes of all misses of a result.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.arrays import ComparedByFields, FloatArray, IntArray
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
 from krag_eval._utils.formatting import format_value, number_of, one_line
@@ -113,7 +113,7 @@ def _listed(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class QueryReview(Sequence[ReviewedQuery]):
+class QueryReview(ComparedByFields, Sequence[ReviewedQuery]):
     """Some queries of a result: what `result.misses()` and `result.worst()` return; print it, or go through it.
 
     Attributes:

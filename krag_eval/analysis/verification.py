@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.arrays import ComparedByFields, FloatArray
 from krag_eval._utils.errors import InvalidInputError, needing
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.documents.columns import Side
@@ -47,7 +47,7 @@ class VerifiedMeasure:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Verification:
+class Verification(ComparedByFields):
     """What two programs make of one run.
 
     Attributes:

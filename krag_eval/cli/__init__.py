@@ -11,14 +11,18 @@ from collections.abc import Callable
 from typing import NoReturn, TextIO
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError
+from krag_eval._utils.signals import exit_codes, interruptible
 from krag_eval._utils.version import __version__
 from krag_eval.cli.wording import as_typed
 
 __all__ = ["main"]
 
 
+@exit_codes()
 def main() -> None:
     """Run `krag-eval`. Exit with 0 on success and with 2 for invalid input, reported in one line on stderr."""
+    if sys.stdout is None:  # closed by whoever called this: nobody wants the output
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - until the process ends
     try:
         if sys.argv[1:] == ["--version"]:  # without the time that importing the commands takes
             _run(_show_version)
@@ -31,7 +35,8 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("always", KragEvalWarning)
             warnings.showwarning = _show_warning
-            _run(lambda: app(prog_name="krag-eval"))  # also as `python -m krag_eval`
+            with interruptible():
+                _run(lambda: app(prog_name="krag-eval"))  # also as `python -m krag_eval`
     except KragEvalError as error:
         print(f"{type(error).__name__}: {as_typed(str(error))}", file=sys.stderr)
         sys.exit(2)

@@ -8,6 +8,8 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from krag_eval._utils.signals import exit_codes
+
 _FEWEST_TO_GROUP = 10
 _GROUPS = {
     "Matching": "match threshold rouge_measure containment tokenizer use_stemmer raw_text embeddings embedding_prefix "
@@ -106,6 +108,17 @@ class _Help:
 
 class Group(_Help, TyperGroup):
     """The list of the commands."""
+
+    # Here, before Typer gives what ends a command exit codes of its own.
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Read the arguments."""
+        with exit_codes():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with exit_codes():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the names with their first sentences, which click would cut off."""

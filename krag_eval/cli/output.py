@@ -27,9 +27,14 @@ from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.report import Report, Section, Table, sections_of
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # rich would exit with 1, which means "fail" after `krag-eval gate`
+
+
 def console() -> Console:
     """Return the console of the results: stdout, 80 columns wide unless it is a terminal."""
-    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 80)
+    return _Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 80)
 
 
 def notes() -> Console:

@@ -14,6 +14,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
+from krag_eval._utils.properties import cached_property
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import (
     Reader,
@@ -92,7 +93,7 @@ class Side:
         """How many documents each query has."""
         return np.diff(self.offsets)
 
-    @functools.cached_property
+    @cached_property
     def texts(self) -> list[str | None]:
         """The text of each document, None if it has none."""
         texts: list[Any] = self._column(operator.attrgetter("text"))
@@ -101,7 +102,7 @@ class Side:
             self._require(texts, lambda reader, d: reader.read_id(d, self._id_key) or reader.read_id(d))
         return texts
 
-    @functools.cached_property
+    @cached_property
     def ids(self) -> list[str | None]:
         """The id of each document, None if it has none."""
         if self._id_key is None:
@@ -142,7 +143,7 @@ class Side:
         """Whether any document has an id."""
         return any(self.ids)
 
-    @functools.cached_property
+    @cached_property
     def grades(self) -> FloatArray:
         """The grade of each gold document, 1 if none was given."""
         if self._unpaired is self.documents and self._reader is not None and self._reader.own_grade is None:

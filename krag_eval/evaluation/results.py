@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.arrays import ComparedByFields, FloatArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
 from krag_eval._utils.formatting import format_value, number_of, one_line
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EvaluationResult:
+class EvaluationResult(ComparedByFields):
     """The outcome of an evaluation: `result["recall@5"]`, `result["micro_recall@5"]`; a bare name is the macro mean.
 
     Attributes:
@@ -392,8 +392,8 @@ def safe_name(key: str) -> str:
     return re.sub(r"[^\w.-]", "_", key.replace("@", "_at_"))
 
 
-@dataclass(frozen=True, slots=True)
-class Detail:
+@dataclass(frozen=True, slots=True, eq=False)
+class Detail(ComparedByFields):
     """What a result keeps of every query.
 
     Attributes:
@@ -451,6 +451,11 @@ class PerQuery(Sequence[QueryResult]):
 
     def __len__(self) -> int:
         return self._size
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(other) if isinstance(other, PerQuery) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment] # its rows hold mappings
 
     @overload
     def __getitem__(self, index: int) -> QueryResult: ...

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, FloatArray
+from krag_eval._utils.arrays import BoolArray, ComparedByFields, FloatArray
 from krag_eval._utils.checks import as_number, check_threshold, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, needing
 from krag_eval._utils.formatting import format_value
@@ -54,7 +54,7 @@ _FRAGILE_MOVE, FRAGILE_DISTANCE = 0.05, 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sweep:
+class Sweep(ComparedByFields):
     """Every metric at every threshold.
 
     Attributes:

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import inspect
 import json
+import os
 import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -323,6 +324,10 @@ def _loop() -> asyncio.AbstractEventLoop:
 
     atexit.register(wind_up)
     return loop
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked
+    os.register_at_fork(after_in_child=_loop.cache_clear)  # the thread of the loop is gone there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any, overload
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
 from krag_eval._utils.checks import as_number, check_count, describe_type
-from krag_eval._utils.errors import InvalidInputError, KragEvalError
+from krag_eval._utils.errors import InvalidInputError, KragEvalError, OfOneProcess
 from krag_eval._utils.redaction import Redactor
 from krag_eval.llm.calling import Caller, Counting, ModelCounters, Reply, TimeLimit
 from krag_eval.llm.failures import Failure, ModelSetupError, NoAnswerError, classify, describe
@@ -27,7 +27,7 @@ class _TemporaryError(Exception):
         self.failure = failure
 
 
-class LanguageModel:
+class LanguageModel(OfOneProcess):
     """A language model of any framework, made by `as_language_model`. Threads may share it.
 
     Attributes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -127,6 +128,15 @@ class Settings:
             return None
         needed_by = "match_method='embedding'" if "embedding" in self.methods else "`similarity_threshold`"
         return EmbeddedTexts(self.embeddings, self.embedding_prefix, needed_by)
+
+    def without_model(self) -> Settings:
+        """Return the settings with the name of the embedding model in its place, and the vectors that it gave."""
+        settings = copy.copy(self)
+        if self.embedded is not None:
+            name = describe_embeddings(self.embeddings)
+            object.__setattr__(settings, "embeddings", name)
+            object.__setattr__(settings, "embedded", self.embedded.without_model(name))
+        return settings
 
     @property
     def uses_rouge(self) -> bool:

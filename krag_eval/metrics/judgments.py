@@ -9,13 +9,13 @@ From the match relation of a batch follow, for each query,
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, ComparedByFields, FloatArray, IntArray
+from krag_eval._utils.properties import cached_property
 from krag_eval.documents.columns import MISSING, Side
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.batch import Codes
@@ -24,7 +24,7 @@ CutOff = int | IntArray | None
 
 
 @dataclass(frozen=True, eq=False)
-class Judgments:
+class Judgments(ComparedByFields):
     """What each rank and each gold document of some queries earned, as sparse columns.
 
     Ranks count from 1. A cut-off `k` is one number for all queries, an array with one number per query, or None for
@@ -119,23 +119,23 @@ class Judgments:
         """
         return np.rint(np.ldexp(values, self._fixed_point_bits[query])).astype(np.int64)
 
-    @functools.cached_property
+    @cached_property
     def _fixed_point_bits(self) -> IntArray:
         """60 - ceil(log2(n)) for n gold documents; shape (n_queries,)."""
         return 60 - np.frexp(np.maximum(self.n_gold, 1) - 1.0)[1]
 
-    @functools.cached_property
+    @cached_property
     def _covered(self) -> tuple[IntArray, IntArray]:
         """Query and best rank of each gold document that is covered."""
         covered = self.gold_rank > 0
         return self.gold_query[covered], self.gold_rank[covered]
 
-    @functools.cached_property
+    @cached_property
     def _relevant_of_edge(self) -> IntArray:
         """The place in the `relevant_` columns of each edge."""
         return _place_of_runs(self.edge_query, self.edge_rank)
 
-    @functools.cached_property
+    @cached_property
     def _credited_among_relevant(self) -> IntArray:
         """The place in the `relevant_` columns of each credited rank."""
         width = int(self.n_retrieved.max(initial=0)) + 1
@@ -143,7 +143,7 @@ class Judgments:
             self.relevant_query * width + self.relevant_rank, self.credited_query * width + self.credited_rank
         )
 
-    @functools.cached_property
+    @cached_property
     def _queries_with_a_choice(self) -> IntArray:
         """Queries in which some rank matches gold documents of different grades: there the assignment matters."""
         grade = self.gold_grade[self.edge_gold]

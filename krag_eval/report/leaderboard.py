@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from krag_eval._utils.arrays import ComparedByFields
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing, warn
 from krag_eval._utils.formatting import format_value, number_of, one_line
@@ -37,7 +38,7 @@ Interval = tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Leaderboard:
+class Leaderboard(ComparedByFields):
     """One row per run, one column per value; the best value of each column is marked. Print it, or export it.
 
     Nothing is marked if the runs were scored by different settings, and where all runs have the same value.

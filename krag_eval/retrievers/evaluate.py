@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
+from krag_eval._utils.arrays import ComparedByFields
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, needing, warn, with_name
 from krag_eval._utils.suggestions import check_names
@@ -127,7 +128,7 @@ def _depth(cut_offs: Sequence[GivenCutOff]) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class RetrieverScores:
+class RetrieverScores(ComparedByFields):
     """The scores of several retrievers; `means, per_query = scores` unpacks the two tables.
 
     Attributes:
@@ -137,8 +138,8 @@ class RetrieverScores:
         runs: By the retriever's name: what it returned.
     """
 
-    means: pd.DataFrame
-    per_query: pd.DataFrame
+    means: pd.DataFrame = field(compare=False)
+    per_query: pd.DataFrame = field(compare=False)
     results: Mapping[str, EvaluationResult]
     runs: Mapping[str, Run]
 

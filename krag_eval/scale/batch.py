@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.properties import cached_property
 from krag_eval.documents.columns import MISSING, Side, SideName, runs
 from krag_eval.documents.readers import OWN_ID
 from krag_eval.matching import Batch
@@ -53,7 +53,7 @@ class ArrowSide(Side):
         self.text_column = text_column
         self._grade_columns = grade_columns
 
-    @functools.cached_property
+    @cached_property
     def documents(self) -> list[Any]:  # type: ignore[override]
         """The documents as mappings, for the few metrics that read more of them than ids, texts and grades."""
         documents: list[Any] = self.structs.to_pylist()
@@ -65,12 +65,12 @@ class ArrowSide(Side):
         documents: list[Any] = self.structs.slice(start, min(end - start, most)).to_pylist()
         return documents
 
-    @functools.cached_property
+    @cached_property
     def ids(self) -> Sequence[str | None]:  # type: ignore[override]
         """The ids as strings."""
         return ArrowStrings(self.id_column)
 
-    @functools.cached_property
+    @cached_property
     def texts(self) -> Sequence[str | None]:  # type: ignore[override]
         """The texts as strings."""
         return ArrowStrings(self.text_column)
@@ -80,7 +80,7 @@ class ArrowSide(Side):
         """Whether any document has an id."""
         return any(self.ids)
 
-    @functools.cached_property
+    @cached_property
     def grades(self) -> FloatArray:
         """The grade of each gold document, 1 by default."""
         n_documents = int(self.offsets[-1])
@@ -138,7 +138,7 @@ class ArrowBatch(Batch):
     def __init__(self, actual: ArrowSide, predicted: ArrowSide, settings: Settings) -> None:
         super().__init__(actual, predicted, settings)
 
-    @functools.cached_property
+    @cached_property
     def ids(self) -> Codes:
         """Ids as integers; an empty id is missing."""
         codes, different = _number(self.actual.id_column, self.predicted.id_column)
@@ -148,7 +148,7 @@ class ArrowBatch(Batch):
                 column[column == empty] = MISSING
         return codes
 
-    @functools.cached_property
+    @cached_property
     def _numbered_texts(self) -> tuple[Codes, list[str]]:
         codes, different = _number(self.actual.text_column, self.predicted.text_column)
         try:

@@ -18,6 +18,7 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import check_seal, put_in_place, refuse_link, seal_files
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
+from krag_eval._utils.processes import run_in_processes
 from krag_eval._utils.progress import ProgressHook, hook_for, reporter
 from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
@@ -30,7 +31,6 @@ from krag_eval.scale.files import find_files, survey
 from krag_eval.scale.increments import Increments
 from krag_eval.scale.long_form import LongForm
 from krag_eval.scale.output import Output
-from krag_eval.scale.pool import run_in_processes
 from krag_eval.scale.repeats import find_repeated
 from krag_eval.scale.scorer import ColumnarScorer
 from krag_eval.scale.tasks import (
@@ -164,7 +164,9 @@ def score_logs(
             for task in done:
                 check_part(parts[task.number])
                 output.add(task.number)
-            for task in run_in_processes(work, left, n_workers, lambda task: place_of(task, str(_part(folder, task)))):
+            for task, _ in run_in_processes(
+                work, left, n_workers, lambda task: place_of(task, str(_part(folder, task)))
+            ):
                 n_done += task.n_rows
                 report(n_done)
                 output.add(task.number)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.arrays import ComparedByFields, FloatArray, IntArray
 from krag_eval._utils.serialization import read_double, read_list, read_record, read_whole, read_wholes, refuse
 from krag_eval.statistics.bootstrap import SPARSE, bounds_of
 
@@ -281,7 +281,7 @@ _PACKED_BITS = 15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FrequencyTable:
+class FrequencyTable(ComparedByFields):
     """Distinct numbers, or distinct rows of whole numbers, in ascending order.
 
     Attributes:
@@ -320,13 +320,6 @@ class FrequencyTable:
             distinct = _unpacked(distinct, rows)
         # As doubles the counts add up exactly: a sample of 2^53 rows is out of reach.
         return cls(distinct, np.bincount(number.reshape(-1), times, minlength=len(distinct)).astype(np.int64))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, FrequencyTable):
-            return NotImplemented
-        return np.array_equal(self.rows, other.rows) and np.array_equal(self.counts, other.counts)
-
-    __hash__ = None  # type: ignore[assignment] # arrays can change
 
     @property
     def n(self) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from krag_eval._utils.arrays import ComparedByFields
 from krag_eval._utils.errors import UnknownMetricError, did_you_mean, needing
 from krag_eval._utils.formatting import UNDEFINED, format_difference, format_mean, format_p, number_of, one_line
 from krag_eval._utils.serialization import json_text
@@ -181,7 +182,7 @@ _KEPT = ("results", "diagnoses", "evalset")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Comparison:
+class Comparison(ComparedByFields):
     """Systems against a baseline: `comparison["hybrid", "recall@5"]` is a row, its `verdict` the answer in words.
 
     Attributes:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from krag_eval._utils.arrays import ComparedByFields
 from krag_eval._utils.checks import check_kind, describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import write_atomically
@@ -190,7 +191,7 @@ class NearQuestions:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class DoctorReport:
+class DoctorReport(ComparedByFields):
     """What is probably wrong with the gold documents of a question set.
 
     Attributes:

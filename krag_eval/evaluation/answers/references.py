@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray
+from krag_eval._utils.arrays import BoolArray, ComparedByFields
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, did_you_mean
 from krag_eval.datasets import EvalSet, Question
@@ -164,8 +164,8 @@ def _as_list(name: str, given: object) -> list[object]:
 _MISSING = object()
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerSheet:
+@dataclass(frozen=True, slots=True, eq=False)
+class AnswerSheet(ComparedByFields):
     """Answers beside their references.
 
     Attributes:

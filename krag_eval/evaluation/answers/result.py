@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._utils.arrays import BoolArray, FloatArray
+from krag_eval._utils.arrays import BoolArray, ComparedByFields, FloatArray
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.serialization import json_text
@@ -60,7 +60,7 @@ class AnswerRow:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AnswerResult:
+class AnswerResult(ComparedByFields):
     """The outcome of scoring answers: `result["token_f1"]` is the mean over the answers where it is defined.
 
     Attributes:
