@@ -8,6 +8,8 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from krag_eval._utils.formatting import escape_controls
+
 _FEWEST_TO_GROUP = 10
 _GROUPS = {
     "Matching": "match threshold rouge_measure containment tokenizer use_stemmer raw_text embeddings embedding_prefix "
@@ -102,6 +104,15 @@ class _Help:
             if getattr(parameter, "is_flag", False):
                 parameter.metavar = ""
         return parameters
+
+    def make_context(self, *given: Any, **settings: Any) -> Any:
+        """Read the arguments; an error that quotes one is printed as it stands."""
+        try:
+            return super().make_context(*given, **settings)  # type: ignore[misc]
+        except Exception as error:
+            if isinstance(message := getattr(error, "message", None), str):
+                error.message = escape_controls(message)  # type: ignore[attr-defined]
+            raise
 
 
 class Group(_Help, TyperGroup):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from krag_eval._utils.checks import check_threshold, one_of
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.suggestions import check_names
 from krag_eval.evaluation.pipeline import (
     EvaluationCallback,
@@ -475,7 +475,7 @@ def _check_one_cut_off(k: object) -> GivenCutOff:
     """
     cut_offs = check_cut_offs(k)
     if len(cut_offs) != 1 or isinstance(k, (list, tuple, range)):
-        raise InvalidInputError(f"`k` must be one integer here, got {k!r:.60}. For several use `evaluate(..., k={k})`.")
+        raise InvalidInputError(f"`k` must be one integer here, got {show(k)}. For several use `evaluate(..., k={k})`.")
     return cut_offs[0]
 
 

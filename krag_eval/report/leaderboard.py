@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing, warn
+from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing, show, warn
 from krag_eval._utils.formatting import format_value, number_of, one_line
 from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.analysis.comparison.result import pad, width_of
@@ -220,7 +220,7 @@ def _check(results: object) -> dict[str, EvaluationResult]:
 
 def _check_keys(keys: object, results: Mapping[str, EvaluationResult]) -> list[str]:
     if isinstance(keys, str) or not isinstance(keys, Sequence) or not keys:
-        raise InvalidInputError(f"`keys` must be a list of values such as ['recall@10'], got {keys!r:.60}.")
+        raise InvalidInputError(f"`keys` must be a list of values such as ['recall@10'], got {show(keys)}.")
     known = ordered_keys(results)
     for key in keys:
         if not any(key in result for result in results.values()):
