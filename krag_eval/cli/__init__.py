@@ -43,7 +43,7 @@ def main() -> None:
     except Exception:  # noqa: BLE001 - Python would exit with 1, by which a gate says that it fails
         import traceback
 
-        _say(f"{traceback.format_exc()}krag-eval failed unexpectedly. Please report it with the lines above: {_ISSUES}")
+        _say(f"{traceback.format_exc()}This error was not expected. Please report it with the lines above: {_ISSUES}")
         sys.exit(70)
 
 

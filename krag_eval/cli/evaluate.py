@@ -224,8 +224,7 @@ def _print(
     for name, of_run in reviews.items():
         for review in of_run.values():
             out.print()
-            said = review.describe(_MOST_REVIEWED, "All are in the output of `--json`")
-            out.print(f"{name}: {said}", soft_wrap=True)
+            out.print(f"{name}: {review.describe(_MOST_REVIEWED, 'All are in the output of `--json`')}", soft_wrap=True)
     out.print()
 
 

@@ -232,7 +232,7 @@ def test_an_unexpected_error_is_exit_70_with_its_traceback(gate: Runner, monkeyp
     assert "Traceback" in err
     assert "RuntimeError: a mistake of ours\\u001b[2J\n" in err
     assert "\x1b" not in err
-    assert err.splitlines()[-1].startswith("krag-eval failed unexpectedly. Please report it")
+    assert err.splitlines()[-1].startswith("This error was not expected. Please report it")
 
 
 @pytest.mark.full
