@@ -92,16 +92,14 @@ class ReviewedQuery:
         yield f"  {self.key} {format_value(self.value)}, {first}"
         if self.error is not None:
             yield f"  error      {one_line(self.error)}"
-        yield from _listed("missed", [f"{_shown(miss.gold)}: {miss.reason}" for miss in self.misses])
+        yield from _listed("missed", [f"{show_document(miss.gold)}: {miss.reason}" for miss in self.misses])
         gold = zip(self.gold, self.gold_ranks, self.causes, strict=True)
         yield from _listed(
-            "found", [f"{_shown(document)}: rank {rank}" for document, rank, cause in gold if cause == FOUND]
+            "found", [f"{show_document(document)}: rank {rank}" for document, rank, cause in gold if cause == FOUND]
         )
-        yield from _listed("retrieved", [f"{n}. {_shown(document)}" for n, document in enumerate(self.retrieved, 1)])
-
-
-def _shown(document: Document) -> str:
-    return one_line(show_document(document))
+        yield from _listed(
+            "retrieved", [f"{n}. {show_document(document)}" for n, document in enumerate(self.retrieved, 1)]
+        )
 
 
 def _listed(title: str, lines: Sequence[str]) -> Iterator[str]:

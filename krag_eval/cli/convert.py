@@ -20,6 +20,7 @@ from krag_eval.cli.options import (
     IdKey,
     MaxBadRows,
 )
+from krag_eval.cli.output import console
 from krag_eval.datasets import read_evalset, read_run, write_evalset, write_run
 from krag_eval.datasets.formats.layout import kinds_of
 from krag_eval.datasets.formats.registry import FORMATS, check_format, detect, format_to_write, kinds_in
@@ -69,7 +70,7 @@ def convert(
         with no_looser_than(source):
             write_run(run, target, format=written, evalset=known, id_key=id_key)
         count = number_of(len(run), "ranking")
-    print(f"{count} from {source} ({read}) to {target} ({written})")
+    console().print(f"{count} from {source} ({read}) to {target} ({written})", soft_wrap=True)
 
 
 def _look_at(

@@ -28,7 +28,6 @@ from krag_eval.cli.options import (
 from krag_eval.cli.output import (
     collected_warnings,
     console,
-    print_lines,
     print_notes,
     print_report_table,
     print_result,
@@ -225,7 +224,7 @@ def _print(
     for name, of_run in reviews.items():
         for review in of_run.values():
             out.print()
-            print_lines(f"{name}: {review.describe(_MOST_REVIEWED, 'All are in the output of `--json`')}")
+            out.print(f"{name}: {review.describe(_MOST_REVIEWED, 'All are in the output of `--json`')}", soft_wrap=True)
     out.print()
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import check_count
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.formatting import qualified_name
 from krag_eval.documents.columns import MISSING
 
@@ -228,7 +228,7 @@ def _check_arguments(texts: object, prefix: object, batch_size: object) -> None:
         if not isinstance(text, str):
             raise InvalidInputError(f"Text {number} must be a string, got {_named(text)}. Only texts can be embedded.")
     if not isinstance(prefix, str):
-        raise InvalidInputError(f"`prefix` must be a string such as 'passage: ', got {prefix!r:.60}.")
+        raise InvalidInputError(f"`prefix` must be a string such as 'passage: ', got {show(prefix)}.")
     check_count("batch_size", batch_size)
 
 
@@ -264,7 +264,7 @@ class EmbeddedTexts:
                 "vectors."
             )
         if not isinstance(prefix, str):
-            raise InvalidInputError(f"`embedding_prefix` must be a string such as 'passage: ', got {prefix!r:.60}.")
+            raise InvalidInputError(f"`embedding_prefix` must be a string such as 'passage: ', got {show(prefix)}.")
         check_embeddings(embeddings)
         self._embeddings = embeddings
         self._prefix = prefix

@@ -11,7 +11,7 @@ from typing import Any
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 
 from krag_eval._utils.checks import as_number, check_count
-from krag_eval._utils.errors import InvalidInputError, RunStoppedError
+from krag_eval._utils.errors import InvalidInputError, RunStoppedError, show
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.threads import CallThread, with_time_limit
 from krag_eval.datasets import Question, RunRow
@@ -77,7 +77,7 @@ class CallSettings:
 def _check_seconds(name: str, value: object, least: str) -> None:
     number = as_number(value)
     if number is None or not 0 <= number < float("inf") or (least == "more than 0" and number == 0):
-        raise InvalidInputError(f"`{name}` must be a number of seconds, {least}, got {value!r:.60}.")
+        raise InvalidInputError(f"`{name}` must be a number of seconds, {least}, got {show(value)}.")
 
 
 async def ask_all(

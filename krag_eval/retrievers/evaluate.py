@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from krag_eval._utils.arrays import ComparedByFields
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, needing, warn, with_name
+from krag_eval._utils.errors import InvalidInputError, needing, show, warn, with_name
 from krag_eval._utils.suggestions import check_names
 from krag_eval.datasets import EvalSet, Run, as_evalset
 from krag_eval.evaluation.pipeline import EvaluationCallback, MetricFunction, check_callbacks
@@ -187,7 +187,7 @@ def evaluate_retrievers(
         )
     if len(cut_offs) < len(check_cut_offs(k)):
         raise InvalidInputError(
-            f"`k` must be an integer of at least 1, or several, got {k!r:.60}: the largest is the number of documents "
+            f"`k` must be an integer of at least 1, or several, got {show(k)}: the largest is the number of documents "
             "that are kept of each result."
         )
     if is_krag_frame(evalset):

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from krag_eval._utils.checks import as_number
-from krag_eval._utils.errors import InvalidInputError, RunStoppedError
+from krag_eval._utils.errors import InvalidInputError, RunStoppedError, show
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.journal.journal import Journal, RowTooLongError
 from krag_eval._utils.progress import ProgressHook, reporter
@@ -265,7 +265,7 @@ def _check_rate(value: object) -> None:
     number = as_number(value)
     if number is None or not 0 <= number <= 1:
         raise InvalidInputError(
-            f"`max_error_rate` must be a number from 0 to 1, got {value!r:.60}. It is the share of questions that may "
+            f"`max_error_rate` must be a number from 0 to 1, got {show(value)}. It is the share of questions that may "
             "fail; without it the run never stops because of errors."
         )
 

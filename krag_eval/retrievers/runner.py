@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Required, TypedDict, Unpack, overload
 
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, did_you_mean
+from krag_eval._utils.errors import InvalidInputError, did_you_mean, show
 from krag_eval._utils.progress import ProgressHook, hook_for
 from krag_eval._utils.suggestions import check_names
 from krag_eval._utils.threads import run_in_own_loop
@@ -244,9 +244,9 @@ def plan_run(
             f"`parameters` is {describe_type(parameters)}. It must be a mapping such as {{'chunk_size': 500}}."
         )
     if journal is not None and (not isinstance(journal, (str, os.PathLike)) or not os.fspath(journal)):
-        raise InvalidInputError(f"`journal` must be the path of a file, or None, got {journal!r:.60}.")
+        raise InvalidInputError(f"`journal` must be the path of a file, or None, got {show(journal)}.")
     if name is not None and not (isinstance(name, str) and name.strip()):
-        raise InvalidInputError(f"`name` must be a string that is not empty, got {name!r:.60}. None is the default.")
+        raise InvalidInputError(f"`name` must be a string that is not empty, got {show(name)}. None is the default.")
     for question in questions:
         if not (question.question or "").strip():
             raise InvalidInputError(

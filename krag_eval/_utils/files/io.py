@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.formatting import escape_controls
 
 StrPath = str | os.PathLike[str]
 
@@ -61,8 +62,10 @@ class StandardStreams:
         return self._copy
 
     def write(self, parts: Iterable[bytes]) -> None:
-        """Write to standard output, byte by byte what a file would hold."""
+        """Write to standard output, byte by byte what a file would hold; a terminal is not to be steered by it."""
         self._output.flush()
+        if self._output.isatty():
+            parts = [escape_controls(b"".join(parts).decode("utf-8", "backslashreplace")).encode()]
         for part in parts:
             self._output.buffer.write(part)
         self._output.flush()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.arrays import BoolArray, ComparedByFields, FloatArray
-from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
+from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing, show
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.serialization import json_text
 from krag_eval._utils.suggestions import key_hint
@@ -178,7 +178,7 @@ class AnswerResult(ComparedByFields):
         chosen = [operator.index(row) for row in rows]
         if len(set(chosen)) < len(chosen) or not all(0 <= row < self.n_answers for row in chosen):
             raise InvalidInputError(
-                f"`rows` must be different numbers from 0 to {self.n_answers - 1}, got {chosen!r:.60}. "
+                f"`rows` must be different numbers from 0 to {self.n_answers - 1}, got {show(chosen)}. "
                 "They are the `index` of the rows in `per_answer`."
             )
         values = {key: column[chosen] for key, column in self.values.items()}
