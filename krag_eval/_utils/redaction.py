@@ -8,7 +8,7 @@ import json
 import os
 import re
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 from urllib.parse import quote, unquote
@@ -20,6 +20,8 @@ _MOST_HELD = 5_000
 # Of a longer message no more than this many times its first characters is read.
 _READ_TIMES = 20
 _LONGEST_TRACEBACK = 1_000_000
+_MOST_CLEAN = 200_000
+_SIMPLE = (str, int, float, type(None))
 
 # Names that stand for credentials alone: whatever follows them is one.
 _NAME = (
@@ -65,23 +67,25 @@ _KEYS = {
     r"[MNO][\w-]{23,27}\.[\w-]{6}\.": r"[\w-]{27,}",
     r"\w{3}8Q~": r"[\w.~-]{30,}",
 }
-# What looks like a credential, whoever's it is, under what a text in lower case has to contain before it is looked for:
-# prose is read once and quickly. What the first group matches is shown, and `[key]` instead of the rest.
+# What looks like a credential, whoever's it is, under words of which a text in lower case must contain one, as prose rarely
+# does. What the first group matches is shown, and `[key]` instead of the rest.
 _SHAPES = {
-    r"-----begin": (r"()-----BEGIN [A-Z ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----[\s\S]*?(?:-----END [A-Z ]{0,60}-----|\Z)",),
-    r"[a-z0-9_.:~-]{16}|\*{3}": (
+    ("-----begin",): (
+        r"()-----BEGIN [A-Z ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----[\s\S]*?(?:-----END [A-Z ]{0,60}-----|\Z)",
+    ),
+    ("-", "_", ".", ":", "~", "akia", "asia", "aiza", "eyj", "dapi", "sk", "ac", "atatt3"): (
         rf"()(?<![A-Za-z0-9])(?-i:{'|'.join(f'(?:{begin}){rest}' for begin, rest in _KEYS.items())})",
     ),
-    r"/(?:hooks\.slack|discord|[\w.-]{1,80}\.webhook)": (
+    ("hooks.slack", "/webhooks/", ".webhook.office"): (
         r"(/(?:hooks\.slack\.com|discord(?:app)?\.com/api/webhooks|[\w.-]{1,80}\.webhook\.office\.com)/)[^\s\"'<>\[]+",
     ),
-    r"[?&][\w-]{1,80}=": (
+    ("?", "&"): (
         (
             r"([?&](?:x-(?:amz|goog)-(?:signature|credential|security-token)|sig|signature|code|jwt|key|sid|auth|session"
             rf"|(?:\w{{1,20}}[-_])?token|{_NAME})=){_NONE}(?:(?=[^\s\"'&#]{{0,64}}\d)[^\s\"'&#]{{4,}}|[^\s\"'&#]{{16,}})"
         ),
     ),
-    r"authorization|bearer\s|basic\s|(?:response|signature|credential|nonce)=": (
+    ("authorization", "bearer ", "basic ", "response=", "signature=", "credential=", "nonce="): (
         (
             rf"(authorization{_SAYS}){_NONE}(?:(?:bearer|basic|token|digest|negotiate|api-?key|key|oauth)\s+"
             rf"|[a-z][\w-]{{1,30}}\s+{_LIKE_A_KEY}|{_LIKE_A_KEY})[^\s\"',;&}}]{{4,}}"
@@ -89,14 +93,14 @@ _SHAPES = {
         rf"(\b(?:bearer|basic)\s+)(?:{_LIKE_A_KEY}[^\s\"',;}}]{{6,}}|[^\s\"',;}}]{{20,}})",
         r"(\b(?:response|signature|credential|nonce)=\"?)[\w+/=%-]{16,}",
     ),
-    r"cookie": (
+    ("cookie",): (
         (
             rf"(cookie{_SAYS}|<cookie\s)[^\s=;,\"'{{\[]+=[^\s;,\"']*(?:;\s?[^\s=;,\"']+(?:=[^\s;,\"']*)?)*"
             rf"|(?<=cookies=)\{{[^}}]{{4,}}"
         ),
     ),
     # In prose a name and a colon say little, so that a word of letters is a credential only at the end.
-    r"(?:pass|pwd|secret|credential|dsn|conn|key|token|auth|otp|sid|sig|jwt)[\w\"'\\\] -]{0,24}(?:[=:,>]|%3d)": (
+    ("pass", "pwd", "secret", "cred", "dsn", "conn", "key", "token", "auth", "otp", "sid", "sig", "jwt"): (
         rf"({_NAME}(?:{_IS}|>(?=[^\s<]{{4,999}}<))){_NONE}(?:{_IN_QUOTES}|{_BARE}{{4,}})",
         (
             rf"({_NAME}(?:\sprovided)?\s?:\s{{0,3}}){_NONE}(?!https?:|\d{{1,5}}[-a-z ]{{0,5}}\b)"
@@ -106,18 +110,27 @@ _SHAPES = {
         rf"([-_](?:token|key)(?:{_QUOTE})?\s?:\s?{_OPEN}|(?<![\w-])key{_IS}){_NONE}{_LIKE_A_KEY}[\w+/=.~-]{{20,}}",
         rf"((?:{_NAME}|{_WEAK_NAME}|-key)[\"']\s?,\s?b?[\"']){_NONE}{_LIKE_A_KEY}[^\s\"']{{8,}}",
     ),
-    r"(?:^|[^\w-])--?\w": (
+    (" -", "\n-", "'-", '"-'): (
         rf"((?<![\w-])--?(?:\w{{1,20}}-){{0,2}}(?:{_NAME}|token|auth)[\s=]\s?(?:{_QUOTE})?){_NONE}[^\s\"'-][^\s\"']{{3,}}",
         r"((?<![\w-])(?:-u|--user|--proxy-user)[\s=]\s?[\"']?[^\s:\"']{1,60}:)(?!\d+\b)[^\s\"'\[]{3,}",
     ),
 }
+# A text in lower case without any of this holds no key by its form, and no value after its name.
+_LONG_WORD = re.compile(r"(?<![a-z0-9_.~-])(?:[a-z0-9_.~-]{16}|\d{8,12}:)|\*{3}")
+_VALUE_OF = re.compile(
+    r"(?:pass|pwd|secret|cred|dsn|conn|key|token|auth|otp|sid|sig|jwt)[\w\"'\\\] -]{0,24}(?:[=:,>]|%3d)"
+)
+_HINTS = {"-": _LONG_WORD, "pass": _VALUE_OF}
 _PATTERNS = (
     # User and password of an address, also with a slash in the password, but not `host:9200/path?q=a@b`.
-    (r"://", r"(?<=://)(?:[^\s/?#]*@|[^\s/?#@:]{0,99}:(?!\d{1,5}[/?#])[^\s\"'<>]{1,200}@)", ""),
-    (r"jdbc:oracle:", r"(jdbc:oracle:\w{1,9}:)[^\s@]{1,200}@", r"\1"),
-    *((hint, shape, r"\1[key]") for hint, shapes in _SHAPES.items() for shape in shapes),
+    (("://",), None, (r"(?<=://)(?:[^\s/?#]*@|[^\s/?#@:]{0,99}:(?!\d{1,5}[/?#])[^\s\"'<>]{1,200}@)",), ""),
+    (("jdbc:oracle:",), None, (r"(jdbc:oracle:\w{1,9}:)[^\s@]{1,200}@",), r"\1"),
+    *((words, _HINTS.get(words[0]), shapes, r"\1[key]") for words, shapes in _SHAPES.items()),
 )
-_COMPILED = tuple((re.compile(hint), re.compile(shape, re.IGNORECASE), instead) for hint, shape, instead in _PATTERNS)
+_COMPILED = tuple(
+    (words, hint, tuple((re.compile(shape, re.IGNORECASE), instead) for shape in shapes))
+    for words, hint, shapes, instead in _PATTERNS
+)
 
 # Names of variables and attributes that hold credentials, and of those that only sound like it.
 _CREDENTIAL = re.compile(rf"{_NAME}|authorization|webhook|(?<![A-Za-z])pw(?![A-Za-z])", re.IGNORECASE)
@@ -147,6 +160,7 @@ class Redactor:
 
     def __init__(self, holder: object = None) -> None:
         found = {*_held(holder, _DEEPEST, iter(range(_MOST_HELD))), *_variables()}
+        self._clean, self._clean_names = set[int](), set[str]()
         self._values = sorted((form for value in found for form in _forms(value)), key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
@@ -154,10 +168,31 @@ class Redactor:
         for value in self._values:
             text = text.replace(value, "[key]")
         lower = text.lower()
-        for hint, shape, instead in _COMPILED:
-            if hint.search(lower):
-                text = shape.sub(instead, text)
+        for words, hint, shapes in _COMPILED:
+            if any(map(lower.__contains__, words)) and (hint is None or hint.search(lower)):
+                for shape, instead in shapes:
+                    text = shape.sub(instead, text)
         return text
+
+    def knows(self, records: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether none of these values of JSON holds a credential; what was read once costs little after that."""
+        values: list[Any] = [*set[str]().union(*records), *itertools.chain.from_iterable(map(dict.values, records))]
+        try:
+            new = set(map(hash, values)) - self._clean
+        except TypeError:  # lists and mappings
+            values = [v if isinstance(v, _SIMPLE) else json.dumps(v, ensure_ascii=False) for v in values]
+            new = set(map(hash, values)) - self._clean
+        if not new:
+            return True
+        names = set[str]().union(*records) - self._clean_names
+        text = "\n".join(value for value in values if type(value) is str and hash(value) in new)
+        if any(map(_NAMED.search, names)) or self(text) != text:
+            return False
+        if len(self._clean) > _MOST_CLEAN:
+            self._clean.clear()
+        self._clean |= new
+        self._clean_names |= names
+        return True
 
     def of(self, value: Any) -> Any:
         """Return a value of JSON without credentials, also without what stands under the name of one."""
