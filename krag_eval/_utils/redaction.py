@@ -8,7 +8,7 @@ import json
 import os
 import re
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 from urllib.parse import quote, unquote
@@ -67,14 +67,14 @@ _KEYS = {
     r"[MNO][\w-]{23,27}\.[\w-]{6}\.": r"[\w-]{27,}",
     r"\w{3}8Q~": r"[\w.~-]{30,}",
 }
-# What looks like a credential, whoever's it is, under words of which a text in lower case must contain one, as prose rarely
-# does. What the first group matches is shown, and `[key]` instead of the rest.
+_LONG_WORD = 16
+_NAMES = ("=", ":", ">", "%3d", "',", '",')
+_KEY_FORM = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(f'(?:{begin}){rest}' for begin, rest in _KEYS.items())})")
+# What looks like a credential, whoever's it is, under what a text in lower case must have one of, as prose rarely has.
+# What the first group matches is shown, and `[key]` instead of the rest.
 _SHAPES = {
     ("-----begin",): (
         r"()-----BEGIN [A-Z ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----[\s\S]*?(?:-----END [A-Z ]{0,60}-----|\Z)",
-    ),
-    ("-", "_", ".", ":", "~", "akia", "asia", "aiza", "eyj", "dapi", "sk", "ac", "atatt3"): (
-        rf"()(?<![A-Za-z0-9])(?-i:{'|'.join(f'(?:{begin}){rest}' for begin, rest in _KEYS.items())})",
     ),
     ("hooks.slack", "/webhooks/", ".webhook.office"): (
         r"(/(?:hooks\.slack\.com|discord(?:app)?\.com/api/webhooks|[\w.-]{1,80}\.webhook\.office\.com)/)[^\s\"'<>\[]+",
@@ -85,14 +85,14 @@ _SHAPES = {
             rf"|(?:\w{{1,20}}[-_])?token|{_NAME})=){_NONE}(?:(?=[^\s\"'&#]{{0,64}}\d)[^\s\"'&#]{{4,}}|[^\s\"'&#]{{16,}})"
         ),
     ),
-    ("authorization", "bearer ", "basic ", "response=", "signature=", "credential=", "nonce="): (
+    ("authorization", "bearer ", "basic "): (
         (
             rf"(authorization{_SAYS}){_NONE}(?:(?:bearer|basic|token|digest|negotiate|api-?key|key|oauth)\s+"
             rf"|[a-z][\w-]{{1,30}}\s+{_LIKE_A_KEY}|{_LIKE_A_KEY})[^\s\"',;&}}]{{4,}}"
         ),
         rf"(\b(?:bearer|basic)\s+)(?:{_LIKE_A_KEY}[^\s\"',;}}]{{6,}}|[^\s\"',;}}]{{20,}})",
-        r"(\b(?:response|signature|credential|nonce)=\"?)[\w+/=%-]{16,}",
     ),
+    ("=",): (r"(\b(?:response|signature|credential|nonce)=\"?)[\w+/=%-]{16,}",),
     ("cookie",): (
         (
             rf"(cookie{_SAYS}|<cookie\s)[^\s=;,\"'{{\[]+=[^\s;,\"']*(?:;\s?[^\s=;,\"']+(?:=[^\s;,\"']*)?)*"
@@ -100,7 +100,7 @@ _SHAPES = {
         ),
     ),
     # In prose a name and a colon say little, so that a word of letters is a credential only at the end.
-    ("pass", "pwd", "secret", "cred", "dsn", "conn", "key", "token", "auth", "otp", "sid", "sig", "jwt"): (
+    _NAMES: (
         rf"({_NAME}(?:{_IS}|>(?=[^\s<]{{4,999}}<))){_NONE}(?:{_IN_QUOTES}|{_BARE}{{4,}})",
         (
             rf"({_NAME}(?:\sprovided)?\s?:\s{{0,3}}){_NONE}(?!https?:|\d{{1,5}}[-a-z ]{{0,5}}\b)"
@@ -110,26 +110,22 @@ _SHAPES = {
         rf"([-_](?:token|key)(?:{_QUOTE})?\s?:\s?{_OPEN}|(?<![\w-])key{_IS}){_NONE}{_LIKE_A_KEY}[\w+/=.~-]{{20,}}",
         rf"((?:{_NAME}|{_WEAK_NAME}|-key)[\"']\s?,\s?b?[\"']){_NONE}{_LIKE_A_KEY}[^\s\"']{{8,}}",
     ),
-    (" -", "\n-", "'-", '"-'): (
+    (" -", "\n-"): (
         rf"((?<![\w-])--?(?:\w{{1,20}}-){{0,2}}(?:{_NAME}|token|auth)[\s=]\s?(?:{_QUOTE})?){_NONE}[^\s\"'-][^\s\"']{{3,}}",
         r"((?<![\w-])(?:-u|--user|--proxy-user)[\s=]\s?[\"']?[^\s:\"']{1,60}:)(?!\d+\b)[^\s\"'\[]{3,}",
     ),
 }
-# A text in lower case without any of this holds no key by its form, and no value after its name.
-_LONG_WORD = re.compile(r"(?<![a-z0-9_.~-])(?:[a-z0-9_.~-]{16}|\d{8,12}:)|\*{3}")
 _VALUE_OF = re.compile(
     r"(?:pass|pwd|secret|cred|dsn|conn|key|token|auth|otp|sid|sig|jwt)[\w\"'\\\] -]{0,24}(?:[=:,>]|%3d)"
 )
-_HINTS = {"-": _LONG_WORD, "pass": _VALUE_OF}
-_PATTERNS = (
+_COMPILED: tuple[tuple[tuple[str, ...], tuple[tuple[re.Pattern[str], str], ...]], ...] = (
     # User and password of an address, also with a slash in the password, but not `host:9200/path?q=a@b`.
-    (("://",), None, (r"(?<=://)(?:[^\s/?#]*@|[^\s/?#@:]{0,99}:(?!\d{1,5}[/?#])[^\s\"'<>]{1,200}@)",), ""),
-    (("jdbc:oracle:",), None, (r"(jdbc:oracle:\w{1,9}:)[^\s@]{1,200}@",), r"\1"),
-    *((words, _HINTS.get(words[0]), shapes, r"\1[key]") for words, shapes in _SHAPES.items()),
-)
-_COMPILED = tuple(
-    (words, hint, tuple((re.compile(shape, re.IGNORECASE), instead) for shape in shapes))
-    for words, hint, shapes, instead in _PATTERNS
+    (("://",), ((re.compile(r"(?<=://)(?:[^\s/?#]*@|[^\s/?#@:]{0,99}:(?!\d{1,5}[/?#])[^\s\"'<>]{1,200}@)"), ""),)),
+    (("jdbc:oracle:",), ((re.compile(r"(jdbc:oracle:\w{1,9}:)[^\s@]{1,200}@"), r"\1"),)),
+    *(
+        (signs, tuple((re.compile(shape, re.IGNORECASE), r"\1[key]") for shape in shapes))
+        for signs, shapes in _SHAPES.items()
+    ),
 )
 
 # Names of variables and attributes that hold credentials, and of those that only sound like it.
@@ -160,39 +156,52 @@ class Redactor:
 
     def __init__(self, holder: object = None) -> None:
         found = {*_held(holder, _DEEPEST, iter(range(_MOST_HELD))), *_variables()}
-        self._clean, self._clean_names = set[int](), set[str]()
+        self._clean, self._clean_names = set[Any](), set[str]()
         self._values = sorted((form for value in found for form in _forms(value)), key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
         """Return the text without credentials."""
         for value in self._values:
             text = text.replace(value, "[key]")
-        lower = text.lower()
-        for words, hint, shapes in _COMPILED:
-            if any(map(lower.__contains__, words)) and (hint is None or hint.search(lower)):
+        lower = f" {text.lower()}"
+        if max(map(len, lower.replace("/", " ").split()), default=0) >= _LONG_WORD:
+            text = _KEY_FORM.sub("[key]", text)
+        for signs, shapes in _COMPILED:
+            if any(map(lower.__contains__, signs)) and (signs is not _NAMES or _VALUE_OF.search(lower)):
                 for shape, instead in shapes:
                     text = shape.sub(instead, text)
         return text
 
-    def knows(self, records: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether none of these values of JSON holds a credential; what was read once costs little after that."""
-        values: list[Any] = [*set[str]().union(*records), *itertools.chain.from_iterable(map(dict.values, records))]
+    def is_clean(self, records: list[dict[str, Any]]) -> bool:
+        """Whether no value of these holds a credential; what was found clean is remembered and costs little."""
         try:
-            new = set(map(hash, values)) - self._clean
-        except TypeError:  # lists and mappings
-            values = [v if isinstance(v, _SIMPLE) else json.dumps(v, ensure_ascii=False) for v in values]
-            new = set(map(hash, values)) - self._clean
-        if not new:
-            return True
-        names = set[str]().union(*records) - self._clean_names
-        text = "\n".join(value for value in values if type(value) is str and hash(value) in new)
-        if any(map(_NAMED.search, names)) or self(text) != text:
+            if all(
+                self._clean_names.issuperset(record) and self._clean.issuperset(record.values()) for record in records
+            ):
+                return True
+        except TypeError:  # there are lists or mappings among the values
+            if all(map(self._knows, records)):
+                return True
+        names, values = set[str](), set[Any]()
+        _gather(records, names, values)
+        text = "\n".join(value for value in values - self._clean if isinstance(value, str))
+        if any(map(_NAMED.search, names - self._clean_names)) or self(text) != text:
             return False
         if len(self._clean) > _MOST_CLEAN:
             self._clean.clear()
-        self._clean |= new
+        self._clean |= values
         self._clean_names |= names
         return True
+
+    def _knows(self, value: Any) -> bool:
+        if type(value) is dict:
+            return self._clean_names.issuperset(value) and self._knows(value.values())
+        if isinstance(value, _SIMPLE):
+            return value in self._clean
+        try:
+            return self._clean.issuperset(value)
+        except TypeError:  # there are lists or mappings among them
+            return all(map(self._knows, value))
 
     def of(self, value: Any) -> Any:
         """Return a value of JSON without credentials, also without what stands under the name of one."""
@@ -206,6 +215,18 @@ class Redactor:
             self(name): "[key]" if type(item) in (str, int) and _NAMED.search(name) else self.of(item)
             for name, item in value.items()
         }
+
+
+def _gather(value: Any, names: set[str], values: set[Any]) -> None:
+    """Put the names and the values of a value of JSON into these sets."""
+    if type(value) is dict:
+        names.update(value)
+        _gather(list(value.values()), names, values)
+    elif type(value) is list:
+        for item in value:
+            _gather(item, names, values)
+    else:
+        values.add(value)
 
 
 def redact(text: str) -> str:

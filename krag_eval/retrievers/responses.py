@@ -108,8 +108,8 @@ class Copier:
     """Copies a framework's documents into records that nobody else can change, without credentials in their metadata.
 
     Args:
-        metadata: Which metadata is kept, one of `METADATA`; `"ids"` keeps strings and integers whose name is, or ends in,
-            `id`, `uuid`, `doi`, `source`, `url`, `uri`, `path`, `file` or `file_name`, such as `doc_id` and `chunkId`.
+        metadata: Which metadata is kept, one of `METADATA`; `"ids"` keeps strings and integers whose name is, or ends
+            in, `id`, `uuid`, `doi`, `source`, `url`, `uri`, `path`, `file` or `file_name`, such as `doc_id`, `chunkId`.
     """
 
     def __init__(self, metadata: str = "all") -> None:
@@ -127,7 +127,7 @@ class Copier:
                 copies.append(_copy(document) if self._kept == "all" else self._without(_copy(document)))
             except InvalidInputError as error:
                 raise InvalidInputError(f"`retrieved[{place}]`: {error}") from None
-        if not self._redactor.knows([copy.metadata for copy in copies]):
+        if not self._redactor.is_clean([copy.metadata for copy in copies]):
             copies = [replace(copy, metadata=self._redactor.of(copy.metadata)) for copy in copies]
         return tuple(copies)
 

@@ -25,7 +25,7 @@ TEXTS = [
     (f"{{'X-Api-Key': '{CANARY}', 'n': 5}}", "{'X-Api-Key': '[key]', 'n': 5}"),
     (f"UID=me;PWD={CANARY};n=5", "UID=me;PWD=[key];n=5"),
     (f"headers: Authorization: Bearer {CANARY}, n=5", "headers: Authorization: [key], n=5"),
-    ("Incorrect API key provided: sk-abc***xyz.", "Incorrect API key provided: [key]."),
+    ("Incorrect API key provided: sk-abc***xyz.", "Incorrect API key provided: [key]"),
     ("with sk-proj-0123456789abcdef in it", "with [key] in it"),
     (f"the client said {CANARY}", "the client said [key]"),
 ]
