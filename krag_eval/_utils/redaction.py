@@ -8,7 +8,7 @@ import json
 import os
 import re
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 from urllib.parse import quote, unquote
@@ -69,7 +69,7 @@ _KEYS = {
 }
 _LONG_WORD = 16
 _NAMES = ("=", ":", ">", "%3d", "',", '",')
-_KEY_FORM = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(f'(?:{begin}){rest}' for begin, rest in _KEYS.items())})")
+_KEY_FORM = rf"(?<![A-Za-z0-9])(?:{'|'.join(f'(?:{begin}){rest}' for begin, rest in _KEYS.items())})"
 # What looks like a credential, whoever's it is, under what a text in lower case must have one of, as prose rarely has.
 # What the first group matches is shown, and `[key]` instead of the rest.
 _SHAPES = {
@@ -118,15 +118,26 @@ _SHAPES = {
 _VALUE_OF = re.compile(
     r"(?:pass|pwd|secret|cred|dsn|conn|key|token|auth|otp|sid|sig|jwt)[\w\"'\\\] -]{0,24}(?:[=:,>]|%3d)"
 )
-_COMPILED: tuple[tuple[tuple[str, ...], tuple[tuple[re.Pattern[str], str], ...]], ...] = (
-    # User and password of an address, also with a slash in the password, but not `host:9200/path?q=a@b`.
-    (("://",), ((re.compile(r"(?<=://)(?:[^\s/?#]*@|[^\s/?#@:]{0,99}:(?!\d{1,5}[/?#])[^\s\"'<>]{1,200}@)"), ""),)),
-    (("jdbc:oracle:",), ((re.compile(r"(jdbc:oracle:\w{1,9}:)[^\s@]{1,200}@"), r"\1"),)),
-    *(
-        (signs, tuple((re.compile(shape, re.IGNORECASE), r"\1[key]") for shape in shapes))
-        for signs, shapes in _SHAPES.items()
-    ),
-)
+
+
+@functools.cache
+def _key_form() -> re.Pattern[str]:
+    return re.compile(_KEY_FORM)
+
+
+@functools.cache
+def _shapes() -> tuple[tuple[tuple[str, ...], list[tuple[re.Pattern[str], str]]], ...]:
+    """Return the patterns, compiled when the first text is written, with what is shown instead of each."""
+    return (
+        # User and password of an address, also with a slash in the password, but not `host:9200/path?q=a@b`.
+        (("://",), [(re.compile(r"(?<=://)(?:[^\s/?#]*@|[^\s/?#@:]{0,99}:(?!\d{1,5}[/?#])[^\s\"'<>]{1,200}@)"), "")]),
+        (("jdbc:oracle:",), [(re.compile(r"(jdbc:oracle:\w{1,9}:)[^\s@]{1,200}@"), r"\1")]),
+        *(
+            (signs, [(re.compile(shape, re.IGNORECASE), r"\1[key]") for shape in shapes])
+            for signs, shapes in _SHAPES.items()
+        ),
+    )
+
 
 # Names of variables and attributes that hold credentials, and of those that only sound like it.
 _CREDENTIAL = re.compile(rf"{_NAME}|authorization|webhook|(?<![A-Za-z])pw(?![A-Za-z])", re.IGNORECASE)
@@ -165,14 +176,14 @@ class Redactor:
             text = text.replace(value, "[key]")
         lower = f" {text.lower()}"
         if max(map(len, lower.replace("/", " ").split()), default=0) >= _LONG_WORD:
-            text = _KEY_FORM.sub("[key]", text)
-        for signs, shapes in _COMPILED:
+            text = _key_form().sub("[key]", text)
+        for signs, shapes in _shapes():
             if any(map(lower.__contains__, signs)) and (signs is not _NAMES or _VALUE_OF.search(lower)):
                 for shape, instead in shapes:
                     text = shape.sub(instead, text)
         return text
 
-    def is_clean(self, records: list[dict[str, Any]]) -> bool:
+    def is_clean(self, records: Sequence[Mapping[str, Any]]) -> bool:
         """Whether no value of these holds a credential; what was found clean is remembered and costs little."""
         try:
             if all(
@@ -204,15 +215,15 @@ class Redactor:
             return all(map(self._knows, value))
 
     def of(self, value: Any) -> Any:
-        """Return a value of JSON without credentials, also without what stands under the name of one."""
+        """Return a copy of the value without credentials in its texts, and without what is named as one."""
         if isinstance(value, str):
             return self(value)
-        if isinstance(value, list):
-            return [self.of(item) for item in value]
-        if not isinstance(value, dict):
+        if type(value) in (list, tuple):
+            return type(value)(map(self.of, value))
+        if not isinstance(value, Mapping):
             return value
         return {
-            self(name): "[key]" if type(item) in (str, int) and _NAMED.search(name) else self.of(item)
+            self.of(name): "[key]" if type(item) in (str, int) and _NAMED.search(str(name)) else self.of(item)
             for name, item in value.items()
         }
 
@@ -231,7 +242,12 @@ def _gather(value: Any, names: set[str], values: set[Any]) -> None:
 
 def redact(text: str) -> str:
     """Return a text without the credentials of the environment and without what looks like one."""
-    return _of_environment(tuple(os.environ.items()))(text)
+    return default_redactor()(text)
+
+
+def default_redactor() -> Redactor:
+    """Return a redactor of the credentials in the environment as it is now."""
+    return _of_environment(tuple(os.environ.items()))
 
 
 @functools.lru_cache(maxsize=1)

@@ -8,6 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from types import TracebackType
 from typing import NoReturn, TextIO
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError
@@ -19,6 +20,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run `krag-eval`. Exit with 0 on success and with 2 for invalid input, reported in one line on stderr."""
+    sys.excepthook = _show_uncaught
     try:
         if sys.argv[1:] == ["--version"]:  # without the time that importing the commands takes
             _run(_show_version)
@@ -58,6 +60,15 @@ def _run(app: Callable[[], object]) -> None:
         raise InvalidInputError(
             f"The output cannot be written ({os.strerror(error.errno)}). Free some space, or redirect the output."
         ) from error
+
+
+def _show_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print the traceback of any other error without credentials."""
+    import traceback
+
+    from krag_eval._utils.redaction import redact
+
+    print(redact("".join(traceback.format_exception(kind, error, trace))), end="", file=sys.stderr)
 
 
 _UNWRITABLE = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)

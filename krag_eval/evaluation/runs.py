@@ -98,6 +98,8 @@ def evaluate_run(
     check_callbacks(callbacks)
     asked = read_metrics(metrics, k, (DOC_HIT,))
     rankings, wants_doc_hit = run.rankings(questions), None if metrics is None else DOC_HIT in asked.by_name
+    if checked.uses_ids and checked.id_key is not None:
+        _check_recorded(run, rankings, checked.id_key)
     cut_offs, chosen = choose_metrics(asked.without(DOC_HIT), checked, k)
     table = dict(chosen)
     gold = questions.gold(level, doc_key)
@@ -151,6 +153,18 @@ def evaluate_run(
         signature_parts=parts,
         intervals=intervals,
     )
+
+
+def _check_recorded(run: Run, rankings: Sequence[Any], key: str) -> None:
+    """Refuse a run that was recorded without the metadata under which the ids are read."""
+    kept = run.recorded.get("metadata", "all")
+    found = [document for ranking in rankings if not isinstance(ranking, Exception) for document in ranking]
+    if kept != "all" and found and not any(key in document.metadata for document in found):
+        raise InvalidInputError(
+            f"The run {run.name!r:.60} was recorded with metadata={kept!r:.20}, and none of its documents has the key "
+            f"{key!r:.60}, under which their ids are read. Ask the retriever again with metadata='all', or score the "
+            "run by the ids or texts of its documents."
+        )
 
 
 def _gold_elsewhere(

@@ -50,10 +50,12 @@ def find_matches_in_parallel(batch: Batch, n_jobs: int) -> Matches:
         with ProcessPoolExecutor(n_jobs, mp_context=get_context("spawn")) as pool:
             parts += pool.map(_match, *zip(*work, strict=True))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
+        from krag_eval._utils.redaction import as_cause  # only an error needs it
+
         raise InvalidInputError(
             f"`n_jobs={n_jobs}` sends the tokenizer and the normalizer to other processes, and one of them cannot be "
             f"pickled ({error}). Define it with `def` at the top of a module, or leave `n_jobs` at 1."
-        ) from error
+        ) from as_cause(error)
     except BrokenProcessPool as error:
         raise InvalidInputError(
             f"The processes of `n_jobs={n_jobs}` ended at once. A script that uses them must keep its own calls under "

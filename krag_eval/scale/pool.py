@@ -144,7 +144,9 @@ def _check_sendable(work: object, n_processes: int) -> None:
     try:
         ForkingPickler.dumps(work)
     except (AttributeError, PicklingError, TypeError) as error:
+        from krag_eval._utils.redaction import as_cause  # only an error needs it
+
         raise InvalidInputError(
             f"`workers={n_processes}` sends the settings to other processes, and one of them cannot be sent ({error}). "
             "Define functions with `def` at the top level of a module, or use workers=1."
-        ) from error
+        ) from as_cause(error)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
-from krag_eval._utils.redaction import describe_error
+from krag_eval._utils.redaction import as_cause, describe_error
 from krag_eval.evaluation.pipeline import (
     Judged,
     MetricFunction,
@@ -175,8 +175,8 @@ class ColumnarScorer:
                 judged, ranks, values = self._measure(part, ids)
             except KragEvalError:
                 raise
-            except Exception as error:
-                raise _error_of_query(self._measure, part, ids, error) or error from error
+            except Exception as error:  # noqa: BLE001 - raised again as ours
+                raise _error_of_query(self._measure, part, ids, error) or error from as_cause(error)
             denominator = self._settings.precision_denominator
             state.tally.add(judged.judgments, values, ranks, denominator)
             state.spread.add(judged.judgments, values, ranks, denominator)

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
 from krag_eval._utils.files.io import put_in_place
-from krag_eval._utils.redaction import describe_error
+from krag_eval._utils.redaction import as_cause, describe_error
 from krag_eval.matching.tokens import Words
 from krag_eval.scale.batch import check_repeats, read_query_ids
 from krag_eval.scale.files import RowGroup, columns_to_read, errors_of, open_parquet
@@ -260,8 +260,8 @@ def _score(batches: Sequence[LocatedBatch], scorer: ColumnarScorer, state: Parti
     """Return the values of the queries of combined batches, and add them to the state."""
     try:
         return scorer.score_into(state, _rows_of(batches))
-    except Exception as error:
-        raise _located(batches, scorer, error) from error
+    except Exception as error:  # noqa: BLE001 - raised again as ours
+        raise _located(batches, scorer, error) from as_cause(error)
 
 
 def _rows_of(batches: Sequence[LocatedBatch]) -> Any:
