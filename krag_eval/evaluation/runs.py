@@ -17,7 +17,7 @@ from krag_eval.datasets.by_query import check_queries
 from krag_eval.datasets.question import settings_at
 from krag_eval.datasets.run import as_run
 from krag_eval.documents.document import Document
-from krag_eval.documents.readers import as_id
+from krag_eval.documents.readers import OWN_ID, as_id
 from krag_eval.evaluation.pipeline import (
     EvaluationCallback,
     MetricFunction,
@@ -98,8 +98,8 @@ def evaluate_run(
     check_callbacks(callbacks)
     asked = read_metrics(metrics, k, (DOC_HIT,))
     rankings, wants_doc_hit = run.rankings(questions), None if metrics is None else DOC_HIT in asked.by_name
-    if checked.uses_ids and checked.id_key is not None:
-        _check_recorded(run, rankings, checked.id_key)
+    if checked.uses_ids and checked.id_key not in (None, OWN_ID):
+        _check_recorded(run, rankings, str(checked.id_key))
     cut_offs, chosen = choose_metrics(asked.without(DOC_HIT), checked, k)
     table = dict(chosen)
     gold = questions.gold(level, doc_key)
