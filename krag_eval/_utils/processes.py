@@ -211,7 +211,9 @@ def _check_sendable(work: object, asked: str) -> None:
     try:
         ForkingPickler.dumps(work)
     except (AttributeError, PicklingError, TypeError) as error:
+        from krag_eval._utils.redaction import as_cause  # only an error needs it
+
         raise InvalidInputError(
             f"`{asked}` sends the settings to other processes, and one of them cannot be pickled ({error}). Define "
             f"functions with `def` at the top level of a module, or use {asked.partition('=')[0]}=1."
-        ) from error
+        ) from as_cause(error)

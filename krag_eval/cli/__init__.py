@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import NoReturn, TextIO
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError
-from krag_eval._utils.signals import exit_codes, interruptible
 from krag_eval._utils.formatting import escape_controls
+from krag_eval._utils.signals import exit_codes, interruptible
 from krag_eval._utils.version import __version__
 from krag_eval.cli.wording import as_typed
 
@@ -48,7 +48,11 @@ def main() -> None:
     except Exception:  # noqa: BLE001 - Python would exit with 1, by which a gate says that it fails
         import traceback
 
-        _say(f"{traceback.format_exc()}This error was not expected. Please report it with the lines above: {_ISSUES}")
+        from krag_eval._utils.redaction import redact
+
+        _say(
+            f"{redact(traceback.format_exc())}This error was not expected. Please report it with the lines above: {_ISSUES}"
+        )
         sys.exit(70)
 
 

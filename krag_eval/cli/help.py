@@ -10,8 +10,8 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from krag_eval._utils.signals import exit_codes
 from krag_eval._utils.formatting import escape_controls
+from krag_eval._utils.signals import exit_codes
 
 _FEWEST_TO_GROUP = 10
 _GROUPS = {

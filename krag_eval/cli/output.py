@@ -42,6 +42,7 @@ class _Console(Console):
         """Yield the pieces of anything else that is printed."""
         for piece in super().render(renderable, options):
             yield piece if piece.control else piece._replace(text=escape_controls(piece.text))
+
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError  # rich would exit with 1, which means "fail" after `krag-eval gate`
 

@@ -54,6 +54,13 @@ def run(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="A parameter to record: chunk_size=500; repeatable."),
     ] = None,
+    metadata: Annotated[
+        str,
+        typer.Option(
+            metavar="none|ids|all",
+            help="The metadata of documents to record: none, ids (doc_id, source, url, ...), or all.",
+        ),
+    ] = CallSettings.metadata,
     resume: Annotated[
         bool | None,
         typer.Option(
@@ -88,6 +95,7 @@ def run(
                 timeout=timeout,
                 retries=retries,
                 max_error_rate=max_error_rate,
+                metadata=metadata,
                 resume=resume,
                 fresh=fresh,
                 retry_errors=retry_errors,

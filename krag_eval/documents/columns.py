@@ -157,8 +157,8 @@ class Side:
                 grades[position] = read_grade(document, self._grade_key)
             except InvalidInputError as error:
                 raise InvalidInputError(f"{self._place(position)}: {error}") from None
-            except Exception as error:
-                raise self._unreadable(position, error) from error
+            except Exception as error:  # noqa: BLE001 - raised again as ours
+                raise self._unreadable(position, error) from _as_cause(error)
         return grades
 
     def query_of(self, positions: IntArray) -> IntArray:
@@ -225,8 +225,8 @@ class Side:
         for position, document in enumerate(self._unpaired):
             try:
                 reader = reader_of(document)
-            except Exception as error:
-                raise self._unreadable(position, error) from error
+            except Exception as error:  # noqa: BLE001 - raised again as ours
+                raise self._unreadable(position, error) from _as_cause(error)
             reader = reader or reader_of_pair(self.documents[position])
             if reader is None:
                 raise self._no_document(position)
@@ -271,8 +271,8 @@ class Side:
             try:
                 value = function_of(reader)(document)
                 column.append(value if then is None else then(value))
-            except Exception as error:
-                raise self._unreadable(position, error) from error
+            except Exception as error:  # noqa: BLE001 - raised again as ours
+                raise self._unreadable(position, error) from _as_cause(error)
         return column
 
     def _unreadable(self, position: int, error: Exception) -> InvalidInputError:
@@ -288,8 +288,8 @@ class Side:
                 continue
             try:
                 has = has_other(reader, document)
-            except Exception as error:
-                raise self._unreadable(position, error) from error
+            except Exception as error:  # noqa: BLE001 - raised again as ours
+                raise self._unreadable(position, error) from _as_cause(error)
             if not has:
                 raise InvalidInputError(
                     f"{self._place(position)}: {describe_type(document)} has neither an id nor a text. "
@@ -303,6 +303,12 @@ class Side:
     def _place_of(self, query: int, rank: int) -> str:
         query += self.first_query
         return f"`{self.name}[{query}][{rank}]` (query {query}, rank {rank + 1})"
+
+
+def _as_cause(error: BaseException) -> BaseException | None:
+    from krag_eval._utils.redaction import as_cause  # only an error needs it
+
+    return as_cause(error)
 
 
 def _describe(error: BaseException) -> str:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
-from krag_eval._utils.redaction import describe_error
+from krag_eval._utils.redaction import as_cause, describe_error
 from krag_eval.evaluation.intervals import with_intervals
 from krag_eval.evaluation.pipeline import (
     Judged,
@@ -358,8 +358,8 @@ class ColumnarScorer:
                 raise
         except KragEvalError:
             raise
-        except Exception as error:
-            raise _error_of_query(self._measure, batch, query_ids, error) or error from error
+        except Exception as error:  # noqa: BLE001 - raised again as ours
+            raise _error_of_query(self._measure, batch, query_ids, error) or error from as_cause(error)
         else:
             yield batch, *measured
 

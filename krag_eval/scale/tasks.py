@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
 from krag_eval._utils.files.io import check_seal, put_in_place, seal_files
-from krag_eval._utils.redaction import describe_error
+from krag_eval._utils.redaction import as_cause, describe_error
 from krag_eval.matching.tokens import Words
 from krag_eval.scale.batch import check_repeats, read_query_ids
 from krag_eval.scale.files import RowGroup, columns_to_read, errors_of, open_parquet, with_partitions
@@ -339,8 +339,8 @@ def _score(
     found: list[BadRow] | None = None if bad_rows is None else []
     try:
         scored = scorer.score_into(state, _rows_of(batches), found)
-    except Exception as error:
-        raise _located(batches, scorer, error) from error
+    except Exception as error:  # noqa: BLE001 - raised again as ours
+        raise _located(batches, scorer, error) from as_cause(error)
     if bad_rows is not None and found:
         bad_rows.add(batches, found)
     return scored
