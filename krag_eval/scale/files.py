@@ -22,9 +22,9 @@ import pyarrow.parquet as pq
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import is_file, open_file, unreadable
+from krag_eval._utils.files.limited_parquet import LimitedParquetFile
 from krag_eval.scale.scorer import ColumnarScorer
 
-_BUFFER = 1 << 20
 _HEAD = 4096
 
 
@@ -78,8 +78,7 @@ def open_parquet(path: str) -> Iterator[pq.ParquetFile]:
             system, inner = pa_fs.LocalFileSystem(), path
         source = system.open_input_file(inner)
         try:
-            # Streamed, since a row group may be larger than the memory.
-            file = pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False, buffer_size=_BUFFER)
+            file = LimitedParquetFile(source, path)
         except (pa.ArrowException, OSError):
             source.seek(0)
             told = _other_than_parquet(path, source.read(_HEAD))
