@@ -19,7 +19,9 @@ DEFAULT_LIMITS = {
     "unpacked": "16GB",
     "values": "4M",
     "cells": "1M",
+    "columns": "20k",
     "text": "16M",
+    "tokenized": "300k",
     "token_pairs": "20G",
 }
 _UNITS = {"": 0, "k": 1, "M": 2, "G": 3, "T": 4}
@@ -44,8 +46,10 @@ def set_limits(**limits: str | int | None) -> dict[str, int]:
             `file`: bytes of what is read as a whole: a JSON file, an unpacked workbook, a page of Parquet. 256 MB.
             `unpacked`: bytes that a gzip file unpacks to. 16 GB.
             `values`: values in a row or in a JSON file, such as those of a list. 4 million.
-            `cells`: cells of a workbook. 1 million.
+            `cells`: cells of a workbook, empty ones before a filled one included. 1 million.
+            `columns`: columns of a table. 20,000.
             `text`: characters of a text that is normalized or tokenized. 16 million.
+            `tokenized`: characters of a text for a tokenizer from elsewhere, such as Kiwi or your own. 300,000.
             `token_pairs`: the product of the lengths of two texts that ROUGE-L compares, in tokens. 20 billion.
 
     Returns:

@@ -62,17 +62,17 @@ def find_matches_in_parallel(batch: Batch, n_jobs: int) -> Matches:
     return _join(batch, bounds, parts)
 
 
-_Columns = tuple[list[str | None] | None, list[str | None] | None, IntArray]
+_Columns = tuple[list[str | None] | None, list[str | None] | None, IntArray, int]
 
 
 def _columns(batch: Batch, start: int, stop: int) -> tuple[_Columns, _Columns]:
-    """Return what the methods read of some queries: ids, texts and offsets of each side."""
+    """Return what the methods read of some queries: ids, texts, offsets and first query of each side."""
     columns = []
     for side in (batch.actual, batch.predicted):
         first, last = int(side.offsets[start]), int(side.offsets[stop])
         ids = side.ids[first:last] if batch.settings.uses_ids else None
         texts = side.texts[first:last] if batch.settings.uses_texts else None
-        columns.append((ids, texts, side.offsets[start : stop + 1] - first))
+        columns.append((ids, texts, side.offsets[start : stop + 1] - first, side.first_query + start))
     return columns[0], columns[1]
 
 

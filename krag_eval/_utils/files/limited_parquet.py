@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from krag_eval._utils.arrays import IntArray
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.limits import limit, shown, to_allow
 
@@ -26,7 +25,7 @@ _BYTES_A_VALUE = 16
 _MOST_DICTIONARY_BATCHES = 64
 
 
-class LimitedParquetFile(pq.ParquetFile):
+class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has no types
     """A Parquet file whose row groups are checked before they are read, and whose rows come in bounded batches.
 
     Args:
@@ -57,7 +56,7 @@ class LimitedParquetFile(pq.ParquetFile):
             buffer_size=_BUFFER,
         )
 
-    def iter_batches(  # type: ignore[override]
+    def iter_batches(
         self, batch_size: int, row_groups: Sequence[int] | None = None, columns: Any = None, use_threads: bool = True
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in batches of at most about 64 MB.
@@ -147,8 +146,8 @@ class LimitedParquetFile(pq.ParquetFile):
             start = stop
 
 
-def _weights(column: Any) -> IntArray:
-    """Return about how many bytes each value of a column takes in memory."""
+def _weights(column: Any) -> Any:
+    """Return about how many bytes each value of a column takes in memory, as an array of integers."""
     kind, size = column.type, np.full(len(column), _BYTES_A_VALUE)
     if pa.types.is_dictionary(kind):
         lengths = np.append(np.asarray(pc.binary_length(column.dictionary)).astype(np.int64), 0)

@@ -6,6 +6,7 @@ import contextlib
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from krag_eval._utils.errors import InvalidInputError, needing, warn
 from krag_eval._utils.files.io import is_file, is_folder, located, read_head, replacing
 from krag_eval._utils.files.strict_json import dump_json, parse_json
+from krag_eval.datasets.formats import tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -232,7 +234,8 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
     except (pa.ArrowException, OSError, ValueError, LookupError) as error:
         raise _damaged(path, error) from error
     with source, file:
-        twice = next((name for name in names if names.count(name) > 1), None)
+        tables.check_width(os.fspath(path), names)
+        twice = next((name for name, n_columns in Counter(names).items() if n_columns > 1), None)
         if twice is not None:
             raise InvalidInputError(f"{path}: two columns are called {twice!r:.60}. Each needs a name of its own.")
         yield file
