@@ -7,6 +7,7 @@ from ._utils.errors import MissingDependencyError as MissingDependencyError
 from ._utils.errors import RunStoppedError as RunStoppedError
 from ._utils.errors import UnknownArgumentError as UnknownArgumentError
 from ._utils.errors import UnknownMetricError as UnknownMetricError
+from ._utils.limits import set_limits as set_limits
 from ._utils.progress import RunProgress as RunProgress
 from ._utils.redaction import Redactor as Redactor
 from ._utils.version import __version__ as __version__

@@ -50,9 +50,8 @@ def main() -> None:
 
         from krag_eval._utils.redaction import redact
 
-        _say(
-            f"{redact(traceback.format_exc())}This error was not expected. Please report it with the lines above: {_ISSUES}"
-        )
+        report = f"This error was not expected. Please report it with the lines above: {_ISSUES}"
+        _say(redact(traceback.format_exc()) + report)
         sys.exit(70)
 
 

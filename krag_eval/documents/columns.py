@@ -72,11 +72,16 @@ class Side:
 
     @classmethod
     def of_columns(
-        cls, name: SideName, ids: list[str | None] | None, texts: list[str | None] | None, offsets: IntArray
+        cls,
+        name: SideName,
+        ids: list[str | None] | None,
+        texts: list[str | None] | None,
+        offsets: IntArray,
+        first_query: int = 0,
     ) -> Side:
         """Make a side of ids and texts that were read before; it has no documents."""
         side = cls.__new__(cls)
-        side.name, side.offsets, side.first_query, side.errors = name, offsets, 0, {}
+        side.name, side.offsets, side.first_query, side.errors = name, offsets, first_query, {}
         # In place of the cached properties of the same names.
         side.__dict__ |= {"ids": ids, "texts": texts}
         return side
@@ -156,7 +161,7 @@ class Side:
             try:
                 grades[position] = read_grade(document, self._grade_key)
             except InvalidInputError as error:
-                raise InvalidInputError(f"{self._place(position)}: {error}") from None
+                raise InvalidInputError(f"{self.place(position)}: {error}") from None
             except Exception as error:  # noqa: BLE001 - raised again as ours
                 raise self._unreadable(position, error) from _as_cause(error)
         return grades
@@ -244,7 +249,7 @@ class Side:
         elif not hint and isinstance(document, (list, tuple, set)):
             hint = " Is it nested once too deep?"
         return InvalidInputError(
-            f"{self._place(position)}: {describe_type(document)} is not a document: "
+            f"{self.place(position)}: {describe_type(document)} is not a document: "
             f"it has neither an id nor a text.{hint}"
         )
 
@@ -277,7 +282,7 @@ class Side:
 
     def _unreadable(self, position: int, error: Exception) -> InvalidInputError:
         return InvalidInputError(
-            f"{self._place(position)}: reading {describe_type(self._unpaired[position])} failed "
+            f"{self.place(position)}: reading {describe_type(self._unpaired[position])} failed "
             f"({_describe(error)}). Convert it to a mapping with 'id' and 'text' first."
         )
 
@@ -292,11 +297,12 @@ class Side:
                 raise self._unreadable(position, error) from _as_cause(error)
             if not has:
                 raise InvalidInputError(
-                    f"{self._place(position)}: {describe_type(document)} has neither an id nor a text. "
+                    f"{self.place(position)}: {describe_type(document)} has neither an id nor a text. "
                     "Give each document an 'id', a 'text', or both."
                 )
 
-    def _place(self, position: int) -> str:
+    def place(self, position: int) -> str:
+        """Return where the document of a position is, for messages."""
         query = int(np.searchsorted(self.offsets, position, side="right")) - 1
         return self._place_of(query, position - int(self.offsets[query]))
 

@@ -15,12 +15,13 @@ import numpy as np
 
 from krag_eval._utils.arrays import ComparedByFields, FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.limits import limit, shown, to_allow
 from krag_eval._utils.properties import cached_property
 from krag_eval.documents.columns import MISSING, Side, runs
 from krag_eval.documents.text import normalize, normalize_all
 from krag_eval.matching.overlap import UNIT_OF, Sketches, sketch
 from krag_eval.matching.settings import Settings
-from krag_eval.matching.tokens import TokenTable
+from krag_eval.matching.tokens import CHEAP_TOKENIZERS, TokenTable
 
 
 class Codes(NamedTuple):
@@ -171,8 +172,25 @@ class Batch:
 
     @cached_property
     def tokens(self) -> TokenTable:
-        """The tokens of each unique text."""
-        return TokenTable(self.unique_texts, self.settings.load_tokenizer())
+        """The tokens of each unique text.
+
+        Raises:
+            InvalidInputError: A text is longer than the limit `text`, or `tokenized` for a tokenizer from elsewhere.
+        """
+        tokenizer = self.settings.load_tokenizer()
+        name = "text" if type(tokenizer) in CHEAP_TOKENIZERS else "tokenized"
+        lengths = np.fromiter(map(len, self.unique_texts), np.int64, len(self.unique_texts))
+        if len(lengths) and lengths.max() > limit(name):
+            raise self._too_long(int(np.argmax(lengths)), int(lengths.max()), name)
+        return TokenTable(self.unique_texts, tokenizer)
+
+    def _too_long(self, text: int, length: int, name: str) -> InvalidInputError:
+        sides = (self.actual, self.texts.actual), (self.predicted, self.texts.predicted)
+        side, place = next((side, int(np.argmax(codes == text))) for side, codes in sides if (codes == text).any())
+        return InvalidInputError(
+            f"{side.place(place)}: its text of {length:,} characters is too long for the tokenizer, which gets at most "
+            f"{shown(name)}. {to_allow(name, length)}"
+        )
 
     @cached_property
     def sketches(self) -> dict[str, Sketches]:

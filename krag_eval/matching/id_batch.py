@@ -69,7 +69,7 @@ class IdSide(Side):
         try:
             return as_grade(grade)
         except InvalidInputError as error:
-            raise InvalidInputError(f"{self._place(position)}: {error}") from None
+            raise InvalidInputError(f"{self.place(position)}: {error}") from None
 
     def _check_row(self, query: int, row: object) -> list[object]:
         if isinstance(row, Mapping) and self.name == "actual":

@@ -49,12 +49,16 @@ def find_matches_in_parallel(batch: Batch, n_jobs: int) -> Matches:
     return _join(batch, bounds, parts)
 
 
+# Ids, texts, offsets and the first query.
+_Side = tuple[list[str | None] | None, list[str | None] | None, IntArray, int]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Columns:
-    """What the methods read of some queries: ids, texts and offsets of each side."""
+    """What the methods read of some queries."""
 
-    actual: tuple[list[str | None] | None, list[str | None] | None, IntArray]
-    predicted: tuple[list[str | None] | None, list[str | None] | None, IntArray]
+    actual: _Side
+    predicted: _Side
 
     def __len__(self) -> int:
         return len(self.actual[2]) - 1
@@ -66,7 +70,7 @@ def _columns(batch: Batch, start: int, stop: int) -> _Columns:
         first, last = int(side.offsets[start]), int(side.offsets[stop])
         ids = side.ids[first:last] if batch.settings.uses_ids else None
         texts = side.texts[first:last] if batch.settings.uses_texts else None
-        columns.append((ids, texts, side.offsets[start : stop + 1] - first))
+        columns.append((ids, texts, side.offsets[start : stop + 1] - first, side.first_query + start))
     return _Columns(*columns)
 
 

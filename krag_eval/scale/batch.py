@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.limits import limit, shown, to_allow
 from krag_eval._utils.properties import cached_property
 from krag_eval.documents.columns import MISSING, Side, SideName, runs
 from krag_eval.documents.readers import OWN_ID
@@ -95,14 +96,10 @@ class ArrowSide(Side):
         if len(wrong):
             position = int(wrong[0])
             raise InvalidInputError(
-                f"{self._place(position)}: the grade {grades[position]} cannot be used. "
+                f"{self.place(position)}: the grade {grades[position]} cannot be used. "
                 "A grade must be a finite number of at least 0; 0 means judged not relevant."
             )
         return grades
-
-    def place(self, position: int) -> str:
-        """Return where the document of a position is, for messages."""
-        return self._place(position)
 
     def _place_of(self, query: int, rank: int) -> str:
         id_ = self.query_ids[query].as_py()
@@ -237,6 +234,14 @@ def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: 
         raise InvalidInputError(
             f"`{name}` is null for query {query_ids[row].as_py()!r:.60}{where}. "
             f"Write an empty list where {'there is no gold document' if name == 'actual' else 'nothing was retrieved'}."
+        )
+    lengths = pc.list_value_length(column_of_lists)
+    longest = pc.max(lengths).as_py() or 0
+    if longest > limit("values"):
+        id_ = query_ids[pc.index(lengths, longest).as_py()].as_py()
+        raise InvalidInputError(
+            f"`{name}` of query {id_!r:.60} has {longest:,} documents, more than {shown('values')}. "
+            f"{to_allow('values', longest)}"
         )
     offsets, structs = _flat(column_of_lists)
     if pa.types.is_null(structs.type):

@@ -24,11 +24,11 @@ import pyarrow.parquet as pq
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.files.io import is_file, open_file, unreadable
+from krag_eval._utils.files.limited_parquet import LimitedParquetFile
 from krag_eval.datasets.formats.parquet import HEAD, UNCHECKED, is_unchecked
 from krag_eval.scale.batch import is_string
 from krag_eval.scale.scorer import ColumnarScorer
 
-_BUFFER = 1 << 20
 _HEAD = 4096
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -80,8 +80,7 @@ def open_parquet(path: str) -> Iterator[pq.ParquetFile]:
             _check_regular(path)
         source = _source_of(path)
         try:
-            # Streamed, since a row group may be larger than the memory.
-            file = pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False, buffer_size=_BUFFER)
+            file = LimitedParquetFile(source, path)
         except (pa.ArrowException, OSError):
             source.seek(0)
             told = _other_than_parquet(path, source.read(_HEAD))

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.formatting import escape_controls
+from krag_eval._utils.limits import limit, shown, to_allow
 
 StrPath = str | os.PathLike[str]
 
@@ -34,11 +35,9 @@ class Copy(str):
     location: str
 
 
-MAX_LINE = 64 * 2**20
-MAX_DOCUMENT = 2 * 2**30
-MAX_UNPACKED = 16 * 2**30
 # Nothing real is packed better than this: gzip reaches 1,000 on zeros, and 20 on JSON.
-_MOST_UNPACKED = 500
+_MOST_TIMES = 500
+_MOST_EMPTY_LINES = 1_000_000
 DASH = "-"
 
 
@@ -138,38 +137,50 @@ def lines_of(path: StrPath) -> Iterator[bytes]:
     """Yield the lines of a file, each with its line end.
 
     Raises:
-        InvalidInputError: The file cannot be opened or read, or a line has more than `MAX_LINE` bytes.
+        InvalidInputError: The file cannot be opened or read, or a line is longer than the limit `row`.
     """
     with open_file(path) as file:
-        number = 0
         try:
-            while line := file.readline(MAX_LINE + 1):
-                number += 1
-                if len(line) > MAX_LINE:
-                    raise InvalidInputError(
-                        f"{path}:{number}: this line has more than {MAX_LINE // 2**20} MB. Each line must be one row; "
-                        "is this another kind of file?"
-                    )
+            for _, line in _numbered_lines(path, file, "this line has"):
                 yield line
         except OSError as error:
             raise unreadable(path, error) from error
+
+
+def _numbered_lines(path: StrPath, file: Any, has: str) -> Iterator[tuple[int, bytes]]:
+    """Yield each line with its number, within the bounds."""
+    longest, n_empty, number = limit("row"), 0, 0
+    while line := file.readline(longest + 1):
+        number += 1
+        if len(line) > longest:
+            raise InvalidInputError(
+                f"{path}:{number}: {has} more than {shown('row')}. Each line must be one row; is this another kind of "
+                f"file? {to_allow('row')}"
+            )
+        n_empty = n_empty + 1 if line.isspace() else 0
+        if n_empty > _MOST_EMPTY_LINES:
+            raise InvalidInputError(
+                f"{path}:{number}: more than {_MOST_EMPTY_LINES:,} lines one after the other are empty, which is no "
+                "real data. Remove them."
+            )
+        yield number, line
 
 
 def read_whole(path: StrPath) -> bytes:
     """Return the content of a file.
 
     Raises:
-        InvalidInputError: The file cannot be opened or read, or has more than `MAX_DOCUMENT` bytes.
+        InvalidInputError: The file cannot be opened or read, or has more bytes than the limit `file`.
     """
     content = io.BytesIO()
     with open_file(path) as file:
         try:
             while part := file.read(1 << 20):
                 content.write(part)
-                if content.tell() > MAX_DOCUMENT:  # a device such as /dev/zero has no end
+                if content.tell() > limit("file"):  # a device such as /dev/zero has no end
                     raise InvalidInputError(
-                        f"{path}: has more than {MAX_DOCUMENT // 2**30} GB, too much for a file that is read as a "
-                        "whole. Write it as JSONL."
+                        f"{path}: has more than {shown('file')}, too much for a file that is read as a whole. Write it "
+                        f"as JSONL. {to_allow('file')}"
                     )
         except OSError as error:
             raise unreadable(path, error) from error
@@ -199,25 +210,20 @@ def unpacked_lines(path: StrPath) -> Iterator[bytes]:
         InvalidInputError: The file cannot be read, is damaged or cut off, or unpacks to more than the bounds.
     """
     total = number = 0
+    always, most = limit("row"), limit("unpacked")
     try:
         with open_file(path) as packed, gzip.GzipFile(fileobj=packed) as file:
-            while line := file.readline(MAX_LINE + 1):
-                number += 1
+            for number, line in _numbered_lines(path, file, "unpacks to a line of"):
                 total += len(line)
-                if len(line) > MAX_LINE:
+                if total > most:
                     raise InvalidInputError(
-                        f"{path}:{number}: unpacks to a line of more than {MAX_LINE // 2**20} MB. "
-                        "Each line must be one row; unpack the file first if this is intended."
+                        f"{path}:{number}: unpacks to more than {shown('unpacked')}. Unpack the file to read all of "
+                        f"it. {to_allow('unpacked')}"
                     )
-                if total > MAX_UNPACKED:
+                if total > always and total > _MOST_TIMES * _size_of(packed):
                     raise InvalidInputError(
-                        f"{path}:{number}: unpacks to more than {MAX_UNPACKED // 2**30} GB. Unpack the file to read "
-                        "all of it."
-                    )
-                if total > max(MAX_LINE, _MOST_UNPACKED * _size_of(packed)):
-                    raise InvalidInputError(
-                        f"{path}:{number}: unpacks to more than {_MOST_UNPACKED} times its size, which is no real "
-                        "data. Unpack the file first if this is intended."
+                        f"{path}:{number}: unpacks to more than {_MOST_TIMES} times its size, which is no real data. "
+                        "Unpack the file first if this is intended."
                     )
                 yield line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

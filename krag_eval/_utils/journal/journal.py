@@ -17,6 +17,7 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files import io
 from krag_eval._utils.files.io import StrPath, lines_of, refuse_link, replacing, sync_folder
 from krag_eval._utils.journal.rows import JournalKind, read_lines, seal
+from krag_eval._utils.limits import limit, shown, to_allow
 
 Check = Callable[[Path, Mapping[str, Any]], object]
 Take = Callable[[str, dict[str, Any]], bool]
@@ -100,10 +101,10 @@ class Journal:
             InvalidInputError: It cannot be written, for example because the disk is full; the rows before it are safe.
         """
         line = seal(row)
-        if len(line) > io.MAX_LINE:
+        if len(line) > limit("row"):
             raise RowTooLongError(
                 f"{self.path}: a row of {len(line) / 2**20:,.0f} MB is too large. A row has at most "
-                f"{io.MAX_LINE // 2**20} MB. Keep fewer documents, or shorter texts and metadata."
+                f"{shown('row')}. Keep fewer documents, or shorter texts and metadata. {to_allow('row', len(line))}"
             )
         self._write(line)
         error = self._syncing.row_written()

@@ -6,6 +6,7 @@ import contextlib
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from krag_eval._utils.errors import InvalidInputError, needing, warn
 from krag_eval._utils.files.io import is_file, is_folder, located, read_head, replacing
 from krag_eval._utils.files.strict_json import dump_json, parse_json
+from krag_eval.datasets.formats import tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,11 +73,13 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any
             warn(f"{path}: the columns {', '.join(left_out)} hold bytes and are not read. Only text and numbers are.")
         marked = {field.name for field in schema if (field.metadata or {}).get(_MARK) == b"json"}
         number = 0
-        batches = file.iter_batches(batch_size=_BATCH, columns=names, use_threads=False)
+        batches = file.iter_batches(_BATCH, columns=names, use_threads=False)
         while True:
             try:
                 batch = next(batches, None)
                 rows = [] if batch is None else batch.to_pylist()
+            except InvalidInputError:
+                raise
             except (pa.ArrowException, OSError, ValueError, ArithmeticError, LookupError) as error:
                 raise _damaged(path, error) from error
             if batch is None:
@@ -233,17 +237,22 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
     head = read_head(path, 32)
     _need(path)
     import pyarrow as pa
-    import pyarrow.parquet as pq
+
+    from krag_eval._utils.files.limited_parquet import LimitedParquetFile
 
     if not head:
         raise InvalidInputError(f"{path}: is empty. It must be a Parquet file.")
     try:
-        file = pq.ParquetFile(located(path), page_checksum_verification=True)
+        source = pa.OSFile(os.fspath(located(path)))
+        file = LimitedParquetFile(source, path)
         names = file.schema_arrow.names
+    except InvalidInputError:
+        raise
     except (pa.ArrowException, OSError, ValueError, LookupError) as error:
         raise _damaged(path, error) from error
-    with file:
-        twice = next((name for name in names if names.count(name) > 1), None)
+    with source, file:
+        tables.check_width(os.fspath(path), names)
+        twice = next((name for name, n_columns in Counter(names).items() if n_columns > 1), None)
         if twice is not None:
             raise InvalidInputError(f"{path}: two columns are called {twice!r:.60}. Each needs a name of its own.")
         yield file
