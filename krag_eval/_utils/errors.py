@@ -19,7 +19,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from krag_eval._utils.formatting import escape_controls
 
@@ -92,16 +92,6 @@ class RetrieverError(_RedactedError):
 
 class KragEvalWarning(UserWarning):
     """The result is valid, but something about the input deserves a look."""
-
-
-class OfOneProcess:
-    """An object that holds threads, open files or keys: it refuses to be copied or pickled."""
-
-    def __reduce_ex__(self, _: object) -> NoReturn:
-        raise TypeError(
-            f"{type(self).__name__} cannot be copied or pickled: it holds threads, open files or keys of this process. "
-            "Make another one where it is needed; results can be copied."
-        )
 
 
 @contextlib.contextmanager

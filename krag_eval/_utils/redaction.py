@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import quote, unquote
 
-from krag_eval._utils.errors import OfOneProcess
+from krag_eval._utils.objects import OfOneProcess
 
 _SHORTEST = 6
 _DEEPEST = 4

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, ComparedByFields, FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import check_threshold
 from krag_eval._utils.errors import InvalidInputError, needing, show
 from krag_eval._utils.formatting import format_value, one_line
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import reader_of, split_pair
 from krag_eval.evaluation.explanation import show_document

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from krag_eval._utils.arrays import ComparedByFields, FloatArray, IntArray
+from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
 from krag_eval._utils.formatting import format_value, number_of, one_line
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.analysis.diagnosis import FOUND, Miss, check_rank, misses_of
 from krag_eval.documents.document import Document, as_document

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import ComparedByFields, FloatArray
+from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.errors import InvalidInputError, needing
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.documents.columns import Side
 from krag_eval.evaluation.results import EvaluationResult

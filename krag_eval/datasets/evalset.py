@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, did_you_mean, needing, warn
-from krag_eval._utils.properties import cached_property
+from krag_eval._utils.objects import cached_property
 from krag_eval.datasets.by_query import by_query, is_table, judged_documents
 from krag_eval.datasets.frames import rows_of_frame
 from krag_eval.datasets.question import DOC_KEY, GOLD, Question, check_new

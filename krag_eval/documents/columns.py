@@ -14,7 +14,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
-from krag_eval._utils.properties import cached_property
+from krag_eval._utils.objects import cached_property
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import (
     Reader,

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, ComparedByFields, FloatArray
+from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.checks import as_number, check_threshold, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, needing, show
 from krag_eval._utils.formatting import format_value
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.suggestions import check_names
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import read_leniently

@@ -9,7 +9,8 @@ from typing import Any, overload
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
 from krag_eval._utils.checks import as_number, check_count, describe_type
-from krag_eval._utils.errors import InvalidInputError, KragEvalError, OfOneProcess, show
+from krag_eval._utils.errors import InvalidInputError, KragEvalError, show
+from krag_eval._utils.objects import OfOneProcess
 from krag_eval._utils.redaction import Redactor
 from krag_eval.llm.calling import Caller, Counting, ModelCounters, Reply, TimeLimit
 from krag_eval.llm.failures import Failure, ModelSetupError, NoAnswerError, classify, describe

@@ -12,7 +12,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, show
-from krag_eval._utils.properties import cached_property
+from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import Side, SideName
 from krag_eval.documents.readers import as_grade, as_id
 from krag_eval.matching.batch import Batch, Found

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, ComparedByFields, FloatArray, IntArray
-from krag_eval._utils.properties import cached_property
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.objects import ComparedByFields, cached_property
 from krag_eval.documents.columns import MISSING, Side
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.batch import Codes
@@ -118,6 +119,11 @@ class Judgments(ComparedByFields):
         are equal. The unit is 2^-60 for one gold document, and as much coarser as the sum of more can be larger.
         """
         return np.rint(np.ldexp(values, self._fixed_point_bits[query])).astype(np.int64)
+
+    @cached_property
+    def ideals(self) -> dict[str, Any]:
+        """The ideal rankings that nDCG has made so far, by gain."""
+        return {}
 
     @cached_property
     def _fixed_point_bits(self) -> IntArray:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._utils.arrays import ComparedByFields
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing, show, warn
 from krag_eval._utils.formatting import format_value, number_of, one_line
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.analysis.comparison.result import pad, width_of
 from krag_eval.evaluation.intervals import intervals_of

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
-from krag_eval._utils.arrays import ComparedByFields
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, needing, show, warn, with_name
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.suggestions import check_names
 from krag_eval.datasets import EvalSet, Run, as_evalset
 from krag_eval.evaluation.pipeline import EvaluationCallback, MetricFunction, check_callbacks

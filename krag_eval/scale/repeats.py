@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from krag_eval._utils.errors import OfOneProcess
+from krag_eval._utils.objects import OfOneProcess
 from krag_eval.matching.tokens import Spans, Words, mix
 from krag_eval.scale.batch import as_strings
 

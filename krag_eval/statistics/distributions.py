@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import ComparedByFields, FloatArray, IntArray
+from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import read_double, read_list, read_record, read_whole, read_wholes, refuse
 from krag_eval.statistics.bootstrap import SPARSE, bounds_of
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.properties import cached_property
+from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import runs
 from krag_eval.documents.embeddings import check_embeddings, describe_embeddings
 from krag_eval.documents.text import Normalizer, normalize, normalize_all

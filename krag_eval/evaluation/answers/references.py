@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, ComparedByFields
+from krag_eval._utils.arrays import BoolArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, did_you_mean
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval.datasets import EvalSet, Question
 from krag_eval.documents.readers import as_id
 from krag_eval.evaluation.answers.refusals import is_empty

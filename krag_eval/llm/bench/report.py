@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from krag_eval._utils.arrays import ComparedByFields, FloatArray
+from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval.datasets import EvalSet, Question, Run
 from krag_eval.evaluation.answers.result import AnswerResult
 from krag_eval.evaluation.results import EvaluationResult

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._utils.arrays import ComparedByFields
 from krag_eval._utils.errors import UnknownMetricError, did_you_mean, needing
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import json_text
 from krag_eval.llm.calling import ModelCounters
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from rapidfuzz.distance import LCSseq
 
-from krag_eval._utils.properties import cached_property
+from krag_eval._utils.objects import cached_property
 from krag_eval.datasets.shared_text import size_of
 from krag_eval.documents.text import normalize
 from krag_eval.documents.tokenizers import WordTokenizer

@@ -20,7 +20,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.errors import needing
 from krag_eval._utils.formatting import format_value
-from krag_eval._utils.properties import cached_property
+from krag_eval._utils.objects import cached_property
 from krag_eval._utils.version import __version__
 from krag_eval.analysis.diagnosis import CAUSES
 from krag_eval.documents.document import Document

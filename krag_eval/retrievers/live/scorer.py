@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from typing import Any, Unpack
 
 from krag_eval._utils.checks import check_count, one_of
-from krag_eval._utils.errors import InvalidInputError, OfOneProcess, warn
+from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.objects import OfOneProcess
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.suggestions import check_names
 from krag_eval._utils.threads import WorkQueue, register_background
