@@ -14,7 +14,7 @@ from itertools import groupby
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, ComparedByFields, FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.properties import cached_property
 from krag_eval.documents.columns import MISSING, Side
 from krag_eval.matching import Batch, Matches
@@ -24,7 +24,7 @@ CutOff = int | IntArray | None
 
 
 @dataclass(frozen=True, eq=False)
-class Judgments(ComparedByFields):
+class Judgments:
     """What each rank and each gold document of some queries earned, as sparse columns.
 
     Ranks count from 1. A cut-off `k` is one number for all queries, an array with one number per query, or None for
