@@ -408,7 +408,7 @@ class Detail(ComparedByFields):
 
     batch: Batch
     matches: Matches
-    judged: Judgments
+    judged: Judgments = field(compare=False)  # it follows from the others
     values: Mapping[str, FloatArray]
     queries: Sequence[str] | None
     query_ids: Sequence[str] | None

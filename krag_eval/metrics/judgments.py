@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
-from krag_eval._utils.objects import ComparedByFields, cached_property
+from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import MISSING, Side
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.batch import Codes
@@ -25,7 +25,7 @@ CutOff = int | IntArray | None
 
 
 @dataclass(frozen=True, eq=False)
-class Judgments(ComparedByFields):
+class Judgments:
     """What each rank and each gold document of some queries earned, as sparse columns.
 
     Ranks count from 1. A cut-off `k` is one number for all queries, an array with one number per query, or None for

@@ -39,8 +39,9 @@ done = threading.Event()
 def work():
     while not done.is_set():
         scores()
-for _ in range(8):
-    threading.Thread(target=work, daemon=True).start()
+threads = [threading.Thread(target=work) for _ in range(8)]
+for thread in threads:
+    thread.start()
 children = []
 for _ in range(int(sys.argv[1])):
     time.sleep(random.random() / 20)
@@ -50,6 +51,8 @@ for _ in range(int(sys.argv[1])):
         os._exit(0 if scores() == expected else 1)
     children.append(child)
 done.set()
+for thread in threads:
+    thread.join()
 print(dict(collections.Counter(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)))
 """
 

@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ USED: dict[str, Callable[[Any], object]] = {
     "ColumnarScorer": lambda scorer: scorer.signature,
     "EmbeddingRougeOfflineRetrievalEvaluators": lambda one: one.calculate_recall(),
     "EvaluationCallback": vars,
+    "Judgments": lambda judged: {field.name: getattr(judged, field.name).tolist() for field in fields(judged)},
     "OfflineRetrievalEvaluators": lambda one: one.calculate_recall(),
     "RAGEvaluator": lambda one: one.evaluate_all(GOLD, FOUND, 1),
     "RetrievalSink": vars,
