@@ -194,7 +194,8 @@ class Redactor:
             if all(map(self._knows, records)):
                 return True
         names, values = set[str](), set[Any]()
-        _gather(records, names, values)
+        for record in records:
+            _gather(record, names, values)
         text = "\n".join(value for value in values - self._clean if isinstance(value, str))
         if any(map(_NAMED.search, names - self._clean_names)) or self(text) != text:
             return False
@@ -230,14 +231,14 @@ class Redactor:
 
 def _gather(value: Any, names: set[str], values: set[Any]) -> None:
     """Put the names and the values of a value of JSON into these sets."""
-    if type(value) is dict:
+    if isinstance(value, dict):
         names.update(value)
-        _gather(list(value.values()), names, values)
-    elif type(value) is list:
+        value = value.values()
+    try:
+        values.update([value] if isinstance(value, _SIMPLE) else value)
+    except TypeError:  # there are lists or mappings among them
         for item in value:
             _gather(item, names, values)
-    else:
-        values.add(value)
 
 
 def redact(text: str) -> str:
