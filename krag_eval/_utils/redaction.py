@@ -67,7 +67,7 @@ _KEYS = {
     r"[MNO][\w-]{23,27}\.[\w-]{6}\.": r"[\w-]{27,}",
     r"\w{3}8Q~": r"[\w.~-]{30,}",
 }
-_LONG_WORD = 16
+_LONG_WORD = re.compile(r"[!-.0-~]{16}")
 _NAMES = ("=", ":", ">", "%3d", "',", '",')
 _KEY_FORM = rf"(?<![A-Za-z0-9])(?:{'|'.join(f'(?:{begin}){rest}' for begin, rest in _KEYS.items())})"
 # What looks like a credential, whoever's it is, under what a text in lower case must have one of, as prose rarely has.
@@ -175,7 +175,7 @@ class Redactor:
         for value in self._values:
             text = text.replace(value, "[key]")
         lower = f" {text.lower()}"
-        if max(map(len, lower.replace("/", " ").split()), default=0) >= _LONG_WORD:
+        if _LONG_WORD.search(lower):
             text = _key_form().sub("[key]", text)
         for signs, shapes in _shapes():
             if any(map(lower.__contains__, signs)) and (signs is not _NAMES or _VALUE_OF.search(lower)):
@@ -183,12 +183,11 @@ class Redactor:
                     text = shape.sub(instead, text)
         return text
 
-    def is_clean(self, records: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether no value of these holds a credential; what was found clean is remembered and costs little."""
+    def is_clean(self, records: Sequence[Any]) -> bool:
+        """Whether no value of these dicts holds a credential; what was found clean is remembered and costs little."""
         try:
-            if all(
-                self._clean_names.issuperset(record) and self._clean.issuperset(record.values()) for record in records
-            ):
+            of_all = itertools.chain.from_iterable(map(dict.values, records))
+            if self._clean.issuperset(of_all) and self._clean_names.issuperset(itertools.chain.from_iterable(records)):
                 return True
         except TypeError:  # there are lists or mappings among the values
             if all(map(self._knows, records)):
