@@ -185,34 +185,23 @@ class Redactor:
 
     def is_clean(self, records: Sequence[Any]) -> bool:
         """Whether no value of these dicts holds a credential; what was found clean is remembered and costs little."""
-        try:
-            of_all = itertools.chain.from_iterable(map(dict.values, records))
-            if self._clean.issuperset(of_all) and self._clean_names.issuperset(itertools.chain.from_iterable(records)):
-                return True
-        except TypeError:  # there are lists or mappings among the values
-            if all(map(self._knows, records)):
-                return True
         names, values = set[str](), set[Any]()
-        for record in records:
-            _gather(record, names, values)
-        text = "\n".join(value for value in values - self._clean if isinstance(value, str))
-        if any(map(_NAMED.search, names - self._clean_names)) or self(text) != text:
+        try:
+            names.update(*records)
+            values.update(*map(dict.values, records))
+        except TypeError:  # there are lists or mappings among them
+            for record in records:
+                _gather(record, names, values)
+        names -= self._clean_names
+        values -= self._clean
+        text = "\n".join(value for value in values if isinstance(value, str))
+        if any(map(_NAMED.search, names)) or (text and self(text) != text):
             return False
         if len(self._clean) > _MOST_CLEAN:
             self._clean.clear()
         self._clean |= values
         self._clean_names |= names
         return True
-
-    def _knows(self, value: Any) -> bool:
-        if type(value) is dict:
-            return self._clean_names.issuperset(value) and self._knows(value.values())
-        if isinstance(value, _SIMPLE):
-            return value in self._clean
-        try:
-            return self._clean.issuperset(value)
-        except TypeError:  # there are lists or mappings among them
-            return all(map(self._knows, value))
 
     def of(self, value: Any) -> Any:
         """Return a copy of the value without credentials in its texts, and without what is named as one."""
