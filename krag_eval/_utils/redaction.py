@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import json
@@ -69,7 +70,7 @@ _KEYS = {
     r"[MNO][\w-]{23,27}\.[\w-]{6}\.": r"[\w-]{27,}",
     r"\w{3}8Q~": r"[\w.~-]{30,}",
 }
-_LONG_WORD = 16
+_LONG_WORD = re.compile(r"[!-.0-~]{16}")
 _NAMES = ("=", ":", ">", "%3d", "',", '",')
 _KEY_FORM = rf"(?<![A-Za-z0-9])(?:{'|'.join(f'(?:{begin}){rest}' for begin, rest in _KEYS.items())})"
 # What looks like a credential, whoever's it is, under what a text in lower case must have one of, as prose rarely has.
@@ -177,7 +178,7 @@ class Redactor(OfOneProcess):
         for value in self._values:
             text = text.replace(value, "[key]")
         lower = f" {text.lower()}"
-        if max(map(len, lower.replace("/", " ").split()), default=0) >= _LONG_WORD:
+        if _LONG_WORD.search(lower):
             text = _key_form().sub("[key]", text)
         for signs, shapes in _shapes():
             if any(map(lower.__contains__, signs)) and (signs is not _NAMES or _VALUE_OF.search(lower)):
@@ -185,36 +186,29 @@ class Redactor(OfOneProcess):
                     text = shape.sub(instead, text)
         return text
 
-    def is_clean(self, records: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether no value of these holds a credential; what was found clean is remembered and costs little."""
-        try:
-            if all(
-                self._clean_names.issuperset(record) and self._clean.issuperset(record.values()) for record in records
-            ):
-                return True
-        except TypeError:  # there are lists or mappings among the values
-            if all(map(self._knows, records)):
+    def is_clean(self, records: Sequence[Any]) -> bool:
+        """Whether no value of these dicts holds a credential; what was found clean is remembered and costs little."""
+        flat = itertools.chain.from_iterable
+        with contextlib.suppress(TypeError):  # there are lists or mappings among them
+            if self._clean.issuperset(flat(map(dict.values, records))) and self._clean_names.issuperset(flat(records)):
                 return True
         names, values = set[str](), set[Any]()
-        _gather(records, names, values)
-        text = "\n".join(value for value in values - self._clean if isinstance(value, str))
-        if any(map(_NAMED.search, names - self._clean_names)) or self(text) != text:
+        try:
+            names.update(*records)
+            values.update(*map(dict.values, records))
+        except TypeError:  # there are lists or mappings among them
+            for record in records:
+                _gather(record, names, values)
+        names -= self._clean_names
+        values -= self._clean
+        text = "\n".join(value for value in values if isinstance(value, str))
+        if any(map(_NAMED.search, names)) or (text and self(text) != text):
             return False
         if len(self._clean) > _MOST_CLEAN:
             self._clean.clear()
         self._clean |= values
         self._clean_names |= names
         return True
-
-    def _knows(self, value: Any) -> bool:
-        if type(value) is dict:
-            return self._clean_names.issuperset(value) and self._knows(value.values())
-        if isinstance(value, _SIMPLE):
-            return value in self._clean
-        try:
-            return self._clean.issuperset(value)
-        except TypeError:  # there are lists or mappings among them
-            return all(map(self._knows, value))
 
     def of(self, value: Any) -> Any:
         """Return a copy of the value without credentials in its texts, and without what is named as one."""
@@ -232,14 +226,14 @@ class Redactor(OfOneProcess):
 
 def _gather(value: Any, names: set[str], values: set[Any]) -> None:
     """Put the names and the values of a value of JSON into these sets."""
-    if type(value) is dict:
+    if isinstance(value, dict):
         names.update(value)
-        _gather(list(value.values()), names, values)
-    elif type(value) is list:
+        value = value.values()
+    try:
+        values.update([value] if isinstance(value, _SIMPLE) else value)
+    except TypeError:  # there are lists or mappings among them
         for item in value:
             _gather(item, names, values)
-    else:
-        values.add(value)
 
 
 def redact(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from krag_eval import InvalidInputError
+from krag_eval._utils.checks import one_of
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions
 from krag_eval.cli.loading import load_object
@@ -23,6 +24,7 @@ from krag_eval.datasets.question import DOC_KEY, RUN_HEADER
 from krag_eval.evaluation.runs import find_doc_key
 from krag_eval.retrievers.asking import CallSettings
 from krag_eval.retrievers.recording import Recorder
+from krag_eval.retrievers.responses import METADATA
 from krag_eval.retrievers.runner import plan_run
 from krag_eval.retrievers.sources import source_of_module
 
@@ -81,6 +83,7 @@ def run(
     """Ask a retriever every question of an evaluation set; rerun the same command to resume."""
     try:
         questions = files.evalset(evalset)
+        one_of("--metadata", metadata, METADATA)
         found = load_object(retriever, "--retriever", "a retriever")
         with Bars() as bars:
             plan = plan_run(

@@ -190,7 +190,8 @@ def test_no_error_cause_warning_or_pickle_of_them_shows_one(recwarn: pytest.Warn
         result = evaluate([["a"]], [[ConnectionError(text)][0]], k=1, metrics="mrr")
         assert shown(repr(result.errors)) == []
     assert shown("".join(str(one.message) for one in recwarn)) == []
-    assert as_cause(error := ValueError("the index is empty")) is error
+    harmless = ValueError("the index is empty")
+    assert as_cause(harmless) is harmless
 
 
 @pytest.mark.parametrize("kind", ["text", "metadata"])

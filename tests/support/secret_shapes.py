@@ -15,7 +15,7 @@ _HEX = "0123456789abcdef"
 
 def fake(name: str, length: int, letters: str = _LETTERS) -> str:
     """Return a made-up value with a digit, a lower-case and an upper-case letter where the letters allow it."""
-    number, found = int.from_bytes(hashlib.sha512(name.encode()).digest() * 4), []
+    number, found = int.from_bytes(hashlib.sha512(name.encode()).digest() * 4), list[str]()
     while len(found) < length:
         number, place = divmod(number, len(letters))
         found.append(letters[place])
