@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import math
 import os
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import InvalidInputError, needing, warn
-from krag_eval._utils.files.io import is_file, is_folder, located, read_head, replacing
+from krag_eval._utils.files.io import is_file, is_folder, located, open_file, read_head, replacing
 from krag_eval._utils.files.strict_json import dump_json, parse_json
 from krag_eval.datasets.formats import tables
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _BATCH = 1024
 _MARK = b"krag_eval"
+_SEAL, _UNSEALED = b"krag_eval.seal", b"0" * 16 + b":" + b"0" * 64
+_FOOTER = 1 << 20
 # Columns of documents are lists of structs; what else has no type of its own in Parquet is JSON text, and marked so.
 DOCUMENTS = {"gold": "grade", "retrieved": "score"}
 TEXTS = frozenset({"id", "question", "answer", "type", "notes", "source", "query_id", "error"})
@@ -64,6 +67,7 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any
         MissingDependencyError: pyarrow is not installed.
     """
     with _opened(path) as file:
+        _check_seal(path)
         import pyarrow as pa  # `_opened` has made sure that it is there
 
         schema = file.schema_arrow
@@ -88,6 +92,27 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any
                 number += 1
                 place = f"{path}: row {number}"
                 yield place, {name: _value(name, value, name in marked, place) for name, value in _set(row)}
+
+
+def _seal_of(content: bytes) -> bytes:
+    """Return the size and the checksum of a file that is not sealed yet: those of its pages leave out the footer."""
+    return b"%016d:%b" % (len(content), hashlib.sha256(content).hexdigest().encode())
+
+
+def _check_seal(path: str | os.PathLike[str]) -> None:
+    """Check that a file that `write_rows` wrote is as it was; what other programs write has no seal of its size.
+
+    Raises:
+        InvalidInputError: It is damaged.
+    """
+    with open_file(path) as file:
+        file.seek(-min(_FOOTER, file.seek(0, os.SEEK_END)), os.SEEK_END)
+        sealed = re.search(re.escape(_SEAL) + rb"..(\d{16}:[0-9a-f]{64})", file.read(), re.DOTALL)
+        if sealed is None or int(sealed[1][:16]) != file.tell():
+            return
+        file.seek(0)
+        if sealed[1] != _seal_of(file.read().replace(sealed[1], _UNSEALED)):
+            raise _damaged(path, ValueError("the checksum of the file is wrong"))
 
 
 UNCHECKED = (
@@ -132,7 +157,11 @@ def write_rows(
     except (pa.ArrowException, UnicodeError) as error:
         raise InvalidInputError(f"{path}: cannot be written ({_one_line(error)}). Write JSONL instead.") from error
     with replacing(path) as temporary:
-        pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
+        with pq.ParquetWriter(temporary, table.schema, compression="zstd", write_page_checksum=True) as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata({_SEAL: _UNSEALED})
+        content = temporary.read_bytes()
+        temporary.write_bytes(content.replace(_UNSEALED, _seal_of(content)))
 
 
 def _column(name: str, values: Sequence[Any]) -> tuple[pa.Array[Any], bool]:
