@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from datetime import date
-from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.help import one_of_each
 from krag_eval.cli.options import (
@@ -28,7 +24,6 @@ from krag_eval.cli.options import (
 from krag_eval.cli.output import Bars, console, notes, print_result, print_table, print_unmatchable, put_json
 from krag_eval.evaluation.groups import GroupedResults
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.report.writers import BYTE_ORDER_MARK, csv_line
 
 _SHOWN = 30
 
@@ -58,9 +53,6 @@ def score_logs(
     intervals: Intervals = False,
     by: Annotated[
         str | None, typer.Option(help="Columns by which to compute the scores too, such as model,day.")
-    ] = None,
-    out_groups: Annotated[
-        Path | None, typer.Option(help="With --by: write one row per group, with all values, to this .csv file.")
     ] = None,
     allow_repeated_ids: Annotated[
         bool, typer.Option("--allow-repeated-ids", help="Score each row of a repeated query id as a query of its own.")
@@ -92,8 +84,6 @@ def score_logs(
     from krag_eval.scale import score_logs as score  # pyarrow is an extra
 
     settings = scoring.settings()
-    if out_groups is not None:
-        _check_groups_file(out_groups, by, force)
     with Bars() as bars:
         try:
             result = score(
@@ -122,23 +112,12 @@ def score_logs(
             notes().print(f"Stopped.{kept}", markup=False)
             raise typer.Exit(130) from None
     print_unmatchable(result)
-    if result.groups is not None and out_groups is not None:
-        _write_groups(result.groups, out_groups)
     if not put_json(json_out, lambda: _json_of(result, out)):
         left_out = f", {number_of(result.n_bad_rows, 'bad row')} left out" if result.n_bad_rows else ""
         print_result(result, f"{out}: {result.n_queries:,} queries{left_out}")
         if result.groups is not None:
-            _print_groups(result.groups, out_groups)
+            _print_groups(result.groups)
         console().print(result.signature, markup=False, style="dim", soft_wrap=True)
-
-
-def _check_groups_file(out_groups: Path, by: str | None, force: bool) -> None:
-    if by is None:
-        raise InvalidInputError("--out-groups needs --by, the columns by which to group.")
-    if out_groups.suffix != ".csv":
-        raise InvalidInputError(f"{out_groups}: must end with .csv. Rename it.")
-    if out_groups.exists() and not force:
-        raise InvalidInputError(f"{out_groups}: exists already. Give another path, or replace it with --force.")
 
 
 def _json_of(result: EvaluationResult, out: Path) -> dict[str, object]:
@@ -146,19 +125,12 @@ def _json_of(result: EvaluationResult, out: Path) -> dict[str, object]:
     return {"out": str(out), **json.loads(result.to_json()), **groups}
 
 
-def _write_groups(groups: GroupedResults[EvaluationResult], out_groups: Path) -> None:
-    records = groups.to_records()
-    lines = [list(records[0]), *(list(record.values()) for record in records)]
-    cells = ([str(cell) if isinstance(cell, date) else cell for cell in line] for line in lines)
-    write_atomically(out_groups, chain([BYTE_ORDER_MARK], map(csv_line, cells)))
-
-
-def _print_groups(groups: GroupedResults[EvaluationResult], out_groups: Path | None) -> None:
+def _print_groups(groups: GroupedResults[EvaluationResult]) -> None:
     headings, cells = groups.rows(_SHOWN)
     print_table(f"{number_of(len(groups), 'group')} by {', '.join(groups.by)}", headings, cells)
     if len(groups) > _SHOWN:
-        where = "--out-groups or --json writes all" if out_groups is None else f"all are in {out_groups}"
-        console().print(f"{len(groups) - _SHOWN:,} more groups: {where}", markup=False, style="dim", soft_wrap=True)
+        more = number_of(len(groups) - _SHOWN, "more group")
+        console().print(f"... and {more}: --json FILE writes all", markup=False, soft_wrap=True)
 
 
 def _n_cores() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -381,6 +381,43 @@ def _counts(judged: Judgments, k: CutOff, precision_denominator: str) -> IntArra
     return np.stack(columns, axis=1)[judged.is_defined]
 
 
+@dataclass(slots=True)
+class Summary:
+    """The aggregates of some queries: a state that merges exactly.
+
+    Attributes:
+        tally: The sums of the means and the micro values.
+        spread: The sums of the intervals.
+        unmatchable: For each side, how many documents never match.
+    """
+
+    tally: Tally
+    spread: Distributions
+    unmatchable: dict[str, int]
+
+    def merge(self, other: Summary) -> None:
+        """Add that of other queries."""
+        self.tally.merge(other.tally)
+        self.spread.merge(other.spread)
+        self.unmatchable = {side: n + other.unmatchable[side] for side, n in self.unmatchable.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary as JSON can hold it."""
+        return {"tally": self.tally.to_dict(), "spread": self.spread.to_dict(), "unmatchable": self.unmatchable}
+
+    @classmethod
+    def from_dict(cls, record: object) -> Summary:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            InvalidInputError: It is something else.
+        """
+        read = read_record(record, "Summary", [field.name for field in fields(cls)])
+        sides = read_record(read["unmatchable"], "Summary.unmatchable", ["actual", "predicted"])
+        unmatchable = {side: read_whole(count, f"Summary.unmatchable.{side}") for side, count in sides.items()}
+        return cls(Tally.from_dict(read["tally"]), Distributions.from_dict(read["spread"]), unmatchable)
+
+
 _N_OF_QUERY, _N_OF_CUT_OFF = 4, 3
 
 
@@ -392,11 +429,11 @@ class Outcomes:
 
     Attributes:
         keys: The keys of the values.
-        cut_offs: The cut-offs of the micro values.
+        cut_offs: The endings of the keys of the micro values, such as `@5`.
     """
 
     keys: tuple[str, ...]
-    cut_offs: tuple[GivenCutOff, ...]
+    cut_offs: tuple[str, ...]
 
     @property
     def n_rows(self) -> int:
@@ -416,7 +453,7 @@ class Outcomes:
         Args:
             judged: The queries.
             values: Their values.
-            ranks: Each cut-off as ranks.
+            ranks: Each cut-off as ranks, in the order of `cut_offs`.
             precision_denominator: What precision is divided by.
             unmatchable: For both sides, how many documents of each query never match.
         """
@@ -426,46 +463,39 @@ class Outcomes:
             # One bit pattern for 0, and one for undefined.
             row[:] = np.where(np.isnan(values[key]), np.nan, values[key] + 0.0).view(np.int64)
         counts = [judged.n_gold, np.where(defined, 0, judged.n_retrieved), *unmatchable]
-        for k in self.cut_offs:
-            relevant, out_of = precision_counts(judged, ranks[k], precision_denominator)
-            counts += [np.where(defined, one, 0) for one in (judged.covered_within(ranks[k]), relevant, out_of)]
+        for within in ranks.values():
+            relevant, out_of = precision_counts(judged, within, precision_denominator)
+            counts += [np.where(defined, one, 0) for one in (judged.covered_within(within), relevant, out_of)]
         for row, count in zip(columns[len(self.keys) :], counts, strict=True):
             row[:] = count
         return columns
 
-    def tally_of(self, columns: IntArray, times: IntArray) -> tuple[Tally, dict[str, int]]:
-        """Return the sums over queries with these columns, each as often as `times` says.
+    def summarize(self, columns: IntArray, times: IntArray, *, has_spread: bool = True) -> Summary:
+        """Return the aggregates of queries with these columns, each as often as `times` says.
 
-        Returns:
-            The tally, and for each side how many documents never match.
+        Args:
+            columns: The columns.
+            times: How often each came.
+            has_spread: Whether the distributions are needed; they take longer than the rest.
         """
-        tally = Tally.of(self.keys, self.cut_offs)
+        spread = Distributions(
+            {key: ValueDistribution() for key in self.keys}, {at: CountDistribution() for at in self.cut_offs}
+        )
+        tally = Tally({key: MeanState() for key in self.keys}, {})
         for key, row in zip(self.keys, columns, strict=False):
             tally.means[key].add_counted(row.view(np.float64), times)
-        _, retrieved, actual, predicted = columns[len(self.keys) :][:_N_OF_QUERY]
-        for k, counts in self._counts(columns):
-            *sums, n_queries = (np.stack([*counts, counts[GOLD] > 0]) @ times).tolist()
-            tally.counts[key_of("", k)] = CountState(*sums, n_queries)
-        without_gold = columns[len(self.keys)] == 0
-        n_empty = _total(times[without_gold & (retrieved == 0)])
-        tally.no_answer = NoAnswerState(_total(times[without_gold]), n_empty, int(retrieved @ times))
-        tally.n_queries = _total(times)
-        return tally, {"actual": int(actual @ times), "predicted": int(predicted @ times)}
-
-    def spread_of(self, columns: IntArray, times: IntArray) -> Distributions:
-        """Return the distributions of queries with these columns, each as often as `times` says."""
-        spread = Distributions.of(self.keys, self.cut_offs)
-        for key, row in zip(self.keys, columns, strict=False):
-            spread.values[key].add_counted(row.view(np.float64), times)
-        for k, counts in self._counts(columns):
-            defined = counts[GOLD] > 0
-            spread.counts[key_of("", k)].add_counted(counts.T[defined], times[defined])
-        return spread
-
-    def _counts(self, columns: IntArray) -> Iterator[tuple[GivenCutOff, IntArray]]:
-        """Yield the counts at each cut-off, shape (4, n): covered, gold, relevant, out_of."""
-        gold = columns[len(self.keys)]
-        for number, k in enumerate(self.cut_offs):
+            if has_spread:
+                spread.values[key].add_counted(row.view(np.float64), times)
+        gold, retrieved, actual, predicted = columns[len(self.keys) :][:_N_OF_QUERY]
+        for number, at in enumerate(self.cut_offs):
             start = len(self.keys) + _N_OF_QUERY + _N_OF_CUT_OFF * number
             covered, relevant, out_of = columns[start : start + _N_OF_CUT_OFF]
-            yield k, np.stack([covered, gold, relevant, out_of])
+            counts = np.stack([covered, gold, relevant, out_of])
+            if has_spread:
+                spread.counts[at].add_counted(counts.T[gold > 0], times[gold > 0])
+            sums = (np.stack([*counts, gold > 0]) @ times).tolist()
+            tally.counts[at] = CountState(*sums)
+        n_empty = _total(times[(gold == 0) & (retrieved == 0)])
+        tally.no_answer = NoAnswerState(_total(times[gold == 0]), n_empty, int(retrieved @ times))
+        tally.n_queries = _total(times)
+        return Summary(tally, spread, {"actual": int(actual @ times), "predicted": int(predicted @ times)})

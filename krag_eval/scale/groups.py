@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,11 +17,13 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval.evaluation.groups import GroupedResults
 from krag_eval.evaluation.intervals import with_intervals
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.metrics.aggregation import Outcomes
+from krag_eval.metrics.aggregation import Outcomes, Summary
 from krag_eval.scale.batch import is_string
 
-# So many rows wait until they are counted together with the others.
+# So many pairs wait until they are counted together with the others.
 _MOST_WAITING = 1 << 18
+# If there are more outcomes, groups with at least so many of them are summarized.
+_MOST_OUTCOMES, _MANY = 1 << 18, 1 << 7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +43,11 @@ class Counted:
     group: IntArray
     outcome: IntArray
     times: IntArray
+
+    def of(self, group: int) -> tuple[IntArray, IntArray]:
+        """Return the outcomes of a group, and how often each came; the pairs must be sorted."""
+        start, stop = np.searchsorted(self.group, [group, group + 1])
+        return self.outcomes[:, self.outcome[start:stop]], self.times[start:stop]
 
     @classmethod
     def together(cls, parts: Sequence[Counted]) -> Counted:
@@ -65,20 +73,22 @@ class GroupCounts:
 
     Attributes:
         by: The group columns.
-        n_rows: The length of an outcome.
+        outcomes: The layout of the outcomes.
         counted: Sorted by group and outcome, each pair once.
         waiting: What was added since; it is counted together with the others before long.
+        summaries: What was counted before of groups with many outcomes, by their labels.
     """
 
     by: tuple[str, ...]
-    n_rows: int
+    outcomes: Outcomes
     counted: Counted = field(init=False)
     waiting: list[Counted] = field(default_factory=list)
+    summaries: dict[tuple[Any, ...], Summary] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         none = np.empty(0, dtype=np.int64)
         labels = pa.table({name: pa.nulls(0) for name in self.by})
-        self.counted = Counted(labels, np.empty((self.n_rows, 0), dtype=np.int64), none, none, none)
+        self.counted = Counted(labels, np.empty((self.outcomes.n_rows, 0), dtype=np.int64), none, none, none)
 
     def add(self, labels: pa.Table, outcomes: IntArray) -> None:
         """Add queries.
@@ -94,11 +104,33 @@ class GroupCounts:
     def merge(self, other: GroupCounts) -> None:
         """Add those of other queries with the same group columns."""
         self._put([other.counted, *other.waiting])
+        for label, summary in other.summaries.items():
+            self._add_summary(label, copy.deepcopy(summary))
+
+    def _add_summary(self, label: tuple[Any, ...], summary: Summary) -> None:
+        if label in self.summaries:
+            self.summaries[label].merge(summary)
+        else:
+            self.summaries[label] = summary
 
     def _put(self, parts: Sequence[Counted]) -> None:
         self.waiting += parts
-        if sum(len(part.group) for part in self.waiting) > max(_MOST_WAITING, len(self.counted.group)):
-            self.settled()
+        has_many = sum(len(part.group) for part in self.waiting) > max(_MOST_WAITING, len(self.counted.group))
+        if has_many and self.settled().outcomes.shape[1] > _MOST_OUTCOMES:
+            self._summarize()
+
+    def _summarize(self) -> None:
+        """Turn the counts of groups with many outcomes into their aggregates, which do not grow without end."""
+        counted = self.counted
+        is_large = np.bincount(counted.group, minlength=len(counted.labels)) >= _MANY
+        for number, label in zip(
+            np.flatnonzero(is_large).tolist(), rows_of(counted.labels.filter(is_large)), strict=True
+        ):
+            self._add_summary(label, self.outcomes.summarize(*counted.of(number)))
+        left = ~is_large[counted.group]
+        used, outcome = np.unique(counted.outcome[left], return_inverse=True)
+        columns = counted.outcomes[:, used]
+        self.counted = Counted(counted.labels, columns, counted.group[left], outcome, counted.times[left])
 
     def settled(self) -> Counted:
         """Return all that was added, counted together."""
@@ -112,7 +144,13 @@ class GroupCounts:
         pairs = {"group": counted.group, "outcome": counted.outcome, "times": counted.times}
         outcomes = {str(number): row for number, row in enumerate(counted.outcomes)}
         tables = counted.labels, pa.table(outcomes), pa.table(pairs)
-        return {"by": list(self.by), "tables": [_packed(table) for table in tables]}
+        summaries = [
+            (number, self.summaries[label].to_dict())
+            for number, label in enumerate(rows_of(counted.labels) if self.summaries else ())
+            if label in self.summaries
+        ]
+        layout = {"by": self.by, "keys": self.outcomes.keys, "cut_offs": self.outcomes.cut_offs}
+        return {**layout, "tables": [_packed(table) for table in tables], "summaries": summaries}
 
     @classmethod
     def from_dict(cls, record: Any) -> GroupCounts:
@@ -121,15 +159,18 @@ class GroupCounts:
         Raises:
             InvalidInputError: It is something else.
         """
-        by = tuple(record["by"])
+        by, layout = tuple(record["by"]), Outcomes(tuple(record["keys"]), tuple(record["cut_offs"]))
         labels, outcomes, pairs = map(_unpacked, record["tables"])
         rows = np.stack([np.asarray(column) for column in outcomes.columns])
         counted = Counted(labels, rows, *(np.asarray(pairs.column(name)) for name in ("group", "outcome", "times")))
         sizes = (counted.group, len(labels)), (counted.outcome, rows.shape[1])
-        is_right = tuple(labels.column_names) == by and rows.dtype == np.int64
+        is_right = tuple(labels.column_names) == by and len(rows) == layout.n_rows and rows.dtype == np.int64
         if not is_right or any(((codes < 0) | (codes >= size)).any() for codes, size in sizes):
             raise InvalidInputError("The groups of the state do not fit together. Score the queries again.")
-        return cls(by, len(rows), [counted])  # counted once more: what was stored is in no order that we trust
+        names = rows_of(labels) if record["summaries"] else []
+        summaries = {names[number]: Summary.from_dict(summary) for number, summary in record["summaries"]}
+        # Counted once more: the order of what was stored is not trusted.
+        return cls(by, layout, [counted], summaries)
 
 
 def _packed(table: pa.Table) -> str:
@@ -202,37 +243,40 @@ def read_by(by: object, keys: Sequence[str]) -> tuple[str, ...]:
 class _Maker:
     """Make the result of a group from its counts."""
 
-    counted: Counted
-    outcomes: Outcomes
+    counts: GroupCounts
+    labels: list[tuple[Any, ...]]
     signature: str
     intervals: bool | float
 
     def __call__(self, number: int, has_spread: bool) -> EvaluationResult:
         """Return the result of the group of this number."""
-        start, stop = np.searchsorted(self.counted.group, [number, number + 1])
-        columns = self.counted.outcomes[:, self.counted.outcome[start:stop]]
-        times = self.counted.times[start:stop]
-        tally, unmatchable = self.outcomes.tally_of(columns, times)
-        spread = self.outcomes.spread_of(columns, times) if has_spread or self.intervals is not False else None
-        result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=spread)
+        has_spread = has_spread or self.intervals is not False
+        summary = self.counts.outcomes.summarize(*self.counts.counted.of(number), has_spread=has_spread)
+        if self.labels[number] in self.counts.summaries:
+            summary.merge(self.counts.summaries[self.labels[number]])
+        spread = summary.spread if has_spread else None
+        result = EvaluationResult(self.signature, summary.tally, summary.unmatchable, {}, None, spread=spread)
         return result if self.intervals is False else with_intervals(result, self.intervals)
 
 
 def results_by_group(
-    counts: GroupCounts, outcomes: Outcomes, signature: str, intervals: bool | float, *, is_single: bool
+    counts: GroupCounts, signature: str, intervals: bool | float, *, is_single: bool
 ) -> GroupedResults[EvaluationResult]:
     """Return the result of each group.
 
     Args:
         counts: The counts of all queries.
-        outcomes: The layout of the outcomes.
         signature: The settings of the scoring.
         intervals: Whether every value gets an interval, or the confidence of these.
         is_single: Whether the group column was given as one name.
     """
-    counted = counts.settled()
-    labels = list(zip(*(column.to_pylist() for column in counted.labels.columns), strict=True))
-    return GroupedResults(counts.by, labels, _Maker(counted, outcomes, signature, intervals), is_single=is_single)
+    labels = rows_of(counts.settled().labels)
+    return GroupedResults(counts.by, labels, _Maker(counts, labels, signature, intervals), is_single=is_single)
+
+
+def rows_of(labels: pa.Table) -> list[tuple[Any, ...]]:
+    """Return the rows of labels as tuples of Python's values."""
+    return list(zip(*(column.to_pylist() for column in labels.columns), strict=True))
 
 
 def labels_of(batch: pa.RecordBatch, by: Sequence[str]) -> pa.Table:

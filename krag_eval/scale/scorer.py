@@ -31,7 +31,7 @@ from krag_eval.matching.fronts import NO_LISTS, Front
 from krag_eval.matching.matchability import DocumentCounts, unmatchable_of
 from krag_eval.matching.remedies import sample_of
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
-from krag_eval.metrics.aggregation import Distributions, Outcomes, Tally
+from krag_eval.metrics.aggregation import Distributions, Outcomes, Tally, key_of
 from krag_eval.metrics.cut_offs import Ranks, TokenBudget, ranks_within
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 from krag_eval.scale.batch import (
@@ -139,7 +139,7 @@ class ColumnarScorer:
         self._needs_texts = self._settings.uses_texts or any(isinstance(k, TokenBudget) for k in self._cut_offs)
         self.keys = tuple(self._columns)
         self.by = () if by is None else read_by(by, self.keys)
-        self._outcomes = Outcomes(self.keys, tuple(self._cut_offs))
+        self._outcomes = Outcomes(self.keys, tuple(key_of("", one) for one in self._cut_offs))
         self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
         is_safe = one_of("names", names, ("plain", "safe")) == "safe"
         values = [(safe_name(key) if is_safe else key, pa.float64()) for key in self.keys]
@@ -395,7 +395,7 @@ class ColumnarScorer:
         groups = None
         if merged.groups is not None:
             is_single = isinstance(self._given[1]["by"], str)
-            groups = results_by_group(merged.groups, self._outcomes, self.signature, intervals, is_single=is_single)
+            groups = results_by_group(merged.groups, self.signature, intervals, is_single=is_single)
         result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=merged.spread, groups=groups)
         return result if intervals is False else with_intervals(result, intervals)
 
@@ -406,7 +406,7 @@ class ColumnarScorer:
 
     def _empty_state(self) -> PartialState:
         tally, spread = Tally.of(self.keys, self._cut_offs), Distributions.of(self.keys, self._cut_offs)
-        groups = GroupCounts(self.by, self._outcomes.n_rows) if self.by else None
+        groups = GroupCounts(self.by, self._outcomes) if self.by else None
         return PartialState(self.signature, tally, spread, DocumentCounts.empty(), groups)
 
 
@@ -471,11 +471,13 @@ class PartialState:
                 f"States of different settings do not merge: {self.signature} and {other.signature}. "
                 "Score all batches with the same settings and the same version."
             )
-        mine, theirs = ([] if state.groups is None else list(state.groups.by) for state in (self, other))
+        mine, theirs = (
+            None if state.groups is None else (state.groups.by, state.groups.outcomes) for state in (self, other)
+        )
         if mine != theirs:
             raise InvalidInputError(
-                f"States of different groups do not merge: by={mine} and by={theirs}. Score all batches with the same "
-                "`by`."
+                "States of different groups or metrics do not merge. Score all batches with the same `by` and the same "
+                "`metrics`."
             )
         if self.groups is not None and other.groups is not None:
             self.groups.merge(other.groups)
@@ -504,7 +506,7 @@ class PartialState:
             if stored.pop("crc", None) != _checksum(stored):
                 raise ValueError("its checksum is wrong: it was damaged or changed")
             return cls._of(stored)
-        except (AttributeError, InvalidInputError, KeyError, RecursionError, TypeError, ValueError) as error:
+        except (AttributeError, InvalidInputError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise InvalidInputError(
                 f"The text is not a state that `PartialState.to_json` wrote ({type(error).__name__}: {error!s:.80}). "
                 "Pass the complete text, from the same version."
