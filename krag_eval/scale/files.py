@@ -375,8 +375,8 @@ def survey(
             rows.
     """
     groups: list[RowGroup] = []
-    n_rows, seen, kept, labels = 0, hashlib.sha256(), pa.schema([]), pa.schema([])
-    is_told = False
+    n_rows, seen, is_told = 0, hashlib.sha256(), False
+    kept = labels = pa.schema([])
     for path in files:
         if "://" not in path and target.exists() and target.samefile(path):
             raise InvalidInputError(f"{path}: is also the output. Give another output path.")

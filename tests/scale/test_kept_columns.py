@@ -171,8 +171,9 @@ def test_a_column_of_the_file_comes_before_that_of_its_folder(tmp_path: Path) ->
 def test_logs_in_long_form_keep_nothing(tmp_path: Path) -> None:
     long = write_rows(tmp_path / "long.parquet", [{"query_id": "q", "id": "a", "rank": 1, "model": "m"}])
     for name in ("keep", "by"):
+        more: dict[str, Any] = {name: "model"}
         with pytest.raises(InvalidInputError, match=f"`{name}` needs logs with one row per query, without `gold`."):
-            score_logs(long, tmp_path / "out.parquet", gold=long, **{name: "model"}, **HOW)
+            score_logs(long, tmp_path / "out.parquet", gold=long, **more, **HOW)
 
 
 IDS = [[[document["id"] or "none" for document in row] for row in side] for side in (ACTUAL, PREDICTED)]
@@ -189,13 +190,14 @@ if hasattr(pa, "list_view"):
 @pytest.mark.parametrize("method", ["id", "text", ["id", "text"]], ids=str)
 def test_plain_values_are_ids_if_ids_alone_are_matched_and_texts_otherwise(kind: Any, method: Any) -> None:
     field = "id" if method == "id" else "text"
-    expected = evaluate(*([[{field: one} for one in row] for row in side] for side in IDS), match_method=method)
+    actual, predicted = ([[{field: one} for one in row] for row in side] for side in IDS)
+    expected = evaluate(actual, predicted, match_method=method)
     columns = [pa.array([f"q{n}" for n in range(len(IDS[0]))]), *(pa.array(side, kind) for side in IDS)]
     rows = pa.record_batch(columns, names=["query_id", "actual", "predicted"])
     scorer = ColumnarScorer(match_method=method)
     assert scorer.finalize(scorer.partial_state(rows)).to_dict() == expected.to_dict()
     if method != "id":  # as `evaluate` reads bare strings
-        assert expected.to_dict() == evaluate(*IDS, match_method=method).to_dict()
+        assert expected.to_dict() == evaluate(IDS[0], IDS[1], match_method=method).to_dict()
 
 
 def test_plain_integers_are_ids(tmp_path: Path) -> None:
