@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -17,7 +18,6 @@ import pytest
 
 from krag_eval import InvalidInputError, evaluate, read_evalset, set_limits
 from krag_eval._utils.limits import LIMITS_VARIABLE
-from krag_eval.matching.parallel import find_matches_in_parallel
 from tests.support.workbooks import write_workbook
 
 MB = 2**20
@@ -37,7 +37,8 @@ try:
     told = "read"
 except krag_eval.InvalidInputError as error:
     told = str(error)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, time.process_time() - started, ascii(told))
+status = open("/proc/self/status").read()  # `getrusage` counts what the parent had when it forked
+print(int(status.partition("VmHWM:")[2].split()[0]) // 1024, time.process_time() - started, ascii(told))
 """
 
 
@@ -164,7 +165,7 @@ BOMBS: dict[str, tuple[str, Callable[[Path], object], str, str]] = {
     ),
     "xlsx, entities": (
         "x.xlsx",
-        workbook(b"<worksheet", b"<!DOCTYPE x [<!ENTITY a 'b'>]><worksheet"),
+        workbook(b"<worksheet", b"<!DOCTYPE x []><worksheet"),
         READ,
         "entities",
     ),
@@ -180,6 +181,7 @@ BOMBS: dict[str, tuple[str, Callable[[Path], object], str, str]] = {
 
 
 @pytest.mark.full
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is read from /proc")
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_a_bomb_is_refused_within_a_gigabyte_and_ten_seconds_of_work(bomb: str, tmp_path: Path) -> None:
     name, make, code, message = BOMBS[bomb]
@@ -187,8 +189,6 @@ def test_a_bomb_is_refused_within_a_gigabyte_and_ten_seconds_of_work(bomb: str, 
     command = [sys.executable, "-c", CHILD, str(tmp_path / name), code]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     most_memory, seconds, told = done.stdout.split(" ", 2)
-    import re
-
     assert re.search(message, told), told
     assert int(most_memory) < 1024
     assert float(seconds) < 10
@@ -228,7 +228,6 @@ def test_rouge_l_of_texts_that_are_too_long_names_the_query_and_the_document(
     n_jobs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("krag_eval.matching.parallel._PAYS_FROM", 0.0)
-    assert find_matches_in_parallel
     rng = np.random.default_rng(0)
     one, other = (" ".join(map(str, rng.integers(0, 300, 3000).tolist())) for _ in range(2))
     gold, found = [[{"text": "a"}]] * 7 + [[{"text": one}]], [[{"text": "a"}]] * 7 + [[{"text": "b"}, {"text": other}]]
