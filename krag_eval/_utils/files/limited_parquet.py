@@ -78,7 +78,7 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
                 self._as_dictionaries(list(repeated)),
             )
         packed = sum(self._packed(group) for group in groups) if repeated else 0
-        most_bytes, n_bytes = max(limit("unpacked") // 16, _MOST_REPEATS * packed), 0
+        most_bytes, n_bytes = max(limit("unpacked") // 64, _MOST_REPEATS * packed), 0
         for batch in reader.iter_batches(batch_size, row_groups=list(groups), columns=columns, use_threads=use_threads):
             is_small = not repeated and batch.nbytes <= _SMALL
             for part, size in [(batch, 0)] if is_small else self._divided(batch, row):
