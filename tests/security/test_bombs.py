@@ -10,6 +10,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -233,7 +234,7 @@ def test_rouge_l_of_texts_that_are_too_long_names_the_query_and_the_document(
     rng = np.random.default_rng(0)
     one, other = (" ".join(map(str, rng.integers(0, 300, 3000).tolist())) for _ in range(2))
     gold, found = [[{"text": "a"}]] * 7 + [[{"text": one}]], [[{"text": "a"}]] * 7 + [[{"text": "b"}, {"text": other}]]
-    settings = {"match_method": "rougeL", "threshold": 0.1, "n_jobs": n_jobs}
+    settings: dict[str, Any] = {"match_method": "rougeL", "threshold": 0.1, "n_jobs": n_jobs}
     assert evaluate(gold, found, k=2, **settings)["recall@2"] == 1
     set_limits(token_pairs="8M")
     with pytest.raises(InvalidInputError) as error:
