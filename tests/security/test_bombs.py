@@ -100,7 +100,7 @@ END = b"</sheetData>"
 QUESTION = b'{"id": "q", "gold": [], "metadata": '
 BOMBS: dict[str, tuple[str, Callable[[Path], object], str, str]] = {
     "parquet, one string": ("x.parquet", one_string, READ, r"column `question` unpacks .* set_limits\(file="),
-    "parquet, a string repeated": ("x.parquet", repeated_string, READ, "row .*unpack to more than 2,000 times"),
+    "parquet, a string repeated": ("x.parquet", repeated_string, READ, "row .*unpack to more than 500 times"),
     "log, one list": ("x.parquet", long_list, LOG, r"predicted.* has 20,000,000 values in .* set_limits\(values="),
     "parquet, runs of rows": ("x.parquet", many_rows, READ, r"has 20,000,000 values in .* bytes"),
     "parquet, columns": ("x.parquet", many_columns, READ, r"has 20,001 columns.* set_limits\(columns="),

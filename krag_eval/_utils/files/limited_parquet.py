@@ -16,7 +16,7 @@ from krag_eval._utils.limits import limit, shown, to_allow
 
 # Nothing real is packed better than this.
 _MOST_TIMES = 200
-_MOST_REPEATS = 2000  # a passage of a thousand bytes in each of many lists is stored as one or two
+_MOST_REPEATS = 500
 _MOST_FOOTER = 2**26
 _BUFFER = 2**20
 _AT_ONCE, _SMALL = 2**26, 2**24
