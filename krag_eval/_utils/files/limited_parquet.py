@@ -16,6 +16,7 @@ from krag_eval._utils.limits import limit, shown, to_allow
 
 # Nothing real is packed better than this.
 _MOST_TIMES = 200
+_MOST_REPEATS = 500
 _MOST_FOOTER = 2**26
 _BUFFER = 2**20
 _AT_ONCE, _SMALL = 2**26, 2**24
@@ -76,9 +77,18 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
                 max(batch_size, most // _MOST_DICTIONARY_BATCHES),
                 self._as_dictionaries(list(repeated)),
             )
+        packed = sum(self._packed(group) for group in groups) if repeated else 0
+        most_bytes, n_bytes = max(limit("unpacked") // 64, _MOST_REPEATS * packed), 0
         for batch in reader.iter_batches(batch_size, row_groups=list(groups), columns=columns, use_threads=use_threads):
             is_small = not repeated and batch.nbytes <= _SMALL
-            yield from [batch] if is_small else self._divided(batch, row)
+            for part, size in [(batch, 0)] if is_small else self._divided(batch, row):
+                n_bytes += size if repeated else 0
+                if n_bytes > most_bytes:
+                    raise InvalidInputError(
+                        f"{self._path}: row {row + 1}: the strings up to here unpack to more than {_MOST_REPEATS:,} "
+                        f"times their size, which is no real data. {to_allow('unpacked')}"
+                    )
+                yield part
             row += len(batch)
 
     def _check_group(self, group: int, columns: Any) -> Iterator[str]:
@@ -87,7 +97,7 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
             raise OSError("it cannot be read without decrypting it")
         there = self.metadata.row_group(group)
         every = [there.column(number) for number in range(there.num_columns)]
-        packed = sum(leaf.total_compressed_size for leaf in every)
+        packed = self._packed(group)
         for leaf in every:
             path, n_values, n_bytes = leaf.path_in_schema, leaf.num_values, leaf.total_uncompressed_size
             if columns is not None and not any(path == one or path.startswith(f"{one}.") for one in columns):
@@ -106,6 +116,10 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
                     yield path
                 continue
             raise InvalidInputError(f"{place} {what}, more than {shown(name)}. {to_allow(name, needed)}")
+
+    def _packed(self, group: int) -> int:
+        there = self.metadata.row_group(group)
+        return sum(there.column(number).total_compressed_size for number in range(there.num_columns))
 
     def _repeats(self, group: int, path: str) -> bool:
         """Return whether the longest string of a column, repeated in every value, would be too much."""
@@ -128,8 +142,8 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
             buffer_size=_BUFFER,
         )
 
-    def _divided(self, batch: pa.RecordBatch, first: int) -> Iterator[pa.RecordBatch]:
-        """Yield parts of a batch that unpack to no more than is held at once, and refuse a row that does."""
+    def _divided(self, batch: pa.RecordBatch, first: int) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """Yield parts of a batch that are held at once, with their sizes, and refuse a row that is too large."""
         weights = sum((_weights(column) for column in batch.columns), np.zeros(len(batch), np.int64))
         too_large = np.flatnonzero(weights > limit("row"))
         if len(too_large):
@@ -142,7 +156,7 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
         while start < len(batch):
             before = ends[start - 1] if start else 0
             stop = max(start + 1, int(np.searchsorted(ends, before + _AT_ONCE, side="right")))
-            yield batch.slice(start, stop - start)
+            yield batch.slice(start, stop - start), int(ends[stop - 1] - before)
             start = stop
 
 
