@@ -81,6 +81,10 @@ def evaluate(
     actual, predicted, query_ids = _aligned(actual, predicted, query_ids, settings)
     checked = make_settings(**settings)
     check_callbacks(callbacks)
+    if intervals is not False:
+        from krag_eval.statistics.checks import check_intervals  # before the work
+
+        check_intervals(intervals)
     cut_offs, table = choose_metrics(metrics, checked, k)
     judged = match_and_judge(actual, predicted, checked, n_jobs=n_jobs)
     return measure(

@@ -96,6 +96,10 @@ def evaluate_run(
         check_queries(questions.ids, run.rows, "run", "evalset", "as_evalset(evalset).ids")
     checked = make_settings(**settings_at(level, doc_key, settings))
     check_callbacks(callbacks)
+    if intervals is not False:
+        from krag_eval.statistics.checks import check_intervals  # before the work
+
+        check_intervals(intervals)
     asked = read_metrics(metrics, k, (DOC_HIT,))
     rankings, wants_doc_hit = run.rankings(questions), None if metrics is None else DOC_HIT in asked.by_name
     cut_offs, chosen = choose_metrics(asked.without(DOC_HIT), checked, k)

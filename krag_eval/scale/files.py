@@ -22,8 +22,9 @@ import pyarrow.fs as pa_fs
 import pyarrow.parquet as pq
 
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.files.io import is_file, open_file, unreadable
+from krag_eval.datasets.formats.parquet import HEAD, UNCHECKED, is_unchecked
 from krag_eval.scale.batch import is_string
 from krag_eval.scale.scorer import ColumnarScorer
 
@@ -75,12 +76,9 @@ def open_parquet(path: str) -> Iterator[pq.ParquetFile]:
         InvalidInputError: The file cannot be read, or is not Parquet. Damaged pages are found when they are read.
     """
     with errors_of(path):
-        if "://" in path:
-            system, inner = pa_fs.FileSystem.from_uri(path)
-        else:
+        if "://" not in path:
             _check_regular(path)
-            system, inner = pa_fs.LocalFileSystem(), path
-        source = system.open_input_file(inner)
+        source = _source_of(path)
         try:
             # Streamed, since a row group may be larger than the memory.
             file = pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False, buffer_size=_BUFFER)
@@ -378,7 +376,8 @@ def survey(
             rows.
     """
     groups: list[RowGroup] = []
-    n_rows, seen, kept, labels = 0, hashlib.sha256(), pa.schema([]), pa.schema([])
+    n_rows, seen, is_told = 0, hashlib.sha256(), False
+    kept = labels = pa.schema([])
     for path in files:
         if "://" not in path and target.exists() and target.samefile(path):
             raise InvalidInputError(f"{path}: is also the output. Give another output path.")
@@ -389,6 +388,7 @@ def survey(
                 there, theirs = _check_schema(path, file, scorer)
                 kept = there if path == files[0] else unified(kept, there, files[0], path)
                 labels = theirs if path == files[0] else unified(labels, theirs, files[0], path)
+            is_told = is_told or _tell_unchecked(path)
             sizes = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
             found = [RowGroup(path, number, one.num_rows, one.total_byte_size) for number, one in enumerate(sizes)]
             groups += [group for group in found if group.n_rows]
@@ -396,6 +396,20 @@ def survey(
         others = f", nor has any other of {len(files)} files" if len(files) > 1 else ""
         raise InvalidInputError(f"{files[0]}: has no rows{others}. Give at least one query.")
     return groups, f"{len(files)} of {n_rows} rows, {seen.hexdigest()[:16]}", kept
+
+
+def _tell_unchecked(path: str) -> bool:
+    """Warn if a file has no page checksums, and return whether that was so."""
+    with _source_of(path) as source:
+        is_so = is_unchecked(source.read(HEAD))
+    if is_so:
+        warn(f"{path}: {UNCHECKED}")
+    return is_so
+
+
+def _source_of(path: str) -> Any:
+    system, inner = pa_fs.FileSystem.from_uri(path) if "://" in path else (pa_fs.LocalFileSystem(), path)
+    return system.open_input_file(inner)
 
 
 def _check_schema(path: str, file: Any, scorer: ColumnarScorer) -> tuple[pa.Schema, pa.Schema]:

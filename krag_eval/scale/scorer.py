@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
 from krag_eval._utils.redaction import describe_error
@@ -48,6 +48,9 @@ from krag_eval.statistics.checks import check_intervals
 
 # What is matched and judged at once stays in the processor's cache.
 _QUERIES_AT_ONCE = 8192
+
+
+Measured = tuple[Judged, Ranks, dict[str, FloatArray]]
 
 
 class BadRow(NamedTuple):
@@ -311,21 +314,23 @@ class ColumnarScorer:
         scored = []
         for start in range(0, len(query_ids), _QUERIES_AT_ONCE):
             part, ids = (column.slice(start, _QUERIES_AT_ONCE) for column in (batch, query_ids))
-            for rows, judged, ranks, values in self._measure_good(part, ids, start, bad_rows):
-                denominator = self._settings.precision_denominator
-                state.tally.add(judged.judgments, values, ranks, denominator)
-                state.spread.add(judged.judgments, values, ranks, denominator)
-                if state.groups is not None:
-                    sides, lacking = (judged.batch.actual, judged.batch.predicted), judged.document_counts.unmatchable
-                    lack = [unmatchable_of(side, judged.batch) if lacking[side.name] else _NONE for side in sides]
-                    outcomes = self._outcomes.of(judged.judgments, values, ranks, denominator, lack)
-                    state.groups.add(labels_of(rows, self.by), outcomes)
-                state.supply.merge(judged.document_counts)
-                judgments = judged.judgments
-                counts = {"n_gold": judgments.n_gold, "n_retrieved": judgments.n_retrieved}
-                scored.append([*counts.values(), *values.values()])
+            numbers = np.arange(start, start + len(part))
+            rows, (judged, ranks, values) = self._measure_good(part, ids, numbers, bad_rows)
+            denominator = self._settings.precision_denominator
+            state.tally.add(judged.judgments, values, ranks, denominator)
+            state.spread.add(judged.judgments, values, ranks, denominator)
+            if state.groups is not None:
+                sides, lacking = (judged.batch.actual, judged.batch.predicted), judged.document_counts.unmatchable
+                lack = [unmatchable_of(side, judged.batch) if lacking[side.name] else _NONE for side in sides]
+                outcomes = self._outcomes.of(judged.judgments, values, ranks, denominator, lack)
+                state.groups.add(labels_of(rows, self.by), outcomes)
+            state.supply.merge(judged.document_counts)
+            judgments = judged.judgments
+            counts = {"n_gold": judgments.n_gold, "n_retrieved": judgments.n_retrieved}
+            scored.append([*counts.values(), *values.values()])
         kept = [batch.column(name) for name in self.kept_of(batch.schema).names]
         if bad_rows is not None:
+            bad_rows[n_bad_before:] = sorted(bad_rows[n_bad_before:])
             is_good = np.ones(len(batch), dtype=bool)
             is_good[[bad.row for bad in bad_rows[n_bad_before:]]] = False
             query_ids, *kept = (column.filter(pa.array(is_good)) for column in (query_ids, *kept))
@@ -337,33 +342,42 @@ class ColumnarScorer:
             check_repeats(query_ids)
 
     def _measure_good(
-        self, batch: Any, query_ids: Any, first: int, bad_rows: list[BadRow] | None
-    ) -> Iterator[tuple[Any, Judged, Ranks, dict[str, FloatArray]]]:
-        """Yield all rows with their measurements, or, if `bad_rows` is a list, of the runs of rows between bad ones."""
+        self, batch: Any, query_ids: Any, numbers: IntArray, bad_rows: list[BadRow] | None
+    ) -> tuple[Any, Measured]:
+        """Return the rows and their measurements; if `bad_rows` is a list, without the rows that are added to it.
+
+        Args:
+            batch: The rows.
+            query_ids: Their ids.
+            numbers: Their positions in the input.
+            bad_rows: A list for rows that cannot be scored; None if the first is an error.
+        """
         try:
             if bad_rows is not None:
                 check_query_ids(query_ids)
-            measured = self._measure(batch, query_ids)
-        except InvalidInputError as error:
+            return batch, self._measure(batch, query_ids)
+        except InvalidInputError:
             if bad_rows is None:
                 raise
-            if len(batch) == 1:
-                bad_rows.append(BadRow(first, query_ids[0].as_py(), str(error)))
-                return
-            half, n_before = len(batch) // 2, len(bad_rows)
-            for start, size in ((0, half), (half, len(batch) - half)):
-                part, ids = batch.slice(start, size), query_ids.slice(start, size)
-                yield from self._measure_good(part, ids, first + start, bad_rows)
-            if len(bad_rows) == n_before:  # no row fails by itself
+            found = _failing(self._check, batch, query_ids) or _failing(self._measure, batch, query_ids)
+            if not found:  # no row fails by itself
                 raise
         except KragEvalError:
             raise
         except Exception as error:
             raise _error_of_query(self._measure, batch, query_ids, error) or error from error
-        else:
-            yield batch, *measured
+        bad_rows += [BadRow(int(numbers[row]), query_ids[row].as_py(), reason) for row, reason in found.items()]
+        ends = [*found, len(batch)]
+        runs = [slice(start, end) for start, end in zip([0, *(row + 1 for row in found)], ends, strict=True)]
+        good = pa.concat_batches([batch.slice(run.start, run.stop - run.start) for run in runs])
+        return self._measure_good(good, read_query_ids(good), np.delete(numbers, list(found)), bad_rows)
 
-    def _measure(self, batch: Any, query_ids: Any) -> tuple[Judged, Ranks, dict[str, FloatArray]]:
+    def _check(self, batch: Any, query_ids: Any) -> object:
+        """Do what is quick of `_measure`, and raises for most bad rows."""
+        check_query_ids(query_ids)
+        return read_batch(batch, query_ids, self.document_fields, self._settings).actual.grades
+
+    def _measure(self, batch: Any, query_ids: Any) -> Measured:
         part = read_batch(batch, query_ids, self.document_fields, self._settings)
         judged = judged_of(part, find_matches(part))
         ranks = ranks_within(self._cut_offs, part)
@@ -551,6 +565,19 @@ class PartialState:
 def _checksum(stored: Mapping[str, Any]) -> int:
     """Return a checksum of a state as JSON, however a database formats it and orders its keys."""
     return zlib.crc32(json.dumps(stored, sort_keys=True).encode())
+
+
+def _failing(check: Callable[[Any, Any], object], batch: Any, query_ids: Any, first: int = 0) -> dict[int, str]:
+    """Return the rows that cannot be read or scored by themselves, with the reasons, in their order."""
+    try:
+        check(batch, query_ids)
+    except InvalidInputError as error:
+        if len(batch) == 1:
+            return {first: str(error)}
+        half = len(batch) // 2
+        left = _failing(check, batch.slice(0, half), query_ids.slice(0, half), first)
+        return left | _failing(check, batch.slice(half), query_ids.slice(half), first + half)
+    return {}
 
 
 def _error_of_query(

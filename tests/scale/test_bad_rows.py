@@ -92,7 +92,7 @@ def test_logs_are_scored_without_their_bad_rows_which_are_in_a_file(
 ) -> None:
     monkeypatch.setattr("krag_eval.scale.tasks.MAX_ROWS", 200)
     logs, out = tmp_path / "logs.parquet", tmp_path / "out.parquet"
-    pq.write_table(with_bad_rows(), logs, row_group_size=70)
+    pq.write_table(with_bad_rows(), logs, row_group_size=70, write_page_checksum=True)
     most = len(PLACES)
     with pytest.warns(KragEvalWarning) as warned:
         result = score_logs(logs, out, max_bad_rows=most, workers=workers, **HOW)

@@ -117,12 +117,12 @@ def test_large_groups_have_the_bits_of_their_queries_alone() -> None:
 
 def test_groups_with_many_outcomes_are_summarized_so_that_states_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_MOST_WAITING", "_MOST_OUTCOMES", "_MANY"):
-        monkeypatch.setattr(groups_module, name, 50)
+        monkeypatch.setattr(groups_module, name, 10)
     scorer = ColumnarScorer(by="model", **HOW)
     state = scorer.merge([scorer.partial_state(BATCH.slice(first, 40)) for first in range(0, N, 40)])
     assert state.groups is not None
     assert set(state.groups.summaries) == {(model,) for model in EXPECTED}
-    assert sum(len(part.group) for part in (state.groups.counted, *state.groups.waiting)) < 250
+    assert sum(len(part.group) for part in (state.groups.counted, *state.groups.waiting)) < 100
     assert by_group(scorer, [PartialState.from_json(state.to_json())]) == by_group(scorer, [state]) == EXPECTED
 
 

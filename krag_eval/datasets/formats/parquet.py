@@ -86,6 +86,23 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any
                 yield place, {name: _value(name, value, name in marked, place) for name, value in _set(row)}
 
 
+UNCHECKED = (
+    "has no page checksums, so damaged pages would go unnoticed. To have them checked, write it with checksums; in "
+    "pandas and pyarrow: write_page_checksum=True."
+)
+HEAD = 64
+
+
+def is_unchecked(head: bytes) -> bool:
+    """Return whether the pages of a Parquet file have no checksums, by its first bytes; only a page itself says so.
+
+    The first page follows the four bytes of the signature. Its header, in the compact form of Thrift, has three 32-bit
+    numbers, which are its kind and two sizes, and a fourth if there is a checksum. Encrypted pages do not look so.
+    """
+    numbers = re.match(rb"PAR1(?:\x15[\x80-\xff]*[\x00-\x7f]){3}", head)
+    return numbers is not None and head[numbers.end() : numbers.end() + 1] != b"\x15"
+
+
 def write_rows(
     rows: Sequence[Mapping[str, Any]], path: str | os.PathLike[str], *, header: Mapping[str, Any] | None = None
 ) -> None:
