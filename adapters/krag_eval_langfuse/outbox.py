@@ -74,7 +74,8 @@ _SCHEMA = (
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_VERSION}",
 )
-_CORRUPT, _NOT_A_DATABASE = 11, 26
+_READ_ONLY, _CORRUPT, _CANNOT_OPEN, _NOT_A_DATABASE = 8, 11, 14, 26
+_MOST_NUMBERS = 10_000_000
 
 
 class _DamagedError(InvalidInputError):
@@ -326,17 +327,21 @@ class ScoreFile:
             return sum(max(0, n) for n in changed[:counted])
 
     @contextlib.contextmanager
-    def _using(self) -> Iterator[sqlite3.Connection]:
+    def _using(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
         with self._lock:
             try:
-                yield self._connect()
+                yield self._connect(mode)
             except sqlite3.Error as error:
                 raise self._unusable(error) from error
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, mode: str = "rw") -> sqlite3.Connection:
         if self._connection is None:
             self._connection = sqlite3.connect(
-                self.place, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                f"{self.place.as_uri()}?mode={mode}",
+                uri=True,
+                timeout=_BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
             )
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.execute("PRAGMA secure_delete = ON")
@@ -362,23 +367,41 @@ class ScoreFile:
             time.sleep(0.1)  # another process may be writing to it
             if not _is_whole_log(self.place):
                 raise _DamagedError(self.path, f"the end of {self.place.name}-wal cannot be read")
+        is_checked = has_log = False
+        with contextlib.suppress(FileNotFoundError):
+            has_log = Path(f"{self.place}-wal").stat().st_size > 0
+        if has_log:
+            try:  # closing a connection that may write would put the log into a damaged file
+                with self._using("ro") as connection:
+                    is_checked = self._check_scores(connection)
+            except InvalidInputError as error:
+                if getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF not in (_READ_ONLY, _CANNOT_OPEN):
+                    raise  # otherwise a process was killed while it created the tables
+            finally:
+                self._disconnect()
         with self._using() as connection:
-            asked = [connection.execute(f"PRAGMA {name}") for name in ("page_count", "application_id", "user_version")]
-            pages, *kind = (answer.fetchone()[0] for answer in asked)
-            if not pages:
+            if not is_checked and not self._check_scores(connection):
                 connection.execute("BEGIN EXCLUSIVE")  # several processes may get here at once
                 with connection:
                     for statement in _SCHEMA:
                         connection.execute(statement)
-            elif kind != [_APPLICATION_ID, _VERSION]:
-                raise self._foreign()
             with contextlib.suppress(sqlite3.OperationalError):  # others are using the file: the next process does it
                 connection.execute("PRAGMA journal_mode = WAL").fetchone()
-            found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
-            if found != "ok":
-                raise _DamagedError(self.path, " ".join(str(found).split()))
-            for row in connection.execute("SELECT n, key, row, crc FROM scores"):
-                self._sound(*row)
+
+    def _check_scores(self, connection: sqlite3.Connection) -> bool:
+        """Check all scores; return False if there are no tables yet."""
+        asked = [connection.execute(f"PRAGMA {name}") for name in ("page_count", "application_id", "user_version")]
+        pages, *kind = (answer.fetchone()[0] for answer in asked)
+        if not pages:
+            return False
+        if kind != [_APPLICATION_ID, _VERSION]:
+            raise self._foreign()
+        found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        if found != "ok":
+            raise _DamagedError(self.path, " ".join(str(found).split()))
+        for row in connection.execute("SELECT n, key, row, crc FROM scores"):
+            self._sound(*row)
+        return True
 
     def _unusable(self, error: sqlite3.Error) -> InvalidInputError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -947,8 +970,9 @@ def _salvage(place: Path, folder: Path) -> tuple[Path, list[str]]:
             except (sqlite3.Error, TypeError):
                 is_known = False
         with contextlib.suppress(sqlite3.Error, TypeError):
-            last = max(connection.execute("SELECT seq FROM sqlite_sequence").fetchone())
-        for n in range(1, max((last, *keys)) + 1):
+            last = max(0, *connection.execute("SELECT seq FROM sqlite_sequence").fetchone())
+        last = min(max((last, *keys)), _MOST_NUMBERS)  # a damaged number may be anything
+        for n in (*range(1, last + 1), *sorted(n for n in keys if not 0 < n <= last)):
             found: Any = None
             try:
                 found = connection.execute("SELECT key, row, crc FROM scores WHERE n = ?", (n,)).fetchone()

@@ -163,3 +163,13 @@ def test_a_document_without_the_matched_id_but_with_a_text_is_no_bad_row(tmp_pat
     with pytest.warns(KragEvalWarning):
         result = score_logs(logs, tmp_path / "out.parquet", max_bad_rows=5, **HOW)
     assert (result.n_queries, result.n_bad_rows, result["recall@3"]) == (1, 1, 1.0)
+
+
+def test_rows_that_are_bad_in_different_ways_are_named_in_their_order() -> None:
+    texts = pa.array([b"\xff\xfe", b"good", b"\xfe"]).view(pa.string())
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), texts)
+    rows = pa.record_batch([pa.array(["a", None, "c"]), lists, lists], names=["query_id", "actual", "predicted"])
+    bad: list[BadRow] = []
+    assert len(ColumnarScorer(1, match_method="text").score_batch(rows, bad)) == 0
+    assert [(one.row, one.query_id) for one in bad] == [(0, "a"), (1, None), (2, "c")]
+    assert ["not UTF-8" in one.reason for one in bad] == [True, False, True]
