@@ -164,6 +164,17 @@ def test_arguments_are_refused_before_any_job(
     assert list(spark.sparkContext.statusTracker().getJobIdsForGroup(says)) == []
 
 
+def test_columns_that_cannot_be_kept_need_not_be(spark: Any, folder: Path) -> None:
+    queries = spark.read.parquet(str(folder / "groups"))
+    others = queries.selectExpr("*", "1 as Recall_at_5", "interval '1' year as age")
+    call: dict[str, Any] = {"match_method": "id", "metrics": "recall", "names": "safe", "allow_repeated_ids": True}
+    with pytest.raises(InvalidInputError, match=r'as in `keep=\["model"\]`'):
+        score(others, 5, **call)
+    assert score(others, 5, keep=["model"], **call).columns == [
+        "query_id", "model", "n_gold", "n_retrieved", "recall_at_5"
+    ]  # fmt: skip
+
+
 def test_intervals_without_scipy_are_refused_before_any_job(
     spark: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
