@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import pty
@@ -189,6 +190,21 @@ def test_nothing_steers_what_reads_a_pipe(command: Runner, folder: Path, line: l
     assert steering(outcome.out) == set(), outcome.out
     assert steering(outcome.err) == set(), outcome.err
     assert re.search(r"\\u001b|\\x1b", outcome.out + outcome.err), "the text is not shown at all"
+
+
+def test_whatever_the_commands_print_themselves_is_escaped() -> None:
+    raw = []
+    for path in sorted((Path(krag_eval.__file__).parent / "cli").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in (
+                "print",
+                "sys.stdout.write",
+                "sys.stderr.write",
+            ):
+                shown = ast.unparse(node.args[0])
+                if not shown.startswith("escape_controls(") and "__version__" not in shown:
+                    raw.append(f"{path.name}: {shown}")
+    assert raw == []
 
 
 def test_json_means_the_same_where_it_is_escaped(command: Runner, folder: Path) -> None:
