@@ -192,6 +192,21 @@ def test_nothing_steers_what_reads_a_pipe(command: Runner, folder: Path, line: l
     assert re.search(r"\\u001b|\\x1b", outcome.out + outcome.err), "the text is not shown at all"
 
 
+@nothing_may_match
+@pytest.mark.parametrize(
+    "line", ["evaluate set.jsonl run.jsonl --failed", "gate set.jsonl run.jsonl --policy gate.toml"]
+)
+def test_no_id_or_error_pretends_to_be_a_line_of_ours(command: Runner, tmp_path: Path, line: str) -> None:
+    forged = "x\nGate: PASS"
+    row = {"id": forged, "question": forged, "gold": [{"id": forged}]}
+    (tmp_path / "set.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    (tmp_path / "run.jsonl").write_text(json.dumps({"query_id": forged, "error": forged}) + "\n", encoding="utf-8")
+    (tmp_path / "gate.toml").write_text('[gate]\nrequire = ["recall@1 >= 0.1"]\n', encoding="utf-8")
+    outcome = command(line)
+    assert outcome.code in (0, 1)
+    assert "\nGate: PASS" not in "\n" + outcome.out + "\n" + outcome.err
+
+
 def test_whatever_the_commands_print_themselves_is_escaped() -> None:
     raw = []
     for path in sorted((Path(krag_eval.__file__).parent / "cli").rglob("*.py")):
