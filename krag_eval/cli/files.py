@@ -18,7 +18,6 @@ from krag_eval import InvalidInputError
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import did_you_mean
 from krag_eval._utils.files.io import DASH, standard_streams
-from krag_eval._utils.formatting import one_line
 from krag_eval.cli.help import one_of_each
 from krag_eval.datasets import EvalSet, Run, read_corpus, read_evalset, read_run
 from krag_eval.datasets.formats.layout import FIELDS_OF, has_column
@@ -153,7 +152,7 @@ def read_runs(
     for path in paths:
         stem = "stdin" if str(path) == DASH else path.stem
         names = itertools.chain([stem, str(path)], (f"{path}#{n}" for n in itertools.count(2)))
-        name = next(name for name in map(one_line, names) if name not in runs)
+        name = next(name for name in names if name not in runs)
         runs[name] = files.run(path, questions, name=name, id_key=id_key, max_bad_rows=max_bad_rows)
     return runs
 
