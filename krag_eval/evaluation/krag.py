@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
@@ -268,9 +268,9 @@ class OfflineRetrievalEvaluators:
         """Compute these metrics, under the keys of krag."""
         cut_off = _check_one_cut_off(k)
         averaging, criteria = _check_options(self.averaging_method, self.matching_criteria)
-        is_all = criteria == MatchingCriteria.ALL
-        own_names = ["hit_rate_all" if name == "hit_rate" and is_all else name for name in names]
-        asked = AskedMetrics((cut_off,), dict.fromkeys(own_names, (cut_off,)))
+        keys = krag_keys(names, averaging, criteria)
+        by_name = dict.fromkeys((key.removeprefix("micro_") for key in keys.values()), (cut_off,))
+        asked = AskedMetrics((cut_off,), by_name)
         tally = measure(
             self.judged,
             (cut_off,),
@@ -279,17 +279,7 @@ class OfflineRetrievalEvaluators:
             callbacks=self._callbacks,
             raise_errors=self._raise_errors,
         ).tally
-        values: Values = {}
-        for name, own_name in zip(names, own_names, strict=True):
-            key = key_of(own_name, cut_off)
-            if not METRICS[own_name].has_micro:
-                values[name] = tally.value(key)
-                continue
-            if averaging != AveragingMethod.MACRO:
-                values[f"micro_{name}"] = tally.value(f"micro_{key}")
-            if averaging != AveragingMethod.MICRO:
-                values[f"macro_{name}"] = tally.value(key)
-        return values
+        return {name: tally.value(key_of(key, cut_off)) for name, key in keys.items()}
 
 
 class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
@@ -455,6 +445,20 @@ class RAGEvaluator:
         if self._evaluator is None:
             raise InvalidInputError("There is no evaluator yet. Call evaluate_all(actual_docs, predicted_docs) first.")
         return self._evaluator
+
+
+def krag_keys(names: Iterable[str], averaging: AveragingMethod, criteria: MatchingCriteria) -> dict[str, str]:
+    """Return krag's keys of some metrics with ours, both without a cut-off."""
+    keys: dict[str, str] = {}
+    for name in names:
+        if not METRICS[name].has_micro:
+            keys[name] = "hit_rate_all" if name == "hit_rate" and criteria == MatchingCriteria.ALL else name
+            continue
+        if averaging != AveragingMethod.MACRO:
+            keys[f"micro_{name}"] = f"micro_{name}"
+        if averaging != AveragingMethod.MICRO:
+            keys[f"macro_{name}"] = name
+    return keys
 
 
 def _check_one_cut_off(k: object) -> GivenCutOff:
