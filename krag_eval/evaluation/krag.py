@@ -43,14 +43,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class EvaluatorOptions(FurtherSettings, total=False):
+class EvaluatorSettings(FurtherSettings, total=False):
     """What every evaluator takes by its name."""
 
     callbacks: Sequence[EvaluationCallback]
     raise_errors: bool
 
 
-class CommonEvaluatorOptions(CommonSettings, total=False):
+class CommonEvaluatorSettings(CommonSettings, total=False):
     """The same without the settings of embeddings."""
 
     callbacks: Sequence[EvaluationCallback]
@@ -269,8 +269,7 @@ class OfflineRetrievalEvaluators:
         cut_off = _check_one_cut_off(k)
         averaging, criteria = _check_options(self.averaging_method, self.matching_criteria)
         keys = krag_keys(names, averaging, criteria)
-        by_name = dict.fromkeys((key.removeprefix("micro_") for key in keys.values()), (cut_off,))
-        asked = AskedMetrics((cut_off,), by_name)
+        asked = AskedMetrics((cut_off,), {key.removeprefix("micro_"): (cut_off,) for key in keys.values()})
         tally = measure(
             self.judged,
             (cut_off,),
@@ -309,7 +308,7 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         matching_criteria: str = MatchingCriteria.ALL,
         threshold: float = DEFAULT_THRESHOLD,
         tokenizer: Any = "words",
-        **options: Unpack[EvaluatorOptions],
+        **options: Unpack[EvaluatorSettings],
     ) -> None:
         method = one_of("match_method", match_method, ROUGE_METHODS)
         common = actual_docs, predicted_docs, method, averaging_method, matching_criteria
@@ -356,9 +355,9 @@ class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
         tokenizer: Any = "words",
         *,
         embeddings: Any = None,
-        **options: Unpack[CommonEvaluatorOptions],
+        **options: Unpack[CommonEvaluatorSettings],
     ) -> None:
-        check_names(options, CommonEvaluatorOptions.__annotations__)
+        check_names(options, CommonEvaluatorSettings.__annotations__)
         common = actual_docs, predicted_docs, match_method, averaging_method, matching_criteria
         rouge = check_threshold(rouge_threshold, "rouge_threshold")
         cosine = check_threshold(similarity_threshold, "similarity_threshold")
