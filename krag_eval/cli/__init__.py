@@ -43,7 +43,7 @@ def main() -> None:
             with interruptible():
                 _run(lambda: app(prog_name="krag-eval"))  # also as `python -m krag_eval`
     except KragEvalError as error:
-        _say(f"{type(error).__name__}: {as_typed(str(error))}")
+        _say(f"{type(error).__name__}: {as_typed(str(error))}", is_line=True)
         sys.exit(2)
     except Exception:  # noqa: BLE001 - Python would exit with 1, by which a gate says that it fails
         import traceback
@@ -58,9 +58,9 @@ def main() -> None:
 _ISSUES = "https://github.com/krag-eval/krag-eval/issues"
 
 
-def _say(text: str) -> None:
-    """Print to stderr what may contain foreign text."""
-    print(escape_controls(text), file=sys.stderr)
+def _say(text: str, *, is_line: bool = False) -> None:
+    """Print to stderr what may contain foreign text, which cannot pretend to be a line of its own."""
+    print(escape_controls(text.replace("\n", "\\n") if is_line else text), file=sys.stderr)
 
 
 def _show_version() -> NoReturn:
@@ -103,6 +103,6 @@ def _show_warning(
 ) -> None:
     """Print a warning of krag_eval in one line, without the source line that Python would add."""
     if issubclass(category, KragEvalWarning):
-        _say(as_typed(str(message)))
+        _say(as_typed(str(message)), is_line=True)
     else:
         _show_any_warning(message, category, filename, lineno, file, line)

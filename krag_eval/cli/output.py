@@ -60,7 +60,7 @@ def notes() -> Console:
 def print_notes(lines: Iterable[str]) -> None:
     """Print each line once, to stderr."""
     for line in dict.fromkeys(lines):
-        notes().print(line, markup=False)
+        notes().print(line.replace("\n", "\\n"))
 
 
 @contextlib.contextmanager

@@ -200,4 +200,4 @@ def _print(summary: Mapping[str, Any], recorder: Recorder) -> None:
     if summary["score"] is not None:
         lines.append(f"Score it with: {summary['score']}")
     for line in lines:
-        console().print(line, markup=False, soft_wrap=True)
+        console().print(line.replace("\n", "\\n"), markup=False, soft_wrap=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class EvaluatorOptions(FurtherSettings, total=False):
+class EvaluatorSettings(FurtherSettings, total=False):
     """What every evaluator takes by its name."""
 
     callbacks: Sequence[EvaluationCallback]
     raise_errors: bool
 
 
-class CommonEvaluatorOptions(CommonSettings, total=False):
+class CommonEvaluatorSettings(CommonSettings, total=False):
     """The same without the settings of embeddings."""
 
     callbacks: Sequence[EvaluationCallback]
@@ -268,9 +268,8 @@ class OfflineRetrievalEvaluators:
         """Compute these metrics, under the keys of krag."""
         cut_off = _check_one_cut_off(k)
         averaging, criteria = _check_options(self.averaging_method, self.matching_criteria)
-        is_all = criteria == MatchingCriteria.ALL
-        own_names = ["hit_rate_all" if name == "hit_rate" and is_all else name for name in names]
-        asked = AskedMetrics((cut_off,), dict.fromkeys(own_names, (cut_off,)))
+        keys = krag_keys(names, averaging, criteria)
+        asked = AskedMetrics((cut_off,), {key.removeprefix("micro_"): (cut_off,) for key in keys.values()})
         tally = measure(
             self.judged,
             (cut_off,),
@@ -279,17 +278,7 @@ class OfflineRetrievalEvaluators:
             callbacks=self._callbacks,
             raise_errors=self._raise_errors,
         ).tally
-        values: Values = {}
-        for name, own_name in zip(names, own_names, strict=True):
-            key = key_of(own_name, cut_off)
-            if not METRICS[own_name].has_micro:
-                values[name] = tally.value(key)
-                continue
-            if averaging != AveragingMethod.MACRO:
-                values[f"micro_{name}"] = tally.value(f"micro_{key}")
-            if averaging != AveragingMethod.MICRO:
-                values[f"macro_{name}"] = tally.value(key)
-        return values
+        return {name: tally.value(key_of(key, cut_off)) for name, key in keys.items()}
 
 
 class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
@@ -319,7 +308,7 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         matching_criteria: str = MatchingCriteria.ALL,
         threshold: float = DEFAULT_THRESHOLD,
         tokenizer: Any = "words",
-        **options: Unpack[EvaluatorOptions],
+        **options: Unpack[EvaluatorSettings],
     ) -> None:
         method = one_of("match_method", match_method, ROUGE_METHODS)
         common = actual_docs, predicted_docs, method, averaging_method, matching_criteria
@@ -366,9 +355,9 @@ class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
         tokenizer: Any = "words",
         *,
         embeddings: Any = None,
-        **options: Unpack[CommonEvaluatorOptions],
+        **options: Unpack[CommonEvaluatorSettings],
     ) -> None:
-        check_names(options, CommonEvaluatorOptions.__annotations__)
+        check_names(options, CommonEvaluatorSettings.__annotations__)
         common = actual_docs, predicted_docs, match_method, averaging_method, matching_criteria
         rouge = check_threshold(rouge_threshold, "rouge_threshold")
         cosine = check_threshold(similarity_threshold, "similarity_threshold")
@@ -455,6 +444,20 @@ class RAGEvaluator:
         if self._evaluator is None:
             raise InvalidInputError("There is no evaluator yet. Call evaluate_all(actual_docs, predicted_docs) first.")
         return self._evaluator
+
+
+def krag_keys(names: Iterable[str], averaging: AveragingMethod, criteria: MatchingCriteria) -> dict[str, str]:
+    """Return krag's keys of some metrics with ours, both without a cut-off."""
+    keys: dict[str, str] = {}
+    for name in names:
+        if not METRICS[name].has_micro:
+            keys[name] = "hit_rate_all" if name == "hit_rate" and criteria == MatchingCriteria.ALL else name
+            continue
+        if averaging != AveragingMethod.MACRO:
+            keys[f"micro_{name}"] = f"micro_{name}"
+        if averaging != AveragingMethod.MICRO:
+            keys[f"macro_{name}"] = name
+    return keys
 
 
 def _check_one_cut_off(k: object) -> GivenCutOff:

@@ -138,7 +138,7 @@ class RougeOfflineRetrievalEvaluators(engine.RougeOfflineRetrievalEvaluators, _W
         matching_criteria: str = MatchingCriteria.ALL,
         threshold: float = DEFAULT_THRESHOLD,
         tokenizer: Any = TokenizerType.KIWI,
-        **options: Unpack[engine.EvaluatorOptions],
+        **options: Unpack[engine.EvaluatorSettings],
     ) -> None:
         options.setdefault("use_stemmer", True)
         common = actual_docs, predicted_docs, match_method, averaging_method, matching_criteria
@@ -171,7 +171,7 @@ class EmbeddingRougeOfflineRetrievalEvaluators(engine.EmbeddingRougeOfflineRetri
         tokenizer: Any = TokenizerType.KIWI,
         *,
         embeddings: Any = None,
-        **options: Unpack[engine.CommonEvaluatorOptions],
+        **options: Unpack[engine.CommonEvaluatorSettings],
     ) -> None:
         options.setdefault("use_stemmer", True)
         if embeddings is None:
