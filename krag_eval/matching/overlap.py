@@ -25,7 +25,6 @@ from itertools import pairwise
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, IntArray
-from krag_eval._utils.errors import InvalidInputError
 from krag_eval.documents.columns import runs
 from krag_eval.matching.tokens import HashedTokens, NumberedTokens, TokenTable, Words, mix
 
@@ -129,22 +128,17 @@ def _bits(units: HashedTokens, texts_at_once: int = 512) -> Words:
     return bits
 
 
-class TooLongError(InvalidInputError):
+class TooLongError(Exception):
     """Two texts have more pairs of tokens than ROUGE-L compares.
 
-    Attributes:
+    Args:
         pair: Which pair of texts.
+        lengths: Their numbers of tokens.
     """
 
-    def __init__(self, pair: int, *lengths: int) -> None:
-        from krag_eval._utils.limits import shown, to_allow  # only an error needs it
-
-        self.pair = pair
-        super().__init__(
-            f"texts of {lengths[0]:,} and {lengths[1]:,} tokens are too long for rougeL, which compares at most "
-            f"{shown('token_pairs')} pairs of tokens. Cut them into passages, or match by another method. "
-            f"{to_allow('token_pairs', lengths[0] * lengths[1])}"
-        )
+    def __init__(self, pair: int, lengths: tuple[int, int]) -> None:
+        super().__init__(pair, lengths)
+        self.pair, self.lengths = pair, lengths
 
 
 def overlap(
@@ -191,7 +185,7 @@ def overlap(
         most = (Counter(one) & Counter(other)).total()
         if kind == "rougeL" and most >= cut_off:
             if len(one) * len(other) > limit("token_pairs"):
-                raise TooLongError(pair, len(one), len(other))
+                raise TooLongError(pair, (len(one), len(other)))
             most = _long_subsequence(one, other, cut_off)
         shared[pair] = most
     return shared

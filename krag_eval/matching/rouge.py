@@ -7,10 +7,13 @@ pairs, and only in the pairs that are left it is counted exactly.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.limits import shown, to_allow
 from krag_eval.matching.batch import Batch, Found
 from krag_eval.matching.overlap import UNIT_OF, TooLongError, overlap
 
@@ -97,7 +100,11 @@ def _verify(batch: Batch, kind: str, waiting: list[tuple[IntArray, ...]], thresh
     except TooLongError as error:
         pair = differ[error.pair]
         sides = batch.actual.place(int(actual[pair])), batch.predicted.place(int(predicted[pair]))
-        raise InvalidInputError(f"{' and '.join(sides)}: {error}") from None
+        raise InvalidInputError(
+            f"{' and '.join(sides)}: texts of {error.lengths[0]:,} and {error.lengths[1]:,} tokens are too long for "
+            f"rougeL, which compares at most {shown('token_pairs')} pairs of tokens. Cut them into passages, or match "
+            f"by another method. {to_allow('token_pairs', math.prod(error.lengths))}"
+        ) from None
     similarity = score(shared, n_gold, n_retrieved, measure)
     keep = similarity >= threshold
     return Found(actual[keep], predicted[keep], similarity[keep])

@@ -44,8 +44,8 @@ def children() -> set[int]:
     """The ids of the processes that a pool started; not through multiprocessing, which another thread is using."""
     found = set()
     for folder in Path("/proc/self/task").iterdir():
-        for child in (folder / "children").read_text().split():
-            with suppress(OSError):
+        with suppress(OSError):  # threads and processes end meanwhile
+            for child in (folder / "children").read_text().split():
                 if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
                     found.add(int(child))
     return found

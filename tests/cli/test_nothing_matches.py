@@ -87,7 +87,7 @@ def test_logs_are_read_again_with_all_fields(command: Runner) -> None:
             "predicted": [{"id": "x", "text": f"네. {GOLD}", "src": "t"}],
         }
     ]
-    pq.write_table(pa.Table.from_pylist(rows), "logs.parquet")
+    pq.write_table(pa.Table.from_pylist(rows), "logs.parquet", write_page_checksum=True)
     line = "score-logs logs.parquet --out out.parquet --metrics mrr -k 1 --workers 1 --force --match"
     outcome = command(f"{line} id")
     assert "Not one id matches. Gold ids look like 'a', retrieved ids like 'x'." in outcome.err

@@ -96,7 +96,16 @@ def test_every_option_of_the_command_is_compared_above() -> None:
     of_levels = {option.split()[0] for option, _ in LEVELS}
     # What names an embedding model is compared in test_embedding_options.py.
     of_models = {"--embeddings", "--embedding-prefix", "--similarity-threshold"}
-    of_output = {"--json", "--per-query", "--intervals", "--max-bad-rows", "--failed", "--worst", "--format"}
+    of_output = {
+        "--limits",
+        "--json",
+        "--per-query",
+        "--intervals",
+        "--max-bad-rows",
+        "--failed",
+        "--worst",
+        "--format",
+    }
     # How files are read is in test_table_options.py.
-    of_files = {"--columns", "--encoding", "--from", "--sheet"}
+    of_files = {"--columns", "--encoding", "--from", "--limits", "--sheet"}
     assert known - of_output - of_files - of_models == named | of_levels

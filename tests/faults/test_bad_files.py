@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from krag_eval import EvalSet, InvalidInputError, read_corpus, read_evalset, read_run, write_evalset
+from krag_eval._utils.formatting import escape_controls
 from krag_eval.analysis.gate import read_policy
 from krag_eval.datasets.formats.topics import read_queries
 from tests.support.command_line import Runner
@@ -125,7 +126,7 @@ def test_what_is_no_file_is_refused_by_every_reader_with_the_systems_reason(read
     for reason, path in names_of_no_file(tmp_path).items():
         with pytest.raises(InvalidInputError) as error:
             READERS[reader](path)
-        assert str(error.value).startswith(f"{path}: cannot be read (")
+        assert str(error.value).startswith(f"{escape_controls(str(path))}: cannot be read (")
         assert reason in str(error.value)
 
 

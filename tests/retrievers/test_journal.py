@@ -90,15 +90,6 @@ def test_questions_that_failed_are_asked_again_unless_their_errors_are_to_stay(t
     assert documents(read_run(path)) == {q: documents(resumed)[q] for q in query_ids(path)}
 
 
-def test_a_link_to_a_journal_stays_a_link(tmp_path: Path) -> None:
-    path, link = tmp_path / "folder" / "run.jsonl", tmp_path / "link.jsonl"
-    run(path, Search("1"))
-    link.symlink_to(path)
-    assert run(link).errors == {}
-    assert link.is_symlink()
-    assert sorted(query_ids(path)) == EVALSET.ids
-
-
 def test_a_hopeless_run_leaves_a_journal_that_says_how_to_go_on(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with pytest.raises(RunStoppedError) as stopped:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 import krag_eval as front
 from krag_eval.documents.tokenizers import StemmingTokenizer
 from krag_eval.llm.bench.answering import AnswerError
@@ -114,6 +116,17 @@ def evaluator() -> front.OfflineRetrievalEvaluators:
     return front.OfflineRetrievalEvaluators(GOLD, FOUND)
 
 
+def grouped() -> front.GroupedResults[front.EvaluationResult]:
+    scorer = front.ColumnarScorer(k=2, match_method="id", metrics="recall", by="day")
+    rows = [
+        {"query_id": day, "day": day, "actual": [{"id": "a"}], "predicted": [{"id": found}]}
+        for day, found in [("monday", "a"), ("tuesday", "b")]
+    ]
+    result = scorer.finalize(scorer.partial_state(pa.RecordBatch.from_pylist(rows)))
+    assert result.groups is not None
+    return result.groups
+
+
 OBJECTS: dict[str, Callable[[], Any]] = {
     "Alert": lambda: front.Alert("recall@1", 0.1, 0.4, None, 200),
     "AnswerPairs": lambda: front.AnswerPairs(["within three days"], ["three days"]),
@@ -143,6 +156,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "GateReport": lambda: gate_report(),
     "GeneratedEvalSet": generated,
     "GenerationReport": lambda: generated().report,
+    "GroupedResults": grouped,
     "Judgments": lambda: judgments(),
     "KragDocument": lambda: front.KragDocument("text", {"id": "a"}),
     "Latency": lambda: front.Latency(n=2, mean=0.15, p50=0.1, p95=0.2, p99=0.2, max=0.2),
