@@ -3,38 +3,17 @@
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections import Counter
+from importlib import resources
 
 from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval.documents.text import nfkc
 
-# Names and codes of languages, with the name for the prompt and the script. One script may serve several languages.
-_LANGUAGES = {
-    **dict.fromkeys(("ko", "korean", "한국어"), ("Korean", "Hangul")),
-    **dict.fromkeys(("en", "english"), ("English", "Latin")),
-    **dict.fromkeys(("ru", "russian", "русский"), ("Russian", "Cyrillic")),
-    **dict.fromkeys(("zh", "chinese", "中文"), ("Chinese", "Han")),
-    **dict.fromkeys(("zh-cn", "zh-hans"), ("Simplified Chinese", "Han")),
-    **dict.fromkeys(("zh-tw", "zh-hant"), ("Traditional Chinese", "Han")),
-    **dict.fromkeys(("ja", "japanese", "日本語"), ("Japanese", "Kana")),
-    **dict.fromkeys(("ar", "arabic", "العربية"), ("Arabic", "Arabic")),
-    **dict.fromkeys(("th", "thai", "ไทย"), ("Thai", "Thai")),
-    **dict.fromkeys(("he", "hebrew"), ("Hebrew", "Hebrew")),
-    **dict.fromkeys(("hi", "hindi"), ("Hindi", "Devanagari")),
-    **dict.fromkeys(("el", "greek"), ("Greek", "Greek")),
-    **dict.fromkeys(("uk", "ukrainian"), ("Ukrainian", "Cyrillic")),
-    **dict.fromkeys(("de", "german"), ("German", "Latin")),
-    **dict.fromkeys(("fr", "french"), ("French", "Latin")),
-    **dict.fromkeys(("es", "spanish"), ("Spanish", "Latin")),
-    **dict.fromkeys(("it", "italian"), ("Italian", "Latin")),
-    **dict.fromkeys(("pt", "portuguese"), ("Portuguese", "Latin")),
-    **dict.fromkeys(("nl", "dutch"), ("Dutch", "Latin")),
-    **dict.fromkeys(("pl", "polish"), ("Polish", "Latin")),
-    **dict.fromkeys(("tr", "turkish"), ("Turkish", "Latin")),
-    **dict.fromkeys(("vi", "vietnamese"), ("Vietnamese", "Latin")),
-    **dict.fromkeys(("id", "indonesian"), ("Indonesian", "Latin")),
-}
+_SCRIPTS_OF = tomllib.loads((resources.files(__package__) / "languages.toml").read_text(encoding="utf-8"))
+# By name or code: the name for the prompt, and the script. One script may serve several languages.
+_LANGUAGES = {one: (name, script) for name, (script, *called) in _SCRIPTS_OF.items() for one in called}
 _LIKELY = {"Hangul": "Korean", "Han": "Chinese", "Kana": "Japanese", "Thai": "Thai", "Hebrew": "Hebrew"}
 # The first word of the names of Unicode characters, where it is not the script itself.
 _SCRIPTS = {"CJK": "Han", "HIRAGANA": "Kana", "KATAKANA": "Kana"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import InvalidInputError
@@ -28,38 +29,7 @@ LETTER = 0.075  # inches, about
 
 TOPS = (0.2, 0.4, 1)
 
-_STYLE: dict[str, Any] = {
-    "font.size": 8.5,
-    "text.color": INK,
-    "text.parse_math": False,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.labelsize": 8.5,
-    "axes.linewidth": 0.6,
-    "axes.titlesize": 9,
-    "axes.titlelocation": "left",
-    "axes.titlecolor": INK,
-    "axes.axisbelow": True,
-    "axes.facecolor": "none",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.unicode_minus": False,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "grid.color": INK,
-    "grid.alpha": 0.13,
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "lines.linewidth": 1.5,
-    "lines.markersize": 4,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "krag-eval",
-}
+_STYLE = Path(__file__).with_name("plots.mplstyle")
 
 
 @dataclass(frozen=True, slots=True)
