@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.formatting import display_width
 from krag_eval.evaluation.charts import new_figure
 from krag_eval.report.plots.fonts import set_fonts, warn_of_boxes
-from krag_eval.report.plots.labels import display_width, labels_of
+from krag_eval.report.plots.labels import labels_of
 from krag_eval.report.records import Report, ReportedSystem
 
 if TYPE_CHECKING:
