@@ -95,8 +95,22 @@ class Candidate:
         return one_line(f"{self.query_id}: {show_document(self.document)}: {REASONS[self.reasons[0]]} ({ranks})")
 
 
+class _Finding:
+    __slots__: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as a dict, ready for JSON."""
+        return {name: _as_json(getattr(self, name)) for name in self.__slots__}
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Document):
+        return plain(value)
+    return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContainedGold:
+class ContainedGold(_Finding):
     """Two gold documents of one question of which one holds the text of the other: one find counts as two.
 
     Attributes:
@@ -111,22 +125,13 @@ class ContainedGold:
     inner: Document
     is_same: bool
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the pair as a dict."""
-        return {
-            "query_id": self.query_id,
-            "outer": plain(self.outer),
-            "inner": plain(self.inner),
-            "is_same": self.is_same,
-        }
-
     def __str__(self) -> str:
         relation = "has the text of" if self.is_same else "contains"
         return one_line(f"{self.query_id}: {show_document(self.outer)} {relation} {show_document(self.inner)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LostGold:
+class LostGold(_Finding):
     """A gold document that no system retrieved at any rank.
 
     Attributes:
@@ -145,17 +150,6 @@ class LostGold:
     similarity: float | None
     ranks: Mapping[str, int]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document as a dict."""
-        return {
-            "query_id": self.query_id,
-            "gold": plain(self.gold),
-            "in_corpus": self.in_corpus,
-            "nearest": None if self.nearest is None else plain(self.nearest),
-            "similarity": self.similarity,
-            "ranks": dict(self.ranks),
-        }
-
     def __str__(self) -> str:
         text = f"{one_line(self.query_id)}: {show_document(self.gold)}"
         if self.in_corpus is False:
@@ -166,7 +160,7 @@ class LostGold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NearQuestions:
+class NearQuestions(_Finding):
     """Questions in nearly the same words.
 
     Attributes:
@@ -179,10 +173,6 @@ class NearQuestions:
     query_ids: tuple[str, ...]
     questions: tuple[str, ...]
     same_gold: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the group as a dict."""
-        return {"query_ids": list(self.query_ids), "questions": list(self.questions), "same_gold": self.same_gold}
 
     def __str__(self) -> str:
         return " | ".join(
