@@ -21,6 +21,7 @@ from krag_eval.report.plots.drawing import (
     TITLE_WIDTH,
     WIDTH,
     Drawing,
+    clean,
     columns_of,
     cut_offs_of,
     describe,
@@ -36,7 +37,6 @@ from krag_eval.report.plots.drawing import (
     tick_of,
     value_of,
 )
-from krag_eval.report.plots.labels import clean
 from krag_eval.report.records import Report, ReportedSystem
 
 if TYPE_CHECKING:
