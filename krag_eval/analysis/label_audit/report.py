@@ -22,6 +22,7 @@ from krag_eval.documents.text import normalize
 from krag_eval.evaluation.explanation import show_document
 
 _SHOWN = 3
+_SETTINGS_AND_COUNTS = ("systems", "methods", "level", "k", "min_systems", "n_questions", "n_negative", "n_unjudged")
 # Why a document may be gold although the set does not say so, the strongest reason first.
 REASONS = {
     "same_text": "the same text as a gold document, under another id",
@@ -234,22 +235,12 @@ class DoctorReport(ComparedByFields):
 
     def to_dict(self, limit: int | None = None) -> dict[str, Any]:
         """Counts and findings, ready for JSON; of the candidates the first `limit`."""
-        return {
-            "systems": list(self.systems),
-            "methods": list(self.methods),
-            "level": self.level,
-            "k": self.k,
-            "min_systems": self.min_systems,
-            "n_questions": self.n_questions,
-            "n_negative": self.n_negative,
-            "n_unjudged": self.n_unjudged,
-            "n_candidates": len(self.candidates),
-            "counts": self.counts,
-            "candidates": [*self.queue_rows(limit)],
-            "contained_gold": [pair.to_dict() for pair in self.contained_gold],
-            "lost_gold": [lost.to_dict() for lost in self.lost_gold],
-            "near_questions": [group.to_dict() for group in self.near_questions],
-        }
+        whole = {name: _as_json(getattr(self, name)) for name in _SETTINGS_AND_COUNTS}
+        whole |= {"n_candidates": len(self.candidates), "counts": self.counts}
+        whole["candidates"] = [*self.queue_rows(limit)]
+        for name in ("contained_gold", "lost_gold", "near_questions"):
+            whole[name] = [finding.to_dict() for finding in getattr(self, name)]
+        return whole
 
     def __repr__(self) -> str:
         runs = f"{number_of(len(self.systems), 'run')} ({one_line(', '.join(self.systems))})"
