@@ -1,8 +1,10 @@
-"""Format numbers, counts and names for people, alike in every table, picture and page."""
+"""Format numbers, counts, names and tables for people, alike in every table, picture and page."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -139,3 +141,70 @@ def _escaped(found: re.Match[str]) -> str:
     import json  # not when the program starts
 
     return found[0] if len(found[0]) > 1 else json.dumps(found[0])[1:-1]
+
+
+def display_width(text: str) -> int:
+    """Return the width of a text in Latin letters: CJK characters count twice, combining ones not at all.
+
+    >>> display_width("bm25"), display_width("한국어")
+    (4, 6)
+    """
+    return sum(0 if _joins(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def shorten(text: str, width: int) -> str:
+    """Shorten a text that is too wide to its beginning and its end: similar names differ at either.
+
+    >>> shorten("chunk size 200, overlap 20", 15)
+    'chunk s…rlap 20'
+    """
+    if display_width(text) <= width:
+        return text
+    clusters = _clusters(text)
+    end = _fitting(clusters[::-1], (width - 1) // 2)
+    begin = _fitting(clusters, width - 1 - sum(map(display_width, end)))
+    return "".join([*begin, "…", *end[::-1]])
+
+
+def _joins(character: str) -> bool:
+    """Return whether a character is drawn with the one before it."""
+    return unicodedata.category(character) in {"Mn", "Me", "Cf"}
+
+
+def _clusters(text: str) -> list[str]:
+    """Split a text into characters with the marks drawn onto them, which are never separated."""
+    clusters: list[str] = []
+    for character in text:
+        if clusters and (_joins(character) or clusters[-1].endswith("\u200d")):
+            clusters[-1] += character
+        else:
+            clusters.append(character)
+    return clusters
+
+
+def _fitting(clusters: Sequence[str], width: int) -> list[str]:
+    fitting: list[str] = []
+    for cluster in clusters:
+        width -= display_width(cluster)
+        if width < 0:
+            break
+        fitting.append(cluster)
+    return fitting
+
+
+def pad(text: str, width: int) -> str:
+    """Return the text padded with spaces to a width."""
+    return text + " " * (width - display_width(text))
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows of a table as lines: the first column aligned to the left, the others to the right.
+
+    >>> aligned([["run", "recall"], ["한국어", "0.5"]])
+    ['run     recall', '한국어     0.5']
+    """
+    widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join([pad(row[0], widths[0]), *(text.rjust(w) for text, w in zip(row[1:], widths[1:], strict=True))])
+        for row in rows
+    ]

@@ -1,19 +1,33 @@
-"""Write results and states as JSON, and read states strictly: a wrong shape would be a wrong number later."""
+"""Write results as JSON and frames, and read states strictly: a wrong shape would be a wrong number later."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, needing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def json_text(value: object, **options: Any) -> str:
     """Return a value as JSON that can be written as UTF-8; `options` are those of `json.dumps`."""
     # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
     return json.dumps(value, ensure_ascii=False, **options).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def data_frame(rows: Any, needed_by: str, **options: Any) -> pd.DataFrame:
+    """Return a `pandas.DataFrame`; `options` are its own.
+
+    Raises:
+        MissingDependencyError: pandas is not installed, which `needed_by` needs.
+    """
+    with needing(needed_by, "pandas", "pandas"):
+        import pandas as pd
+    return pd.DataFrame(rows, **options)
 
 
 class SumState:

@@ -12,9 +12,10 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import check_threshold
-from krag_eval._utils.errors import InvalidInputError, needing, show
+from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.formatting import format_value, one_line
 from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.serialization import data_frame
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import reader_of, split_pair
 from krag_eval.evaluation.explanation import show_document
@@ -166,9 +167,7 @@ class Diagnosis(ComparedByFields):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per missed gold document, with its cause. Needs pandas."""
-        with needing("diagnosis.to_pandas()", "pandas", "pandas"):
-            import pandas as pd
-        return pd.DataFrame([miss.to_dict() for miss in self.misses])
+        return data_frame([miss.to_dict() for miss in self.misses], "diagnosis.to_pandas()")
 
     def __repr__(self) -> str:
         at = "" if self.k is None else f" within rank {self.k}"

@@ -10,9 +10,10 @@ import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import check_count
-from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
+from krag_eval._utils.errors import InvalidInputError, UnknownMetricError
 from krag_eval._utils.formatting import format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.serialization import data_frame
 from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.analysis.diagnosis import FOUND, Miss, check_rank, misses_of
 from krag_eval.documents.document import Document, as_document
@@ -145,9 +146,7 @@ class QueryReview(ComparedByFields, Sequence[ReviewedQuery]):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per query. Needs pandas."""
-        with needing("to_pandas()", "pandas", "pandas"):
-            import pandas as pd
-        return pd.DataFrame(self.to_dicts())
+        return data_frame(self.to_dicts(), "to_pandas()")
 
     def describe(self, most: int | None = MOST_SHOWN, rest: str = "`to_dicts()` and `to_pandas()` return all") -> str:
         """Return the queries as text.

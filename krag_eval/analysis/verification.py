@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -24,6 +24,8 @@ from krag_eval.metrics.ndcg import ndcg
 
 AGREEMENT = 1e-9
 """The difference below which two programs are said to agree. Both add the same terms, in orders of their own."""
+# The fields of a measure, as JSON names them.
+_COLUMNS = ("key", "measure", "ours", "theirs", "largest_difference", "query_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +86,7 @@ class Verification(ComparedByFields):
             "agrees": self.agrees,
             "largest_difference": self.largest.difference,
             "n_queries": self.n_queries,
-            "measures": [
-                {
-                    "key": row.key,
-                    "measure": row.measure,
-                    "ours": row.ours,
-                    "theirs": row.theirs,
-                    "largest_difference": row.difference,
-                    "query_id": row.query_id,
-                }
-                for row in self.rows
-            ],
+            "measures": [dict(zip(_COLUMNS, astuple(row), strict=True)) for row in self.rows],
             "notes": list(self.notes),
             "versions": dict(self.versions),
             "signature": self.signature,

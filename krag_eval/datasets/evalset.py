@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, needing, warn
+from krag_eval._utils.errors import InvalidInputError, did_you_mean, warn
 from krag_eval._utils.objects import cached_property
+from krag_eval._utils.serialization import data_frame
 from krag_eval.datasets.by_query import by_query, is_table, judged_documents
 from krag_eval.datasets.frames import rows_of_frame
 from krag_eval.datasets.question import DOC_KEY, GOLD, Question, check_new
@@ -135,9 +136,7 @@ class EvalSet(Sequence[Question]):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a frame with one row per question and the columns of `Question.to_dict`. Needs pandas."""
-        with needing("evalset.to_pandas()", "pandas", "pandas"):
-            import pandas as pd
-        return pd.DataFrame([question.to_dict() for question in self])
+        return data_frame([question.to_dict() for question in self], "evalset.to_pandas()")
 
 
 def as_evalset(given: object) -> EvalSet:

@@ -14,10 +14,10 @@ import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import one_of
-from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
+from krag_eval._utils.errors import InvalidInputError, UnknownMetricError
 from krag_eval._utils.formatting import format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
-from krag_eval._utils.serialization import json_text
+from krag_eval._utils.serialization import data_frame, json_text
 from krag_eval.evaluation.explanation import Explanation, explain
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.nearest import Nearest, nearest_of
@@ -238,9 +238,7 @@ class EvaluationResult(ComparedByFields):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per query, one column per key; NaN where a value is undefined. Needs pandas."""
-        with needing("result.to_pandas()", "pandas", "pandas"):
-            import pandas as pd
-        frame = pd.DataFrame([row.to_dict() for row in self.per_query]).set_index("index")
+        frame = data_frame([row.to_dict() for row in self.per_query], "result.to_pandas()").set_index("index")
         return frame.astype(dict.fromkeys(self.tally.means, "float64"))
 
     def __repr__(self) -> str:

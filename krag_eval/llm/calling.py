@@ -14,6 +14,7 @@ import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import resources
 from typing import Any
 
 from krag_eval._utils.checks import describe_type
@@ -132,21 +133,9 @@ def _name_of(llm: Any) -> str:
     return own if isinstance(own, str) and own != "<lambda>" else type(llm).__name__
 
 
-# How refusals begin. Only answers without JSON are checked.
-_REFUSALS = re.compile(
-    r"\A\W*(?:"
-    r"(?:i['’]?m |i am |we['’]?re )?(?:very |so |really )?sorry|"
-    r"i (?:can['’]?t|cannot|can not|am unable|am not able|won['’]t|will not)|i['’]m (?:unable|not able)|"
-    r"(?:unfortunately|as an ai)|i must decline|"
-    r"죄송|미안하지만|유감스럽|도와드릴 수 없|"
-    r"извините|простите|к сожалению|я не могу|"
-    r"抱歉|对不起|對不起|很遗憾|我无法|我不能|"
-    r"申し訳|すみません|恐れ入り|"
-    r"عذر|آسف|أعتذر|لا أستطيع|لا يمكنني|"
-    r"ขอโทษ|ขออภัย|lo siento|je suis désolé|es tut mir leid"
-    r")",
-    re.IGNORECASE,
-)
+# How refusals begin: regular expressions, one a line. Only answers without JSON are checked.
+_BEGINNINGS = (resources.files("krag_eval.llm") / "refusals.txt").read_text(encoding="utf-8").splitlines()
+_REFUSALS = re.compile(rf"\A\W*(?:{'|'.join(_BEGINNINGS)})", re.IGNORECASE)
 _FILTERED = {"content_filter", "refusal", "safety", "prohibited_content", "blocklist", "recitation"}
 _CUT_OFF = {"length", "max_tokens", "max_output_tokens"}
 

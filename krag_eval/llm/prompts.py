@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
@@ -19,8 +20,17 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 def bundled_prompts(package: str) -> dict[str, str]:
     """Return the texts in the folder `prompts` of a package, by file name without `.txt`."""
-    files = [file for file in (resources.files(package) / "prompts").iterdir() if file.name.endswith(".txt")]
-    return {file.name.removesuffix(".txt"): file.read_text(encoding="utf-8") for file in sorted(files, key=str)}
+    return _bundled(package, "prompts", ".txt")
+
+
+def bundled_schemas(package: str) -> dict[str, dict[str, Any]]:
+    """Return the JSON schemas in the folder `schemas` of a package, by file name without `.json`."""
+    return {name: json.loads(text) for name, text in _bundled(package, "schemas", ".json").items()}
+
+
+def _bundled(package: str, folder: str, ending: str) -> dict[str, str]:
+    files = [file for file in (resources.files(package) / folder).iterdir() if file.name.endswith(ending)]
+    return {file.name.removesuffix(ending): file.read_text(encoding="utf-8") for file in sorted(files, key=str)}
 
 
 def own_prompts(given: object, example: str) -> dict[str, str]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing, show, warn
-from krag_eval._utils.formatting import format_value, number_of, one_line
+from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, show, warn
+from krag_eval._utils.formatting import aligned, format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.serialization import data_frame
 from krag_eval.analysis.comparison.compare import is_lower_better
-from krag_eval.analysis.comparison.result import pad, width_of
 from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.metrics.names import as_key
@@ -115,9 +115,7 @@ class Leaderboard(ComparedByFields):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per run, one column per value; NaN where a value is undefined. Needs pandas."""
-        with needing("leaderboard.to_pandas()", "pandas", "pandas"):
-            import pandas as pd
-        return pd.DataFrame(self.to_dicts()).set_index("run").astype("float64")
+        return data_frame(self.to_dicts(), "leaderboard.to_pandas()").set_index("run").astype("float64")
 
     def to_csv(self) -> str:
         """Return CSV with full precision; undefined values are empty, and no cell is a formula of a spreadsheet."""
@@ -148,12 +146,7 @@ class Leaderboard(ComparedByFields):
     def __repr__(self) -> str:
         table = self.table(MARK, is_short=True)
         texts = [[column.title for column in table.columns], *([cell.text for cell in row] for row in table.rows)]
-        cells = [[one_line(text) for text in row] for row in texts]
-        widths = [max(map(width_of, column)) for column in zip(*cells, strict=True)]
-        lines = [self.title]
-        for row in cells:
-            shown = [pad(row[0], widths[0]), *(text.rjust(w) for text, w in zip(row[1:], widths[1:], strict=True))]
-            lines.append("  ".join(shown))
+        lines = [self.title, *aligned([[one_line(text) for text in row] for row in texts])]
         signatures = dict.fromkeys(result.signature for result in self.results.values())
         return "\n".join([*lines, *([self.note] if self.note else []), *signatures])
 

@@ -13,6 +13,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -150,25 +151,19 @@ def _system(system: ReportedSystem) -> dict[str, Any]:
         if result.intervals is None
         else {key: None if ends is None else list(ends) for key, ends in result.intervals.items()},
         "undefined": result.undefined,
-        "no_answer": {
-            "n_queries": result.no_answer.n_queries,
-            "empty_share": result.no_answer.empty_share,
-            "mean_retrieved": result.no_answer.mean_retrieved,
-        },
+        "no_answer": _named(result.no_answer, "n_queries", "empty_share", "mean_retrieved"),
         "unjudged": result.n_unjudged,
         "unmatchable": dict(result.unmatchable),
         "n_errors": len(result.errors),
         "latency": None if latency is None else latency.to_dict(),
         "parameters": {} if run is None else _plain(run.parameters),
         "recorded": {} if run is None else _plain(run.recorded),
-        "causes": {
-            "k": diagnosis.k,
-            "n_gold": diagnosis.n_gold,
-            "n_found": diagnosis.n_found,
-            "counts": diagnosis.counts,
-            "ceilings": {name: getattr(diagnosis.ceilings, name) for name in type(diagnosis.ceilings).__slots__},
-        },
+        "causes": _named(diagnosis, "k", "n_gold", "n_found", "counts") | {"ceilings": asdict(diagnosis.ceilings)},
     }
+
+
+def _named(holder: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(holder, name) for name in names}
 
 
 def _plain(value: Any) -> Any:
@@ -193,10 +188,8 @@ def _section(section: Section) -> dict[str, Any]:
 
 def _json_table(table: Table) -> dict[str, Any]:
     return {
-        "key": table.key,
-        "title": table.title,
-        "note": table.note,
-        "columns": [{"key": column.key, "title": column.title, "help": column.help} for column in table.columns],
+        **_named(table, "key", "title", "note"),
+        "columns": [_named(column, "key", "title", "help") for column in table.columns],
         "rows": [
             {
                 column.key: {"value": _plain(cell.value), "text": cell.text}

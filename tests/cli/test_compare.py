@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from krag_eval import EvalSet, Run, RunRow, read_run, write_evalset, write_run
+from krag_eval._utils.formatting import display_width, shorten
 from krag_eval.analysis.comparison import compare
-from krag_eval.analysis.comparison.result import cut, width_of
 from krag_eval.cli import main
 
 SCRIPT = Path(sys.executable).with_name("krag-eval")
@@ -44,7 +44,7 @@ def test_the_text_fits_into_80_columns(name: str) -> None:
         {"bm25": RUNS["bm25"], name: RUNS["broken"]}, long_type, k=(1, 5), metrics=None, by=["type", "language"]
     )
     *lines, signature = repr(comparison).splitlines()
-    assert max(map(width_of, lines)) <= 80
+    assert max(map(display_width, lines)) <= 80
     assert signature == comparison.signature
     assert "hit_rate_all@5" in repr(comparison)
 
@@ -55,9 +55,9 @@ def test_a_name_of_several_lines_stays_on_one() -> None:
 
 
 def test_a_text_too_long_loses_its_middle() -> None:
-    assert cut("precision@2000tok", 12) == "precis…00tok"
-    assert cut("recall@5", 8) == "recall@5"
-    assert [width_of(cut("아주 긴 이름", width)) <= width for width in range(1, 13)] == [True] * 12
+    assert shorten("precision@2000tok", 12) == "precis…00tok"
+    assert shorten("recall@5", 8) == "recall@5"
+    assert [display_width(shorten("아주 긴 이름", width)) <= width for width in range(1, 13)] == [True] * 12
 
 
 @pytest.fixture
@@ -162,4 +162,4 @@ def test_the_installed_command_runs(files: list[str]) -> None:
         [SCRIPT, "compare", *files, "--k", "2"], capture_output=True, text=True, encoding="utf-8", check=True
     )
     assert "broken against bm25: 40 queries" in done.stdout
-    assert max(map(width_of, done.stdout.splitlines())) <= 80
+    assert max(map(display_width, done.stdout.splitlines())) <= 80

@@ -10,9 +10,9 @@ from xml.etree import ElementTree as ET
 import html5lib
 import pytest
 
+from krag_eval._utils.formatting import display_width, shorten
 from krag_eval.report.plots import ReportFigure, drawings_of, figures_of
-from krag_eval.report.plots.drawing import INK, drawing
-from krag_eval.report.plots.labels import clean, display_width, labels_of, shorten
+from krag_eval.report.plots.drawing import INK, clean, drawing, labels_of
 from krag_eval.report.plots.svg import as_svg
 from tests.support.plot_cases import HOSTILE, hostile, rouge, two_systems
 

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._utils.errors import UnknownMetricError, did_you_mean, needing
-from krag_eval._utils.formatting import UNDEFINED, format_difference, format_mean, format_p, number_of, one_line
+from krag_eval._utils.errors import UnknownMetricError, did_you_mean
+from krag_eval._utils.formatting import (
+    UNDEFINED,
+    aligned,
+    display_width,
+    format_difference,
+    format_mean,
+    format_p,
+    number_of,
+    one_line,
+    shorten,
+)
 from krag_eval._utils.objects import ComparedByFields
-from krag_eval._utils.serialization import json_text
+from krag_eval._utils.serialization import data_frame, json_text
 from krag_eval.metrics.names import as_key
 
 if TYPE_CHECKING:
@@ -287,9 +296,7 @@ class Comparison(ComparedByFields):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row for each of `rows`, then for each of `slices`. Needs pandas."""
-        with needing("comparison.to_pandas()", "pandas", "pandas"):
-            import pandas as pd
-        return pd.DataFrame([row.to_dict() for row in (*self.rows, *self.slices)])
+        return data_frame([row.to_dict() for row in (*self.rows, *self.slices)], "comparison.to_pandas()")
 
     def report(
         self,
@@ -359,7 +366,7 @@ def how_tested(comparison: Comparison) -> str:
 def _system(comparison: Comparison, system: str) -> Iterator[str]:
     rows = [row for row in comparison.rows if row.system == system]
     names = f"{one_line(system)} against {one_line(comparison.baseline)}"
-    yield cut(f"{names}: {number_of(comparison.n_queries, 'query')}", WIDTH)
+    yield shorten(f"{names}: {number_of(comparison.n_queries, 'query')}", WIDTH)
     yield from _table([row.key for row in rows], rows)
     yield from _verdicts(rows)
     left_out = max((row.n_left_out for row in rows), default=0)
@@ -377,10 +384,8 @@ def _table(labels: Sequence[str], rows: Sequence[ComparisonRow]) -> Iterator[str
     cells = [_cells(row) for row in rows]
     widths = [max(map(len, column)) for column in zip(_NUMBERS, *cells, strict=True)]
     room = WIDTH - sum(widths) - len(_GAP) * (len(widths) + 1)
-    room = min(room, max(width_of(label) for label in labels))
-    for label, numbers in [("", _NUMBERS), *zip(labels, cells, strict=True)]:
-        columns = [text.rjust(width) for text, width in zip(numbers, widths, strict=True)]
-        yield _GAP.join(["", pad(cut(label, room), room), *columns])
+    lines = [(shorten(label, room), *texts) for label, texts in zip(("", *labels), (_NUMBERS, *cells), strict=True)]
+    yield from (_GAP + line for line in aligned(lines))
 
 
 def _cells(row: ComparisonRow) -> tuple[str, ...]:
@@ -458,30 +463,6 @@ def describe_transitions(comparison: Comparison, system: str) -> Iterator[str]:
 
 def _wrap(text: str, indent: str = "") -> list[str]:
     """Return lines of at most `WIDTH` columns; wide characters count twice."""
-    narrow = "".join(c + "\u2060" * (width_of(c) - 1) for c in text)
+    narrow = "".join(c + "\u2060" * (display_width(c) - 1) for c in text)
     lines = textwrap.wrap(narrow, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
     return [line.replace("\u2060", "") for line in lines]
-
-
-def width_of(text: str) -> int:
-    """Return how many terminal columns the text takes."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
-def cut(text: str, width: int) -> str:
-    """Return the text in at most `width` columns; a longer one loses its middle, because keys end with the cut-off."""
-    if width_of(text) <= width:
-        return text
-    end = (width - 1) // 2
-    head, tail = _fitting(text, width - 1 - end), _fitting(text[::-1], end)[::-1]
-    return f"{head}…{tail}"
-
-
-def _fitting(text: str, width: int) -> str:
-    """Return the first characters that fit into this many columns."""
-    return next(text[:stop] for stop in range(len(text), -1, -1) if width_of(text[:stop]) <= width)
-
-
-def pad(text: str, width: int) -> str:
-    """Return the text padded with spaces to a width."""
-    return text + " " * (width - width_of(text))

@@ -22,6 +22,7 @@ from krag_eval.documents.text import normalize
 from krag_eval.evaluation.explanation import show_document
 
 _SHOWN = 3
+_SETTINGS_AND_COUNTS = ("systems", "methods", "level", "k", "min_systems", "n_questions", "n_negative", "n_unjudged")
 # Why a document may be gold although the set does not say so, the strongest reason first.
 REASONS = {
     "same_text": "the same text as a gold document, under another id",
@@ -95,8 +96,22 @@ class Candidate:
         return one_line(f"{self.query_id}: {show_document(self.document)}: {REASONS[self.reasons[0]]} ({ranks})")
 
 
+class _Finding:
+    __slots__: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as a dict, ready for JSON."""
+        return {name: _as_json(getattr(self, name)) for name in self.__slots__}
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Document):
+        return plain(value)
+    return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContainedGold:
+class ContainedGold(_Finding):
     """Two gold documents of one question of which one holds the text of the other: one find counts as two.
 
     Attributes:
@@ -111,22 +126,13 @@ class ContainedGold:
     inner: Document
     is_same: bool
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the pair as a dict."""
-        return {
-            "query_id": self.query_id,
-            "outer": plain(self.outer),
-            "inner": plain(self.inner),
-            "is_same": self.is_same,
-        }
-
     def __str__(self) -> str:
         relation = "has the text of" if self.is_same else "contains"
         return one_line(f"{self.query_id}: {show_document(self.outer)} {relation} {show_document(self.inner)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LostGold:
+class LostGold(_Finding):
     """A gold document that no system retrieved at any rank.
 
     Attributes:
@@ -145,17 +151,6 @@ class LostGold:
     similarity: float | None
     ranks: Mapping[str, int]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the document as a dict."""
-        return {
-            "query_id": self.query_id,
-            "gold": plain(self.gold),
-            "in_corpus": self.in_corpus,
-            "nearest": None if self.nearest is None else plain(self.nearest),
-            "similarity": self.similarity,
-            "ranks": dict(self.ranks),
-        }
-
     def __str__(self) -> str:
         text = f"{one_line(self.query_id)}: {show_document(self.gold)}"
         if self.in_corpus is False:
@@ -166,7 +161,7 @@ class LostGold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NearQuestions:
+class NearQuestions(_Finding):
     """Questions in nearly the same words.
 
     Attributes:
@@ -179,10 +174,6 @@ class NearQuestions:
     query_ids: tuple[str, ...]
     questions: tuple[str, ...]
     same_gold: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the group as a dict."""
-        return {"query_ids": list(self.query_ids), "questions": list(self.questions), "same_gold": self.same_gold}
 
     def __str__(self) -> str:
         return " | ".join(
@@ -244,22 +235,12 @@ class DoctorReport(ComparedByFields):
 
     def to_dict(self, limit: int | None = None) -> dict[str, Any]:
         """Counts and findings, ready for JSON; of the candidates the first `limit`."""
-        return {
-            "systems": list(self.systems),
-            "methods": list(self.methods),
-            "level": self.level,
-            "k": self.k,
-            "min_systems": self.min_systems,
-            "n_questions": self.n_questions,
-            "n_negative": self.n_negative,
-            "n_unjudged": self.n_unjudged,
-            "n_candidates": len(self.candidates),
-            "counts": self.counts,
-            "candidates": [*self.queue_rows(limit)],
-            "contained_gold": [pair.to_dict() for pair in self.contained_gold],
-            "lost_gold": [lost.to_dict() for lost in self.lost_gold],
-            "near_questions": [group.to_dict() for group in self.near_questions],
-        }
+        whole = {name: _as_json(getattr(self, name)) for name in _SETTINGS_AND_COUNTS}
+        whole |= {"n_candidates": len(self.candidates), "counts": self.counts}
+        whole["candidates"] = [*self.queue_rows(limit)]
+        for name in ("contained_gold", "lost_gold", "near_questions"):
+            whole[name] = [finding.to_dict() for finding in getattr(self, name)]
+        return whole
 
     def __repr__(self) -> str:
         runs = f"{number_of(len(self.systems), 'run')} ({one_line(', '.join(self.systems))})"

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
-from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing, show
-from krag_eval._utils.formatting import number_of
+from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, show
+from krag_eval._utils.formatting import format_interval, format_value, number_of
 from krag_eval._utils.objects import ComparedByFields
-from krag_eval._utils.serialization import json_text
+from krag_eval._utils.serialization import data_frame, json_text
 from krag_eval._utils.suggestions import key_hint
 from krag_eval.evaluation.answers.references import AnswerSheet
 from krag_eval.evaluation.answers.refusals import is_empty
@@ -201,14 +201,15 @@ class AnswerResult(ComparedByFields):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per answer, one column per metric; NaN where a value is undefined. Needs pandas."""
-        with needing("result.to_pandas()", "pandas", "pandas"):
-            import pandas as pd
         names = [name for name in AnswerRow.__slots__ if name != "values"] + list(self.values)
-        frame = pd.DataFrame([row.to_dict() for row in self.per_answer], columns=names).set_index("index")
-        return frame.astype(dict.fromkeys(self.values, "float64"))
+        frame = data_frame([row.to_dict() for row in self.per_answer], "result.to_pandas()", columns=names)
+        return frame.set_index("index").astype(dict.fromkeys(self.values, "float64"))
 
     def __repr__(self) -> str:
-        return _as_table(self)
+        title = f"AnswerResult of {number_of(self.n_answers, 'answer')}"
+        heading = "" if self.confidence is None else f"  {100 * self.confidence:g} % interval"
+        rows = table_of_means(self.to_dict(), self.undefined, self.intervals, heading)
+        return "\n".join([title, *rows, *_remarks(self), f"  {self.signature}"])
 
 
 def _or_none(value: float) -> float | None:
@@ -218,22 +219,18 @@ def _or_none(value: float) -> float | None:
 _COUNTS = ("n_answers", "n_negative", "n_without_reference", "n_empty", "n_missing", "n_refusals")
 
 
-def _as_table(result: AnswerResult) -> str:
-    """Return the means, what they leave out, the counts that deserve a look, and the signature."""
-    lines = [f"AnswerResult of {number_of(result.n_answers, 'answer')}", *_rows(result), *_remarks(result)]
-    return "\n".join([*lines, f"  {result.signature}"])
-
-
-def _rows(result: AnswerResult) -> Iterator[str]:
-    width = max(map(len, result.values))
-    has_intervals = result.confidence is not None
-    head = f"  {'':<{width}} {'mean':>8} {'undefined':>9}"
-    yield f"{head}  {100 * (result.confidence or 0):g} % interval" if has_intervals else head
-    undefined = result.undefined
-    for key, mean in result.to_dict().items():
-        interval = result.intervals[key] if result.intervals is not None else None
-        ends = "" if interval is None else f"  {interval[0]:.4f} to {interval[1]:.4f}"
-        yield f"  {key:<{width}} {'-' if mean is None else f'{mean:.4f}':>8} {undefined[key]:>9}{ends}"
+def table_of_means(
+    means: Mapping[str, float | None],
+    undefined: Mapping[str, int],
+    intervals: Mapping[str, Interval | None] | None,
+    heading: str = "",
+) -> Iterator[str]:
+    """Yield the lines of a table of means, what they leave out, and their intervals under a heading."""
+    width = max(map(len, means))
+    yield f"  {'':<{width}} {'mean':>8} {'undefined':>9}{heading}"
+    for key, mean in means.items():
+        ends = format_interval(intervals[key]) if intervals is not None else ""
+        yield f"  {key:<{width}} {format_value(mean):>8} {undefined[key]:>9}{ends and '  ' + ends}"
 
 
 def _remarks(result: AnswerResult) -> Iterator[str]:

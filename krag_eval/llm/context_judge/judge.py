@@ -7,6 +7,7 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from concurrent.futures import Future, wait
+from copy import deepcopy
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
@@ -35,7 +36,15 @@ from krag_eval.llm.context_judge.result import (
 from krag_eval.llm.failures import NoAnswerError
 from krag_eval.llm.json_answers import violations
 from krag_eval.llm.model import LanguageModel, as_language_model
-from krag_eval.llm.prompts import bundled_prompts, delimited, fill, own_prompts, placeholders, version_of
+from krag_eval.llm.prompts import (
+    bundled_prompts,
+    bundled_schemas,
+    delimited,
+    fill,
+    own_prompts,
+    placeholders,
+    version_of,
+)
 from krag_eval.metrics.aggregation import MeanState
 
 CONTEXT_METRICS = ("context_precision", "context_recall")
@@ -242,38 +251,15 @@ def _best_covered(judge: Judge, context: Context) -> tuple[float | None, tuple[S
     return best
 
 
-_SENTENCE = {"type": "string"}
-_CHUNK = {
-    "type": "object",
-    "title": "chunk_verdict",
-    "properties": {"reason": _SENTENCE, "useful": {"type": "boolean"}},
-    "required": ["reason", "useful"],
-}
-_STATEMENTS = {
-    "type": "object",
-    "title": "statements",
-    "properties": {"statements": {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1}},
-    "required": ["statements"],
-}
+_SCHEMAS = bundled_schemas("krag_eval.llm.context_judge")
 
 
 def _attribution(n_statements: int) -> dict[str, Any]:
-    verdict = {
-        "type": "object",
-        "properties": {
-            "number": {"type": "integer", "minimum": 1, "maximum": n_statements},
-            "reason": _SENTENCE,
-            "attributed": {"type": "boolean"},
-        },
-        "required": ["number", "reason", "attributed"],
-    }
-    verdicts = {"type": "array", "items": verdict, "minItems": n_statements, "maxItems": n_statements}
-    return {
-        "type": "object",
-        "title": "attribution",
-        "properties": {"verdicts": verdicts},
-        "required": ["verdicts"],
-    }
+    schema = deepcopy(_SCHEMAS["attribution"])
+    verdicts = schema["properties"]["verdicts"]
+    verdicts |= {"minItems": n_statements, "maxItems": n_statements}
+    verdicts["items"]["properties"]["number"]["maximum"] = n_statements
+    return schema
 
 
 # After so many unanswered prompts in a row, each retried, the model counts as unreachable.
@@ -316,7 +302,7 @@ class Judge:
         """Judge whether a chunk was useful for arriving at the reference."""
         values = {"question": question, "reference": reference, "passage": text}
         try:
-            verdict = self._ask("chunk", values, _CHUNK)
+            verdict = self._ask("chunk", values, _SCHEMAS["chunk"])
         except NoAnswerError as error:
             return ChunkVerdict(None, None, str(error))
         return ChunkVerdict(verdict["useful"], verdict["reason"], None)
@@ -327,7 +313,7 @@ class Judge:
         Raises:
             NoAnswerError: The model gave none.
         """
-        found = self._ask("statements", {"question": question, "reference": reference}, _STATEMENTS)
+        found = self._ask("statements", {"question": question, "reference": reference}, _SCHEMAS["statements"])
         return list(dict.fromkeys(found["statements"]))
 
     def attribution(self, question: str, statements: Sequence[str], texts: Sequence[str]) -> list[StatementVerdict]:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._utils.errors import UnknownMetricError, did_you_mean, needing
+from krag_eval._utils.errors import UnknownMetricError, did_you_mean
 from krag_eval._utils.objects import ComparedByFields
-from krag_eval._utils.serialization import json_text
+from krag_eval._utils.serialization import data_frame, json_text
+from krag_eval.evaluation.answers.result import table_of_means
 from krag_eval.llm.calling import ModelCounters
 
 if TYPE_CHECKING:
@@ -89,19 +90,12 @@ class ContextResult(ComparedByFields):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per question, NaN for undefined values. Needs pandas."""
-        with needing("result.to_pandas()", "pandas", "pandas"):
-            import pandas as pd
-        frame = pd.DataFrame([row.to_dict() for row in self.rows])
+        frame = data_frame([row.to_dict() for row in self.rows], "result.to_pandas()")
         return frame if frame.empty else frame.set_index("index").astype(dict.fromkeys(self.means, "float64"))
 
     def __repr__(self) -> str:
-        width = max(map(len, self.means))
-        lines = [f"ContextResult of {len(self.rows)} questions", f"  {'':<{width}} {'mean':>8} {'undefined':>9}"]
-        for key, mean in self.means.items():
-            interval = self.intervals[key] if self.intervals is not None else None
-            told = "" if interval is None else f"  {interval[0]:.4f} to {interval[1]:.4f}"
-            shown = "-" if mean is None else f"{mean:.4f}"
-            lines.append(f"  {key:<{width}} {shown:>8} {self.undefined[key]:>9}{told}")
+        lines = [f"ContextResult of {len(self.rows)} questions"]
+        lines += table_of_means(self.means, self.undefined, self.intervals)
         if self.n_without_reference:
             lines.append(f"  {self.n_without_reference} questions have no reference: left out")
         if self.n_failed:

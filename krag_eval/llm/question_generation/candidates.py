@@ -18,7 +18,15 @@ from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.threads import map_as_completed
 from krag_eval.llm.failures import NoAnswerError
 from krag_eval.llm.model import LanguageModel
-from krag_eval.llm.prompts import bundled_prompts, delimited, fill, own_prompts, placeholders, version_of
+from krag_eval.llm.prompts import (
+    bundled_prompts,
+    bundled_schemas,
+    delimited,
+    fill,
+    own_prompts,
+    placeholders,
+    version_of,
+)
 from krag_eval.llm.question_generation.checks import FINAL, NEGATIVE, REASONS, Candidate, CandidateFilter
 from krag_eval.llm.question_generation.chunks import Chunk
 from krag_eval.llm.question_generation.languages import language_for
@@ -157,21 +165,7 @@ class Generator:
 # After so many unanswered prompts in a row the model is unreachable; asking on would use up the chunks.
 MOST_UNANSWERED = 5
 
-_TEXT = {"type": "string"}
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "title": "question_with_evidence",
-    "description": "A question about a passage, its answer, and the sentences that give it.",
-    "properties": {"question": _TEXT, "answer": _TEXT, "evidence": _TEXT},
-    "required": ["question", "answer", "evidence"],
-}
-NEGATIVE_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "title": "question_without_answer",
-    "description": "A question that a passage does not answer, and what its answer would say.",
-    "properties": {"question": _TEXT, "answer": _TEXT},
-    "required": ["question"],
-}
+_SCHEMAS = bundled_schemas("krag_eval.llm.question_generation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +242,7 @@ class Asker:
             self._write_unanswered()
 
     def _answer(self, request: Request) -> dict[str, Any]:
-        schema = NEGATIVE_SCHEMA if request.kind == NEGATIVE else SCHEMA
+        schema = _SCHEMAS[NEGATIVE if request.kind == NEGATIVE else "question"]
         about = {"chunk_id": request.chunk_id, "type": request.kind, "attempt": request.attempt}
         try:
             return {**about, "answer": self._model.ask(request.prompt, schema, answer_retries=0)}

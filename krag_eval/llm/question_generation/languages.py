@@ -3,38 +3,17 @@
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections import Counter
+from importlib import resources
 
 from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval.documents.text import nfkc
 
-# Names and codes of languages, with the name for the prompt and the script. One script may serve several languages.
-_LANGUAGES = {
-    **dict.fromkeys(("ko", "korean", "한국어"), ("Korean", "Hangul")),
-    **dict.fromkeys(("en", "english"), ("English", "Latin")),
-    **dict.fromkeys(("ru", "russian", "русский"), ("Russian", "Cyrillic")),
-    **dict.fromkeys(("zh", "chinese", "中文"), ("Chinese", "Han")),
-    **dict.fromkeys(("zh-cn", "zh-hans"), ("Simplified Chinese", "Han")),
-    **dict.fromkeys(("zh-tw", "zh-hant"), ("Traditional Chinese", "Han")),
-    **dict.fromkeys(("ja", "japanese", "日本語"), ("Japanese", "Kana")),
-    **dict.fromkeys(("ar", "arabic", "العربية"), ("Arabic", "Arabic")),
-    **dict.fromkeys(("th", "thai", "ไทย"), ("Thai", "Thai")),
-    **dict.fromkeys(("he", "hebrew"), ("Hebrew", "Hebrew")),
-    **dict.fromkeys(("hi", "hindi"), ("Hindi", "Devanagari")),
-    **dict.fromkeys(("el", "greek"), ("Greek", "Greek")),
-    **dict.fromkeys(("uk", "ukrainian"), ("Ukrainian", "Cyrillic")),
-    **dict.fromkeys(("de", "german"), ("German", "Latin")),
-    **dict.fromkeys(("fr", "french"), ("French", "Latin")),
-    **dict.fromkeys(("es", "spanish"), ("Spanish", "Latin")),
-    **dict.fromkeys(("it", "italian"), ("Italian", "Latin")),
-    **dict.fromkeys(("pt", "portuguese"), ("Portuguese", "Latin")),
-    **dict.fromkeys(("nl", "dutch"), ("Dutch", "Latin")),
-    **dict.fromkeys(("pl", "polish"), ("Polish", "Latin")),
-    **dict.fromkeys(("tr", "turkish"), ("Turkish", "Latin")),
-    **dict.fromkeys(("vi", "vietnamese"), ("Vietnamese", "Latin")),
-    **dict.fromkeys(("id", "indonesian"), ("Indonesian", "Latin")),
-}
+_DATA = tomllib.loads((resources.files(__package__) / "languages.toml").read_text(encoding="utf-8"))
+# By name or code: the name for the prompt, and the script. One script may serve several languages.
+_LANGUAGES = {one: (name, script) for name, (script, *called) in _DATA["languages"].items() for one in called}
 _LIKELY = {"Hangul": "Korean", "Han": "Chinese", "Kana": "Japanese", "Thai": "Thai", "Hebrew": "Hebrew"}
 # The first word of the names of Unicode characters, where it is not the script itself.
 _SCRIPTS = {"CJK": "Han", "HIRAGANA": "Kana", "KATAKANA": "Kana"}
@@ -122,24 +101,9 @@ _MARKS = "?？؟;՞፧⸮"
 _CLOSING = " \t\r\n\"'”’»›」』）)】]*_`~…!！"
 _STOPS = ".。．"
 # How questions end in languages that often leave out the question mark; a full stop may follow.
-_ENDS = re.compile(
-    r"(?:까|까요|나요|가요|은가|는가|인가|느냐|는지)$|"  # Korean
-    r"(?:か|かな|かしら)$|"  # Japanese
-    r"[吗嗎呢]$|"  # Chinese
-    r"(?:ไหม|มั้ย|หรือไม่|หรือเปล่า|อะไร|ที่ไหน|เมื่อไร|เมื่อไหร่|อย่างไร|ยังไง|เท่าไร|เท่าไหร่|ใคร|ทำไม|กี่\S*)(?:ครับ|คะ|ค่ะ)?$"
-)
+_ENDS = re.compile("|".join(f"(?:{ending})$" for ending in _DATA["endings"].values()))
 # How a question begins, if it does not end with a full stop.
-_QUESTION_WORDS = re.compile(
-    r"^\W*(?:"
-    r"who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|will|would|should|may|must|"
-    r"has|have|had|am|in what|in which|at what|by when|for how|to whom|"
-    r"кто|кого|кому|что|чего|чем|где|куда|откуда|когда|почему|зачем|как|какой|какая|какое|какие|каким|сколько|"
-    r"можно ли|нужно ли|есть ли|чей|"
-    r"ما|ماذا|من|متى|أين|كيف|هل|لماذا|كم|أي|"
-    r"wer|was|wann|wo|warum|wie|welche\w*|qui|que|quand|où|pourquoi|comment|quel\w*|qué|quién|cuándo|dónde|cómo|cuánt\w*"
-    r")\b",
-    re.IGNORECASE,
-)
+_QUESTION_WORDS = re.compile(rf"^\W*(?:{'|'.join(_DATA['beginnings'].values())})\b", re.IGNORECASE)
 _CHINESE = re.compile(r"什么|什麼|怎么|怎麼|怎样|怎樣|如何|哪|谁|誰|多少|几|幾|为何|為何|为什么|是否|何时|何時|吗|嗎")
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from krag_eval._utils.formatting import escape_controls
+from krag_eval._utils.formatting import aligned, escape_controls
 from krag_eval.datasets import EvalSet
 from krag_eval.llm.calling import ModelCounters
 from krag_eval.llm.question_generation.checks import REASONS
@@ -115,7 +115,7 @@ class GenerationReport:
         lines = [
             f"{self.n_made:,} of {self.n_wanted:,} questions, written by {self.model} {how}",
             "",
-            *_table(rows),
+            *aligned(rows),
             "",
             f"Dropped: {_counted({REASONS[reason][0]: count for reason, count in self.dropped.items()})}.",
             f"Chunks: {self.n_chunks:,}; not asked about: {_counted(self.skipped_chunks)}{named}.",
@@ -147,14 +147,3 @@ class GeneratedEvalSet:
 
 def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {what}" for what, count in counts.items()) or "none"
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if place else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

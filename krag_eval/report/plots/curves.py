@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.formatting import format_value
+from krag_eval._utils.formatting import format_value, shorten
 from krag_eval.documents.columns import Side
 from krag_eval.evaluation.thresholds import FRAGILE_DISTANCE, Sweep, sweep
 from krag_eval.matching.id_batch import with_documents
@@ -21,6 +21,7 @@ from krag_eval.report.plots.drawing import (
     TITLE_WIDTH,
     WIDTH,
     Drawing,
+    clean,
     columns_of,
     cut_offs_of,
     describe,
@@ -36,7 +37,6 @@ from krag_eval.report.plots.drawing import (
     tick_of,
     value_of,
 )
-from krag_eval.report.plots.labels import clean, shorten
 from krag_eval.report.records import Report, ReportedSystem
 
 if TYPE_CHECKING:

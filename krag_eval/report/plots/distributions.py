@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
-from krag_eval._utils.formatting import UNDEFINED, format_interval, format_value
+from krag_eval._utils.formatting import UNDEFINED, format_interval, format_value, shorten
 from krag_eval.analysis.diagnosis import CAUSES
 from krag_eval.report.plots.drawing import (
     INK,
@@ -16,12 +16,14 @@ from krag_eval.report.plots.drawing import (
     WIDTH,
     Drawing,
     add_legend,
+    clean,
     colour_of,
     columns_of,
     cut_offs_of,
     describe,
     drawing,
     interval_of,
+    labels_of,
     largest_cut_off,
     legend_height,
     legend_labels,
@@ -34,7 +36,6 @@ from krag_eval.report.plots.drawing import (
     tick_labels,
     value_of,
 )
-from krag_eval.report.plots.labels import clean, labels_of, shorten
 from krag_eval.report.records import Report, ReportedSystem
 
 if TYPE_CHECKING:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.formatting import display_width, shorten
 from krag_eval.evaluation.charts import new_figure
 from krag_eval.report.plots.fonts import set_fonts, warn_of_boxes
-from krag_eval.report.plots.labels import display_width, labels_of
 from krag_eval.report.records import Report, ReportedSystem
 
 if TYPE_CHECKING:
@@ -28,38 +31,7 @@ LETTER = 0.075  # inches, about
 
 TOPS = (0.2, 0.4, 1)
 
-_STYLE: dict[str, Any] = {
-    "font.size": 8.5,
-    "text.color": INK,
-    "text.parse_math": False,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.labelsize": 8.5,
-    "axes.linewidth": 0.6,
-    "axes.titlesize": 9,
-    "axes.titlelocation": "left",
-    "axes.titlecolor": INK,
-    "axes.axisbelow": True,
-    "axes.facecolor": "none",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.unicode_minus": False,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "grid.color": INK,
-    "grid.alpha": 0.13,
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "lines.linewidth": 1.5,
-    "lines.markersize": 4,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "krag-eval",
-}
+_STYLE = Path(__file__).with_name("plots.mplstyle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +90,34 @@ def shown(drawn: Drawing | None, lacking: str) -> Figure:
         raise InvalidInputError(f"There is nothing to draw: {lacking}")
     warn_of_boxes([drawn.figure])
     return drawn.figure
+
+
+NAMELESS = "(no name)"
+# Characters that change the direction of the text after them, so that a name could rewrite the label beside it.
+_DIRECTION = dict.fromkeys([0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+
+
+def clean(text: str) -> str:
+    """Return the text on one line: white space becomes one space, control characters and lone surrogates are replaced.
+
+    >>> clean(f"bm25{chr(10)}  words{chr(7)}")
+    'bm25 words�'
+    """
+    shown = (
+        " " if c.isspace() else "\ufffd" if unicodedata.category(c) in {"Cc", "Cs", "Cn"} else c
+        for c in text.translate(_DIRECTION)
+    )
+    return " ".join("".join(shown).split()) or NAMELESS
+
+
+def labels_of(names: Sequence[str], width: int) -> list[str]:
+    """Return a label for each name, at most about so wide; equal labels are numbered."""
+    labels = [shorten(clean(name), width) for name in names]
+    times = Counter(labels)
+    return [
+        label if times[label] == 1 else shorten(f"{n}. {clean(name)}", width)
+        for n, (label, name) in enumerate(zip(labels, names, strict=True), 1)
+    ]
 
 
 def legend_labels(names: Sequence[str]) -> list[str]:

@@ -8,9 +8,8 @@ import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from krag_eval.report.plots.drawing import INK, style
+from krag_eval.report.plots.drawing import INK, clean, style
 from krag_eval.report.plots.fonts import without_glyph_warnings
-from krag_eval.report.plots.labels import clean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
