@@ -205,15 +205,15 @@ def own_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("own_limits")
 def test_a_row_is_read_once_the_limit_that_the_message_names_is_raised(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
-    row = {"id": "q", "question": "?", "gold_chunk_ids": [str(n) for n in range(100)]}
+    row = {"id": "q", "question": "?", "gold_chunk_ids": [str(n) for n in range(20_000)]}
     path.write_text(json.dumps(row), encoding="utf-8")
-    for name, size in (("row", 500), ("values", 100)):
+    for name, size in (("row", 5000), ("values", 12_000)):
         set_limits(**{name: size})
         with pytest.raises(InvalidInputError, match=rf"x\.jsonl:1: .*set_limits\({name}=") as error:
             read_evalset(path)
         advised = str(error.value).rpartition("set_limits(")[2].split('"')
         set_limits(**{name: advised[1]})
-    assert len(read_evalset(path)[0].gold_chunk_ids or ()) == 100
+    assert len(read_evalset(path)[0].gold_chunk_ids or ()) == 20_000
 
 
 @pytest.mark.usefixtures("own_limits")
