@@ -108,7 +108,7 @@ BOMBS: dict[str, tuple[str, Callable[[Path], object], str, str]] = {
         "x.jsonl.gz",
         lambda path: packed(path, b'{"id": "q", "gold": [', b"[],", 16_000_000, b"[]]}\n"),
         READ,
-        r":1: has 32,000,00\d values.* set_limits\(values=",
+        r":1: has more than 4,000,000 values.* set_limits\(values=",
     ),
     "gzip, empty lines": ("x.jsonl.gz", lambda path: packed(path, b"", b"\n", 60_000_000, b""), READ, ":1000001: more"),
     "gzip of gzip": (
@@ -121,7 +121,7 @@ BOMBS: dict[str, tuple[str, Callable[[Path], object], str, str]] = {
         "x.json",
         lambda path: path.write_bytes(b"[{" + b",".join(b'"%d":1' % n for n in range(5_000_000)) + b"}]"),
         READ,
-        r"has 5,000,00\d values",
+        r"has more than 4,000,000 values",
     ),
     "json, one integer": (
         "x.jsonl",
@@ -207,7 +207,7 @@ def test_a_row_is_read_once_the_limit_that_the_message_names_is_raised(tmp_path:
     path = tmp_path / "x.jsonl"
     row = {"id": "q", "question": "?", "gold_chunk_ids": [str(n) for n in range(20_000)]}
     path.write_text(json.dumps(row), encoding="utf-8")
-    for name, size in (("row", 5000), ("values", 12_000)):
+    for name, size in (("row", 20_000), ("values", 12_000)):
         set_limits(**{name: size})
         with pytest.raises(InvalidInputError, match=rf"x\.jsonl:1: .*set_limits\({name}=") as error:
             read_evalset(path)
