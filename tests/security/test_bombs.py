@@ -217,6 +217,15 @@ def test_a_row_is_read_once_the_limit_that_the_message_names_is_raised(tmp_path:
 
 
 @pytest.mark.usefixtures("own_limits")
+def test_commas_and_brackets_in_a_text_are_no_values(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    row = {"id": "q", "question": '?, [{ " \\ ,' * 20_000, "gold_chunk_ids": [f"{n}," for n in range(11_000)]}
+    path.write_text(json.dumps(row), encoding="utf-8")
+    set_limits(values="12k")
+    assert read_evalset(path)[0].question == row["question"]
+
+
+@pytest.mark.usefixtures("own_limits")
 def test_a_limit_that_is_unknown_or_no_size_is_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"There is no limit 'rows'. Did you mean 'row'\?"):
         set_limits(rows="1GB")
