@@ -24,6 +24,8 @@ DEFAULT_LIMITS = {
     "tokenized": "300k",
     "token_pairs": "20G",
 }
+# So many need no look at the limit.
+ALWAYS_VALUES = 10_000
 _UNITS = {"": 0, "k": 1, "M": 2, "G": 3, "T": 4}
 _SIZE = re.compile(r"([0-9]{1,18})([kMGT]?)(B?)")
 
@@ -45,7 +47,7 @@ def set_limits(**limits: str | int | None) -> dict[str, int]:
             `row`: bytes of one row: a line of a text file, or what a row of Parquet unpacks to. By default 64 MB.
             `file`: bytes of what is read as a whole: a JSON file, an unpacked workbook, a page of Parquet. 256 MB.
             `unpacked`: bytes that a gzip file unpacks to. 16 GB.
-            `values`: values in a row or in a JSON file, such as those of a list. 4 million.
+            `values`: values in a row or in a JSON file, such as those of a list. 4 million; 10,000 are always allowed.
             `cells`: cells of a workbook, empty ones before a filled one included. 1 million.
             `columns`: columns of a table. 20,000.
             `text`: characters of a text to cut into tokens, 16 million; to normalize, a third of them, unless ASCII.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import gzip
 import hashlib
 import io
@@ -141,17 +142,14 @@ def lines_of(path: StrPath) -> Iterator[bytes]:
     """
     with open_file(path) as file:
         try:
-            for _, line in _numbered_lines(path, file, "this line has"):
-                yield line
+            yield from _bounded_lines(path, file, "this line has")
         except OSError as error:
             raise unreadable(path, error) from error
 
 
-def _numbered_lines(path: StrPath, file: Any, has: str) -> Iterator[tuple[int, bytes]]:
-    """Yield each line with its number, within the bounds."""
-    longest, n_empty, number = limit("row"), 0, 0
-    while line := file.readline(longest + 1):
-        number += 1
+def _bounded_lines(path: StrPath, file: Any, has: str) -> Iterator[bytes]:
+    longest, n_empty = limit("row"), 0
+    for number, line in enumerate(iter(functools.partial(file.readline, longest + 1), b""), 1):
         if len(line) > longest:
             raise InvalidInputError(
                 f"{path}:{number}: {has} more than {shown('row')}. Each line must be one row; is this another kind of "
@@ -163,7 +161,7 @@ def _numbered_lines(path: StrPath, file: Any, has: str) -> Iterator[tuple[int, b
                 f"{path}:{number}: more than {_MOST_EMPTY_LINES:,} lines one after the other are empty, which is no "
                 "real data. Remove them."
             )
-        yield number, line
+        yield line
 
 
 def read_whole(path: StrPath) -> bytes:
@@ -213,7 +211,7 @@ def unpacked_lines(path: StrPath) -> Iterator[bytes]:
     always, most = limit("row"), limit("unpacked")
     try:
         with open_file(path) as packed, gzip.GzipFile(fileobj=packed) as file:
-            for number, line in _numbered_lines(path, file, "unpacks to a line of"):
+            for number, line in enumerate(_bounded_lines(path, file, "unpacks to a line of"), 1):
                 total += len(line)
                 if total > most:
                     raise InvalidInputError(

@@ -18,11 +18,12 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.encodings import decode, not_utf8
 from krag_eval._utils.files.io import StrPath, lines_of, read_whole
 from krag_eval._utils.files.rejects import Rejects
-from krag_eval._utils.limits import limit, to_allow
+from krag_eval._utils.limits import ALWAYS_VALUES, limit, to_allow
 
 MAX_NESTING = 200
 _CONTAINERS = (dict, list)
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_PIECE = re.compile(rf'(?:[^"]++|{_STRING.pattern}){{1,20000}}+', re.DOTALL)
 _INFINITY = float("inf")
 _SPACED_COLONS = (" :", "\t:", "\n:", "\r:")
 
@@ -60,11 +61,12 @@ def parse_json(text: str) -> object:
 
 def _check_size(text: str) -> None:
     """Refuse a text of more values than the limit, before they take a hundred times its memory."""
-    most = limit("values")
-    if len(text) > most and sum(map(text.count, ",[{")) > most:
-        n_values = sum(map(_STRING.sub("", text).count, ",[{"))  # texts hold commas too
-        if n_values > most:
-            raise TooManyValuesError(f"has {n_values:,} values, more than {most:,}. {to_allow('values', n_values)}")
+    if len(text) > ALWAYS_VALUES and sum(map(text.count, ",[{")) > (most := limit("values")):
+        n_values = 0
+        for piece in _PIECE.finditer(text):
+            n_values += sum(map(_STRING.sub("", piece[0]).count, ",[{"))  # texts hold commas too
+            if n_values > most:
+                raise TooManyValuesError(f"has more than {most:,} values. {to_allow('values')}")
 
 
 def _count_keys(value: object) -> int:

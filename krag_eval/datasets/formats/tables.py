@@ -131,12 +131,12 @@ def read_records(
         raise InvalidInputError(f"{path}: is empty. The first line must name the columns.")
     reader = csv.reader(lines, delimiter=delimiter or _delimiter_of(header), strict=True)
     lines.again(lines.number)
-    is_header = True
+    is_header, longest = True, limit("row")
     while True:
         first = lines.begin()
         place = f"{path}:{first}"
         try:
-            record = _next_record(reader, place)
+            record = _next_record(reader, place, longest)
         except InvalidInputError as error:
             if is_header:
                 raise
@@ -158,8 +158,8 @@ def _delimiter_of(header: str) -> str:
     return max((",", ";", "\t"), key=header.count)
 
 
-def _next_record(reader: Iterator[list[str]], place: str) -> list[str] | None:
-    before = csv.field_size_limit(limit("row"))  # one limit for the whole process: others may rely on theirs
+def _next_record(reader: Iterator[list[str]], place: str, longest: int) -> list[str] | None:
+    before = csv.field_size_limit(longest)  # one limit for the whole process: others may rely on theirs
     try:
         return next(reader, None)
     except csv.Error as error:

@@ -211,33 +211,40 @@ def _read_lines(source: Source, shape: _Shape) -> Iterator[Line]:
 
 def _by_query(source: Source, shape: _Shape) -> dict[str, list[Line]]:
     by_query: dict[str, list[Line]] = {}
+    most = _most_lines()
     for line in _read_lines(source, shape):
         lines = by_query.setdefault(line.query, [])
         lines.append(line)
-        _check_length(lines)
+        if len(lines) > most:
+            raise _too_long(lines)
     return by_query
 
 
 def _neighbors(source: Source, shape: _Shape) -> Iterator[list[Line]]:
     """Yield the lines of each query, which must be together."""
     lines: list[Line] = []
+    most = _most_lines()
     for line in _read_lines(source, shape):
         if lines and lines[-1].query != line.query:
             yield lines
             lines = []
         lines.append(line)
-        _check_length(lines)
+        if len(lines) > most:
+            raise _too_long(lines)
     if lines:
         yield lines
 
 
-def _check_length(lines: Sequence[Line]) -> None:
-    """Refuse a query of more values than a row may have; a line has four besides its query."""
-    if 4 * len(lines) > limit("values"):
-        raise InvalidInputError(
-            f"{lines[-1].place}: the query {lines[-1].query!r:.60} has {len(lines):,} lines or more, with over "
-            f"{shown('values')} values. {to_allow('values')}"
-        )
+def _most_lines() -> int:
+    """Return how many lines a query may have; a line has four values besides its query."""
+    return limit("values") // 4
+
+
+def _too_long(lines: Sequence[Line]) -> InvalidInputError:
+    return InvalidInputError(
+        f"{lines[-1].place}: the query {lines[-1].query!r:.60} has {len(lines):,} lines or more, with over "
+        f"{shown('values')} values. {to_allow('values')}"
+    )
 
 
 def _number_of(place: str) -> int:
