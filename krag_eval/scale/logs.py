@@ -6,7 +6,6 @@ import contextlib
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Unpack
@@ -137,8 +136,7 @@ def score_logs(
         if earlier is not None:
             kept = earlier.kept(kept, files)
             if not groups:
-                result = scorer.finalize(scorer.merge(earlier.states()), intervals=intervals)
-                return replace(result, n_bad_rows=earlier.n_bad_rows)
+                return scorer.finalize(scorer.merge(earlier.states()), intervals=intervals)
         scorer = make(keep=kept)
         folder = besides if earlier is None else earlier.folder_of(what)
         if long_form is not None:
@@ -187,11 +185,10 @@ def score_logs(
             result = scorer.finalize_found(state, intervals=intervals, front=front)
             output.finish(None if earlier is None else {STATE: mine.to_json().encode()})
         if earlier is not None:
-            earlier.commit(files, hash_files, output.n_bad_rows)
+            earlier.commit(files, hash_files)
         report(n_done, is_over=True)
     shutil.rmtree(folder)
-    n_bad_before = 0 if earlier is None else earlier.n_bad_rows
-    return replace(result, n_bad_rows=n_bad_before + output.n_bad_rows)
+    return result
 
 
 def _increments(out: object, gold: object, force: bool, scorer: ColumnarScorer) -> Increments:
