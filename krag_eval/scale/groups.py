@@ -241,13 +241,7 @@ def read_by(by: object, keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def _result_of(
-    number: int,
-    has_spread: bool,
-    *,
-    counts: GroupCounts,
-    labels: Sequence[tuple[Any, ...]],
-    signature: str,
-    intervals: bool | float,
+    counts: GroupCounts, labels: Sequence[Any], signature: str, intervals: bool | float, number: int, has_spread: bool
 ) -> EvaluationResult:
     """Return the result of the group of this number, with what its intervals need if asked for."""
     has_spread = has_spread or intervals is not False
@@ -271,8 +265,9 @@ def results_by_group(
         is_single: Whether the group column was given as one name.
     """
     labels = rows_of(counts.settled().labels)
-    make = partial(_result_of, counts=counts, labels=labels, signature=signature, intervals=intervals)
-    return GroupedResults(counts.by, labels, make, is_single=is_single)
+    return GroupedResults(
+        counts.by, labels, partial(_result_of, counts, labels, signature, intervals), is_single=is_single
+    )
 
 
 def rows_of(labels: pa.Table) -> list[tuple[Any, ...]]:

@@ -6,6 +6,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -138,7 +139,7 @@ class ColumnarScorer:
         self._cut_offs, chosen = choose_metrics(metrics, self._settings, k)
         self._columns = columns_of(chosen, self._cut_offs)
         ours = {"metrics": metrics, "allow_repeated_ids": allow_repeated_ids, "keep": keep, "names": names, "by": by}
-        self._given = (k, {**settings, **ours})
+        self._given: tuple[Any, dict[str, Any]] = (k, {**settings, **ours})
         self._allows_repeats = allow_repeated_ids
         self._needs_texts = self._settings.uses_texts or any(isinstance(k, TokenBudget) for k in self._cut_offs)
         self.keys = tuple(self._columns)
@@ -153,7 +154,8 @@ class ColumnarScorer:
         self._check_names([] if keep == "all" else self.names_of([]))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remade, self._given
+        k, given = self._given
+        return partial(ColumnarScorer, k, **given), ()
 
     def _check_names(self, kept: Sequence[str]) -> None:
         names = ["query_id", *kept, *self._scores.names]
@@ -322,7 +324,7 @@ class ColumnarScorer:
                 state.groups.add(labels_of(rows, self.by), outcomes)
             state.supply.merge(judged.document_counts)
             scored.append([judged.judgments.n_gold, judged.judgments.n_retrieved, *values.values()])
-        kept = [batch.column(name) for name in self.kept_of(batch.schema).names]
+        kept = [batch.column(name) for name in self.names_of(batch.schema.names)]
         if bad_rows is not None:
             bad_rows[n_bad_before:] = found = sorted(bad_rows[n_bad_before:])
             state.add_bad_rows(len(found), [bad.reason for bad in found])
@@ -463,10 +465,6 @@ class ColumnarScorer:
         tally, spread = Tally.of(self.keys, self._cut_offs), Distributions.of(self.keys, self._cut_offs)
         groups = GroupCounts(self.by, self._outcomes) if self.by else None
         return PartialState(self.signature, tally, spread, DocumentCounts.empty(), groups)
-
-
-def _remade(k: Any, settings: Any) -> ColumnarScorer:
-    return ColumnarScorer(k, **settings)
 
 
 def _check_keep(keep: Any) -> tuple[str, ...] | str | pa.Schema:

@@ -84,7 +84,7 @@ STATE = b"krag_eval.state"
 
 
 def score_task(
-    task: Task, scorer: ColumnarScorer, part: str, *, allow_repeated_ids: bool, max_bad_rows: int = 0
+    task: Task, scorer: ColumnarScorer, folder: Path, *, allow_repeated_ids: bool, max_bad_rows: int = 0
 ) -> None:
     """Score a task into a part: a Parquet file with its state in the footer, and the hashes of its query ids beside it.
 
@@ -97,7 +97,7 @@ def score_task(
     Args:
         task: What to score.
         scorer: It allows repeated ids, since rows of different batches are compared later.
-        part: The file to write; the hashes go to the same path with `.ids.npy` at the end.
+        folder: Where the part is written; the hashes go to the same path with `.ids.npy` at the end.
         allow_repeated_ids: Whether a query id may be repeated within a batch.
         max_bad_rows: How many rows that cannot be scored may be left out.
 
@@ -105,9 +105,10 @@ def score_task(
         InvalidInputError: A row group cannot be read or scored; the error names the file, the row group and, if a
             query is the cause, the query. Or the part cannot be written.
     """
+    part = str(part_of(task, folder))
     bad_rows_of(part).unlink(missing_ok=True)
     temporary = f"{part}.{os.getpid()}.tmp"
-    was_killed = any(Path(part).parent.glob(f"{Path(part).name}.*.tmp"))
+    was_killed = any(folder.glob(f"{Path(part).name}.*.tmp"))
 
     def score(fields: set[str] | None, rejected: _Rejected) -> Words:
         repeats = allow_repeated_ids or rejected is not None  # those of good rows are found later
@@ -168,10 +169,15 @@ def _open_bad_rows(part: str, most: int) -> Iterator[_Rejected]:
         yield write
 
 
-def place_of(task: Task, part: str) -> str:
+def part_of(task: Task, folder: Path) -> Path:
+    """Return the file of the part of a task."""
+    return folder / f"{task.number:06}.parquet"
+
+
+def place_of(task: Task, folder: Path) -> str:
     """Return where processes were killed again and again, as closely as it is known."""
     try:
-        return _note(part).read_text(encoding="utf-8")
+        return _note(str(part_of(task, folder))).read_text(encoding="utf-8")
     except OSError:
         return task.place
 
