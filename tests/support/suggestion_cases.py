@@ -1221,6 +1221,7 @@ ALLOWED = {
     "\n        krag-eval ": "an example in a help text: tests/cli/test_help.py runs each",
     "does not record the source of its retriever": "--fresh is tried on a run that records it",
     "Standard input has no name": "tests/cli/test_dash.py pipes a set, and gives --out",
+    'bad_rows="keep"` shows': "tests/adapters/ray/test_scoring.py and tests/adapters/spark/test_engines.py keep them",
 }
 COMMANDS = [
     Case("convert run.jsonl labels.jsonl", "--force"),
