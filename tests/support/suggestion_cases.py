@@ -151,6 +151,8 @@ def make_files() -> None:
         Path(name).touch()
     pq.write_table(pa.Table.from_pylist([LOG]), "logs.parquet")
     pq.write_table(pa.Table.from_pylist([LOG, LOG]), "twice.parquet")
+    topics = [{**LOG, "query_id": f"q{number}", "topic": number} for number in range(40)]
+    pq.write_table(pa.Table.from_pylist(topics), "topics.parquet")
     found = [{"query_id": "q1", "id": one["id"], "rank": rank} for rank, one in enumerate(FOUND[0])]
     pq.write_table(pa.Table.from_pylist(found), "long.parquet")
     pq.write_table(pa.Table.from_pylist([{"query_id": "q1", "id": "a"}]), "gold.parquet")
@@ -1340,6 +1342,11 @@ COMMANDS = [
     Case("score-logs logs.parquet --workers 1 --out new.parquet --match id --kmax 5", "(?<=omit `)--kmax", value=""),
     Case("score-logs twice.parquet --workers 1 --out out.parquet --match id", "--allow-repeated-ids"),
     Case("score-logs logs.parquet --workers 1 --out gold.parquet --match id", "--force"),
+    Case(
+        "score-logs topics.parquet --workers 1 --out topics.out --match id --by topic --force",
+        "--json(?= FILE)",
+        value="topics.json",
+    ),
     Case("generate lamps.jsonl --llm search:write -n 2 --type literal --out labels.jsonl", "--force"),
     Case(
         " && ".join([f"{BENCH} --llm search:write --journals j"] * 2),
