@@ -14,7 +14,7 @@ _load, __dir__, __all__ = _lazy_loader.attach_stub(__name__, __file__)
 
 # `import *` asks for every name, and would fail at those whose package is not installed.
 if _importlib_util.find_spec("pyarrow") is None:
-    _NEED_PYARROW = {"ColumnarScorer", "PartialState", "RepeatFinder", "score_logs"}
+    _NEED_PYARROW = {"BadRow", "ColumnarScorer", "PartialState", "RepeatFinder", "score_logs"}
     __all__ = [name for name in __all__ if name not in _NEED_PYARROW]
 
 _RENAMED = {"Departure": "Alert", "examine": "audit_labels"}

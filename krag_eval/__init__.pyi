@@ -122,6 +122,7 @@ from .retrievers.live import RetrievalSink as RetrievalSink
 from .retrievers.live import ScoredRetrieval as ScoredRetrieval
 from .retrievers.runner import arun_retriever as arun_retriever
 from .retrievers.runner import run_retriever as run_retriever
+from .scale import BadRow as BadRow
 from .scale import ColumnarScorer as ColumnarScorer
 from .scale import PartialState as PartialState
 from .scale import RepeatFinder as RepeatFinder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -112,28 +112,13 @@ def _avoid_shuffle_v2(context: DataContext) -> None:
         context.shuffle_strategy = type(strategy)("hash_shuffle")
 
 
-def _is_string(type_: Any) -> bool:
-    if pa.types.is_dictionary(type_):
-        return _is_string(type_.value_type)
-    is_view = hasattr(pa.types, "is_string_view") and pa.types.is_string_view(type_)
-    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or is_view or pa.types.is_null(type_))
-
-
-def _is_id(type_: Any) -> bool:
-    value_type = type_.value_type if pa.types.is_dictionary(type_) else type_
-    return _is_string(value_type) or bool(pa.types.is_integer(value_type))
-
-
-def _is_number(type_: Any) -> bool:
-    types = pa.types
-    return bool(types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_) or types.is_null(type_))
-
-
-# What each column must be, the check of its type, and the type that it is converted to.
-_Kind = tuple[str, Callable[[Any], bool], Any]
-_ID: _Kind = ("a string or an integer", _is_id, pa.large_string())
-_TEXT: _Kind = ("a string", _is_string, pa.large_string())
-_NUMBER: _Kind = ("a number", _is_number, pa.float64())
+_INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+_STRINGS = ("string", "large_string", "string_view", "null")
+_NUMBERS = (*_INTEGERS, "halffloat", "float", "double", "null", *(f"decimal{bits}" for bits in (32, 64, 128, 256)))
+# What each column must be, the types that it may have, and the type that it is converted to.
+_ID = ("a string or an integer", (*_STRINGS, *_INTEGERS), pa.large_string())
+_TEXT = ("a string", _STRINGS, pa.large_string())
+_NUMBER = ("a number", _NUMBERS, pa.float64())
 _KINDS = {"query_id": _ID, "id": _ID, "text": _TEXT, "rank": _NUMBER, "score": _NUMBER, "grade": _NUMBER}
 _TYPES = {role: type_ for role, (_, _, type_) in _KINDS.items()}
 
@@ -191,8 +176,10 @@ class LongColumns:
             InvalidInputError: A column has the wrong type.
         """
         for role, name in self.names.items():
-            needed, is_right, _ = _KINDS[role]
-            if not is_right(found := schema.field(name).type):
+            needed, allowed, _ = _KINDS[role]
+            found = schema.field(name).type
+            kind = found.value_type if pa.types.is_dictionary(found) else found
+            if str(kind).partition("(")[0] not in allowed:
                 raise InvalidInputError(
                     f"The column `{name}` of `{self.what}` has the type {found}, but must be {needed}. "
                     "Cast it, or name another column."

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +17,6 @@ from krag_eval import (
     ColumnarScorer,
     EvaluationResult,
     InvalidInputError,
-    KragEvalWarning,
     PartialState,
     RepeatFinder,
 )
@@ -127,57 +124,21 @@ def aggregate(
     """
     scorer = ColumnarScorer(k, metrics=metrics, by=by, allow_repeated_ids=True, **settings)
     scorer.check_intervals(intervals)
-    if type(max_bad_rows) is not int or max_bad_rows < 0:
-        raise InvalidInputError(f"`max_bad_rows` must be an integer of at least 0, got {max_bad_rows!r:.60}.")
+    state = scorer.merge([])
+    state.check_bad_rows(max_bad_rows)  # an invalid number is refused before any work
     ds = _checked(ds, scorer, scorer.score_batch)
     given = {"scorer": scorer, "with_fingerprints": not allow_repeated_ids, "max_bad_rows": max_bad_rows}
-    reasons: list[str] = []
-    n_bad = 0
     with RepeatFinder() as finder:
-
-        def states() -> Iterator[PartialState]:
-            nonlocal n_bad
-            for row in _rows(ds, [*_COLUMNS, *scorer.by], _summarize_table, given, map_options):
-                if row["refused"] is not None:
-                    raise InvalidInputError(row["refused"])
-                n_bad += row["n_bad"]
-                reasons.extend(row["bad"])
-                if n_bad > max_bad_rows:
-                    raise _too_many(reasons, max_bad_rows)
-                finder.add(np.frombuffer(row["fingerprints"], np.uint64))
-                yield PartialState.from_json(row["state"])
-
-        state = scorer.merge(states())
+        for row in _rows(ds, [*_COLUMNS, *scorer.by], _summarize_table, given, map_options):
+            if row["refused"] is not None:
+                raise InvalidInputError(row["refused"])
+            state.merge(PartialState.from_json(row["state"]))
+            state.check_bad_rows(max_bad_rows)
+            finder.add(np.frombuffer(row["fingerprints"], np.uint64))
         _refuse_repeats(ds, finder, map_options)
-    if not state.n_queries and not n_bad:
+    if not state.n_queries and not state.n_bad_rows:
         raise InvalidInputError("The dataset has no row, so there is nothing to aggregate. Pass at least one query.")
-    return _finalized(scorer, state, intervals, n_bad, reasons)
-
-
-def _finalized(
-    scorer: ColumnarScorer, state: PartialState, intervals: bool | float, n_bad: int, reasons: Sequence[str]
-) -> EvaluationResult:
-    """Return the result, with a warning if rows were skipped."""
-    if not n_bad:
-        return scorer.finalize(state, intervals=intervals)
-    first = min(reasons)
-    if not state.n_queries:
-        raise InvalidInputError(f"None of {n_bad:,} rows can be scored. {first}")
-    skipped = "1 bad row was" if n_bad == 1 else f"{n_bad:,} bad rows were"
-    warnings.warn(
-        f'{skipped} skipped: `score` with `bad_rows="keep"` shows why. {first}', KragEvalWarning, stacklevel=3
-    )
-    return replace(scorer.finalize(state, intervals=intervals), n_bad_rows=n_bad)
-
-
-def _too_many(reasons: Sequence[str], max_bad_rows: int) -> InvalidInputError:
-    """Return the error of more bad rows than allowed; if none is allowed, that of the row itself."""
-    if not max_bad_rows:
-        return InvalidInputError(min(reasons))
-    return InvalidInputError(
-        f"More than {max_bad_rows:,} rows cannot be scored. {' '.join(sorted(reasons)[:_REASONS])} Correct them, or "
-        'increase `max_bad_rows`; `score` with `bad_rows="keep"` shows all.'
-    )
+    return scorer.finalize(state, intervals=intervals, max_bad_rows=max_bad_rows)
 
 
 def _checked(ds: Dataset, scorer: ColumnarScorer, read: Callable[[pa.RecordBatch], pa.RecordBatch]) -> Dataset:
@@ -255,17 +216,7 @@ def plain_errors() -> Iterator[None]:
 
 
 # The functions below run in Ray's workers. They have no side effects, since Ray may run them twice for a table.
-_SUMMARY = pa.schema(
-    {
-        "state": pa.large_string(),
-        "fingerprints": pa.large_binary(),
-        "refused": pa.large_string(),
-        "n_bad": pa.int64(),
-        "bad": pa.list_(pa.string()),
-    }
-)
-# So many reasons of bad rows are told.
-_REASONS = 3
+_SUMMARY = pa.schema({"state": pa.large_string(), "fingerprints": pa.large_binary(), "refused": pa.large_string()})
 
 
 def _score_table(table: pa.Table, read: Callable[[pa.RecordBatch], pa.RecordBatch]) -> pa.Table:
@@ -279,21 +230,16 @@ def _summarize_table(table: pa.Table, scorer: ColumnarScorer, with_fingerprints:
 
     A refusal is returned as a value too, because Ray wraps, retries and logs exceptions.
     """
-    state, bad, prints = scorer.merge([]), list[Any](), list[bytes]()
+    state, prints = scorer.merge([]), list[bytes]()
     try:
         for batch in _batches(table):
-            ids = scorer.score_into(state, batch, bad).column("query_id")
-            if len(bad) > max_bad_rows:
+            ids = scorer.score_into(state, batch, []).column("query_id")
+            if state.n_bad_rows > max_bad_rows:
                 break
             prints.append(RepeatFinder.fingerprints(ids).tobytes() if with_fingerprints else b"")
     except InvalidInputError as error:
         return pa.Table.from_pylist([{"refused": str(error)}], schema=_SUMMARY)
-    row = {
-        "state": state.to_json(),
-        "fingerprints": b"".join(prints),
-        "n_bad": len(bad),
-        "bad": [one.reason for one in bad[:_REASONS]],
-    }
+    row = {"state": state.to_json(), "fingerprints": b"".join(prints)}
     return pa.Table.from_pylist([row], schema=_SUMMARY)
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import warnings
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +18,6 @@ from krag_eval import (
     ColumnarScorer,
     EvaluationResult,
     InvalidInputError,
-    KragEvalWarning,
     PartialState,
     RepeatFinder,
 )
@@ -126,8 +123,7 @@ def aggregate(
         df, by = _ungrouped(df, by)
     scorer = ColumnarScorer(k, metrics=metrics, by=by, allow_repeated_ids=True, **settings)
     scorer.check_intervals(intervals)
-    if type(max_bad_rows) is not int or max_bad_rows < 0:
-        raise InvalidInputError(f"`max_bad_rows` must be an integer of at least 0, got {max_bad_rows!r:.60}.")
+    scorer.merge([]).check_bad_rows(max_bad_rows)  # an invalid number is refused before any work
     columns = _checked(df, scorer)
     summarize = summarize_batches(
         scorer, columns, None if allow_repeated_ids else RepeatFinder.fingerprints, max_bad_rows
@@ -135,13 +131,11 @@ def aggregate(
     summaries = _selected(df, columns).mapInArrow(summarize, SUMMARIES).repartition(_MERGING_TASKS, "bucket")
     with plain_errors():
         merged = summaries.mapInArrow(merge_summaries(scorer), MERGED).collect()
-    n_bad, reasons = sum(row["n_bad"] for row in merged), [reason for row in merged for reason in row["bad"]]
-    if n_bad > max_bad_rows:
-        raise _too_many(reasons, max_bad_rows)
+    state = scorer.merge(PartialState.from_json(row["state"]) for row in merged)
+    state.check_bad_rows(max_bad_rows)
     if any(row["has_repeats"] for row in merged):
         _refuse_repeats(df)  # two ids may share a fingerprint
-    state = scorer.merge(PartialState.from_json(row["state"]) for row in merged)
-    return _finalized(scorer, state, intervals, n_bad, reasons)
+    return scorer.finalize(state, intervals=intervals, max_bad_rows=max_bad_rows)
 
 
 def _ungrouped(grouped: GroupedData, by: object) -> tuple[DataFrame, str | list[str]]:
@@ -237,57 +231,19 @@ def plain_errors() -> Iterator[None]:
         raise InvalidInputError(found[1].strip()) from error
 
 
-def _finalized(
-    scorer: ColumnarScorer, state: PartialState, intervals: bool | float, n_bad: int, reasons: Sequence[str]
-) -> EvaluationResult:
-    """Return the result, with a warning if rows were skipped."""
-    if not n_bad:
-        return scorer.finalize(state, intervals=intervals)
-    first = min(reasons)
-    if not state.n_queries:
-        raise InvalidInputError(f"None of {n_bad:,} rows can be scored. {first}")
-    skipped = "1 bad row was" if n_bad == 1 else f"{n_bad:,} bad rows were"
-    warnings.warn(
-        f'{skipped} skipped: `score` with `bad_rows="keep"` shows why. {first}', KragEvalWarning, stacklevel=3
-    )
-    return replace(scorer.finalize(state, intervals=intervals), n_bad_rows=n_bad)
-
-
-def _too_many(reasons: Sequence[str], max_bad_rows: int) -> InvalidInputError:
-    """Return the error of more bad rows than allowed; if none is allowed, that of the row itself."""
-    if not max_bad_rows:
-        return InvalidInputError(min(reasons))
-    return InvalidInputError(
-        f"More than {max_bad_rows:,} rows cannot be scored. {' '.join(sorted(reasons)[:_REASONS])} Correct them, or "
-        'increase `max_bad_rows`; `score` with `bad_rows="keep"` shows all.'
-    )
-
-
 # The functions below run in Spark's workers. They have no side effects, since Spark may run a task twice.
 OnBatches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 Fingerprints = np.ndarray[Any, np.dtype[np.uint64]]
 
 # The state of a partition is one row, and the fingerprints of its ids are rows of up to about 2 kB. Equal fingerprints
 # are in the same bucket, and one task gets the whole bucket.
-SUMMARIES = "bucket int, state string, fingerprints binary, n_bad bigint, bad array<string>"
-_SUMMARIES = pa.schema(
-    [
-        ("bucket", pa.int32()),
-        ("state", pa.string()),
-        ("fingerprints", pa.binary()),
-        ("n_bad", pa.int64()),
-        ("bad", pa.list_(pa.string())),
-    ]
-)
+SUMMARIES = "bucket int, state string, fingerprints binary"
+_SUMMARIES = pa.schema({"bucket": pa.int32(), "state": pa.string(), "fingerprints": pa.binary()})
 _BUCKET_BITS = 6
 _IDS_AT_ONCE = 1 << 14
 
-MERGED = "state string, has_repeats boolean, n_bad bigint, bad array<string>"
-_MERGED = pa.schema(
-    [("state", pa.string()), ("has_repeats", pa.bool_()), ("n_bad", pa.int64()), ("bad", pa.list_(pa.string()))]
-)
-# So many reasons of bad rows are told.
-_REASONS = 3
+MERGED = "state string, has_repeats boolean"
+_MERGED = pa.schema({"state": pa.string(), "has_repeats": pa.bool_()})
 
 
 def summarize_batches(
@@ -307,10 +263,10 @@ def summarize_batches(
     """
 
     def summarized(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        state, bad = scorer.merge([]), list[Any]()
+        state = scorer.merge([])
         for batch in _renamed(batches, columns):
-            rows = scorer.score_into(state, batch, bad)
-            if len(bad) > max_bad_rows:
+            rows = scorer.score_into(state, batch, [])
+            if state.n_bad_rows > max_bad_rows:
                 break
             if fingerprints_of:
                 ids = rows.column("query_id")
@@ -319,8 +275,7 @@ def summarize_batches(
         text = state.to_json()
         # Any bucket will do, as long as states are spread among them and a rerun task chooses the same one.
         bucket = zlib.crc32(text.encode()) >> (32 - _BUCKET_BITS)
-        reasons = [one.reason for one in bad[:_REASONS]]
-        yield pa.record_batch([[bucket], [text], [None], [len(bad)], [reasons]], schema=_SUMMARIES)
+        yield pa.record_batch([[bucket], [text], [None]], schema=_SUMMARIES)
 
     return summarized
 
@@ -329,23 +284,19 @@ def merge_summaries(scorer: ColumnarScorer) -> OnBatches:
     """Return a function that merges all states of a partition, and tells whether a fingerprint occurs twice in it."""
 
     def merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        n_bad, reasons = 0, list[str]()
         # Spark sets the folder for temporary files of its workers.
         with RepeatFinder(os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0] or None) as finder:
 
             def states() -> Iterator[PartialState]:
-                nonlocal n_bad
                 for row in (row for batch in batches for row in batch.to_pylist()):
                     if row["state"] is not None:
-                        n_bad += row["n_bad"]
-                        reasons.extend(row["bad"])
                         yield PartialState.from_json(row["state"])
                     else:
                         finder.add(np.frombuffer(row["fingerprints"], np.uint64))
 
             state = scorer.merge(states()).to_json()
             has_repeats = bool(len(finder.repeated(at_most=1)))
-        yield pa.record_batch([[state], [has_repeats], [n_bad], [sorted(reasons)[:_REASONS]]], schema=_MERGED)
+        yield pa.record_batch([[state], [has_repeats]], schema=_MERGED)
 
     return merged
 

@@ -261,13 +261,10 @@ class Tally:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tally as JSON can hold it."""
-        return {
-            "means": {key: state.to_dict() for key, state in self.means.items()},
-            "counts": {at: state.to_dict() for at, state in self.counts.items()},
-            "no_answer": self.no_answer.to_dict(),
-            "n_queries": self.n_queries,
-            "n_unjudged": self.n_unjudged,
-        }
+        means = {key: state.to_dict() for key, state in self.means.items()}
+        counts = {at: state.to_dict() for at, state in self.counts.items()}
+        others = {"n_queries": self.n_queries, "n_unjudged": self.n_unjudged}
+        return {"means": means, "counts": counts, "no_answer": self.no_answer.to_dict(), **others}
 
     @classmethod
     def from_dict(cls, record: object) -> Tally:
@@ -356,10 +353,8 @@ class Distributions:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the distributions as JSON can hold them."""
-        return {
-            "values": {key: values.to_dict() for key, values in self.values.items()},
-            "counts": {at: counts.to_dict() for at, counts in self.counts.items()},
-        }
+        values = {key: state.to_dict() for key, state in self.values.items()}
+        return {"values": values, "counts": {at: state.to_dict() for at, state in self.counts.items()}}
 
     @classmethod
     def from_dict(cls, record: object) -> Distributions:
@@ -478,10 +473,7 @@ class Outcomes:
             times: How often each came.
             has_spread: Whether the distributions are needed; they take longer than the rest.
         """
-        spread = Distributions(
-            {key: ValueDistribution() for key in self.keys}, {at: CountDistribution() for at in self.cut_offs}
-        )
-        tally = Tally({key: MeanState() for key in self.keys}, {})
+        tally, spread = Tally.of(self.keys, ()), Distributions.of(self.keys, ())
         for key, row in zip(self.keys, columns, strict=False):
             tally.means[key].add_counted(row.view(np.float64), times)
             if has_spread:
@@ -491,6 +483,7 @@ class Outcomes:
             start = len(self.keys) + _N_OF_QUERY + _N_OF_CUT_OFF * number
             covered, relevant, out_of = columns[start : start + _N_OF_CUT_OFF]
             counts = np.stack([covered, gold, relevant, out_of])
+            spread.counts[at] = CountDistribution()
             if has_spread:
                 spread.counts[at].add_counted(counts.T[gold > 0], times[gold > 0])
             sums = (np.stack([*counts, gold > 0]) @ times).tolist()

@@ -6,6 +6,7 @@ import base64
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -239,24 +240,17 @@ def read_by(by: object, keys: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-@dataclass(frozen=True, slots=True)
-class _Maker:
-    """Make the result of a group from its counts."""
-
-    counts: GroupCounts
-    labels: list[tuple[Any, ...]]
-    signature: str
-    intervals: bool | float
-
-    def __call__(self, number: int, has_spread: bool) -> EvaluationResult:
-        """Return the result of the group of this number."""
-        has_spread = has_spread or self.intervals is not False
-        summary = self.counts.outcomes.summarize(*self.counts.counted.of(number), has_spread=has_spread)
-        if self.labels[number] in self.counts.summaries:
-            summary.merge(self.counts.summaries[self.labels[number]])
-        spread = summary.spread if has_spread else None
-        result = EvaluationResult(self.signature, summary.tally, summary.unmatchable, {}, None, spread=spread)
-        return result if self.intervals is False else with_intervals(result, self.intervals)
+def _result_of(
+    counts: GroupCounts, labels: Sequence[Any], signature: str, intervals: bool | float, number: int, has_spread: bool
+) -> EvaluationResult:
+    """Return the result of the group of this number, with what its intervals need if asked for."""
+    has_spread = has_spread or intervals is not False
+    summary = counts.outcomes.summarize(*counts.counted.of(number), has_spread=has_spread)
+    if labels[number] in counts.summaries:
+        summary.merge(counts.summaries[labels[number]])
+    spread = summary.spread if has_spread else None
+    result = EvaluationResult(signature, summary.tally, summary.unmatchable, {}, None, spread=spread)
+    return result if intervals is False else with_intervals(result, intervals)
 
 
 def results_by_group(
@@ -271,7 +265,9 @@ def results_by_group(
         is_single: Whether the group column was given as one name.
     """
     labels = rows_of(counts.settled().labels)
-    return GroupedResults(counts.by, labels, _Maker(counts, labels, signature, intervals), is_single=is_single)
+    return GroupedResults(
+        counts.by, labels, partial(_result_of, counts, labels, signature, intervals), is_single=is_single
+    )
 
 
 def rows_of(labels: pa.Table) -> list[tuple[Any, ...]]:

@@ -40,7 +40,6 @@ class Increments:
         out: The folder.
         target: The Parquet file for this call.
         rejected: The file for the rows that cannot be scored in this call.
-        n_bad_rows: How many rows were left out before.
 
     Raises:
         InvalidInputError: The folder holds something else, was made with other settings, is in use or damaged, or
@@ -60,7 +59,6 @@ class Increments:
         self.hash_files = [self._hashes(part) for part in self.parts]
         self.target = out / f"part-{len(self.parts):06}.parquet"
         self.rejected = self._own / f"{self.target.stem}.rejected.jsonl"
-        self.n_bad_rows = sum(row["n_bad_rows"] for row in self._rows.values())
         self._known = {path: (name, seen) for name, row in self._rows.items() for path, seen in row["files"].items()}
 
     def __enter__(self) -> Self:
@@ -140,13 +138,12 @@ class Increments:
     def _hashes(self, part: Path) -> Path:
         return self._own / f"{part.stem}.ids.npy"
 
-    def commit(self, files: Sequence[str], hash_files: Sequence[Path], n_bad_rows: int) -> None:
+    def commit(self, files: Sequence[str], hash_files: Sequence[Path]) -> None:
         """Record that the files are scored into the target, which is finished.
 
         Args:
             files: The files, as `new` returned them.
             hash_files: The hashes of their query ids.
-            n_bad_rows: How many rows were left out.
         """
         sizes = [len(np.load(path, mmap_mode="r")) for path in hash_files]
         written, final = self._own / "ids.tmp", self._hashes(self.target)
@@ -155,9 +152,8 @@ class Increments:
             hashes[end - size : end] = np.load(path, mmap_mode="r")
         hashes.flush()
         put_in_place(written, final)
-        row = {"state": _digest_of(self.target), "ids": _digest(final), "n_bad_rows": n_bad_rows}
         seen = {self._seen[path]: fingerprint(path) for path in files}
-        self._journal.put(self.target.name, {**row, "files": seen})
+        self._journal.put(self.target.name, {"state": _digest_of(self.target), "ids": _digest(final), "files": seen})
 
 
 def _digest(path: Path) -> str:

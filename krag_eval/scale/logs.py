@@ -6,10 +6,9 @@ import contextlib
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import pyarrow as pa
 
@@ -35,10 +34,10 @@ from krag_eval.scale.repeats import find_repeated
 from krag_eval.scale.scorer import ColumnarScorer
 from krag_eval.scale.tasks import (
     STATE,
-    Task,
     check_part,
     divide,
     limits,
+    part_of,
     place_of,
     read_batches,
     read_state,
@@ -137,8 +136,7 @@ def score_logs(
         if earlier is not None:
             kept = earlier.kept(kept, files)
             if not groups:
-                result = scorer.finalize(scorer.merge(earlier.states()), intervals=intervals)
-                return replace(result, n_bad_rows=earlier.n_bad_rows)
+                return scorer.finalize(scorer.merge(earlier.states()), intervals=intervals)
         scorer = make(keep=kept)
         folder = besides if earlier is None else earlier.folder_of(what)
         if long_form is not None:
@@ -147,15 +145,13 @@ def score_logs(
         if long_form is not None:
             groups, *_ = survey([str(_joined(long_form, folder, journal))], target, scorer)
         tasks = divide(groups)
-        parts = [_part(folder, task) for task in tasks]
+        parts = [part_of(task, folder) for task in tasks]
         done = [task for task, part in zip(tasks, parts, strict=True) if part.is_file()]  # complete or absent
         left = [task for task, part in zip(tasks, parts, strict=True) if not part.is_file()]
         n_done = sum(task.n_rows for task in done)
         report = reporter(hook, target.name, sum(task.n_rows for task in tasks), resumed=n_done)
         report(n_done)
-        work = partial(
-            _score, scorer=scorer, folder=folder, allow_repeated_ids=allow_repeated_ids, max_bad_rows=most_bad
-        )
+        rules: dict[str, Any] = {"allow_repeated_ids": allow_repeated_ids, "max_bad_rows": most_bad}
         sizes = [[group.n_rows for group in task.groups] for task in tasks]
         rejected = Path(f"{target}.rejected.jsonl") if earlier is None else earlier.rejected
         with Output(
@@ -164,9 +160,8 @@ def score_logs(
             for task in done:
                 check_part(parts[task.number])
                 output.add(task.number)
-            for task, _ in run_in_processes(
-                work, left, n_workers, lambda task: place_of(task, str(_part(folder, task)))
-            ):
+            work, where = partial(score_task, scorer=scorer, folder=folder, **rules), partial(place_of, folder=folder)
+            for task, _ in run_in_processes(work, left, n_workers, where):
                 n_done += task.n_rows
                 report(n_done)
                 output.add(task.number)
@@ -187,11 +182,10 @@ def score_logs(
             result = scorer.finalize_found(state, intervals=intervals, front=front)
             output.finish(None if earlier is None else {STATE: mine.to_json().encode()})
         if earlier is not None:
-            earlier.commit(files, hash_files, output.n_bad_rows)
+            earlier.commit(files, hash_files)
         report(n_done, is_over=True)
     shutil.rmtree(folder)
-    n_bad_before = 0 if earlier is None else earlier.n_bad_rows
-    return replace(result, n_bad_rows=n_bad_before + output.n_bad_rows)
+    return result
 
 
 def _increments(out: object, gold: object, force: bool, scorer: ColumnarScorer) -> Increments:
@@ -208,15 +202,6 @@ def _increments(out: object, gold: object, force: bool, scorer: ColumnarScorer) 
         "values": scorer.schema.names[-len(scorer.keys) :],
     }
     return Increments(Path(out), settings)
-
-
-def _score(task: Task, *, scorer: ColumnarScorer, folder: Path, allow_repeated_ids: bool, max_bad_rows: int) -> None:
-    part = str(_part(folder, task))
-    score_task(task, scorer, part, allow_repeated_ids=allow_repeated_ids, max_bad_rows=max_bad_rows)
-
-
-def _part(folder: Path, task: Task) -> Path:
-    return folder / f"{task.number:06}.parquet"
 
 
 def _check_target(out: object, force: bool) -> Path:

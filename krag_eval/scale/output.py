@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate, chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -104,17 +104,29 @@ def bad_rows_of(part: str | Path) -> Path:
     return Path(f"{part}.rejected.jsonl")
 
 
-def describe_bad_row(record: Mapping[str, Any]) -> str:
+def describe_bad_row(line: str) -> str:
     """Return where a row is that could not be scored, and why."""
+    record = json.loads(line)
     return f"{record['file']}: row group {record['row_group']}, row {record['row']}: {record['reason']}"
 
 
-def too_many_bad_rows(record: Mapping[str, Any], first: Mapping[str, Any], most: int) -> InvalidInputError:
-    """Return the error of a row that cannot be scored either, although no more may be skipped."""
-    return InvalidInputError(
-        f"{describe_bad_row(record)} Skipped before that: {number_of(most, 'bad row')}; the first: "
-        f"{describe_bad_row(first)}"
-    )
+def check_bad_rows(lines: Iterable[str], at_most: int, more: str = "") -> None:
+    """Check that there are no more bad rows than allowed.
+
+    Args:
+        lines: Their records, as JSON.
+        at_most: How many there may be.
+        more: What to add to the error.
+
+    Raises:
+        InvalidInputError: There are more; the error names the first that is too many, and the very first.
+    """
+    first = last = ""
+    for number, last in enumerate(lines):
+        first = first or last
+        if number == at_most:
+            skipped = f"Skipped before that: {number_of(at_most, 'bad row')}; the first: {describe_bad_row(first)}"
+            raise InvalidInputError(f"{describe_bad_row(last)} {skipped}{more}")
 
 
 class Output:
@@ -181,16 +193,13 @@ class Output:
         if self.n_bad_rows:
             self._save_bad_rows()
             for _, bad in zip(range(_TOLD), self._bad_rows(), strict=False):
-                warn(f"{describe_bad_row(json.loads(bad))} The row is skipped.")
+                warn(f"{describe_bad_row(bad)} The row is skipped.")
             skipped = number_of(self.n_bad_rows, "bad row")
             warn(f"{self._target}: {skipped} skipped, and saved in {self._rejected}. Correct them in the logs.")
 
     def _bad_rows(self) -> Iterator[str]:
-        """Yield the rows that could not be scored, in the order of the input, of the parts in the output."""
-        for part, _ in self._parts[: self._next]:
-            if bad_rows_of(part).exists():
-                with bad_rows_of(part).open(encoding="utf-8") as file:
-                    yield from file
+        """Return the rows that could not be scored, in the order of the input, of the parts in the output."""
+        return chain.from_iterable(bad_rows_in(part) for part, _ in self._parts[: self._next])
 
     def _save_bad_rows(self) -> None:
         refuse_link(self._rejected)
@@ -203,16 +212,11 @@ class Output:
         Raises:
             InvalidInputError: There are too many; all so far are saved.
         """
-        if not bad_rows_of(part).exists():
-            return
-        with bad_rows_of(part).open(encoding="utf-8") as file:
-            lines = list(islice(file, self._max_bad_rows - self.n_bad_rows + 1))
-        self.n_bad_rows += len(lines)
+        self.n_bad_rows += sum(1 for _ in bad_rows_in(part))
         if self.n_bad_rows > self._max_bad_rows:
             self._next += 1
             self._save_bad_rows()
-            error = too_many_bad_rows(json.loads(lines[-1]), json.loads(next(self._bad_rows())), self._max_bad_rows)
-            raise InvalidInputError(f"{error} All so far are saved in {self._rejected}.")
+            check_bad_rows(self._bad_rows(), self._max_bad_rows, f" All so far are saved in {self._rejected}.")
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -224,6 +228,13 @@ class Output:
                 f"are in {self._target}.parts: free some space, or remove a damaged part, and run the same again to "
                 "resume."
             ) from error
+
+
+def bad_rows_in(part: str | Path) -> Iterator[str]:
+    """Yield the records of the rows of a part that could not be scored, as JSON."""
+    if bad_rows_of(part).exists():
+        with bad_rows_of(part).open(encoding="utf-8") as file:
+            yield from file
 
 
 def _rows_of(part: Path, sizes: Sequence[int]) -> Iterator[Any]:

@@ -114,7 +114,6 @@ def _repeated(hashes: Words) -> Words:
     return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
 
 
-_HASHES_AT_ONCE = 1 << 23  # 64 MB
 _ROWS_AT_ONCE = 1 << 16
 # So many repeated ids are looked up; of more, the rest is not counted.
 _MOST_LOOKED_UP = 1000
@@ -127,19 +126,12 @@ def find_repeated(hash_files: Sequence[Path], parts: Iterable[Path]) -> dict[str
         hash_files: Files with the hashes of the query ids.
         parts: Parquet files with these query ids.
     """
-    n_shares = -(-sum(len(np.load(path, mmap_mode="r")) for path in hash_files) // _HASHES_AT_ONCE)
-    found = np.empty(0, np.uint64)
-    for share in range(n_shares):
-        mine = [_share(path, share, n_shares) for path in hash_files]
-        found = np.append(found, _repeated(np.concatenate(mine)))
-        if len(found) >= _MOST_LOOKED_UP:
-            break
-    return _count(np.sort(found)[:_MOST_LOOKED_UP], parts) if len(found) else {}
-
-
-def _share(path: Path, share: int, n_shares: int) -> Words:
-    hashes = np.load(path, mmap_mode="r")
-    return np.asarray(hashes[hashes % np.uint64(n_shares) == share])
+    with RepeatFinder(hash_files[0].parent if hash_files else None) as finder:
+        for hashes in (np.load(path, mmap_mode="r") for path in hash_files):
+            for start in range(0, len(hashes), _HELD):
+                finder.add(np.array(hashes[start : start + _HELD]))
+        found = finder.repeated(_MOST_LOOKED_UP)
+    return _count(found, parts) if len(found) else {}
 
 
 def _count(hashes: Words, parts: Iterable[Path]) -> dict[str, int]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from krag_eval._utils.arrays import FloatArray, IntArray
-from krag_eval._utils.checks import describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, KragEvalError
+from krag_eval._utils.checks import check_count, describe_type, one_of
+from krag_eval._utils.errors import InvalidInputError, KragEvalError, warn
 from krag_eval._utils.redaction import as_cause, describe_error
+from krag_eval._utils.serialization import read_whole
 from krag_eval.evaluation.intervals import with_intervals
 from krag_eval.evaluation.pipeline import (
     Judged,
@@ -137,7 +139,7 @@ class ColumnarScorer:
         self._cut_offs, chosen = choose_metrics(metrics, self._settings, k)
         self._columns = columns_of(chosen, self._cut_offs)
         ours = {"metrics": metrics, "allow_repeated_ids": allow_repeated_ids, "keep": keep, "names": names, "by": by}
-        self._given = (k, {**settings, **ours})
+        self._given: tuple[Any, dict[str, Any]] = (k, {**settings, **ours})
         self._allows_repeats = allow_repeated_ids
         self._needs_texts = self._settings.uses_texts or any(isinstance(k, TokenBudget) for k in self._cut_offs)
         self.keys = tuple(self._columns)
@@ -152,7 +154,8 @@ class ColumnarScorer:
         self._check_names([] if keep == "all" else self.names_of([]))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remade, self._given
+        k, given = self._given
+        return partial(ColumnarScorer, k, **given), ()
 
     def _check_names(self, kept: Sequence[str]) -> None:
         names = ["query_id", *kept, *self._scores.names]
@@ -265,22 +268,17 @@ class ColumnarScorer:
             InvalidInputError: As for `score_batch` with a list of `bad_rows`, or a column is named `error`.
         """
         bad_rows: list[BadRow] = []
-        scored = self.score_batch(batch, bad_rows)
-        if "error" in scored.schema.names:
-            raise InvalidInputError(
-                "The output would have two columns 'error'. Rename the column of the input, or leave it out of `keep`."
-            )
+        scored, kept = self.score_batch(batch, bad_rows), self.names_of(batch.schema.names)
+        self._check_names([*kept, "error"])
         reasons = {bad.row: bad.reason for bad in bad_rows}
-        is_good = np.array([row not in reasons for row in range(len(batch))], dtype=bool)
+        errors = pa.array([reasons.get(row) for row in range(len(batch))], pa.string())
+        is_good = np.asarray(errors.is_null())
         places = pa.array(np.cumsum(is_good) - 1, mask=~is_good)
-        given = {"query_id": read_query_ids(batch)} | {
-            name: batch.column(name) for name in self.names_of(batch.schema.names)
-        }
+        given = {"query_id": read_query_ids(batch), **{name: batch.column(name) for name in kept}}
         columns = [
             given[field.name].cast(field.type) if field.name in given else scored.column(field.name).take(places)
             for field in scored.schema
         ]
-        errors = pa.array([reasons.get(row) for row in range(len(batch))], pa.string())
         return pa.record_batch([*columns, errors], schema=scored.schema.append(pa.field("error", pa.string())))
 
     def partial_state(self, batch: pa.RecordBatch, bad_rows: list[BadRow] | None = None) -> PartialState:
@@ -325,14 +323,13 @@ class ColumnarScorer:
                 outcomes = self._outcomes.of(judged.judgments, values, ranks, denominator, lack)
                 state.groups.add(labels_of(rows, self.by), outcomes)
             state.supply.merge(judged.document_counts)
-            judgments = judged.judgments
-            counts = {"n_gold": judgments.n_gold, "n_retrieved": judgments.n_retrieved}
-            scored.append([*counts.values(), *values.values()])
-        kept = [batch.column(name) for name in self.kept_of(batch.schema).names]
+            scored.append([judged.judgments.n_gold, judged.judgments.n_retrieved, *values.values()])
+        kept = [batch.column(name) for name in self.names_of(batch.schema.names)]
         if bad_rows is not None:
-            bad_rows[n_bad_before:] = sorted(bad_rows[n_bad_before:])
+            bad_rows[n_bad_before:] = found = sorted(bad_rows[n_bad_before:])
+            state.add_bad_rows(len(found), [bad.reason for bad in found])
             is_good = np.ones(len(batch), dtype=bool)
-            is_good[[bad.row for bad in bad_rows[n_bad_before:]]] = False
+            is_good[[bad.row for bad in found]] = False
             query_ids, *kept = (column.filter(pa.array(is_good)) for column in (query_ids, *kept))
             self._check_repeats(query_ids)
         return self._rows(query_ids, kept, self.schema_of(batch.schema), scored)
@@ -359,14 +356,16 @@ class ColumnarScorer:
         except InvalidInputError:
             if bad_rows is None:
                 raise
-            found = _failing(self._check, batch, query_ids) or _failing(self._measure, batch, query_ids)
+            found = dict(_failing(self._check, batch, query_ids)) or dict(_failing(self._measure, batch, query_ids))
             if not found:  # no row fails by itself
                 raise
         except KragEvalError:
             raise
         except Exception as error:  # noqa: BLE001 - raised again as ours
-            raise _error_of_query(self._measure, batch, query_ids, error) or error from as_cause(error)
-        bad_rows += [BadRow(int(numbers[row]), query_ids[row].as_py(), reason) for row, reason in found.items()]
+            alone = next(_failing(self._measure, batch, query_ids, Exception), None)
+            named = error if alone is None else _error_of_query(query_ids[alone[0]].as_py(), alone[1])
+            raise named from as_cause(error)
+        bad_rows += [BadRow(int(numbers[row]), query_ids[row].as_py(), str(error)) for row, error in found.items()]
         ends = [*found, len(batch)]
         runs = [slice(start, end) for start, end in zip([0, *(row + 1 for row in found)], ends, strict=True)]
         good = pa.concat_batches([batch.slice(run.start, run.stop - run.start) for run in runs])
@@ -412,19 +411,28 @@ class ColumnarScorer:
             merged.merge(state)
         return merged
 
-    def finalize(self, state: PartialState, *, intervals: bool | float = False) -> EvaluationResult:
+    def finalize(
+        self, state: PartialState, *, intervals: bool | float = False, max_bad_rows: int | None = None
+    ) -> EvaluationResult:
         """Return what `evaluate` returns for all queries of a state, without `per_query` and `explain`.
 
         Args:
             state: A state of this scorer's settings, of at least one query.
             intervals: An interval on every value, of 95 % or of the confidence given. Needs scipy (extra `stats`).
+            max_bad_rows: How many rows may have been left out, with a warning; by default any number, without one.
 
         Raises:
-            InvalidInputError: The state has no query or other settings, or no document of one side has what the
-                methods read, so that nothing could match.
+            InvalidInputError: The state has no query or other settings, more rows were left out, or no document of one
+                side has what the methods read, so that nothing could match.
             MissingDependencyError: `intervals` needs scipy, which is not installed.
         """
-        return self.finalize_found(state, intervals=intervals)
+        if max_bad_rows is not None:
+            state.check_bad_rows(max_bad_rows)
+        result = self.finalize_found(state, intervals=intervals)
+        if max_bad_rows is not None and state.n_bad_rows:
+            skipped = "1 bad row was" if state.n_bad_rows == 1 else f"{state.n_bad_rows:,} bad rows were"
+            warn(f"{skipped} skipped: {_SHOWS}why. {state.reasons[0]}")
+        return result
 
     def finalize_found(
         self, state: PartialState, *, intervals: bool | float, front: Front = NO_LISTS
@@ -432,14 +440,20 @@ class ColumnarScorer:
         """Do what `finalize` does; that nothing was retrieved is only reported if it was not before."""
         merged = self.merge([state])
         if not merged.n_queries:
+            if merged.n_bad_rows:
+                raise InvalidInputError(f"None of {merged.n_bad_rows:,} rows can be scored. {merged.reasons[0]}")
             raise InvalidInputError("The state has no query. Score at least one query before `finalize`.")
         merged.supply.check(self._settings, front)
-        tally, unmatchable = merged.tally, merged.supply.unmatchable
         groups = None
         if merged.groups is not None:
             is_single = isinstance(self._given[1]["by"], str)
             groups = results_by_group(merged.groups, self.signature, intervals, is_single=is_single)
-        result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=merged.spread, groups=groups)
+        result = EvaluationResult(
+            *(self.signature, merged.tally, merged.supply.unmatchable, {}, None),
+            spread=merged.spread,
+            n_bad_rows=merged.n_bad_rows,
+            groups=groups,
+        )
         return result if intervals is False else with_intervals(result, intervals)
 
     def look_again(self, state: PartialState, batch: pa.RecordBatch) -> None:
@@ -451,10 +465,6 @@ class ColumnarScorer:
         tally, spread = Tally.of(self.keys, self._cut_offs), Distributions.of(self.keys, self._cut_offs)
         groups = GroupCounts(self.by, self._outcomes) if self.by else None
         return PartialState(self.signature, tally, spread, DocumentCounts.empty(), groups)
-
-
-def _remade(k: Any, settings: Any) -> ColumnarScorer:
-    return ColumnarScorer(k, **settings)
 
 
 def _check_keep(keep: Any) -> tuple[str, ...] | str | pa.Schema:
@@ -476,6 +486,8 @@ def _plain(type_: Any) -> Any:
 
 _NONE = np.zeros(1, dtype=np.int64)
 _FORMAT = 2
+_REASONS = 3
+_SHOWS = '`score` with `bad_rows="keep"` shows '
 
 
 @dataclass(slots=True)
@@ -490,6 +502,8 @@ class PartialState:
         spread: The sums of the intervals.
         supply: How many documents have what the methods read.
         groups: The counts by group; None if queries are not grouped.
+        n_bad_rows: How many rows could not be scored and were left out.
+        reasons: Why, of the three whose reasons come first in the alphabet.
     """
 
     signature: str
@@ -497,6 +511,8 @@ class PartialState:
     spread: Distributions
     supply: DocumentCounts
     groups: GroupCounts | None = None
+    n_bad_rows: int = 0
+    reasons: Sequence[str] = ()
 
     @property
     def n_queries(self) -> int:
@@ -527,12 +543,39 @@ class PartialState:
         self.tally.merge(other.tally)
         self.spread.merge(other.spread)
         self.supply.merge(other.supply)
+        self.add_bad_rows(other.n_bad_rows, other.reasons)
+
+    def add_bad_rows(self, n_rows: int, reasons: Iterable[str]) -> None:
+        """Count rows that cannot be scored."""
+        self.n_bad_rows += n_rows
+        self.reasons = sorted([*self.reasons, *reasons])[:_REASONS]
+
+    def check_bad_rows(self, max_bad_rows: int) -> None:
+        """Check that no more rows were left out than allowed.
+
+        Raises:
+            InvalidInputError: There are more, or `max_bad_rows` is not an integer of at least 0.
+        """
+        if self.n_bad_rows <= check_count("max_bad_rows", max_bad_rows, least=0):
+            return
+        if not max_bad_rows:
+            raise InvalidInputError(self.reasons[0])
+        raise InvalidInputError(
+            f"More than {max_bad_rows:,} rows cannot be scored. {' '.join(self.reasons)} Correct them, or increase "
+            f"`max_bad_rows`; {_SHOWS}all."
+        )
 
     def to_json(self) -> str:
         """Return the state as a line of JSON."""
-        parts = {"tally": self.tally.to_dict(), "spread": self.spread.to_dict(), "supply": self.supply.to_dict()}
-        parts |= {} if self.groups is None else {"groups": self.groups.to_dict()}
-        stored = {"krag_eval_state": _FORMAT, "signature": self.signature, **parts}
+        stored: dict[str, Any] = {"krag_eval_state": _FORMAT, "signature": self.signature}
+        parts: dict[str, Any] = {
+            "tally": self.tally,
+            "spread": self.spread,
+            "supply": self.supply,
+            "groups": self.groups,
+        }
+        stored |= {name: part.to_dict() for name, part in parts.items() if part is not None}
+        stored |= {"bad_rows": [self.n_bad_rows, *self.reasons]} if self.n_bad_rows else {}
         return json.dumps({**stored, "crc": _checksum(stored)}, separators=(",", ":"))
 
     @classmethod
@@ -559,7 +602,9 @@ class PartialState:
     def _of(cls, stored: Mapping[str, Any]) -> PartialState:
         tally, spread = Tally.from_dict(stored["tally"]), Distributions.from_dict(stored["spread"])
         groups = GroupCounts.from_dict(stored["groups"]) if "groups" in stored else None
-        return cls(str(stored["signature"]), tally, spread, DocumentCounts.from_dict(stored["supply"]), groups)
+        n_bad_rows, *reasons = stored.get("bad_rows", [0])
+        supply = DocumentCounts.from_dict(stored["supply"])
+        return cls(str(stored["signature"]), tally, spread, supply, groups, read_whole(n_bad_rows, "bad_rows"), reasons)
 
 
 def _checksum(stored: Mapping[str, Any]) -> int:
@@ -567,42 +612,27 @@ def _checksum(stored: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(stored, sort_keys=True).encode())
 
 
-def _failing(check: Callable[[Any, Any], object], batch: Any, query_ids: Any, first: int = 0) -> dict[int, str]:
-    """Return the rows that cannot be read or scored by themselves, with the reasons, in their order."""
+def _failing(
+    check: Callable[[Any, Any], object],
+    batch: Any,
+    query_ids: Any,
+    kind: type[Exception] = InvalidInputError,
+    first: int = 0,
+) -> Iterator[tuple[int, Exception]]:
+    """Yield the rows that fail by themselves with an error of this kind, in their order, with their errors."""
     try:
         check(batch, query_ids)
-    except InvalidInputError as error:
+    except kind as error:
         if len(batch) == 1:
-            return {first: str(error)}
-        half = len(batch) // 2
-        left = _failing(check, batch.slice(0, half), query_ids.slice(0, half), first)
-        return left | _failing(check, batch.slice(half), query_ids.slice(half), first + half)
-    return {}
+            yield first, error
+            return
+        for start, stop in ((0, len(batch) // 2), (len(batch) // 2, len(batch))):
+            part, ids = batch.slice(start, stop - start), query_ids.slice(start, stop - start)
+            yield from _failing(check, part, ids, kind, first + start)
 
 
-def _error_of_query(
-    measure: Callable[[Any, Any], object], batch: Any, query_ids: Any, error: Exception
-) -> InvalidInputError | None:
-    """Return the error of the first query that fails by itself; None if no query does.
-
-    Args:
-        measure: The function of a batch and its query ids that failed.
-        batch: The queries, at least one.
-        query_ids: Their ids.
-        error: What the function raised.
-    """
-    while len(batch) > 1:
-        half = len(batch) // 2
-        for start, size in ((0, half), (half, len(batch) - half)):
-            part, ids = batch.slice(start, size), query_ids.slice(start, size)
-            try:
-                measure(part, ids)
-            except Exception as raised:  # noqa: BLE001 - whatever a user's function raises
-                batch, query_ids, error = part, ids, raised
-                break
-        else:
-            return None
+def _error_of_query(query_id: str, error: Exception) -> InvalidInputError:
     return InvalidInputError(
-        f"Query {query_ids[0].as_py()!r:.60} could not be scored: {describe_error(error).rstrip('.')}. "
+        f"Query {query_id!r:.60} could not be scored: {describe_error(error).rstrip('.')}. "
         "A metric, a tokenizer or another function of yours raised it: check what it does with this query."
     )

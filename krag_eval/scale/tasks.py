@@ -11,11 +11,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from krag_eval._utils.redaction import as_cause, describe_error
 from krag_eval.matching.tokens import Words
 from krag_eval.scale.batch import check_repeats, read_query_ids
 from krag_eval.scale.files import RowGroup, columns_to_read, errors_of, open_parquet, with_partitions
-from krag_eval.scale.output import bad_rows_of, parquet_options, too_many_bad_rows
+from krag_eval.scale.output import bad_rows_in, bad_rows_of, check_bad_rows, parquet_options
 from krag_eval.scale.repeats import hash_ids
 from krag_eval.scale.scorer import BadRow, ColumnarScorer, PartialState
 
@@ -84,7 +84,7 @@ STATE = b"krag_eval.state"
 
 
 def score_task(
-    task: Task, scorer: ColumnarScorer, part: str, *, allow_repeated_ids: bool, max_bad_rows: int = 0
+    task: Task, scorer: ColumnarScorer, folder: Path, *, allow_repeated_ids: bool, max_bad_rows: int = 0
 ) -> None:
     """Score a task into a part: a Parquet file with its state in the footer, and the hashes of its query ids beside it.
 
@@ -97,7 +97,7 @@ def score_task(
     Args:
         task: What to score.
         scorer: It allows repeated ids, since rows of different batches are compared later.
-        part: The file to write; the hashes go to the same path with `.ids.npy` at the end.
+        folder: Where the part is written; the hashes go to the same path with `.ids.npy` at the end.
         allow_repeated_ids: Whether a query id may be repeated within a batch.
         max_bad_rows: How many rows that cannot be scored may be left out.
 
@@ -105,15 +105,16 @@ def score_task(
         InvalidInputError: A row group cannot be read or scored; the error names the file, the row group and, if a
             query is the cause, the query. Or the part cannot be written.
     """
+    part = str(part_of(task, folder))
     bad_rows_of(part).unlink(missing_ok=True)
     temporary = f"{part}.{os.getpid()}.tmp"
-    was_killed = any(Path(part).parent.glob(f"{Path(part).name}.*.tmp"))
+    was_killed = any(folder.glob(f"{Path(part).name}.*.tmp"))
 
-    def score(fields: set[str] | None, bad: _BadRows | None) -> Words:
-        repeats = allow_repeated_ids or bad is not None  # those of good rows are found later
+    def score(fields: set[str] | None, rejected: _Rejected) -> Words:
+        repeats = allow_repeated_ids or rejected is not None  # those of good rows are found later
         batches = read_batches(task, fields, allow_repeated_ids=repeats, others=scorer.others_of(()))
         with _errors_of_writing(part):
-            return _write(_one_by_one(batches, part) if was_killed else combine(batches), scorer, temporary, bad)
+            return _write(_one_by_one(batches, part) if was_killed else combine(batches), scorer, temporary, rejected)
 
     try:
         try:
@@ -122,8 +123,8 @@ def score_task(
             if scorer.fields is None and not max_bad_rows:
                 raise
             # A document without the id that is matched may have a text: only all fields show whether it is a document.
-            with _open_bad_rows(temporary, max_bad_rows) as bad:
-                hashes = score(None, bad)
+            with _open_bad_rows(temporary, max_bad_rows) as rejected:
+                hashes = score(None, rejected)
         with _errors_of_writing(part):
             with open(f"{temporary}.ids", "wb") as ids:  # noqa: PTH123 - numpy adds an extension to paths
                 np.save(ids, hashes)
@@ -140,45 +141,43 @@ def score_task(
             Path(left).unlink(missing_ok=True)
 
 
-class _BadRows:
-    """The rows of a task that cannot be scored, in a file."""
+@contextlib.contextmanager
+def _open_bad_rows(part: str, most: int) -> Iterator[_Rejected]:
+    """Open the file for bad rows, and yield a function that writes those of some batches; None if none may be left out.
 
-    def __init__(self, file: TextIO, most: int) -> None:
-        self._file, self._most, self._n = file, most, 0
-        self._first: dict[str, Any] = {}
+    The function raises an `InvalidInputError` if there are more than `most` in the file.
+    """
+    if not most:
+        yield None
+        return
+    n_written = 0
 
-    def add(self, batches: Sequence[LocatedBatch], found: Iterable[BadRow]) -> None:
-        """Write rows of these batches.
-
-        Raises:
-            InvalidInputError: There are more than may be left out.
-        """
+    def write(batches: Sequence[LocatedBatch], found: Sequence[BadRow]) -> None:
+        nonlocal n_written
+        n_written += len(found)
         ends = np.cumsum([len(batch.rows) for batch in batches])
         for bad in found:
             number = int(np.searchsorted(ends, bad.row, side="right"))
             batch, row = batches[number], bad.row - int(ends[number]) + len(batches[number].rows)
             place = {"file": batch.group.path, "row_group": batch.group.number, "row": batch.first + row}
-            record = {**place, "query_id": bad.query_id, "reason": bad.reason}
-            self._first = self._first or record
-            self._n += 1
-            if self._n > self._most:
-                raise too_many_bad_rows(record, self._first, self._most)
-            self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            file.write(json.dumps({**place, "query_id": bad.query_id, "reason": bad.reason}, ensure_ascii=False) + "\n")
+        if n_written > most:
+            file.flush()
+            check_bad_rows(bad_rows_in(part), most)
 
-
-@contextlib.contextmanager
-def _open_bad_rows(part: str, most: int) -> Iterator[_BadRows | None]:
-    if not most:
-        yield None
-        return
     with bad_rows_of(part).open("w", encoding="utf-8", errors="backslashreplace") as file:
-        yield _BadRows(file, most)
+        yield write
 
 
-def place_of(task: Task, part: str) -> str:
+def part_of(task: Task, folder: Path) -> Path:
+    """Return the file of the part of a task."""
+    return folder / f"{task.number:06}.parquet"
+
+
+def place_of(task: Task, folder: Path) -> str:
     """Return where processes were killed again and again, as closely as it is known."""
     try:
-        return _note(part).read_text(encoding="utf-8")
+        return _note(str(part_of(task, folder))).read_text(encoding="utf-8")
     except OSError:
         return task.place
 
@@ -216,14 +215,12 @@ def _one_by_one(batches: Iterable[LocatedBatch], part: str) -> Iterator[list[Loc
         yield [batch]
 
 
-def _write(
-    combined: Iterable[list[LocatedBatch]], scorer: ColumnarScorer, part: str, bad_rows: _BadRows | None
-) -> Words:
+def _write(combined: Iterable[list[LocatedBatch]], scorer: ColumnarScorer, part: str, rejected: _Rejected) -> Words:
     """Score batches into a part, and return the hashes of their query ids."""
     state, hashes = scorer.merge([]), [np.empty(0, dtype=np.uint64)]
     with pq.ParquetWriter(part, scorer.schema, **parquet_options(scorer.schema, "lz4")) as writer:
         for batches in combined:
-            scored = _score(batches, scorer, state, bad_rows)
+            scored = _score(batches, scorer, state, rejected)
             hashes.append(hash_ids(scored.column(0)))
             writer.write_batch(scored)
         writer.add_key_value_metadata({STATE: state.to_json().encode()})
@@ -263,6 +260,9 @@ class LocatedBatch:
     def place(self) -> str:
         """Where they are, for messages."""
         return f"{self.group.place}, rows from {self.first}"
+
+
+_Rejected = Callable[[Sequence[LocatedBatch], Sequence[BadRow]], None] | None
 
 
 def read_batches(
@@ -332,17 +332,15 @@ def _common_schema(one: Any, other: Any) -> Any:
         return None
 
 
-def _score(
-    batches: Sequence[LocatedBatch], scorer: ColumnarScorer, state: PartialState, bad_rows: _BadRows | None
-) -> Any:
+def _score(batches: Sequence[LocatedBatch], scorer: ColumnarScorer, state: PartialState, rejected: _Rejected) -> Any:
     """Return the values of the queries of combined batches, and add them to the state."""
-    found: list[BadRow] | None = None if bad_rows is None else []
+    found: list[BadRow] | None = None if rejected is None else []
     try:
         scored = scorer.score_into(state, _rows_of(batches), found)
     except Exception as error:  # noqa: BLE001 - raised again as ours
         raise _located(batches, scorer, error) from as_cause(error)
-    if bad_rows is not None and found:
-        bad_rows.add(batches, found)
+    if rejected is not None and found:
+        rejected(batches, found)
     return scored
 
 

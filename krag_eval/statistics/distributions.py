@@ -119,18 +119,13 @@ class ValueDistribution:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as JSON can hold it."""
-        table = self.table
-        return {
-            "n": self.n,
-            "n_zero": self.n_zero,
-            "n_one": self.n_one,
-            "least": self.least.hex(),
-            "most": self.most.hex(),
-            "sums": list(self.sums),
-            "table": None
-            if table is None
-            else {"values": [value.hex() for value in table.rows.tolist()], "counts": table.counts.tolist()},
-        }
+        counts = {name: getattr(self, name) for name in ("n", "n_zero", "n_one")}
+        ends = {"least": self.least.hex(), "most": self.most.hex()}
+        table = None
+        if self.table is not None:
+            values = [value.hex() for value in self.table.rows.tolist()]
+            table = {"values": values, "counts": self.table.counts.tolist()}
+        return {**counts, **ends, "sums": list(self.sums), "table": table}
 
     @classmethod
     def from_dict(cls, record: object) -> ValueDistribution:
@@ -231,13 +226,10 @@ class CountDistribution:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as JSON can hold it."""
-        table = self.table
-        return {
-            "n": self.n,
-            "sums": list(self.sums),
-            "products": list(self.products),
-            "table": None if table is None else {"rows": table.rows.tolist(), "counts": table.counts.tolist()},
-        }
+        table = None
+        if self.table is not None:
+            table = {"rows": self.table.rows.tolist(), "counts": self.table.counts.tolist()}
+        return {"n": self.n, "sums": list(self.sums), "products": list(self.products), "table": table}
 
     @classmethod
     def from_dict(cls, record: object) -> CountDistribution:
@@ -375,13 +367,9 @@ def _power_sums(values: FloatArray) -> tuple[int, int, int]:
     inside = (values >= 0) & (values <= 1)
     if inside.all():
         return _of_shares(values)
-    shares = _of_shares(values[inside])
+    first, second, third = _of_shares(values[inside])
     whole = [_whole(value) for value in values[~inside].tolist()]
-    return (
-        shares[0] + sum(whole),
-        shares[1] + sum(number**2 for number in whole),
-        shares[2] + sum(number**3 for number in whole),
-    )
+    return first + sum(whole), second + sum(number**2 for number in whole), third + sum(number**3 for number in whole)
 
 
 def _of_shares(values: FloatArray) -> tuple[int, int, int]:

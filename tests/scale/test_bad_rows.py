@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from krag_eval import ColumnarScorer, InvalidInputError, Judgments, KragEvalWarning, evaluate, score_logs
+from krag_eval import ColumnarScorer, InvalidInputError, Judgments, KragEvalWarning, PartialState, evaluate, score_logs
 from krag_eval._utils.arrays import FloatArray
 from krag_eval.scale import BadRow
 from tests.support.arrow_cases import SCHEMA
@@ -173,3 +174,28 @@ def test_rows_that_are_bad_in_different_ways_are_named_in_their_order() -> None:
     assert len(ColumnarScorer(1, match_method="text").score_batch(rows, bad)) == 0
     assert [(one.row, one.query_id) for one in bad] == [(0, "a"), (1, None), (2, "c")]
     assert ["not UTF-8" in one.reason for one in bad] == [True, False, True]
+
+
+def test_states_count_their_bad_rows_which_merge_and_are_checked_in_the_end() -> None:
+    scorer = ColumnarScorer(by="model", **HOW)
+    rows = with_bad_rows().append_column("model", pa.array([number % 2 for number in range(len(WHOLE))]))
+    states = [scorer.partial_state(batch, []) for batch in rows.combine_chunks().to_batches(max_chunksize=70)]
+    state = scorer.merge(PartialState.from_json(one.to_json()) for one in reversed(states))
+    most = len(PLACES)
+    assert (state.n_bad_rows, scorer.finalize(state).n_bad_rows) == (most, most)
+    with pytest.warns(KragEvalWarning, match=rf"^{most} bad rows were skipped: .* {re.escape(state.reasons[0])}$"):
+        assert scorer.finalize(state, max_bad_rows=most).to_dict() == EXPECTED.to_dict()
+    with pytest.raises(InvalidInputError) as caught:
+        scorer.finalize(state, max_bad_rows=most - 1)
+    assert str(caught.value).startswith(
+        f"More than {most - 1} rows cannot be scored. {' '.join(state.reasons)} Correct"
+    )
+    assert (len(state.reasons), list(state.reasons)) == (3, sorted(state.reasons))
+    with pytest.raises(InvalidInputError, match=re.escape(state.reasons[0])):
+        state.check_bad_rows(0)
+    with pytest.raises(InvalidInputError, match="`max_bad_rows` must be an integer of at least 0, got -1"):
+        state.check_bad_rows(-1)
+    nothing: list[BadRow] = []
+    of_none = scorer.partial_state(rows.slice(PLACES[0], 1).combine_chunks().to_batches()[0], nothing)
+    with pytest.raises(InvalidInputError, match=r"^None of 1 rows can be scored. `query_id` is null."):
+        scorer.finalize(of_none)

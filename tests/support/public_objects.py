@@ -133,6 +133,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "AnswerResult": lambda: front.evaluate_answers(["at nine", None], ["at nine", "who knows"], intervals=0.9),
     "AnswerRow": lambda: front.evaluate_answers(["at nine"], ["at nine"]).per_answer[0],
     "AveragingMethod": lambda: front.AveragingMethod.MICRO,
+    "BadRow": lambda: front.BadRow(3, "q4", "`predicted` is null"),
     "Bench": bench,
     "Calibration": lambda: front.calibrate([("a b", "a b", True), ("a b", "c d", False)] * 5, method="rouge1"),
     "ColumnarScorer": lambda: front.ColumnarScorer(k=2, match_method="rougeL", metrics="recall"),

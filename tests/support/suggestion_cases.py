@@ -151,6 +151,8 @@ def make_files() -> None:
         Path(name).touch()
     pq.write_table(pa.Table.from_pylist([LOG]), "logs.parquet")
     pq.write_table(pa.Table.from_pylist([LOG, LOG]), "twice.parquet")
+    topics = [{**LOG, "query_id": f"q{number}", "topic": number} for number in range(40)]
+    pq.write_table(pa.Table.from_pylist(topics), "topics.parquet")
     found = [{"query_id": "q1", "id": one["id"], "rank": rank} for rank, one in enumerate(FOUND[0])]
     pq.write_table(pa.Table.from_pylist(found), "long.parquet")
     pq.write_table(pa.Table.from_pylist([{"query_id": "q1", "id": "a"}]), "gold.parquet")
@@ -1221,6 +1223,7 @@ ALLOWED = {
     "\n        krag-eval ": "an example in a help text: tests/cli/test_help.py runs each",
     "does not record the source of its retriever": "--fresh is tried on a run that records it",
     "Standard input has no name": "tests/cli/test_dash.py pipes a set, and gives --out",
+    'bad_rows="keep"` shows': "tests/adapters/ray/test_scoring.py and tests/adapters/spark/test_engines.py keep them",
 }
 COMMANDS = [
     Case("convert run.jsonl labels.jsonl", "--force"),
@@ -1339,6 +1342,11 @@ COMMANDS = [
     Case("score-logs logs.parquet --workers 1 --out new.parquet --match id --kmax 5", "(?<=omit `)--kmax", value=""),
     Case("score-logs twice.parquet --workers 1 --out out.parquet --match id", "--allow-repeated-ids"),
     Case("score-logs logs.parquet --workers 1 --out gold.parquet --match id", "--force"),
+    Case(
+        "score-logs topics.parquet --workers 1 --out topics.out --match id --by topic --force",
+        "--json(?= FILE)",
+        value="topics.json",
+    ),
     Case("generate lamps.jsonl --llm search:write -n 2 --type literal --out labels.jsonl", "--force"),
     Case(
         " && ".join([f"{BENCH} --llm search:write --journals j"] * 2),
