@@ -12,17 +12,7 @@ from krag_eval._utils.errors import needing
 from krag_eval._utils.formatting import format_value
 from krag_eval.cli.files import FileOptions
 from krag_eval.cli.loading import load_embeddings, load_object
-from krag_eval.cli.options import (
-    Force,
-    Level,
-    Match,
-    Threshold,
-    Tokenizer,
-    cut_offs_option,
-    parse_cut_offs,
-    parse_names,
-    parse_threshold,
-)
+from krag_eval.cli.options import cut_offs_option, parse_cut_offs, parse_names, parse_threshold
 from krag_eval.cli.output import Bars, console, notes, print_report
 from krag_eval.cli.run import parse_parameters
 from krag_eval.llm.bench import Bench, run_bench
@@ -37,77 +27,61 @@ _IN_SHORT = ("slices", "questions", "answers", "context", "left_out")
 
 
 def bench(
-    retriever: Annotated[str, typer.Option(metavar=_OBJECT, help="The retriever, as for run.")],
-    corpus: Annotated[
-        Path | None,
-        typer.Option(
-            help="The chunks to generate questions from. With --evalset, needed only if the retriever returns ids "
-            "without texts."
-        ),
-    ] = None,
-    llm: Annotated[
-        str | None,
-        typer.Option(
-            metavar=_OBJECT,
-            help="A LangChain chat model, a LlamaIndex LLM, or a function from a prompt to a string. It writes the "
-            "questions, answers them unless --answer is given, and judges the retrieved documents.",
-        ),
-    ] = None,
-    answer: Annotated[
-        str | None,
-        typer.Option(
-            metavar=_OBJECT,
-            help="The system that answers: a function of a question and its documents, or of the question alone, a "
-            "LangChain runnable, a LlamaIndex query engine, or another language model.",
-        ),
-    ] = None,
-    evalset: Annotated[Path | None, typer.Option(help="Ask these questions instead of generated ones.")] = None,
-    samples: Annotated[int, typer.Option(help="How many questions to generate.")] = 30,
-    e2e_limit: Annotated[int, typer.Option(help="The most questions to answer and judge.")] = 20,
-    eval_mode: Annotated[str, typer.Option(help="all, literal, or semantic for paraphrases and scenarios.")] = "all",
-    skip_e2e: Annotated[bool, typer.Option("--skip-e2e", help="Score retrieval only.")] = False,
-    k: Annotated[str | None, cut_offs_option(CUT_OFFS)] = None,
-    output: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="The report: .json (plus an HTML page of the same name), .html, .md or .csv; repeatable. Without it, "
-            "tables are printed."
-        ),
-    ] = None,
-    journals: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Where each stage records its results; by default named after the first --output."
-        ),
-    ] = None,
-    force: Force = False,
-    name: Annotated[str | None, typer.Option(help="The name of the retriever in the report.")] = None,
-    title: Annotated[str | None, typer.Option(help="The title of the report.")] = None,
-    param: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A parameter of the retriever to record; repeatable.")
-    ] = None,
-    language: Annotated[
-        str, typer.Option(help="Language of the questions: auto for that of each chunk, or a code such as ko.")
-    ] = "auto",
-    seed: Annotated[int, typer.Option(help="Seed of the choice of chunks and of the intervals.")] = 0,
-    concurrency: Annotated[int, typer.Option(help="How many questions to ask at a time.")] = CallSettings.concurrency,
-    timeout: Annotated[
-        float | None, typer.Option(help="Seconds per call of the retriever, the model or --answer.")
-    ] = None,
-    match: Match = "id",
-    threshold: Threshold = None,
-    tokenizer: Tokenizer = "words",
-    embeddings: Annotated[
-        str | None,
-        typer.Option(
-            metavar=_OBJECT, help="An embedding model, for the semantic similarity of answers and --match embedding."
-        ),
-    ] = None,
-    level: Level = "chunk",
     *,
+    retriever: str,
+    corpus: Path | None = None,
+    llm: str | None = None,
+    answer: str | None = None,
+    evalset: Path | None = None,
+    samples: int = 30,
+    e2e_limit: int = 20,
+    eval_mode: str = "all",
+    skip_e2e: bool = False,
+    k: Annotated[str | None, cut_offs_option(CUT_OFFS)] = None,
+    output: list[Path] | None = None,
+    journals: Path | None = None,
+    force: bool = False,
+    name: str | None = None,
+    title: str | None = None,
+    param: list[str] | None = None,
+    language: str = "auto",
+    seed: int = 0,
+    concurrency: int = CallSettings.concurrency,
+    timeout: float | None = None,
+    match: str = "id",
+    threshold: str | None = None,
+    tokenizer: str = "words",
+    embeddings: str | None = None,
+    level: str = "chunk",
     files: FileOptions,
 ) -> None:
-    """Generate questions, retrieve, answer, score and report; rerun the same command to resume."""
+    """Generate questions, retrieve, answer, score and report; rerun the same command to resume.
+
+    Parameters:
+        retriever (MODULE:OBJECT): The retriever, as for run.
+        corpus: The chunks to generate questions from. With --evalset, needed only if the retriever returns ids without
+            texts.
+        llm (MODULE:OBJECT): A LangChain chat model, a LlamaIndex LLM, or a function from a prompt to a string. It
+            writes the questions, answers them unless --answer is given, and judges the retrieved documents.
+        answer (MODULE:OBJECT): The system that answers: a function of a question and its documents, or of the question
+            alone, a LangChain runnable, a LlamaIndex query engine, or another language model.
+        evalset: Ask these questions instead of generated ones.
+        samples: How many questions to generate.
+        e2e_limit: The most questions to answer and judge.
+        eval_mode: all, literal, or semantic for paraphrases and scenarios.
+        skip_e2e: Score retrieval only.
+        output: The report: .json (plus an HTML page of the same name), .html, .md or .csv; repeatable. Without it,
+            tables are printed.
+        journals (DIR): Where each stage records its results; by default named after the first --output.
+        name: The name of the retriever in the report.
+        title: The title of the report.
+        param (NAME=VALUE): A parameter of the retriever to record; repeatable.
+        language: Language of the questions: auto for that of each chunk, or a code such as ko.
+        seed: Seed of the choice of chunks and of the intervals.
+        concurrency: How many questions to ask at a time.
+        timeout: Seconds per call of the retriever, the model or --answer.
+        embeddings (MODULE:OBJECT): An embedding model, for the semantic similarity of answers and --match embedding.
+    """
     targets = _targets(output or [], force)
     folder = journals or (targets[0].with_suffix(".journals") if targets else None)
     if folder is not None and any(folder.glob("*.jsonl")):

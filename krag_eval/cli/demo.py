@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from krag_eval import EvaluationResult, evaluate
 from krag_eval._utils.checks import check_count
@@ -31,9 +29,14 @@ WAYS: Mapping[str, dict[str, Any]] = {
 
 
 def demo(
-    k: Annotated[int, typer.Option("--k", "-k", help="The cut-off of the tables.")] = 5,
+    *,
+    k: int = 5,
 ) -> None:
-    """Score four real retrievers on the bundled collection, in Korean, English, Russian and Chinese."""
+    """Score four real retrievers on the bundled collection, in Korean, English, Russian and Chinese.
+
+    Parameters:
+        k (--k -k): The cut-off of the tables.
+    """
     check_count("k", k)
     started = time.perf_counter()
     documents, questions = load_collection()

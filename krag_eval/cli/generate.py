@@ -3,67 +3,60 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from krag_eval import InvalidInputError, write_evalset
 from krag_eval.cli.files import FileOptions
 from krag_eval.cli.loading import load_object
-from krag_eval.cli.options import (
-    DocKey,
-    Force,
-    IdKey,
-    JsonOut,
-)
 from krag_eval.cli.output import console, notes, put_json
 from krag_eval.llm.question_generation import generate_evalset
 from krag_eval.llm.question_generation.generate import TYPES
 
 
 def generate(
-    corpus: Annotated[Path, typer.Argument(metavar="CORPUS", help="The chunks, in any format that validate reads.")],
-    llm: Annotated[
-        str,
-        typer.Option(
-            metavar="MODULE:OBJECT",
-            help="A LangChain chat model, a LlamaIndex LLM, a function from a prompt to a string, or a class or "
-            "function that makes one. Modules in the current directory can be named.",
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="The questions. The ending selects the format; .jsonl keeps everything.")],
-    n: Annotated[int, typer.Option("-n", "--samples", help="How many questions to make.")] = 30,
-    types: Annotated[
-        list[str] | None,
-        typer.Option("--type", help="literal, paraphrase, scenario or negative; repeatable. All four by default."),
-    ] = None,
-    language: Annotated[str, typer.Option(help="auto for that of each chunk, a code such as ko, or a name.")] = "auto",
-    seed: Annotated[int, typer.Option(help="Seed of the order in which chunks are used.")] = 0,
-    journal: Annotated[
-        Path | None,
-        typer.Option(help="Record every answer of the model here, so that an interrupted run can be resumed."),
-    ] = None,
-    prompts: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="A folder with prompts that replace the bundled ones.")
-    ] = None,
-    concurrency: Annotated[int, typer.Option(help="How many prompts to send at a time.")] = 1,
-    retries: Annotated[int, typer.Option(help="How often to retry a failed call.")] = 3,
-    timeout: Annotated[float | None, typer.Option(help="Seconds per call.")] = None,
-    min_words: Annotated[int, typer.Option(help="Skip chunks with fewer words.")] = 4,
-    most_prompts: Annotated[
-        int | None, typer.Option(help="Stop after this many prompts; by default about ten per question.")
-    ] = None,
-    retry_errors: Annotated[
-        bool, typer.Option("--retry-errors", help="Send prompts again that got no answer in an earlier session.")
-    ] = False,
-    doc_key: DocKey = "doc_id",
-    id_key: IdKey = None,
-    json_out: JsonOut = None,
-    force: Force = False,
+    corpus: Path,
     *,
+    llm: str,
+    out: Path,
+    n: int = 30,
+    types: list[str] | None = None,
+    language: str = "auto",
+    seed: int = 0,
+    journal: Path | None = None,
+    prompts: Path | None = None,
+    concurrency: int = 1,
+    retries: int = 3,
+    timeout: float | None = None,
+    min_words: int = 4,
+    most_prompts: int | None = None,
+    retry_errors: bool = False,
+    doc_key: str = "doc_id",
+    id_key: str | None = None,
+    json_out: Path | None = None,
+    force: bool = False,
     files: FileOptions,
 ) -> None:
-    """Have a language model write questions with answers and evidence, and keep those that hold."""
+    """Have a language model write questions with answers and evidence, and keep those that hold.
+
+    Parameters:
+        corpus (CORPUS): The chunks, in any format that validate reads.
+        llm (MODULE:OBJECT): A LangChain chat model, a LlamaIndex LLM, a function from a prompt to a string, or a class
+            or function that makes one. Modules in the current directory can be named.
+        out: The questions. The ending selects the format; .jsonl keeps everything.
+        n (-n --samples): How many questions to make.
+        types (--type): literal, paraphrase, scenario or negative; repeatable. All four by default.
+        language: auto for that of each chunk, a code such as ko, or a name.
+        seed: Seed of the order in which chunks are used.
+        journal: Record every answer of the model here, so that an interrupted run can be resumed.
+        prompts (DIR): A folder with prompts that replace the bundled ones.
+        concurrency: How many prompts to send at a time.
+        retries: How often to retry a failed call.
+        timeout: Seconds per call.
+        min_words: Skip chunks with fewer words.
+        most_prompts: Stop after this many prompts; by default about ten per question.
+        retry_errors: Send prompts again that got no answer in an earlier session.
+    """
     if out.exists() and not force:
         raise InvalidInputError(f"{out}: already exists. Choose another name, or overwrite it with --force.")
     try:

@@ -5,22 +5,11 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from krag_eval._utils.formatting import number_of
-from krag_eval.cli.help import one_of_each
-from krag_eval.cli.options import (
-    CutOffs,
-    Force,
-    Intervals,
-    JsonOut,
-    MetricNames,
-    ScoringOptions,
-    parse_cut_offs,
-    parse_names,
-)
+from krag_eval.cli.options import CutOffs, ScoringOptions, parse_cut_offs, parse_names
 from krag_eval.cli.output import Bars, console, notes, print_result, print_table, print_unmatchable, put_json
 from krag_eval.evaluation.groups import GroupedResults
 from krag_eval.evaluation.results import EvaluationResult
@@ -29,58 +18,41 @@ _SHOWN = 30
 
 
 def score_logs(
-    logs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="LOGS...",
-            help="Parquet files, patterns such as 'logs/*.parquet', folders, or addresses (s3://, gs://). One row per "
-            "query: query_id, actual, predicted; with --gold, one row per retrieved document.",
-        ),
-    ],
-    out: Annotated[
-        Path, typer.Option(help="The Parquet file to write: one row per query, one column per metric and k.")
-    ],
-    gold: Annotated[
-        list[str] | None,
-        typer.Option(help="Gold documents, one per row, if LOGS have one row per document. Needs the extra duckdb."),
-    ] = None,
-    kmax: Annotated[
-        int | None, typer.Option(help="With --gold: documents to keep per query; the largest k by default.")
-    ] = None,
-    k: CutOffs = None,
-    metrics: MetricNames = None,
-    workers: Annotated[int | None, typer.Option(help="Number of processes; one per core by default.")] = None,
-    intervals: Intervals = False,
-    by: Annotated[
-        str | None, typer.Option(help="Columns by which to compute the scores too, such as model,day.")
-    ] = None,
-    allow_repeated_ids: Annotated[
-        bool, typer.Option("--allow-repeated-ids", help="Score each row of a repeated query id as a query of its own.")
-    ] = False,
-    keep: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN,...", help="Copy these columns of LOGS into the output; `all` copies all."),
-    ] = None,
-    names: Annotated[
-        str,
-        typer.Option(
-            help="Columns of the output: plain (recall@5), or safe for SQL (recall_at_5).",
-            autocompletion=one_of_each(["plain", "safe"]),
-        ),
-    ] = "plain",
-    max_bad_rows: Annotated[
-        int, typer.Option(help="Skip up to this many rows that cannot be scored, and keep them in OUT.rejected.jsonl.")
-    ] = 0,
-    incremental: Annotated[
-        bool,
-        typer.Option("--incremental", help="Score only files that are new since the last call; OUT is a folder."),
-    ] = False,
-    force: Force = False,
-    json_out: JsonOut = None,
+    logs: list[str],
     *,
+    out: Path,
+    gold: list[str] | None = None,
+    kmax: int | None = None,
+    k: CutOffs = None,
+    metrics: str | None = None,
+    workers: int | None = None,
+    intervals: bool = False,
+    by: str | None = None,
+    allow_repeated_ids: bool = False,
+    keep: str | None = None,
+    names: str = "plain",
+    max_bad_rows: int = 0,
+    incremental: bool = False,
+    force: bool = False,
+    json_out: Path | None = None,
     scoring: ScoringOptions,
 ) -> None:
-    """Score Parquet logs of any size on all cores; rerun the same command to resume an interrupted run."""
+    """Score Parquet logs of any size on all cores; rerun the same command to resume an interrupted run.
+
+    Parameters:
+        logs (LOGS...): Parquet files, patterns such as 'logs/*.parquet', folders, or addresses (s3://, gs://). One row
+            per query: query_id, actual, predicted; with --gold, one row per retrieved document.
+        out: The Parquet file to write: one row per query, one column per metric and k.
+        gold: Gold documents, one per row, if LOGS have one row per document. Needs the extra duckdb.
+        kmax: With --gold: documents to keep per query; the largest k by default.
+        workers: Number of processes; one per core by default.
+        by: Columns by which to compute the scores too, such as model,day.
+        allow_repeated_ids: Score each row of a repeated query id as a query of its own.
+        keep (COLUMN,...): Copy these columns of LOGS into the output; `all` copies all.
+        names: Columns of the output: plain (recall@5), or safe for SQL (recall_at_5).
+        max_bad_rows: Skip up to this many rows that cannot be scored, and keep them in OUT.rejected.jsonl.
+        incremental: Score only files that are new since the last call; OUT is a folder.
+    """
     from krag_eval.scale import score_logs as score  # pyarrow is an extra
 
     settings = scoring.settings()

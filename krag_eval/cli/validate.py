@@ -13,15 +13,7 @@ from rich.text import Text
 from krag_eval._utils.checks import check_threshold
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions
-from krag_eval.cli.options import (
-    DocKey,
-    EvalSetFile,
-    GradeKey,
-    IdKey,
-    JsonOut,
-    Tokenizer,
-    parse_names,
-)
+from krag_eval.cli.options import parse_names
 from krag_eval.cli.output import console, print_indented, print_table, put_json
 from krag_eval.datasets import findings, validation
 from krag_eval.datasets.findings import Finding, ValidationReport
@@ -32,26 +24,27 @@ _LINKED_ANEW = {"dead_id", "changed_text"}
 
 
 def validate(
-    evalset: EvalSetFile,
-    corpus: Annotated[
-        Path | None, typer.Option(help="The documents or chunks in which to look for the gold ids.")
-    ] = None,
-    near_duplicates: Annotated[
-        float, typer.Option(help="Minimum ROUGE-L of near-duplicate questions, above 0 and up to 1.")
-    ] = 0.85,
-    ignore: Annotated[
-        str | None, typer.Option(metavar="KIND,...", help="Kinds of findings to leave out, as named in the table.")
-    ] = None,
-    show: Annotated[int, typer.Option(min=0, help="Findings to show of each kind; 0 shows all.")] = 10,
-    tokenizer: Tokenizer = "words",
-    doc_key: DocKey = "doc_id",
-    id_key: IdKey = None,
-    grade_key: GradeKey = "relevance",
-    json_out: JsonOut = None,
+    evalset: Path,
     *,
+    corpus: Path | None = None,
+    near_duplicates: float = 0.85,
+    ignore: str | None = None,
+    show: Annotated[int, typer.Option(min=0)] = 10,
+    tokenizer: str = "words",
+    doc_key: str = "doc_id",
+    id_key: str | None = None,
+    grade_key: str = "relevance",
+    json_out: Path | None = None,
     files: FileOptions,
 ) -> None:
-    """Find the problems of a question set. Exit code 0: none, 1: errors or warnings, 2: it cannot be read."""
+    """Find the problems of a question set. Exit code 0: none, 1: errors or warnings, 2: it cannot be read.
+
+    Parameters:
+        corpus: The documents or chunks in which to look for the gold ids.
+        near_duplicates: Minimum ROUGE-L of near-duplicate questions, above 0 and up to 1.
+        ignore (KIND,...): Kinds of findings to leave out, as named in the table.
+        show: Findings to show of each kind; 0 shows all.
+    """
     forced = {} if files.from_format is None else {"format": files.from_format}
     report = validation.validate(
         evalset,
