@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from krag_eval._utils.checks import describe_type
+from krag_eval._utils.checks import check_count, describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.encodings import in_utf8
 from krag_eval._utils.files.io import DASH, is_folder, lines_of, located, read_head, unpacked_lines, unreadable
@@ -73,7 +73,7 @@ class Source:
         self._columns = columns
         self._sheet = sheet
         self._evalset = evalset
-        self._max_bad_rows = max_bad_rows
+        self._max_bad_rows = check_count("max_bad_rows", max_bad_rows, least=0)
 
     @property
     def is_folder(self) -> bool:
