@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from krag_eval._utils.errors import needing
 from krag_eval._utils.formatting import format_value
 from krag_eval.cli.files import FileOptions
 from krag_eval.cli.loading import load_embeddings, load_object
 from krag_eval.cli.options import cut_offs_option, parse_cut_offs, parse_names, parse_threshold
-from krag_eval.cli.output import Bars, console, notes, print_report
+from krag_eval.cli.output import Bars, console, notes, print_report, stopping
 from krag_eval.cli.run import parse_parameters
 from krag_eval.llm.bench import Bench, run_bench
 from krag_eval.llm.bench.bench import CUT_OFFS, EVALSET_FILE
@@ -85,39 +83,35 @@ def bench(
     targets = _targets(output or [], force)
     folder = journals or (targets[0].with_suffix(".journals") if targets else None)
     if folder is not None and any(folder.glob("*.jsonl")):
-        notes().print(_resuming(folder), markup=False, soft_wrap=True)
-    try:
-        with Bars() as bars:
-            outcome = run_bench(
-                None if corpus is None else files.corpus(corpus),
-                load_object(retriever, "--retriever", "a retriever"),
-                llm=None if llm is None else load_object(llm, "--llm", "a language model"),
-                answer=None if answer is None else load_object(answer, "--answer", "a system that answers"),
-                evalset=None if evalset is None else files.evalset(evalset),
-                samples=samples,
-                eval_mode=eval_mode,
-                e2e_limit=e2e_limit,
-                skip_e2e=skip_e2e,
-                k=parse_cut_offs(k, CUT_OFFS),
-                journals=folder,
-                name=name or retriever.partition(":")[2],
-                answer_name=answer,
-                parameters=parse_parameters(param or []),
-                language=language,
-                seed=seed,
-                concurrency=concurrency,
-                timeout=timeout,
-                level=level,
-                title=title,
-                progress=bars.show,
-                match_method=parse_names(match) or [],
-                threshold=parse_threshold(threshold),
-                tokenizer=tokenizer,
-                embeddings=load_embeddings(embeddings, match, None),
-            )
-    except KeyboardInterrupt:
-        notes().print(_stopped(folder), markup=False, soft_wrap=True)
-        raise typer.Exit(130) from None
+        notes().print(_resuming(folder), soft_wrap=True)
+    with stopping(lambda: _stopped(folder)), Bars() as bars:
+        outcome = run_bench(
+            None if corpus is None else files.corpus(corpus),
+            load_object(retriever, "--retriever", "a retriever"),
+            llm=None if llm is None else load_object(llm, "--llm", "a language model"),
+            answer=None if answer is None else load_object(answer, "--answer", "a system that answers"),
+            evalset=None if evalset is None else files.evalset(evalset),
+            samples=samples,
+            eval_mode=eval_mode,
+            e2e_limit=e2e_limit,
+            skip_e2e=skip_e2e,
+            k=parse_cut_offs(k, CUT_OFFS),
+            journals=folder,
+            name=name or retriever.partition(":")[2],
+            answer_name=answer,
+            parameters=parse_parameters(param or []),
+            language=language,
+            seed=seed,
+            concurrency=concurrency,
+            timeout=timeout,
+            level=level,
+            title=title,
+            progress=bars.show,
+            match_method=parse_names(match) or [],
+            threshold=parse_threshold(threshold),
+            tokenizer=tokenizer,
+            embeddings=load_embeddings(embeddings, match, None),
+        )
     _print(outcome, targets, folder, force)
 
 
@@ -150,12 +144,12 @@ def _stopped(folder: Path | None) -> str:
 def _print(outcome: Bench, targets: Sequence[Path], folder: Path | None, force: bool) -> None:
     print_report(outcome.report, only=_IN_SHORT if targets else None)
     if targets:
-        console().print(f"\n{_overall(outcome)}", markup=False)
+        console().print(f"\n{_overall(outcome)}")
     for path in targets:
         written = outcome.write(path, force=force)
-        console().print(f"Wrote {written} ({written.stat().st_size:,} bytes)", markup=False, soft_wrap=True)
+        console().print(f"Wrote {written} ({written.stat().st_size:,} bytes)", soft_wrap=True)
     if folder is not None and outcome.generation is not None:
-        console().print(f"The questions are in {folder / EVALSET_FILE}", markup=False, soft_wrap=True)
+        console().print(f"The questions are in {folder / EVALSET_FILE}", soft_wrap=True)
 
 
 def _overall(outcome: Bench) -> str:

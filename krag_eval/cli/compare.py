@@ -61,4 +61,4 @@ def compare(
         )
     print_notes(caught)
     if not put_json(json_out, comparison.to_json):
-        console().print(repr(comparison), markup=False, soft_wrap=True)
+        console().print(repr(comparison), soft_wrap=True)

@@ -55,7 +55,7 @@ def diagnose(
     rows = [{"run": name, **miss.to_dict()} for name, diagnosis in diagnoses.items() for miss in diagnosis.misses]
     if out is not None:
         write_atomically(out, _csv_lines(rows) if out.suffix == ".csv" else _jsonl_lines(rows))
-        notes().print(f"{out}: {number_of(len(rows), 'missed gold document')}.", markup=False)
+        notes().print(f"{out}: {number_of(len(rows), 'missed gold document')}.")
     printed = put_json(
         json_out,
         lambda: {"evalset": str(evalset), "runs": {name: found.to_dict() for name, found in diagnoses.items()}},

@@ -113,7 +113,7 @@ def _apply(questions: EvalSet, labels: Path, out: Path, *, id_key: str | None, g
     labelled = apply_labels(questions, labels, id_key=id_key)
     changed = sum(new != old for new, old in zip(labelled, questions, strict=True))
     write_evalset(labelled, out, id_key=id_key, grade_key=grade_key)
-    notes().print(f"{out}: {changed} of {len(labelled)} questions have new labels.", markup=False)
+    notes().print(f"{out}: {changed} of {len(labelled)} questions have new labels.")
     return labelled
 
 
@@ -121,9 +121,9 @@ def _put_out(report: DoctorReport, queue: Path | None, json_out: Path | None, mo
     if queue is not None:
         written = write_queue(report, queue, limit=most, force=force)
         of_all = "" if written == len(report.candidates) else f" of {len(report.candidates)}; --limit all writes them"
-        notes().print(f"{queue}: {written} documents to label{of_all}.", markup=False)
+        notes().print(f"{queue}: {written} documents to label{of_all}.")
     if not put_json(json_out, lambda: dump_json(report.to_dict(most), "the report", indent=2)):
-        console().print(repr(report), markup=False, soft_wrap=True)
+        console().print(repr(report), soft_wrap=True)
 
 
 def _parse_limit(text: str) -> int | None:

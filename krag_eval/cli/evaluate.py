@@ -184,10 +184,10 @@ def _print(
     out, several = console(), len(results) > 1
     if several:
         board = _board(results, keys, intervals=intervals)
-        out.print(board.title, markup=False, style="bold", soft_wrap=True)
+        out.print(board.title, style="bold", soft_wrap=True)
         print_report_table(board.table(MARK, is_short=True), out)
         if board.note:
-            out.print(board.note, markup=False, style="dim")
+            out.print(board.note, style="dim")
         if len(board.keys) < len(_means(results)):
             out.print("Choose other columns with --k and --metrics; --json has all values.", style="dim")
     for name, result in results.items():
@@ -197,7 +197,7 @@ def _print(
     if not any(reviews.values()) and any(map(missing_queries, results.values())):
         out.print("--failed lists them, and `krag-eval diagnose` counts the causes.")
     for signature in dict.fromkeys(result.signature for result in results.values()):
-        out.print(signature, markup=False, style="dim", soft_wrap=True)
+        out.print(signature, style="dim", soft_wrap=True)
     for name, of_run in reviews.items():
         for review in of_run.values():
             out.print()
@@ -220,4 +220,4 @@ def _print_rest(result: EvaluationResult, prefix: str) -> None:
         )
     missing = missing_queries(result)
     if missing:
-        out.print(f"{prefix}{missing}.", markup=False)
+        out.print(f"{prefix}{missing}.")

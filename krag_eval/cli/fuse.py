@@ -43,7 +43,7 @@ def fuse(
     read = read_runs(runs, None, files, id_key=id_key, max_bad_rows=max_bad_rows)
     fused = fuse_runs(read, k, weights=_parse_weights(weights), depth=depth, id_key=id_key, name=name)
     write_run(fused, out, format=target_format, id_key=id_key)
-    notes().print(f"{out}: {number_of(len(fused), 'question')}, fused from {', '.join(read)}.", markup=False)
+    notes().print(f"{out}: {number_of(len(fused), 'question')}, fused from {', '.join(read)}.")
 
 
 def _parse_weights(text: str | None) -> list[float] | None:

@@ -47,10 +47,10 @@ def gate(
 
 def _print(report: GateReport) -> None:
     out, against = console(), f" against {report.baseline}" if report.baseline else ""
-    out.print(f"Gate: {str(report.status).upper()}", markup=False, style="bold")
-    out.print(f"{report.run}{against}: {number_of(report.n_queries, 'question')}", markup=False, soft_wrap=True)
+    out.print(f"Gate: {str(report.status).upper()}", style="bold")
+    out.print(f"{report.run}{against}: {number_of(report.n_queries, 'question')}", soft_wrap=True)
     for check in report.sorted_checks():
         out.print()
         print_indented(f"{check.status}: {check.requirement}", 0)
         print_indented(f"{check.where or 'all questions'}: {check.found}", 4, "dim")
-    out.print(f"\n{report.signature}", markup=False, style="dim", soft_wrap=True)
+    out.print(f"\n{report.signature}", style="dim", soft_wrap=True)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
 from krag_eval import InvalidInputError, write_evalset
 from krag_eval.cli.files import FileOptions
 from krag_eval.cli.loading import load_object
-from krag_eval.cli.output import console, notes, put_json
+from krag_eval.cli.output import console, put_json, stopping
 from krag_eval.llm.question_generation import generate_evalset
 from krag_eval.llm.question_generation.generate import TYPES
 
@@ -59,7 +57,7 @@ def generate(
     """
     if out.exists() and not force:
         raise InvalidInputError(f"{out}: already exists. Choose another name, or overwrite it with --force.")
-    try:
+    with stopping():
         made = generate_evalset(
             files.corpus(corpus),
             load_object(llm, "--llm", "a language model"),
@@ -78,12 +76,9 @@ def generate(
             doc_key=doc_key,
             id_key=id_key,
         )
-    except KeyboardInterrupt as interruption:
-        notes().print(str(interruption) or "Stopped.", markup=False)
-        raise typer.Exit(130) from None
     if not len(made):
         raise InvalidInputError(f"{out}: not written, because no question could be generated. {made.report.stopped}")
     write_evalset(made.evalset, out)
     if not put_json(json_out, lambda: made.report.to_dict() | {"evalset": str(out)}):
-        console().print(str(made), markup=False, soft_wrap=True)
-        console().print(f"The questions are in {out}", markup=False, soft_wrap=True)
+        console().print(str(made), soft_wrap=True)
+        console().print(f"The questions are in {out}", soft_wrap=True)

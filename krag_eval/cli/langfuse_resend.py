@@ -39,7 +39,7 @@ def _print(resent: Any, show: int) -> None:
     title = f"{resent.path}: {resent.sent:,} sent, {resent.waiting:,} waiting, {len(resent.rejected):,} rejected"
     if resent.damage is not None:
         title += f", {len(resent.damaged):,} damaged"
-    out.print(title, markup=False, highlight=False, soft_wrap=True)
+    out.print(title, soft_wrap=True)
     if resent.waiting:
         print_indented(resent.describe_waiting(), 0)
     if resent.damage is not None:

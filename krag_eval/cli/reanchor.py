@@ -75,7 +75,7 @@ def reanchor(
     named = {"evalset": str(evalset), "corpus": str(corpus), "out": str(target)}
     if not put_json(json_out, lambda: named | report.to_dict()):
         _print(report, evalset, corpus, show)
-    notes().print(f"Written to {target}", markup=False)
+    notes().print(f"Written to {target}")
     raise typer.Exit(0 if report.ok else 1)
 
 

@@ -70,7 +70,7 @@ def report(
         print_report(built)
     for path in written:
         if str(path) != DASH:
-            console().print(f"Wrote {path} ({path.stat().st_size:,} bytes)", markup=False, soft_wrap=True)
+            console().print(f"Wrote {path} ({path.stat().st_size:,} bytes)", soft_wrap=True)
 
 
 def _check_is_no_input(target: Path, inputs: list[Path]) -> None:

@@ -16,7 +16,7 @@ from krag_eval._utils.checks import one_of
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions
 from krag_eval.cli.loading import load_object
-from krag_eval.cli.output import Bars, console, notes, print_notes, put_json
+from krag_eval.cli.output import Bars, console, print_notes, put_json, stopping
 from krag_eval.datasets import EvalSet, RunRow
 from krag_eval.datasets.formats.native import read_journal_rows
 from krag_eval.datasets.question import DOC_KEY, RUN_HEADER
@@ -70,7 +70,7 @@ def run(
         fresh: Replace an existing run and ask every question.
         retry_errors: Ask the failed questions of an existing run again.
     """
-    try:
+    with stopping():
         questions = files.evalset(evalset)
         one_of("--metadata", metadata, METADATA)
         found = load_object(retriever, "--retriever", "a retriever")
@@ -95,9 +95,6 @@ def run(
                 source=source_of_module(retriever.partition(":")[0], retriever),
             )
             recorder = plan.carry_out()
-    except KeyboardInterrupt as interruption:
-        notes().print(str(interruption) or "Stopped.", markup=False)
-        raise typer.Exit(130) from None
     has_failed = 0 < recorder.n_done == recorder.n_errors
     options = None if has_failed else [*files.arguments(), *scoring_options(questions, out)]
     summary = _summary(recorder, evalset, out, options)
@@ -189,4 +186,4 @@ def _print(summary: Mapping[str, Any], recorder: Recorder) -> None:
     if summary["score"] is not None:
         lines.append(f"Score it with: {summary['score']}")
     for line in lines:
-        console().print(line.replace("\n", "\\n"), markup=False, soft_wrap=True)
+        console().print(line.replace("\n", "\\n"), soft_wrap=True)

@@ -6,11 +6,9 @@ import json
 import os
 from pathlib import Path
 
-import typer
-
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.options import CutOffs, ScoringOptions, parse_cut_offs, parse_names
-from krag_eval.cli.output import Bars, console, notes, print_result, print_table, print_unmatchable, put_json
+from krag_eval.cli.output import Bars, console, print_result, print_table, print_unmatchable, put_json, stopping
 from krag_eval.evaluation.groups import GroupedResults
 from krag_eval.evaluation.results import EvaluationResult
 
@@ -56,40 +54,38 @@ def score_logs(
     from krag_eval.scale import score_logs as score  # pyarrow is an extra
 
     settings = scoring.settings()
-    with Bars() as bars:
-        try:
-            result = score(
-                logs,
-                out,
-                gold=gold,
-                kmax=kmax,
-                k=parse_cut_offs(k),
-                metrics=parse_names(metrics),
-                workers=workers if workers is not None else _n_cores(),
-                intervals=intervals,
-                by=parse_names(by),
-                allow_repeated_ids=allow_repeated_ids,
-                keep="all" if keep == "all" else parse_names(keep) or (),
-                names=names,
-                max_bad_rows=max_bad_rows,
-                incremental=incremental,
-                force=force,
-                progress=bars.show,
-                **settings,
-            )
-        except KeyboardInterrupt:
-            folder = out / "_krag_eval" if incremental else Path(f"{out}.parts")
-            has_parts = any(folder.rglob("*.parquet"))
-            kept = f" The scores so far are in {folder}: rerun the same command to resume." if has_parts else ""
-            notes().print(f"Stopped.{kept}", markup=False)
-            raise typer.Exit(130) from None
+    with stopping(lambda: _stopped(out / "_krag_eval" if incremental else Path(f"{out}.parts"))), Bars() as bars:
+        result = score(
+            logs,
+            out,
+            gold=gold,
+            kmax=kmax,
+            k=parse_cut_offs(k),
+            metrics=parse_names(metrics),
+            workers=workers if workers is not None else _n_cores(),
+            intervals=intervals,
+            by=parse_names(by),
+            allow_repeated_ids=allow_repeated_ids,
+            keep="all" if keep == "all" else parse_names(keep) or (),
+            names=names,
+            max_bad_rows=max_bad_rows,
+            incremental=incremental,
+            force=force,
+            progress=bars.show,
+            **settings,
+        )
     print_unmatchable(result)
     if not put_json(json_out, lambda: _json_of(result, out)):
         left_out = f", {number_of(result.n_bad_rows, 'bad row')} left out" if result.n_bad_rows else ""
         print_result(result, f"{out}: {result.n_queries:,} queries{left_out}")
         if result.groups is not None:
             _print_groups(result.groups)
-        console().print(result.signature, markup=False, style="dim", soft_wrap=True)
+        console().print(result.signature, style="dim", soft_wrap=True)
+
+
+def _stopped(folder: Path) -> str:
+    has_parts = any(folder.rglob("*.parquet"))
+    return f"Stopped. The scores so far are in {folder}: rerun the same command to resume." if has_parts else "Stopped."
 
 
 def _json_of(result: EvaluationResult, out: Path) -> dict[str, object]:
@@ -102,7 +98,7 @@ def _print_groups(groups: GroupedResults[EvaluationResult]) -> None:
     print_table(f"{number_of(len(groups), 'group')} by {', '.join(groups.by)}", headings, cells)
     if len(groups) > _SHOWN:
         more = number_of(len(groups) - _SHOWN, "more group")
-        console().print(f"... and {more}: --json FILE writes all", markup=False, soft_wrap=True)
+        console().print(f"... and {more}: --json FILE writes all", soft_wrap=True)
 
 
 def _n_cores() -> int:

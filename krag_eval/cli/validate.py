@@ -69,7 +69,7 @@ def _print(report: ValidationReport, evalset: Path, corpus: Path | None, files: 
     if corpus is not None:
         title += f", looked for in {corpus}: {number_of(report.n_corpus or 0, 'document')}"
     if not report.findings:
-        out.print(title, markup=False, style="bold", soft_wrap=True)
+        out.print(title, style="bold", soft_wrap=True)
         out.print("Nothing is wrong.")
         return
     rows = [[kind, findings.KINDS[kind][0], f"{count:,}"] for kind, count in report.counts.items()]
@@ -85,10 +85,10 @@ def _print(report: ValidationReport, evalset: Path, corpus: Path | None, files: 
             out.print(f"  and {len(some) - show:,} more; --show 0 shows all", style="dim")
     out.print()
     counts = ", ".join(number_of(len(report.with_severity(severity)), severity) for severity in findings.SEVERITIES)
-    out.print(f"{counts}.", markup=False)
+    out.print(f"{counts}.")
     if corpus is not None and _LINKED_ANEW & report.counts.keys():
         command = " ".join([f"krag-eval reanchor {evalset} --corpus {corpus}", *map(shlex.quote, files.arguments())])
-        out.print(f"To link gold to where its text stands: {command}", markup=False, soft_wrap=True)
+        out.print(f"To link gold to where its text stands: {command}", soft_wrap=True)
 
 
 def _print_finding(finding: Finding, path: str) -> None:

@@ -69,4 +69,4 @@ def _print(verification: Verification) -> None:
         [row[: len(columns)] for row in rows],
     )
     for line in [verification.verdict, *verification.notes, verification.signature]:
-        console().print(line, markup=False, soft_wrap=True)
+        console().print(line, soft_wrap=True)
