@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from krag_eval._utils.errors import needing
 from krag_eval._utils.formatting import format_value
@@ -17,7 +17,6 @@ from krag_eval.llm.bench import Bench, run_bench
 from krag_eval.llm.bench.bench import CUT_OFFS, EVALSET_FILE
 from krag_eval.report import check_target
 from krag_eval.report.build import decisive_keys
-from krag_eval.retrievers.asking import CallSettings
 
 _OBJECT = "MODULE:OBJECT"
 # The sections to print if the whole report is written to a file.
@@ -31,27 +30,20 @@ def bench(
     llm: str | None = None,
     answer: str | None = None,
     evalset: Path | None = None,
-    samples: int = 30,
-    e2e_limit: int = 20,
-    eval_mode: str = "all",
-    skip_e2e: bool = False,
     k: Annotated[str | None, cut_offs_option(CUT_OFFS)] = None,
     output: list[Path] | None = None,
     journals: Path | None = None,
     force: bool = False,
     name: str | None = None,
-    title: str | None = None,
     param: list[str] | None = None,
-    language: str = "auto",
-    seed: int = 0,
-    concurrency: int = CallSettings.concurrency,
-    timeout: float | None = None,
     match: str = "id",
     threshold: str | None = None,
     tokenizer: str = "words",
     embeddings: str | None = None,
-    level: str = "chunk",
     files: FileOptions,
+    **passed: Annotated[
+        Any, run_bench, "samples e2e_limit eval_mode skip_e2e title language seed concurrency timeout level"
+    ],
 ) -> None:
     """Generate questions, retrieve, answer, score and report; rerun the same command to resume.
 
@@ -91,26 +83,17 @@ def bench(
             llm=None if llm is None else load_object(llm, "--llm", "a language model"),
             answer=None if answer is None else load_object(answer, "--answer", "a system that answers"),
             evalset=None if evalset is None else files.evalset(evalset),
-            samples=samples,
-            eval_mode=eval_mode,
-            e2e_limit=e2e_limit,
-            skip_e2e=skip_e2e,
             k=parse_cut_offs(k, CUT_OFFS),
             journals=folder,
             name=name or retriever.partition(":")[2],
             answer_name=answer,
             parameters=parse_parameters(param or []),
-            language=language,
-            seed=seed,
-            concurrency=concurrency,
-            timeout=timeout,
-            level=level,
-            title=title,
             progress=bars.show,
             match_method=parse_names(match) or [],
             threshold=parse_threshold(threshold),
             tokenizer=tokenizer,
             embeddings=load_embeddings(embeddings, match, None),
+            **passed,
         )
     _print(outcome, targets, folder, force)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from krag_eval.analysis.comparison import compare as compare_runs
 from krag_eval.analysis.comparison.compare import COMPARED_CUT_OFFS
@@ -20,15 +20,10 @@ def compare(
     k: Annotated[str | None, cut_offs_option(COMPARED_CUT_OFFS)] = None,
     metrics: str = "recall,mrr,ndcg",
     by: str | None = None,
-    margin: float = 0.02,
-    confidence: float = 0.95,
-    n_bootstrap: int = 10_000,
-    n_randomisation: int = 10_000,
-    seed: int = 0,
-    missing: str = "refuse",
     json_out: Path | None = None,
     scoring: RunScoringOptions,
     files: FileOptions,
+    **passed: Annotated[Any, compare_runs, "margin confidence n_bootstrap n_randomisation seed missing"],
 ) -> None:
     """Compare runs with a baseline: differences with confidence intervals, tests, slices, and causes of misses.
 
@@ -51,12 +46,7 @@ def compare(
             k=parse_cut_offs(k, COMPARED_CUT_OFFS),
             metrics=None if metrics == "all" else parse_names(metrics),
             by=parse_names(by),
-            margin=margin,
-            confidence=confidence,
-            n_bootstrap=n_bootstrap,
-            n_randomisation=n_randomisation,
-            seed=seed,
-            missing=missing,
+            **passed,
             **scoring.settings(),
         )
     print_notes(caught)

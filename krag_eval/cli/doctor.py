@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.files.strict_json import dump_json
@@ -26,21 +26,16 @@ def doctor(
     apply: Path | None = None,
     out: Path | None = None,
     force: bool = False,
-    k: int = 10,
-    min_systems: int | None = None,
-    near: float = 0.6,
-    near_questions: float = 0.85,
     corpus: Path | None = None,
     match: str | None = None,
     threshold: str = "0.5",
     tokenizer: str = "words",
     raw_text: bool = False,
-    level: str = "chunk",
-    doc_key: str = "doc_id",
     id_key: str | None = None,
     grade_key: str = "relevance",
     json_out: Path | None = None,
     files: FileOptions,
+    **passed: Annotated[Any, audit_labels, "k min_systems near near_questions level doc_key"],
 ) -> None:
     """Find gold labels that are probably missing, duplicate, unreachable or in conflict, and write what to label.
 
@@ -69,18 +64,13 @@ def doctor(
     report = audit_labels(
         questions,
         read_runs(runs, questions, files, id_key=id_key),
-        k=k,
-        min_systems=min_systems,
-        near=near,
-        near_questions=near_questions,
         corpus=None if corpus is None else files.corpus(corpus),
-        level=level,
-        doc_key=doc_key,
         threshold=parse_threshold(threshold),
         tokenizer=tokenizer,
         id_key=id_key,
         grade_key=grade_key,
         normalize=None if raw_text else normalize,
+        **passed,
         **settings,
     )
     _put_out(report, queue, json_out, most, force=force)

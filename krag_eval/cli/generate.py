@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated, Any
 
 from krag_eval import InvalidInputError, write_evalset
 from krag_eval.cli.files import FileOptions
@@ -17,23 +18,17 @@ def generate(
     *,
     llm: str,
     out: Path,
-    n: int = 30,
     types: list[str] | None = None,
-    language: str = "auto",
-    seed: int = 0,
     journal: Path | None = None,
     prompts: Path | None = None,
-    concurrency: int = 1,
-    retries: int = 3,
-    timeout: float | None = None,
-    min_words: int = 4,
-    most_prompts: int | None = None,
-    retry_errors: bool = False,
-    doc_key: str = "doc_id",
-    id_key: str | None = None,
     json_out: Path | None = None,
     force: bool = False,
     files: FileOptions,
+    **passed: Annotated[
+        Any,
+        generate_evalset,
+        "n language seed concurrency retries timeout min_words most_prompts retry_errors doc_key id_key",
+    ],
 ) -> None:
     """Have a language model write questions with answers and evidence, and keep those that hold.
 
@@ -61,20 +56,10 @@ def generate(
         made = generate_evalset(
             files.corpus(corpus),
             load_object(llm, "--llm", "a language model"),
-            n=n,
             types=types or TYPES,
-            language=language,
-            seed=seed,
             journal=journal,
             prompts=prompts,
-            concurrency=concurrency,
-            retries=retries,
-            timeout=timeout,
-            min_words=min_words,
-            most_prompts=most_prompts,
-            retry_errors=retry_errors,
-            doc_key=doc_key,
-            id_key=id_key,
+            **passed,
         )
     if not len(made):
         raise InvalidInputError(f"{out}: not written, because no question could be generated. {made.report.stopped}")

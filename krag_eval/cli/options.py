@@ -151,21 +151,27 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Return the command with one option for each field of the dataclasses among its parameters.
 
     Typer takes the options of a command from its signature. A command with a parameter `scoring: ScoringOptions` gets
-    the fields of `ScoringOptions` in its place, and is called with an instance that holds their values.
+    the fields of `ScoringOptions` in its place, and is called with an instance that holds their values. What it passes
+    on as `**passed: Annotated[Any, function, "margin seed"]` has the types and the defaults of that function.
     """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
     described, signature = _described(sys.modules[__name__]) | _described(command), inspect.signature(command)
     parameters = []
-    for name, parameter in signature.parameters.items():
+    for name, parameter in sorted(signature.parameters.items(), key=lambda item: item[0] in groups):
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            _, function, names = get_args(hints[name])
+            types, its = get_type_hints(function), inspect.signature(function).parameters
+            parameters += [_declare(its[one].replace(annotation=types[one]), *described[one]) for one in names.split()]
+            continue
         if name not in groups:
             parameters.append(_declare(parameter.replace(annotation=hints[name]), *described[name]))
             continue
         types, group = get_type_hints(groups[name], include_extras=True), groups[name]
-        its = functools.reduce(operator.or_, map(_described, reversed(group.__mro__)), described)
+        about = functools.reduce(operator.or_, map(_described, reversed(group.__mro__)), described)
         for field in dataclasses.fields(group):
             one = inspect.Parameter(field.name, _OPTION, default=field.default, annotation=types[field.name])
-            parameters.append(_declare(one, *its[field.name]))
+            parameters.append(_declare(one, *about[field.name]))
     about_limits = f"Allow larger input, such as row=1GB; the limits are {', '.join(DEFAULT_LIMITS)}."
     limits = inspect.Parameter("limits", _OPTION, default=None, annotation=str | None)
     parameters.append(_declare(limits, "NAME=SIZE,...", about_limits))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,13 +36,11 @@ def reanchor(
     old_corpus: Path | None = None,
     out: Path | None = None,
     force: bool = False,
-    threshold: float = 0.8,
     tokenizer: str = "words",
-    doc_key: str = "doc_id",
-    with_texts: bool = False,
     show: Annotated[int, typer.Option(min=0)] = 10,
     json_out: Path | None = None,
     files: FileOptions,
+    **passed: Annotated[Any, reanchoring.reanchor, "threshold doc_key with_texts"],
 ) -> None:
     """Move gold passages to the chunks of a new corpus. Exit code 0: all found, 1: some lost, 2: invalid input.
 
@@ -66,10 +64,8 @@ def reanchor(
         files.evalset(evalset),
         files.corpus(corpus),
         old_corpus=() if old_corpus is None else files.corpus(old_corpus),
-        threshold=threshold,
-        doc_key=doc_key,
         tokenizer=tokenizer,
-        with_texts=with_texts,
+        **passed,
     )
     write_evalset(report.evalset, target)
     named = {"evalset": str(evalset), "corpus": str(corpus), "out": str(target)}

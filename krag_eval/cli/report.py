@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated, Any
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import DASH
@@ -20,15 +21,13 @@ def report(
     format: str | None = None,  # noqa: A002 - the name of the option
     plots: Path | None = None,
     force: bool = False,
-    title: str | None = None,
     baseline: str | None = None,
     k: CutOffs = None,
     metrics: str | None = None,
     by: str | None = None,
-    missing: str = "refuse",
-    seed: int = 0,
     scoring: RunScoringOptions,
     files: FileOptions,
+    **passed: Annotated[Any, build_report, "title missing seed"],
 ) -> None:
     """Report what retrievers found: scores, comparison, slices, causes of misses, and every query.
 
@@ -53,13 +52,11 @@ def report(
         built = build_report(
             read,
             questions,
-            title=title,
             baseline=find_baseline(baseline, list(read), runs),
             by=parse_names(by),
             k=parse_cut_offs(k),
             metrics=parse_names(metrics),
-            missing=missing,
-            seed=seed,
+            **passed,
             **scoring.settings(),
         )
     print_notes([*built.notes, *caught])
