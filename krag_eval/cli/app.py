@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Annotated
 
 import typer
 
 from krag_eval import __version__
-from krag_eval.cli.bench import bench
-from krag_eval.cli.compare import compare
-from krag_eval.cli.convert import convert
-from krag_eval.cli.demo import demo
-from krag_eval.cli.diagnose import diagnose
-from krag_eval.cli.doctor import doctor
-from krag_eval.cli.evaluate import evaluate
-from krag_eval.cli.fuse import fuse
-from krag_eval.cli.gate import gate
-from krag_eval.cli.generate import generate
 from krag_eval.cli.help import Command, Group
-from krag_eval.cli.langfuse_resend import langfuse_resend
 from krag_eval.cli.options import expand_option_groups
-from krag_eval.cli.reanchor import reanchor
-from krag_eval.cli.report import report
-from krag_eval.cli.run import run
-from krag_eval.cli.score_logs import score_logs
-from krag_eval.cli.validate import validate
-from krag_eval.cli.verify import verify
 
 app = typer.Typer(
     name="krag-eval",
@@ -53,6 +37,11 @@ def krag_eval(
     """Measure whether the retriever finds the right documents, and how well it ranks them."""
 
 
-_COMMANDS = (evaluate, run, convert, compare, report, gate, validate, reanchor, doctor, verify, generate, bench)
-for command in (*_COMMANDS, diagnose, fuse, score_logs, langfuse_resend, demo):
+# Each is the function of its name in the module of its name.
+_COMMANDS = (
+    "evaluate run convert compare report gate validate reanchor doctor verify generate bench diagnose fuse score_logs "
+    "langfuse_resend demo"
+)
+for name in _COMMANDS.split():
+    command = getattr(importlib.import_module(f"krag_eval.cli.{name}"), name)
     app.command(cls=Command)(expand_option_groups(command))

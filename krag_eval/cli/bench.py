@@ -4,32 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import Annotated, Any
 
 from krag_eval._utils.errors import needing
 from krag_eval._utils.formatting import format_value
 from krag_eval.cli.files import FileOptions
 from krag_eval.cli.loading import load_embeddings, load_object
-from krag_eval.cli.options import (
-    Force,
-    Level,
-    Match,
-    Threshold,
-    Tokenizer,
-    cut_offs_option,
-    parse_cut_offs,
-    parse_names,
-    parse_threshold,
-)
-from krag_eval.cli.output import Bars, console, notes, print_report
+from krag_eval.cli.options import cut_offs_option, parse_cut_offs, parse_names, parse_threshold
+from krag_eval.cli.output import Bars, console, notes, print_report, stopping
 from krag_eval.cli.run import parse_parameters
 from krag_eval.llm.bench import Bench, run_bench
 from krag_eval.llm.bench.bench import CUT_OFFS, EVALSET_FILE
 from krag_eval.report import check_target
 from krag_eval.report.build import decisive_keys
-from krag_eval.retrievers.asking import CallSettings
 
 _OBJECT = "MODULE:OBJECT"
 # The sections to print if the whole report is written to a file.
@@ -37,113 +24,77 @@ _IN_SHORT = ("slices", "questions", "answers", "context", "left_out")
 
 
 def bench(
-    retriever: Annotated[str, typer.Option(metavar=_OBJECT, help="The retriever, as for run.")],
-    corpus: Annotated[
-        Path | None,
-        typer.Option(
-            help="The chunks to generate questions from. With --evalset, needed only if the retriever returns ids "
-            "without texts."
-        ),
-    ] = None,
-    llm: Annotated[
-        str | None,
-        typer.Option(
-            metavar=_OBJECT,
-            help="A LangChain chat model, a LlamaIndex LLM, or a function from a prompt to a string. It writes the "
-            "questions, answers them unless --answer is given, and judges the retrieved documents.",
-        ),
-    ] = None,
-    answer: Annotated[
-        str | None,
-        typer.Option(
-            metavar=_OBJECT,
-            help="The system that answers: a function of a question and its documents, or of the question alone, a "
-            "LangChain runnable, a LlamaIndex query engine, or another language model.",
-        ),
-    ] = None,
-    evalset: Annotated[Path | None, typer.Option(help="Ask these questions instead of generated ones.")] = None,
-    samples: Annotated[int, typer.Option(help="How many questions to generate.")] = 30,
-    e2e_limit: Annotated[int, typer.Option(help="The most questions to answer and judge.")] = 20,
-    eval_mode: Annotated[str, typer.Option(help="all, literal, or semantic for paraphrases and scenarios.")] = "all",
-    skip_e2e: Annotated[bool, typer.Option("--skip-e2e", help="Score retrieval only.")] = False,
-    k: Annotated[str | None, cut_offs_option(CUT_OFFS)] = None,
-    output: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="The report: .json (plus an HTML page of the same name), .html, .md or .csv; repeatable. Without it, "
-            "tables are printed."
-        ),
-    ] = None,
-    journals: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Where each stage records its results; by default named after the first --output."
-        ),
-    ] = None,
-    force: Force = False,
-    name: Annotated[str | None, typer.Option(help="The name of the retriever in the report.")] = None,
-    title: Annotated[str | None, typer.Option(help="The title of the report.")] = None,
-    param: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A parameter of the retriever to record; repeatable.")
-    ] = None,
-    language: Annotated[
-        str, typer.Option(help="Language of the questions: auto for that of each chunk, or a code such as ko.")
-    ] = "auto",
-    seed: Annotated[int, typer.Option(help="Seed of the choice of chunks and of the intervals.")] = 0,
-    concurrency: Annotated[int, typer.Option(help="How many questions to ask at a time.")] = CallSettings.concurrency,
-    timeout: Annotated[
-        float | None, typer.Option(help="Seconds per call of the retriever, the model or --answer.")
-    ] = None,
-    match: Match = "id",
-    threshold: Threshold = None,
-    tokenizer: Tokenizer = "words",
-    embeddings: Annotated[
-        str | None,
-        typer.Option(
-            metavar=_OBJECT, help="An embedding model, for the semantic similarity of answers and --match embedding."
-        ),
-    ] = None,
-    level: Level = "chunk",
     *,
+    retriever: str,
+    corpus: Path | None = None,
+    llm: str | None = None,
+    answer: str | None = None,
+    evalset: Path | None = None,
+    k: Annotated[str | None, cut_offs_option(CUT_OFFS)] = None,
+    output: list[Path] | None = None,
+    journals: Path | None = None,
+    force: bool = False,
+    name: str | None = None,
+    param: list[str] | None = None,
+    match: str = "id",
+    threshold: str | None = None,
+    tokenizer: str = "words",
+    embeddings: str | None = None,
     files: FileOptions,
+    **passed: Annotated[
+        Any, run_bench, "samples e2e_limit eval_mode skip_e2e title language seed concurrency timeout level"
+    ],
 ) -> None:
-    """Generate questions, retrieve, answer, score and report; rerun the same command to resume."""
+    """Generate questions, retrieve, answer, score and report; rerun the same command to resume.
+
+    Parameters:
+        retriever (MODULE:OBJECT): The retriever, as for run.
+        corpus: The chunks to generate questions from. With --evalset, needed only if the retriever returns ids without
+            texts.
+        llm (MODULE:OBJECT): A LangChain chat model, a LlamaIndex LLM, or a function from a prompt to a string. It
+            writes the questions, answers them unless --answer is given, and judges the retrieved documents.
+        answer (MODULE:OBJECT): The system that answers: a function of a question and its documents, or of the question
+            alone, a LangChain runnable, a LlamaIndex query engine, or another language model.
+        evalset: Ask these questions instead of generated ones.
+        samples: How many questions to generate.
+        e2e_limit: The most questions to answer and judge.
+        eval_mode: all, literal, or semantic for paraphrases and scenarios.
+        skip_e2e: Score retrieval only.
+        output: The report: .json (plus an HTML page of the same name), .html, .md or .csv; repeatable. Without it,
+            tables are printed.
+        journals (DIR): Where each stage records its results; by default named after the first --output.
+        name: The name of the retriever in the report.
+        title: The title of the report.
+        param (NAME=VALUE): A parameter of the retriever to record; repeatable.
+        language: Language of the questions: auto for that of each chunk, or a code such as ko.
+        seed: Seed of the choice of chunks and of the intervals.
+        concurrency: How many questions to ask at a time.
+        timeout: Seconds per call of the retriever, the model or --answer.
+        embeddings (MODULE:OBJECT): An embedding model, for the semantic similarity of answers and --match embedding.
+    """
     targets = _targets(output or [], force)
     folder = journals or (targets[0].with_suffix(".journals") if targets else None)
     if folder is not None and any(folder.glob("*.jsonl")):
-        notes().print(_resuming(folder), markup=False, soft_wrap=True)
-    try:
-        with Bars() as bars:
-            outcome = run_bench(
-                None if corpus is None else files.corpus(corpus),
-                load_object(retriever, "--retriever", "a retriever"),
-                llm=None if llm is None else load_object(llm, "--llm", "a language model"),
-                answer=None if answer is None else load_object(answer, "--answer", "a system that answers"),
-                evalset=None if evalset is None else files.evalset(evalset),
-                samples=samples,
-                eval_mode=eval_mode,
-                e2e_limit=e2e_limit,
-                skip_e2e=skip_e2e,
-                k=parse_cut_offs(k, CUT_OFFS),
-                journals=folder,
-                name=name or retriever.partition(":")[2],
-                answer_name=answer,
-                parameters=parse_parameters(param or []),
-                language=language,
-                seed=seed,
-                concurrency=concurrency,
-                timeout=timeout,
-                level=level,
-                title=title,
-                progress=bars.show,
-                match_method=parse_names(match) or [],
-                threshold=parse_threshold(threshold),
-                tokenizer=tokenizer,
-                embeddings=load_embeddings(embeddings, match, None),
-            )
-    except KeyboardInterrupt:
-        notes().print(_stopped(folder), markup=False, soft_wrap=True)
-        raise typer.Exit(130) from None
+        notes().print(_resuming(folder), soft_wrap=True)
+    with stopping(lambda: _stopped(folder)), Bars() as bars:
+        outcome = run_bench(
+            None if corpus is None else files.corpus(corpus),
+            load_object(retriever, "--retriever", "a retriever"),
+            llm=None if llm is None else load_object(llm, "--llm", "a language model"),
+            answer=None if answer is None else load_object(answer, "--answer", "a system that answers"),
+            evalset=None if evalset is None else files.evalset(evalset),
+            k=parse_cut_offs(k, CUT_OFFS),
+            journals=folder,
+            name=name or retriever.partition(":")[2],
+            answer_name=answer,
+            parameters=parse_parameters(param or []),
+            progress=bars.show,
+            match_method=parse_names(match) or [],
+            threshold=parse_threshold(threshold),
+            tokenizer=tokenizer,
+            embeddings=load_embeddings(embeddings, match, None),
+            **passed,
+        )
     _print(outcome, targets, folder, force)
 
 
@@ -176,12 +127,12 @@ def _stopped(folder: Path | None) -> str:
 def _print(outcome: Bench, targets: Sequence[Path], folder: Path | None, force: bool) -> None:
     print_report(outcome.report, only=_IN_SHORT if targets else None)
     if targets:
-        console().print(f"\n{_overall(outcome)}", markup=False)
+        console().print(f"\n{_overall(outcome)}")
     for path in targets:
         written = outcome.write(path, force=force)
-        console().print(f"Wrote {written} ({written.stat().st_size:,} bytes)", markup=False, soft_wrap=True)
+        console().print(f"Wrote {written} ({written.stat().st_size:,} bytes)", soft_wrap=True)
     if folder is not None and outcome.generation is not None:
-        console().print(f"The questions are in {folder / EVALSET_FILE}", markup=False, soft_wrap=True)
+        console().print(f"The questions are in {folder / EVALSET_FILE}", soft_wrap=True)
 
 
 def _overall(outcome: Bench) -> str:

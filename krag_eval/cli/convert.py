@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.files.io import DASH, no_looser_than
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions
-from krag_eval.cli.help import one_of_each
-from krag_eval.cli.options import (
-    Force,
-    GradeKey,
-    IdKey,
-    MaxBadRows,
-)
 from krag_eval.cli.output import console
 from krag_eval.datasets import read_evalset, read_run, write_evalset, write_run
 from krag_eval.datasets.formats.layout import kinds_of
@@ -30,29 +21,30 @@ _KINDS = ("evalset", "run")
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="An evaluation set or a run; BEIR: the folder.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; BEIR: the folder.")],
-    to_format: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            metavar="FORMAT",
-            help="jsonl, json, csv, tsv, parquet, trec, scores, beir, llama_index, ragas or squad; "
-            "by the ending of OUT by default, and jsonl for `-`.",
-            autocompletion=one_of_each(FORMATS),
-        ),
-    ] = None,
-    kind: Annotated[str | None, typer.Option(help="evalset or run, if IN holds both.")] = None,
-    queries: Annotated[Path | None, typer.Option(help="The query texts, for TREC qrels.")] = None,
-    evalset: Annotated[Path | None, typer.Option(help="The questions of a run, for ragas rows.")] = None,
-    id_key: IdKey = None,
-    grade_key: GradeKey = "relevance",
-    force: Force = False,
-    max_bad_rows: MaxBadRows = 0,
+    source: Path,
+    target: Path,
     *,
+    to_format: str | None = None,
+    kind: str | None = None,
+    queries: Path | None = None,
+    evalset: Path | None = None,
+    id_key: str | None = None,
+    grade_key: str = "relevance",
+    force: bool = False,
+    max_bad_rows: int = 0,
     files: FileOptions,
 ) -> None:
-    """Convert an evaluation set or a run; report on stderr what the new format cannot hold."""
+    """Convert an evaluation set or a run; report on stderr what the new format cannot hold.
+
+    Parameters:
+        source (IN): An evaluation set or a run; BEIR: the folder.
+        target (OUT): The file to write; BEIR: the folder.
+        to_format (--to FORMAT): jsonl, json, csv, tsv, parquet, trec, scores, beir, llama_index, ragas or squad; by the
+            ending of OUT by default, and jsonl for `-`.
+        kind: evalset or run, if IN holds both.
+        queries: The query texts, for TREC qrels.
+        evalset: The questions of a run, for ragas rows.
+    """
     named, table = files.named_columns(), files.table(source)
     written = format_to_write(target, to_format)
     if str(target) != DASH and target.exists() and not force:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from krag_eval import EvaluationResult, evaluate
 from krag_eval._utils.checks import check_count
@@ -31,9 +29,14 @@ WAYS: Mapping[str, dict[str, Any]] = {
 
 
 def demo(
-    k: Annotated[int, typer.Option("--k", "-k", help="The cut-off of the tables.")] = 5,
+    *,
+    k: int = 5,
 ) -> None:
-    """Score four real retrievers on the bundled collection, in Korean, English, Russian and Chinese."""
+    """Score four real retrievers on the bundled collection, in Korean, English, Russian and Chinese.
+
+    Parameters:
+        k (--k -k): The cut-off of the tables.
+    """
     check_count("k", k)
     started = time.perf_counter()
     documents, questions = load_collection()
@@ -57,7 +60,7 @@ def demo(
         columns = ["retriever", *(f"R@{k} {language}" for language in LANGUAGES), f"R@{k}", f"MRR@{k}", f"nDCG@{k}"]
         print_table(way, columns, rows)
         signature = next(iter(results.values())).signature
-        out.print(signature, markup=False, style="dim", soft_wrap=True)
+        out.print(signature, style="dim", soft_wrap=True)
         out.print()
         first = first or results["bm25 words"]
     if first is not None:
@@ -110,5 +113,5 @@ def _print_a_miss(result: EvaluationResult, k: int) -> None:
     for row in result.per_query:
         if row.values[f"recall@{k}"] == 0 and (row.id or "").startswith("en"):
             console().print("What bm25 words did with one question that it failed (result.explain):", style="bold")
-            console().print(str(result.explain(row.index)) + "\n", markup=False, soft_wrap=True)
+            console().print(str(result.explain(row.index)) + "\n", soft_wrap=True)
             return

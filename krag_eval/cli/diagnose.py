@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from krag_eval import Diagnosis, InvalidInputError
 from krag_eval import diagnose as diagnose_result
@@ -15,14 +13,7 @@ from krag_eval._utils.files.io import DASH, write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.evaluate import score_each
 from krag_eval.cli.files import FileOptions, read_runs
-from krag_eval.cli.options import (
-    EvalSetFile,
-    Force,
-    JsonOut,
-    MaxBadRows,
-    RunScoringOptions,
-    parse_cut_offs,
-)
+from krag_eval.cli.options import RunScoringOptions, parse_cut_offs
 from krag_eval.cli.output import console, notes, print_section, put_json
 from krag_eval.report import Report, ReportedSystem
 from krag_eval.report.sections.causes import causes_section
@@ -30,32 +21,28 @@ from krag_eval.report.writers import BYTE_ORDER_MARK, csv_line
 
 
 def diagnose(
-    evalset: EvalSetFile,
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Retrieval results.")],
-    k: Annotated[
-        str, typer.Option("--k", "-k", help="A gold document is missed if it is not in the first k ranks; or `all`.")
-    ] = "10",
-    near: Annotated[
-        float, typer.Option(help="A retrieved text is a near miss from this share of the threshold, up to 1.")
-    ] = 0.6,
-    examples: Annotated[int, typer.Option(help="Missed documents shown for each run and cause.")] = 3,
-    json_out: JsonOut = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "--output",
-            "-o",
-            help="Write one row per missed gold document to .jsonl or .csv; `-` prints JSONL.",
-        ),
-    ] = None,
-    force: Force = False,
-    max_bad_rows: MaxBadRows = 0,
+    evalset: Path,
+    runs: list[Path],
     *,
+    k: str = "10",
+    near: float = 0.6,
+    examples: int = 3,
+    json_out: Path | None = None,
+    out: Path | None = None,
+    force: bool = False,
+    max_bad_rows: int = 0,
     scoring: RunScoringOptions,
     files: FileOptions,
 ) -> None:
-    """Count why gold documents were missed, with examples of each cause, and what recall could be at most."""
+    """Count why gold documents were missed, with examples of each cause, and what recall could be at most.
+
+    Parameters:
+        runs (RUN...): Retrieval results.
+        k (--k -k): A gold document is missed if it is not in the first k ranks; or `all`.
+        near: A retrieved text is a near miss from this share of the threshold, up to 1.
+        examples: Missed documents shown for each run and cause.
+        out (--out --output -o): Write one row per missed gold document to .jsonl or .csv; `-` prints JSONL.
+    """
     cut_off = _parse_cut_off(k)
     _check_target(out, force)
     settings = scoring.settings()
@@ -68,7 +55,7 @@ def diagnose(
     rows = [{"run": name, **miss.to_dict()} for name, diagnosis in diagnoses.items() for miss in diagnosis.misses]
     if out is not None:
         write_atomically(out, _csv_lines(rows) if out.suffix == ".csv" else _jsonl_lines(rows))
-        notes().print(f"{out}: {number_of(len(rows), 'missed gold document')}.", markup=False)
+        notes().print(f"{out}: {number_of(len(rows), 'missed gold document')}.")
     printed = put_json(
         json_out,
         lambda: {"evalset": str(evalset), "runs": {name: found.to_dict() for name, found in diagnoses.items()}},

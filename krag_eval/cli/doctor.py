@@ -5,26 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from krag_eval import InvalidInputError
 from krag_eval._utils.files.strict_json import dump_json
 from krag_eval.analysis.label_audit.audit import audit_labels
 from krag_eval.analysis.label_audit.report import DoctorReport, apply_labels, write_queue
 from krag_eval.cli.files import FileOptions, read_runs
-from krag_eval.cli.options import (
-    DocKey,
-    EvalSetFile,
-    Force,
-    GradeKey,
-    IdKey,
-    JsonOut,
-    Level,
-    RawText,
-    Tokenizer,
-    parse_names,
-    parse_threshold,
-)
+from krag_eval.cli.options import parse_names, parse_threshold
 from krag_eval.cli.output import console, notes, put_json
 from krag_eval.datasets import EvalSet, write_evalset
 from krag_eval.datasets.formats.registry import format_to_write
@@ -32,45 +18,41 @@ from krag_eval.documents.text import normalize
 
 
 def doctor(
-    evalset: EvalSetFile,
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="RUN...", help="Retrieval results; several that differ reveal the most."),
-    ] = None,
-    queue: Annotated[
-        Path | None, typer.Option(help="Write the documents that may be gold as JSONL, for labelling.")
-    ] = None,
-    limit: Annotated[str, typer.Option(help="Rows of the queue, the most useful first; or `all`.")] = "500",
-    apply: Annotated[
-        Path | None, typer.Option(help="Add the labels of this queue (true, false or a grade) to the set.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Where --apply writes the new set.")] = None,
-    force: Force = False,
-    k: Annotated[int, typer.Option("--k", "-k", help="The rank down to which systems are compared.")] = 10,
-    min_systems: Annotated[
-        int | None, typer.Option(help="Systems that must agree; by default all of up to three, else three.")
-    ] = None,
-    near: Annotated[float, typer.Option(help="Minimum ROUGE-L of a near-duplicate of a gold text.")] = 0.6,
-    near_questions: Annotated[float, typer.Option(help="Minimum ROUGE-L of near-duplicate questions.")] = 0.85,
-    corpus: Annotated[
-        Path | None, typer.Option(help="The searched documents, if the set or the runs have only ids.")
-    ] = None,
-    match: Annotated[
-        str | None,
-        typer.Option(help="How documents are identified, as in evaluate; by id by default, or by text without ids."),
-    ] = None,
-    threshold: Annotated[str, typer.Option(help="The threshold for --match by ROUGE, as in evaluate.")] = "0.5",
-    tokenizer: Tokenizer = "words",
-    raw_text: RawText = False,
-    level: Level = "chunk",
-    doc_key: DocKey = "doc_id",
-    id_key: IdKey = None,
-    grade_key: GradeKey = "relevance",
-    json_out: JsonOut = None,
+    evalset: Path,
+    runs: list[Path] | None = None,
     *,
+    queue: Path | None = None,
+    limit: str = "500",
+    apply: Path | None = None,
+    out: Path | None = None,
+    force: bool = False,
+    corpus: Path | None = None,
+    match: str | None = None,
+    threshold: str = "0.5",
+    tokenizer: str = "words",
+    raw_text: bool = False,
+    id_key: str | None = None,
+    grade_key: str = "relevance",
+    json_out: Path | None = None,
     files: FileOptions,
+    **passed: Annotated[Any, audit_labels, "k min_systems near near_questions level doc_key"],
 ) -> None:
-    """Find gold labels that are probably missing, duplicate, unreachable or in conflict, and write what to label."""
+    """Find gold labels that are probably missing, duplicate, unreachable or in conflict, and write what to label.
+
+    Parameters:
+        runs (RUN...): Retrieval results; several that differ reveal the most.
+        queue: Write the documents that may be gold as JSONL, for labelling.
+        limit: Rows of the queue, the most useful first; or `all`.
+        apply: Add the labels of this queue (true, false or a grade) to the set.
+        out: Where --apply writes the new set.
+        k (--k -k): The rank down to which systems are compared.
+        min_systems: Systems that must agree; by default all of up to three, else three.
+        near: Minimum ROUGE-L of a near-duplicate of a gold text.
+        near_questions: Minimum ROUGE-L of near-duplicate questions.
+        corpus: The searched documents, if the set or the runs have only ids.
+        match: How documents are identified, as in evaluate; by id by default, or by text without ids.
+        threshold: The threshold for --match by ROUGE, as in evaluate.
+    """
     most = _parse_limit(limit)
     _check(evalset, runs, apply=apply, out=out, queue=queue, force=force)
     questions = files.evalset(evalset, id_key=id_key, grade_key=grade_key)
@@ -82,18 +64,13 @@ def doctor(
     report = audit_labels(
         questions,
         read_runs(runs, questions, files, id_key=id_key),
-        k=k,
-        min_systems=min_systems,
-        near=near,
-        near_questions=near_questions,
         corpus=None if corpus is None else files.corpus(corpus),
-        level=level,
-        doc_key=doc_key,
         threshold=parse_threshold(threshold),
         tokenizer=tokenizer,
         id_key=id_key,
         grade_key=grade_key,
         normalize=None if raw_text else normalize,
+        **passed,
         **settings,
     )
     _put_out(report, queue, json_out, most, force=force)
@@ -126,7 +103,7 @@ def _apply(questions: EvalSet, labels: Path, out: Path, *, id_key: str | None, g
     labelled = apply_labels(questions, labels, id_key=id_key)
     changed = sum(new != old for new, old in zip(labelled, questions, strict=True))
     write_evalset(labelled, out, id_key=id_key, grade_key=grade_key)
-    notes().print(f"{out}: {changed} of {len(labelled)} questions have new labels.", markup=False)
+    notes().print(f"{out}: {changed} of {len(labelled)} questions have new labels.")
     return labelled
 
 
@@ -134,9 +111,9 @@ def _put_out(report: DoctorReport, queue: Path | None, json_out: Path | None, mo
     if queue is not None:
         written = write_queue(report, queue, limit=most, force=force)
         of_all = "" if written == len(report.candidates) else f" of {len(report.candidates)}; --limit all writes them"
-        notes().print(f"{queue}: {written} documents to label{of_all}.", markup=False)
+        notes().print(f"{queue}: {written} documents to label{of_all}.")
     if not put_json(json_out, lambda: dump_json(report.to_dict(most), "the report", indent=2)):
-        console().print(repr(report), markup=False, soft_wrap=True)
+        console().print(repr(report), soft_wrap=True)
 
 
 def _parse_limit(text: str) -> int | None:

@@ -5,26 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from krag_eval import EvaluationResult, InvalidInputError, Leaderboard, QueryReview, evaluate_run, leaderboard
 from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import escape_controls, number_of
 from krag_eval.cli.files import FileOptions, read_runs
-from krag_eval.cli.options import (
-    CutOffs,
-    EvalSetFile,
-    Intervals,
-    JsonOut,
-    MaxBadRows,
-    MetricNames,
-    RunScoringOptions,
-    parse_cut_offs,
-    parse_names,
-)
+from krag_eval.cli.options import CutOffs, RunScoringOptions, parse_cut_offs, parse_names
 from krag_eval.cli.output import (
     collected_warnings,
     console,
@@ -48,43 +36,31 @@ _EXPORTS: dict[str, Callable[[Leaderboard], str]] = {
 
 
 def evaluate(
-    evalset: EvalSetFile,
-    runs: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RUN...",
-            default_factory=list,
-            show_default=False,
-            help="Retrieval results; by default EVALSET, a table that has them too.",
-        ),
-    ],
-    k: CutOffs = None,
-    metrics: MetricNames = None,
-    intervals: Intervals = False,
-    json_out: JsonOut = None,
-    per_query: Annotated[Path | None, typer.Option(help="Write one row per run and query as JSONL.")] = None,
-    failed: Annotated[
-        bool,
-        typer.Option(
-            "--failed", help="List the questions that miss gold documents, with what was retrieved instead, and why."
-        ),
-    ] = False,
-    worst: Annotated[
-        int | None, typer.Option(metavar="N", help="List the N questions with the lowest nDCG, in the same way.")
-    ] = None,
-    output_format: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            help="terminal, markdown, latex (for the package booktabs) or csv: how one row per run is printed.",
-        ),
-    ] = "terminal",
-    max_bad_rows: MaxBadRows = 0,
+    evalset: Path,
+    runs: list[Path] | None = None,
     *,
+    k: CutOffs = None,
+    metrics: str | None = None,
+    intervals: bool = False,
+    json_out: Path | None = None,
+    per_query: Path | None = None,
+    failed: bool = False,
+    worst: int | None = None,
+    output_format: str = "terminal",
+    max_bad_rows: int = 0,
     scoring: RunScoringOptions,
     files: FileOptions,
 ) -> None:
-    """Score one or several runs against an evaluation set; several runs are one table with one row per run."""
+    """Score one or several runs against an evaluation set; several runs are one table with one row per run.
+
+    Parameters:
+        runs (RUN...): Retrieval results; by default EVALSET, a table that has them too.
+        per_query: Write one row per run and query as JSONL.
+        failed: List the questions that miss gold documents, with what was retrieved instead, and why.
+        worst (N): List the N questions with the lowest nDCG, in the same way.
+        output_format (--format): terminal, markdown, latex (for the package booktabs) or csv: how one row per run is
+            printed.
+    """
     one_of("--format", output_format, ("terminal", *_EXPORTS))
     if worst is not None:
         check_count("--worst", worst)
@@ -208,10 +184,10 @@ def _print(
     out, several = console(), len(results) > 1
     if several:
         board = _board(results, keys, intervals=intervals)
-        out.print(board.title, markup=False, style="bold", soft_wrap=True)
+        out.print(board.title, style="bold", soft_wrap=True)
         print_report_table(board.table(MARK, is_short=True), out)
         if board.note:
-            out.print(board.note, markup=False, style="dim")
+            out.print(board.note, style="dim")
         if len(board.keys) < len(_means(results)):
             out.print("Choose other columns with --k and --metrics; --json has all values.", style="dim")
     for name, result in results.items():
@@ -221,7 +197,7 @@ def _print(
     if not any(reviews.values()) and any(map(missing_queries, results.values())):
         out.print("--failed lists them, and `krag-eval diagnose` counts the causes.")
     for signature in dict.fromkeys(result.signature for result in results.values()):
-        out.print(signature, markup=False, style="dim", soft_wrap=True)
+        out.print(signature, style="dim", soft_wrap=True)
     for name, of_run in reviews.items():
         for review in of_run.values():
             out.print()
@@ -244,4 +220,4 @@ def _print_rest(result: EvaluationResult, prefix: str) -> None:
         )
     missing = missing_queries(result)
     if missing:
-        out.print(f"{prefix}{missing}.", markup=False)
+        out.print(f"{prefix}{missing}.")

@@ -9,51 +9,36 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import did_you_mean
 from krag_eval._utils.files.io import DASH, standard_streams
 from krag_eval._utils.objects import cached_property
-from krag_eval.cli.help import one_of_each
 from krag_eval.datasets import EvalSet, Run, read_corpus, read_evalset, read_run
 from krag_eval.datasets.formats.layout import FIELDS_OF, has_column
-from krag_eval.datasets.formats.registry import FORMATS, check_format, detect
+from krag_eval.datasets.formats.registry import check_format, detect
 from krag_eval.datasets.formats.source import Source
 from krag_eval.documents.document import Document
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FileOptions:
-    """The options that say how the files of a command are read."""
+    """The options that say how the files of a command are read.
 
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FIELD=COLUMN,...",
-            help="Columns with names of their own: gold=pos,retrieved=result. A name without a number stands for "
-            "numbered columns: result stands for result 1, result 2 and so on.",
-        ),
-    ] = None
-    sheet: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="The sheet of a workbook; repeat it to give each workbook its own."),
-    ] = None
-    encoding: Annotated[str | None, typer.Option(help="The encoding of files that are not UTF-8, such as cp949.")] = (
-        None
-    )
-    from_format: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="FORMAT",
-            help="The format of a file that does not show it, such as `-`.",
-            autocompletion=one_of_each(FORMATS),
-        ),
-    ] = None
+    Parameters:
+        columns (FIELD=COLUMN,...): Columns with names of their own: gold=pos,retrieved=result. A name without a number
+            stands for numbered columns: result stands for result 1, result 2 and so on.
+        sheet (NAME): The sheet of a workbook; repeat it to give each workbook its own.
+        encoding: The encoding of files that are not UTF-8, such as cp949.
+        from_format (--from FORMAT): The format of a file that does not show it, such as `-`.
+    """
+
+    columns: str | None = None
+    sheet: list[str] | None = None
+    encoding: str | None = None
+    from_format: str | None = None
 
     def evalset(self, path: Path, **settings: Any) -> EvalSet:
         """Read an evaluation set, as `read_evalset` does with these settings."""

@@ -3,39 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from krag_eval import InvalidInputError, write_run
 from krag_eval import fuse as fuse_runs
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions, read_runs
-from krag_eval.cli.options import Force, IdKey, MaxBadRows
 from krag_eval.cli.output import notes
 from krag_eval.datasets.formats.registry import format_to_write
 
 
 def fuse(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Retrieval results of the same questions.")],
-    out: Annotated[
-        Path, typer.Option("--out", "--output", "-o", help="The fused run to write; `-` prints it as JSONL.")
-    ],
-    k: Annotated[
-        float, typer.Option("--k", "-k", help="A rank adds 1 / (k + rank) to the score of its document.")
-    ] = 60,
-    weights: Annotated[
-        str | None, typer.Option(metavar="W,W,...", help="One weight above 0 per run; 1 by default.")
-    ] = None,
-    depth: Annotated[int | None, typer.Option(help="Read only so many ranks of each ranking.")] = None,
-    name: Annotated[str | None, typer.Option(help="The name of the fused run; by default those of the runs.")] = None,
-    id_key: IdKey = None,
-    force: Force = False,
-    max_bad_rows: MaxBadRows = 0,
+    runs: list[Path],
     *,
+    out: Path,
+    k: float = 60,
+    weights: str | None = None,
+    depth: int | None = None,
+    name: str | None = None,
+    id_key: str | None = None,
+    force: bool = False,
+    max_bad_rows: int = 0,
     files: FileOptions,
 ) -> None:
-    """Fuse runs by reciprocal rank, for example of a keyword and a dense retriever; score the result like any run."""
+    """Fuse runs by reciprocal rank, for example of a keyword and a dense retriever; score the result like any run.
+
+    Parameters:
+        runs (RUN RUN...): Retrieval results of the same questions.
+        out (--out --output -o): The fused run to write; `-` prints it as JSONL.
+        k (--k -k): A rank adds 1 / (k + rank) to the score of its document.
+        weights (W,W,...): One weight above 0 per run; 1 by default.
+        depth: Read only so many ranks of each ranking.
+        name: The name of the fused run; by default those of the runs.
+    """
     target_format = format_to_write(out, None)
     if out.exists() and not force:
         raise InvalidInputError(f"{out}: already exists. Choose another name, or overwrite it with --force.")
@@ -44,7 +43,7 @@ def fuse(
     read = read_runs(runs, None, files, id_key=id_key, max_bad_rows=max_bad_rows)
     fused = fuse_runs(read, k, weights=_parse_weights(weights), depth=depth, id_key=id_key, name=name)
     write_run(fused, out, format=target_format, id_key=id_key)
-    notes().print(f"{out}: {number_of(len(fused), 'question')}, fused from {', '.join(read)}.", markup=False)
+    notes().print(f"{out}: {number_of(len(fused), 'question')}, fused from {', '.join(read)}.")
 
 
 def _parse_weights(text: str | None) -> list[float] | None:

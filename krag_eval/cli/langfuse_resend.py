@@ -8,21 +8,24 @@ from typing import Annotated, Any
 
 import typer
 
-from krag_eval.cli.options import JsonOut
 from krag_eval.cli.output import console, print_indented, put_json
 
 
 def langfuse_resend(
-    outbox: Annotated[Path, typer.Argument(metavar="OUTBOX", help='The file of delivery="outbox".')],
-    timeout: Annotated[
-        float, typer.Option(min=0, help="Give up if Langfuse does not answer for this many seconds.")
-    ] = 60.0,
-    show: Annotated[int, typer.Option(min=0, help="Rejected scores to show; 0 shows all.")] = 10,
-    json_out: JsonOut = None,
+    outbox: Path,
+    *,
+    timeout: Annotated[float, typer.Option(min=0)] = 60.0,
+    show: Annotated[int, typer.Option(min=0)] = 10,
+    json_out: Path | None = None,
 ) -> None:
     """Send the scores that did not reach Langfuse. Exit code 0: all arrived, 1: some did not, 2: invalid input.
 
     The address and the keys come from the environment: LANGFUSE_BASE_URL, LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY.
+
+    Parameters:
+        outbox (OUTBOX): The file of delivery="outbox".
+        timeout: Give up if Langfuse does not answer for this many seconds.
+        show: Rejected scores to show; 0 shows all.
     """
     adapter = importlib.import_module("krag_eval_langfuse")  # optional package, imported only when needed
     resent = adapter.resend_outbox(outbox, timeout=timeout)
@@ -36,7 +39,7 @@ def _print(resent: Any, show: int) -> None:
     title = f"{resent.path}: {resent.sent:,} sent, {resent.waiting:,} waiting, {len(resent.rejected):,} rejected"
     if resent.damage is not None:
         title += f", {len(resent.damaged):,} damaged"
-    out.print(title, markup=False, highlight=False, soft_wrap=True)
+    out.print(title, soft_wrap=True)
     if resent.waiting:
         print_indented(resent.describe_waiting(), 0)
     if resent.damage is not None:

@@ -1,14 +1,42 @@
-"""The options that several commands share, and how their values are read."""
+"""The options of the commands, and how their values are read.
+
+A parameter of a command is an argument if it is positional, and an option otherwise. The docstring of the command says
+what it is, with its names and metavar in parentheses if they are not the usual ones; those that several commands share:
+
+Parameters:
+    evalset (EVALSET): Questions with their gold documents.
+    metrics: Comma-separated metric names; all by default.
+    baseline (NAME): The run to compare with: its file name, with or without the ending.
+    by (FIELD,...): Slice by these fields or metadata keys; by type, if present, by default.
+    missing: If a run lacks rows that another has: `refuse` to compare, or score them as `empty`.
+    max_bad_rows: Skip up to this many bad lines of a file and keep them in FILE.rejected.jsonl.
+    intervals: Show 95 % confidence intervals. Needs scipy (extra stats).
+    force: Overwrite existing files.
+    json_out (--json): Write the results as JSON; `-` prints JSON instead of tables.
+    k: Comma-separated cut-offs; `all` scores every rank.
+    match: id, text, containment, rouge1, rouge2, rougeL or embedding; of several, separated by commas, the first that
+        matches decides.
+    threshold: Minimum similarity of two matching texts, 0 to 1, or one per method: rouge1=0.6,rougeL=0.5. Default: 0.5
+        for ROUGE, 0.7 for embedding.
+    tokenizer: words, rouge_score, characters, whitespace, kiwi or nltk.
+    raw_text: Compare texts as they are, without normalizing them.
+    level: Score by chunk, or by document: by the source documents that the chunks come from.
+    doc_key: The metadata key that holds document ids.
+    id_key: Read ids only from this metadata key; .id reads a document's own id, not one in its metadata.
+    grade_key: The metadata key that holds relevance grades.
+"""
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
 import inspect
+import operator
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -18,6 +46,7 @@ from krag_eval.cli.files import dashes
 from krag_eval.cli.help import one_of_each
 from krag_eval.cli.loading import load_embeddings
 from krag_eval.datasets import LEVELS
+from krag_eval.datasets.formats.registry import FORMATS
 from krag_eval.documents.text import normalize
 from krag_eval.documents.tokenizers import TOKENIZERS
 from krag_eval.matching.settings import (
@@ -27,216 +56,125 @@ from krag_eval.matching.settings import (
     Gain,
     PrecisionDenominator,
     RougeMeasure,
-    ScoringSettings,
 )
 from krag_eval.metrics import ALL_METRICS
 
-EvalSetFile = Annotated[Path, typer.Argument(metavar="EVALSET", help="Questions with their gold documents.")]
+# What a shell completes, by parameter.
+_VALUES: Mapping[str, Sequence[str]] = {
+    "match": MATCH_METHODS,
+    "tokenizer": list(TOKENIZERS),
+    "level": LEVELS,
+    "metrics": [*ALL_METRICS, "all"],
+    "missing": ["refuse", "empty"],
+    "rouge_measure": get_args(RougeMeasure),
+    "containment": get_args(Containment),
+    "precision_denominator": get_args(PrecisionDenominator),
+    "gain": get_args(Gain),
+    "from_format": list(FORMATS),
+    "to_format": list(FORMATS),
+    "format": ["html", "md", "json", "csv"],
+    "names": ["plain", "safe"],
+}
+_SECTION = re.compile(r"\n\nParameters:\n(.*?)\s*\Z", re.DOTALL)
+_PARAMETER = re.compile(r"^    (\w+)(?: \(([^)]*)\))?: (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 def cut_offs_option(default: Sequence[int]) -> Any:
     """Return the option `--k` with this default."""
-    shown = ",".join(map(str, default))
-    return typer.Option("--k", "-k", help="Comma-separated cut-offs; `all` scores every rank.", show_default=shown)
+    return typer.Option("--k", "-k", show_default=",".join(map(str, default)))
 
 
 CutOffs = Annotated[str | None, cut_offs_option(DEFAULT_CUT_OFFS)]
-MetricNames = Annotated[
-    str | None,
-    typer.Option(help="Comma-separated metric names; all by default.", autocompletion=one_of_each(ALL_METRICS)),
-]
-Baseline = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The run to compare with: its file name, with or without the ending.")
-]
-SliceFields = Annotated[
-    str | None,
-    typer.Option(metavar="FIELD,...", help="Slice by these fields or metadata keys; by type, if present, by default."),
-]
-MissingRows = Annotated[
-    str,
-    typer.Option(
-        help="If a run lacks rows that another has: `refuse` to compare, or score them as `empty`.",
-        autocompletion=one_of_each(["refuse", "empty"]),
-    ),
-]
-MaxBadRows = Annotated[
-    int, typer.Option(help="Skip up to this many bad lines of a file and keep them in FILE.rejected.jsonl.")
-]
-Intervals = Annotated[
-    bool, typer.Option("--intervals", help="Show 95 % confidence intervals. Needs scipy (extra stats).")
-]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
-JsonOut = Annotated[
-    Path | None, typer.Option("--json", help="Write the results as JSON; `-` prints JSON instead of tables.")
-]
-Match = Annotated[
-    str,
-    typer.Option(
-        help="id, text, containment, rouge1, rouge2, rougeL or embedding; of several, separated by commas, the first "
-        "that matches decides.",
-        autocompletion=one_of_each(MATCH_METHODS),
-    ),
-]
-Threshold = Annotated[
-    str | None,
-    typer.Option(
-        help="Minimum similarity of two matching texts, 0 to 1, or one per method: rouge1=0.6,rougeL=0.5. Default: "
-        "0.5 for ROUGE, 0.7 for embedding."
-    ),
-]
-Tokenizer = Annotated[
-    str,
-    typer.Option(
-        help="words, rouge_score, characters, whitespace, kiwi or nltk.", autocompletion=one_of_each(TOKENIZERS)
-    ),
-]
-RawText = Annotated[bool, typer.Option("--raw-text", help="Compare texts as they are, without normalizing them.")]
-Level = Annotated[
-    str,
-    typer.Option(
-        help="Score by chunk, or by document: by the source documents that the chunks come from.",
-        autocompletion=one_of_each(LEVELS),
-    ),
-]
-DocKey = Annotated[str, typer.Option(help="The metadata key that holds document ids.")]
-IdKey = Annotated[
-    str | None,
-    typer.Option(help="Read ids only from this metadata key; .id reads a document's own id, not one in its metadata."),
-]
-GradeKey = Annotated[str, typer.Option(help="The metadata key that holds relevance grades.")]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ScoringOptions:
-    """The options that decide how documents are matched and scored."""
+    """The options that decide how documents are matched and scored.
 
-    match: Match = "id"
-    threshold: Threshold = None
-    rouge_measure: Annotated[
-        str,
-        typer.Option(
-            help="fmeasure, recall (of the gold text) or precision.", autocompletion=one_of_each(get_args(RougeMeasure))
-        ),
-    ] = "fmeasure"
-    containment: Annotated[
-        str,
-        typer.Option(
-            help="either, gold_in_retrieved or retrieved_in_gold.", autocompletion=one_of_each(get_args(Containment))
-        ),
-    ] = "either"
-    tokenizer: Tokenizer = "words"
-    use_stemmer: Annotated[bool, typer.Option("--use-stemmer", help="Stem ASCII tokens with Porter's stemmer.")] = False
-    raw_text: RawText = False
-    embeddings: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODULE:OBJECT",
-            help="The embedding model for --match embedding: an object with an embedding method, a function from a "
-            "list of texts to vectors, or a class or function that makes one. Modules in the current directory can be "
-            "named.",
-        ),
-    ] = None
-    embedding_prefix: Annotated[
-        str, typer.Option(metavar="TEXT", help="Put this before each text to embed, such as 'passage: '.")
-    ] = ""
-    similarity_threshold: Annotated[
-        float | None,
-        typer.Option(help="Minimum cosine of pairs that match by ROUGE, 0 to 1. Needs --embeddings."),
-    ] = None
-    id_key: IdKey = None
-    grade_key: GradeKey = "relevance"
-    precision_denominator: Annotated[
-        str,
-        typer.Option(
-            help="retrieved, or k as in trec_eval.", autocompletion=one_of_each(get_args(PrecisionDenominator))
-        ),
-    ] = "retrieved"
-    gain: Annotated[
-        str, typer.Option(help="exponential (2^grade - 1) or linear.", autocompletion=one_of_each(get_args(Gain)))
-    ] = "exponential"
+    Parameters:
+        rouge_measure: fmeasure, recall (of the gold text) or precision.
+        containment: either, gold_in_retrieved or retrieved_in_gold.
+        use_stemmer: Stem ASCII tokens with Porter's stemmer.
+        embeddings (MODULE:OBJECT): The embedding model for --match embedding: an object with an embedding method, a
+            function from a list of texts to vectors, or a class or function that makes one. Modules in the current
+            directory can be named.
+        embedding_prefix (TEXT): Put this before each text to embed, such as 'passage: '.
+        similarity_threshold: Minimum cosine of pairs that match by ROUGE, 0 to 1. Needs --embeddings.
+        precision_denominator: retrieved, or k as in trec_eval.
+        gain: exponential (2^grade - 1) or linear.
+    """
 
-    def settings(self) -> ScoringSettings:
+    match: str = "id"
+    threshold: str | None = None
+    rouge_measure: str = "fmeasure"
+    containment: str = "either"
+    tokenizer: str = "words"
+    use_stemmer: bool = False
+    raw_text: bool = False
+    embeddings: str | None = None
+    embedding_prefix: str = ""
+    similarity_threshold: float | None = None
+    id_key: str | None = None
+    grade_key: str = "relevance"
+    precision_denominator: str = "retrieved"
+    gain: str = "exponential"
+
+    def settings(self) -> dict[str, Any]:
         """Return the scoring settings of the library.
 
         Raises:
             InvalidInputError: An option cannot be parsed, or the embedding model cannot be loaded.
         """
-        return {
+        same = {name: value for name, value in vars(self).items() if name not in ("match", "raw_text")}
+        return same | {
             "match_method": parse_names(self.match) or [],
             "threshold": parse_threshold(self.threshold),
-            "rouge_measure": self.rouge_measure,
-            "containment": self.containment,
-            "tokenizer": self.tokenizer,
-            "use_stemmer": self.use_stemmer,
             "normalize": None if self.raw_text else normalize,
             "embeddings": load_embeddings(self.embeddings, self.match, self.similarity_threshold),
-            "embedding_prefix": self.embedding_prefix,
-            "similarity_threshold": self.similarity_threshold,
-            "id_key": self.id_key,
-            "grade_key": self.grade_key,
-            "precision_denominator": self.precision_denominator,
-            "gain": self.gain,
         }
-
-
-class RunScoringSettings(ScoringSettings, total=False):
-    """The settings that `evaluate_run` takes beside those of `evaluate`."""
-
-    level: str
-    doc_key: str
-    proxy: bool
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunScoringOptions(ScoringOptions):
-    """The options that decide how a run is scored against an evaluation set."""
+    """The options that decide how a run is scored against an evaluation set.
 
-    level: Level = "chunk"
-    doc_key: DocKey = "doc_id"
-    proxy: Annotated[bool, typer.Option("--proxy", help="Use doc_hit as recall for questions without gold chunks.")] = (
-        False
-    )
+    Parameters:
+        proxy: Use doc_hit as recall for questions without gold chunks.
+    """
 
-    def settings(self) -> RunScoringSettings:
-        """Return the scoring settings of the library.
-
-        Raises:
-            InvalidInputError: An option cannot be parsed, or the embedding model cannot be loaded.
-        """
-        return {**super().settings(), "level": self.level, "doc_key": self.doc_key, "proxy": self.proxy}
-
-
-_Limits = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME=SIZE,...",
-        help=f"Allow larger input, such as row=1GB; the limits are {', '.join(DEFAULT_LIMITS)}.",
-    ),
-]
+    level: str = "chunk"
+    doc_key: str = "doc_id"
+    proxy: bool = False
 
 
 def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Return the command with one option for each field of the dataclasses among its parameters.
 
     Typer takes the options of a command from its signature. A command with a parameter `scoring: ScoringOptions` gets
-    the fields of `ScoringOptions` in its place, and is called with an instance that holds their values.
+    the fields of `ScoringOptions` in its place, and is called with an instance that holds their values. What it passes
+    on as `**passed: Annotated[Any, function, "margin seed"]` has the types and the defaults of that function.
     """
     hints = get_type_hints(command, include_extras=True)
-    limits = inspect.Parameter("limits", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_Limits)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
-    signature = inspect.signature(command)
+    described, signature = _described(sys.modules[__name__]) | _described(command), inspect.signature(command)
     parameters = []
-    for name, parameter in signature.parameters.items():
-        if name in groups:
-            types = get_type_hints(groups[name], include_extras=True)
-            parameters += [
-                inspect.Parameter(
-                    field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=types[field.name]
-                )
-                for field in dataclasses.fields(groups[name])
-            ]
-        else:
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name]))
+    for name, parameter in sorted(signature.parameters.items(), key=lambda item: item[0] in groups):
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            _, function, names = get_args(hints[name])
+            types, its = get_type_hints(function), inspect.signature(function).parameters
+            parameters += [_declare(its[one].replace(annotation=types[one]), *described[one]) for one in names.split()]
+            continue
+        if name not in groups:
+            parameters.append(_declare(parameter.replace(annotation=hints[name]), *described[name]))
+            continue
+        types, group = get_type_hints(groups[name], include_extras=True), groups[name]
+        about = functools.reduce(operator.or_, map(_described, reversed(group.__mro__)), described)
+        for field in dataclasses.fields(group):
+            one = inspect.Parameter(field.name, _OPTION, default=field.default, annotation=types[field.name])
+            parameters.append(_declare(one, *about[field.name]))
+    about_limits = f"Allow larger input, such as row=1GB; the limits are {', '.join(DEFAULT_LIMITS)}."
+    limits = inspect.Parameter("limits", _OPTION, default=None, annotation=str | None)
+    parameters.append(_declare(limits, "NAME=SIZE,...", about_limits))
 
     @functools.wraps(command)
     def call(**given: Any) -> None:
@@ -247,8 +185,44 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
         with dashes(command.__name__, given):
             command(**given)
 
-    call.__dict__["__signature__"] = signature.replace(parameters=[*parameters, limits])
+    call.__doc__ = _SECTION.sub("", _docstring(command))
+    call.__dict__["__signature__"] = signature.replace(parameters=parameters)
     return call
+
+
+_OPTION = inspect.Parameter.KEYWORD_ONLY
+
+
+def _described(owner: object) -> dict[str, tuple[str, str]]:
+    """Return what a docstring says about each parameter: what is in parentheses, and the text."""
+    section = _SECTION.search(_docstring(owner))
+    found = _PARAMETER.findall(section[1]) if section else []
+    return {name: (declared, " ".join(text.split())) for name, declared, text in found}
+
+
+def _docstring(owner: Any) -> str:
+    """Return the docstring, from the source if Python runs without docstrings (-OO)."""
+    if sys.flags.optimize < 2 or owner is object:
+        return inspect.cleandoc(owner.__doc__ or "")
+    tree = ast.parse(inspect.getsource(owner))
+    return ast.get_docstring(tree if inspect.ismodule(owner) else tree.body[0]) or ""  # type: ignore[arg-type]
+
+
+def _declare(parameter: inspect.Parameter, declared: str, text: str) -> inspect.Parameter:
+    """Return the parameter as Typer takes it, with the names and the metavar that are declared, and its help."""
+    name, hint = parameter.name, parameter.annotation
+    names = [part for part in declared.split() if part.startswith("-")]
+    metavar = " ".join(part for part in declared.split() if not part.startswith("-")) or None
+    if get_origin(hint) is Annotated:
+        hint, made = get_args(hint)
+    elif parameter.kind is _OPTION:
+        names = names or ([f"--{name.replace('_', '-')}"] if hint is bool else [])
+        completed = one_of_each(_VALUES[name]) if name in _VALUES else None
+        made = typer.Option(*names, metavar=metavar, autocompletion=completed)
+    else:
+        made = typer.Argument(metavar=metavar)
+    made.help = text
+    return parameter.replace(kind=_OPTION, annotation=Annotated[hint, made])
 
 
 _NAMES = re.compile(r"(?:\([^()]*\)|[^,])+")  # a comma between parentheses, as in f(a=1,b=2), ends no name

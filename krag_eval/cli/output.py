@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 import rich.progress as bars
+import typer
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
 from rich.segment import Segment
@@ -73,10 +74,20 @@ def collected_warnings() -> Iterator[list[str]]:
     collected += dict.fromkeys(as_typed(str(warning.message)) for warning in caught)
 
 
+@contextlib.contextmanager
+def stopping(say: Callable[[], str] | None = None) -> Iterator[None]:
+    """End with exit code 130 after Ctrl-C, and say what becomes of the work; by default what the interruption says."""
+    try:
+        yield
+    except KeyboardInterrupt as interruption:
+        notes().print(say() if say else str(interruption) or "Stopped.")
+        raise typer.Exit(130) from None
+
+
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a plain table as wide as its cells, names on the left and numbers right-aligned."""
     out = console()
-    out.print(title, markup=False, style="bold", soft_wrap=True)
+    out.print(title, style="bold", soft_wrap=True)
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for place, column in enumerate(columns):
         grid.add_column(Text(column), justify="right" if place else "left", no_wrap=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,13 +12,6 @@ from krag_eval import InvalidInputError
 from krag_eval._utils.files.io import DASH
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions
-from krag_eval.cli.options import (
-    DocKey,
-    EvalSetFile,
-    Force,
-    JsonOut,
-    Tokenizer,
-)
 from krag_eval.cli.output import console, notes, print_indented, print_table, put_json
 from krag_eval.datasets import reanchoring, write_evalset
 from krag_eval.datasets.findings import shorten
@@ -37,31 +30,28 @@ _ABOUT: dict[Status, str] = {
 
 
 def reanchor(
-    evalset: EvalSetFile,
-    corpus: Annotated[Path, typer.Option(help="The chunks of the new corpus, each with an id and a text.")],
-    old_corpus: Annotated[
-        Path | None, typer.Option(help="The chunks that the set was made for, if its gold has ids but no texts.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The file to write; by default EVALSET with the ending .reanchored.jsonl.")
-    ] = None,
-    force: Force = False,
-    threshold: Annotated[
-        float,
-        typer.Option(help="Minimum share of a passage's words in a chunk, 0 to 1 (recall of ROUGE-L)."),
-    ] = 0.8,
-    tokenizer: Tokenizer = "words",
-    doc_key: DocKey = "doc_id",
-    with_texts: Annotated[
-        bool,
-        typer.Option("--with-texts", help="Write the texts of the old corpus too: it is not needed again."),
-    ] = False,
-    show: Annotated[int, typer.Option(min=0, help="Lost passages to show; 0 shows all.")] = 10,
-    json_out: JsonOut = None,
+    evalset: Path,
     *,
+    corpus: Path,
+    old_corpus: Path | None = None,
+    out: Path | None = None,
+    force: bool = False,
+    tokenizer: str = "words",
+    show: Annotated[int, typer.Option(min=0)] = 10,
+    json_out: Path | None = None,
     files: FileOptions,
+    **passed: Annotated[Any, reanchoring.reanchor, "threshold doc_key with_texts"],
 ) -> None:
-    """Move gold passages to the chunks of a new corpus. Exit code 0: all found, 1: some lost, 2: invalid input."""
+    """Move gold passages to the chunks of a new corpus. Exit code 0: all found, 1: some lost, 2: invalid input.
+
+    Parameters:
+        corpus: The chunks of the new corpus, each with an id and a text.
+        old_corpus: The chunks that the set was made for, if its gold has ids but no texts.
+        out: The file to write; by default EVALSET with the ending .reanchored.jsonl.
+        threshold: Minimum share of a passage's words in a chunk, 0 to 1 (recall of ROUGE-L).
+        with_texts: Write the texts of the old corpus too: it is not needed again.
+        show: Lost passages to show; 0 shows all.
+    """
     if out is None and str(evalset) == DASH:
         raise InvalidInputError("Standard input has no name to derive one from. Name a file with --out; `-` prints.")
     target = out or evalset.with_name(f"{stem(evalset)}.reanchored.jsonl")
@@ -74,16 +64,14 @@ def reanchor(
         files.evalset(evalset),
         files.corpus(corpus),
         old_corpus=() if old_corpus is None else files.corpus(old_corpus),
-        threshold=threshold,
-        doc_key=doc_key,
         tokenizer=tokenizer,
-        with_texts=with_texts,
+        **passed,
     )
     write_evalset(report.evalset, target)
     named = {"evalset": str(evalset), "corpus": str(corpus), "out": str(target)}
     if not put_json(json_out, lambda: named | report.to_dict()):
         _print(report, evalset, corpus, show)
-    notes().print(f"Written to {target}", markup=False)
+    notes().print(f"Written to {target}")
     raise typer.Exit(0 if report.ok else 1)
 
 

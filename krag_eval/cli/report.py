@@ -3,60 +3,42 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import Annotated, Any
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import DASH
 from krag_eval.cli.files import FileOptions, find_baseline, read_runs
-from krag_eval.cli.help import one_of_each
-from krag_eval.cli.options import (
-    Baseline,
-    CutOffs,
-    EvalSetFile,
-    Force,
-    MetricNames,
-    MissingRows,
-    RunScoringOptions,
-    SliceFields,
-    parse_cut_offs,
-    parse_names,
-)
+from krag_eval.cli.options import CutOffs, RunScoringOptions, parse_cut_offs, parse_names
 from krag_eval.cli.output import collected_warnings, console, print_notes, print_report
 from krag_eval.report import Report, build_report, check_target, write_report
 
 
 def report(
-    evalset: EvalSetFile,
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Retrieval results.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Write .html, .md, .json or .csv; without it, tables are printed.")
-    ] = None,
-    format: Annotated[  # noqa: A002 - the name of the option
-        str | None,
-        typer.Option(
-            metavar="FORMAT",
-            help="html, md, json or csv, if the ending of --out is another.",
-            autocompletion=one_of_each(["html", "md", "json", "csv"]),
-        ),
-    ] = None,
-    plots: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the plots into this folder, as SVG and as PNG.")
-    ] = None,
-    force: Force = False,
-    title: Annotated[str | None, typer.Option(help="The title; the runs and the set by default.")] = None,
-    baseline: Baseline = None,
-    k: CutOffs = None,
-    metrics: MetricNames = None,
-    by: SliceFields = None,
-    missing: MissingRows = "refuse",
-    seed: Annotated[int, typer.Option(help="Seed of intervals and tests; the same seed gives the same numbers.")] = 0,
+    evalset: Path,
+    runs: list[Path],
     *,
+    out: Path | None = None,
+    format: str | None = None,  # noqa: A002 - the name of the option
+    plots: Path | None = None,
+    force: bool = False,
+    baseline: str | None = None,
+    k: CutOffs = None,
+    metrics: str | None = None,
+    by: str | None = None,
     scoring: RunScoringOptions,
     files: FileOptions,
+    **passed: Annotated[Any, build_report, "title missing seed"],
 ) -> None:
-    """Report what retrievers found: scores, comparison, slices, causes of misses, and every query."""
+    """Report what retrievers found: scores, comparison, slices, causes of misses, and every query.
+
+    Parameters:
+        runs (RUN...): Retrieval results.
+        out: Write .html, .md, .json or .csv; without it, tables are printed.
+        format (FORMAT): html, md, json or csv, if the ending of --out is another.
+        plots (DIR): Write the plots into this folder, as SVG and as PNG.
+        title: The title; the runs and the set by default.
+        seed: Seed of intervals and tests; the same seed gives the same numbers.
+    """
     if out is not None:
         _check_is_no_input(out, [evalset, *runs])
         check_target(out, format, force)
@@ -70,13 +52,11 @@ def report(
         built = build_report(
             read,
             questions,
-            title=title,
             baseline=find_baseline(baseline, list(read), runs),
             by=parse_names(by),
             k=parse_cut_offs(k),
             metrics=parse_names(metrics),
-            missing=missing,
-            seed=seed,
+            **passed,
             **scoring.settings(),
         )
     print_notes([*built.notes, *caught])
@@ -87,7 +67,7 @@ def report(
         print_report(built)
     for path in written:
         if str(path) != DASH:
-            console().print(f"Wrote {path} ({path.stat().st_size:,} bytes)", markup=False, soft_wrap=True)
+            console().print(f"Wrote {path} ({path.stat().st_size:,} bytes)", soft_wrap=True)
 
 
 def _check_is_no_input(target: Path, inputs: list[Path]) -> None:

@@ -16,8 +16,7 @@ from krag_eval._utils.checks import one_of
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions
 from krag_eval.cli.loading import load_object
-from krag_eval.cli.options import JsonOut
-from krag_eval.cli.output import Bars, console, notes, print_notes, put_json
+from krag_eval.cli.output import Bars, console, print_notes, put_json, stopping
 from krag_eval.datasets import EvalSet, RunRow
 from krag_eval.datasets.formats.native import read_journal_rows
 from krag_eval.datasets.question import DOC_KEY, RUN_HEADER
@@ -32,56 +31,46 @@ _SAMPLE = 100  # rows of a run
 
 
 def run(
-    evalset: Annotated[Path, typer.Argument(metavar="EVALSET", help="Questions, in any format that evaluate reads.")],
-    retriever: Annotated[
-        str,
-        typer.Option(
-            metavar="MODULE:OBJECT",
-            help="A retriever, a function from a question to documents, or a class or function that makes a retriever. "
-            "Modules in the current directory can be named.",
-        ),
-    ],
-    out: Annotated[
-        Path, typer.Option(help="The run, JSONL. An existing run is resumed, and its failed questions are asked again.")
-    ],
-    k: Annotated[int, typer.Option("--k", "-k", help="How many documents to keep per question.")],
-    concurrency: Annotated[int, typer.Option(help="How many questions to ask at a time.")] = CallSettings.concurrency,
-    timeout: Annotated[float | None, typer.Option(help="Seconds per attempt.")] = None,
-    retries: Annotated[int, typer.Option(help="How often to retry a failed question.")] = CallSettings.retries,
-    max_error_rate: Annotated[
-        float | None, typer.Option(help="Stop when more than this share of the questions fails, 0 to 1.")
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="The name of the run; OBJECT by default.")] = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A parameter to record: chunk_size=500; repeatable."),
-    ] = None,
-    metadata: Annotated[
-        str,
-        typer.Option(
-            metavar="none|ids|all",
-            help="The metadata of documents to record: none, ids (doc_id, source, url, ...), or all.",
-        ),
-    ] = CallSettings.metadata,
-    resume: Annotated[
-        bool | None,
-        typer.Option(
-            "--resume/--no-resume",
-            help="Resume an existing run even if the retriever was changed, or refuse any existing run.",
-            show_default="resume if the retriever is the same",
-        ),
-    ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Replace an existing run and ask every question.")] = False,
-    retry_errors: Annotated[
-        bool,
-        typer.Option("--retry-errors/--keep-errors", help="Ask the failed questions of an existing run again."),
-    ] = True,
-    json_out: JsonOut = None,
+    evalset: Path,
     *,
+    retriever: str,
+    out: Path,
+    k: int,
+    concurrency: int = CallSettings.concurrency,
+    timeout: float | None = None,
+    retries: int = CallSettings.retries,
+    max_error_rate: float | None = None,
+    name: str | None = None,
+    param: list[str] | None = None,
+    metadata: str = CallSettings.metadata,
+    resume: Annotated[
+        bool | None, typer.Option("--resume/--no-resume", show_default="resume if the retriever is the same")
+    ] = None,
+    fresh: bool = False,
+    retry_errors: Annotated[bool, typer.Option("--retry-errors/--keep-errors")] = True,
+    json_out: Path | None = None,
     files: FileOptions,
 ) -> None:
-    """Ask a retriever every question of an evaluation set; rerun the same command to resume."""
-    try:
+    """Ask a retriever every question of an evaluation set; rerun the same command to resume.
+
+    Parameters:
+        evalset (EVALSET): Questions, in any format that evaluate reads.
+        retriever (MODULE:OBJECT): A retriever, a function from a question to documents, or a class or function that
+            makes a retriever. Modules in the current directory can be named.
+        out: The run, JSONL. An existing run is resumed, and its failed questions are asked again.
+        k (--k -k): How many documents to keep per question.
+        concurrency: How many questions to ask at a time.
+        timeout: Seconds per attempt.
+        retries: How often to retry a failed question.
+        max_error_rate: Stop when more than this share of the questions fails, 0 to 1.
+        name: The name of the run; OBJECT by default.
+        param (NAME=VALUE): A parameter to record: chunk_size=500; repeatable.
+        metadata (none|ids|all): The metadata of documents to record: none, ids (doc_id, source, url, ...), or all.
+        resume: Resume an existing run even if the retriever was changed, or refuse any existing run.
+        fresh: Replace an existing run and ask every question.
+        retry_errors: Ask the failed questions of an existing run again.
+    """
+    with stopping():
         questions = files.evalset(evalset)
         one_of("--metadata", metadata, METADATA)
         found = load_object(retriever, "--retriever", "a retriever")
@@ -106,9 +95,6 @@ def run(
                 source=source_of_module(retriever.partition(":")[0], retriever),
             )
             recorder = plan.carry_out()
-    except KeyboardInterrupt as interruption:
-        notes().print(str(interruption) or "Stopped.", markup=False)
-        raise typer.Exit(130) from None
     has_failed = 0 < recorder.n_done == recorder.n_errors
     options = None if has_failed else [*files.arguments(), *scoring_options(questions, out)]
     summary = _summary(recorder, evalset, out, options)
@@ -200,4 +186,4 @@ def _print(summary: Mapping[str, Any], recorder: Recorder) -> None:
     if summary["score"] is not None:
         lines.append(f"Score it with: {summary['score']}")
     for line in lines:
-        console().print(line.replace("\n", "\\n"), markup=False, soft_wrap=True)
+        console().print(line.replace("\n", "\\n"), soft_wrap=True)

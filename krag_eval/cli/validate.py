@@ -13,15 +13,7 @@ from rich.text import Text
 from krag_eval._utils.checks import check_threshold
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions
-from krag_eval.cli.options import (
-    DocKey,
-    EvalSetFile,
-    GradeKey,
-    IdKey,
-    JsonOut,
-    Tokenizer,
-    parse_names,
-)
+from krag_eval.cli.options import parse_names
 from krag_eval.cli.output import console, print_indented, print_table, put_json
 from krag_eval.datasets import findings, validation
 from krag_eval.datasets.findings import Finding, ValidationReport
@@ -32,26 +24,27 @@ _LINKED_ANEW = {"dead_id", "changed_text"}
 
 
 def validate(
-    evalset: EvalSetFile,
-    corpus: Annotated[
-        Path | None, typer.Option(help="The documents or chunks in which to look for the gold ids.")
-    ] = None,
-    near_duplicates: Annotated[
-        float, typer.Option(help="Minimum ROUGE-L of near-duplicate questions, above 0 and up to 1.")
-    ] = 0.85,
-    ignore: Annotated[
-        str | None, typer.Option(metavar="KIND,...", help="Kinds of findings to leave out, as named in the table.")
-    ] = None,
-    show: Annotated[int, typer.Option(min=0, help="Findings to show of each kind; 0 shows all.")] = 10,
-    tokenizer: Tokenizer = "words",
-    doc_key: DocKey = "doc_id",
-    id_key: IdKey = None,
-    grade_key: GradeKey = "relevance",
-    json_out: JsonOut = None,
+    evalset: Path,
     *,
+    corpus: Path | None = None,
+    near_duplicates: float = 0.85,
+    ignore: str | None = None,
+    show: Annotated[int, typer.Option(min=0)] = 10,
+    tokenizer: str = "words",
+    doc_key: str = "doc_id",
+    id_key: str | None = None,
+    grade_key: str = "relevance",
+    json_out: Path | None = None,
     files: FileOptions,
 ) -> None:
-    """Find the problems of a question set. Exit code 0: none, 1: errors or warnings, 2: it cannot be read."""
+    """Find the problems of a question set. Exit code 0: none, 1: errors or warnings, 2: it cannot be read.
+
+    Parameters:
+        corpus: The documents or chunks in which to look for the gold ids.
+        near_duplicates: Minimum ROUGE-L of near-duplicate questions, above 0 and up to 1.
+        ignore (KIND,...): Kinds of findings to leave out, as named in the table.
+        show: Findings to show of each kind; 0 shows all.
+    """
     forced = {} if files.from_format is None else {"format": files.from_format}
     report = validation.validate(
         evalset,
@@ -76,7 +69,7 @@ def _print(report: ValidationReport, evalset: Path, corpus: Path | None, files: 
     if corpus is not None:
         title += f", looked for in {corpus}: {number_of(report.n_corpus or 0, 'document')}"
     if not report.findings:
-        out.print(title, markup=False, style="bold", soft_wrap=True)
+        out.print(title, style="bold", soft_wrap=True)
         out.print("Nothing is wrong.")
         return
     rows = [[kind, findings.KINDS[kind][0], f"{count:,}"] for kind, count in report.counts.items()]
@@ -92,10 +85,10 @@ def _print(report: ValidationReport, evalset: Path, corpus: Path | None, files: 
             out.print(f"  and {len(some) - show:,} more; --show 0 shows all", style="dim")
     out.print()
     counts = ", ".join(number_of(len(report.with_severity(severity)), severity) for severity in findings.SEVERITIES)
-    out.print(f"{counts}.", markup=False)
+    out.print(f"{counts}.")
     if corpus is not None and _LINKED_ANEW & report.counts.keys():
         command = " ".join([f"krag-eval reanchor {evalset} --corpus {corpus}", *map(shlex.quote, files.arguments())])
-        out.print(f"To link gold to where its text stands: {command}", markup=False, soft_wrap=True)
+        out.print(f"To link gold to where its text stands: {command}", soft_wrap=True)
 
 
 def _print_finding(finding: Finding, path: str) -> None:

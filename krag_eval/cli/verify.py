@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from krag_eval.analysis.verification import AGREEMENT, Verification
 from krag_eval.analysis.verification import verify as verify_run
 from krag_eval.cli.files import FileOptions
-from krag_eval.cli.options import (
-    CutOffs,
-    DocKey,
-    EvalSetFile,
-    GradeKey,
-    IdKey,
-    JsonOut,
-    Level,
-    parse_cut_offs,
-)
+from krag_eval.cli.options import CutOffs, parse_cut_offs
 from krag_eval.cli.output import console, print_table, put_json
 
 
 def verify(
-    evalset: EvalSetFile,
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Retrieval results.")],
-    k: CutOffs = None,
-    level: Level = "chunk",
-    doc_key: DocKey = "doc_id",
-    id_key: IdKey = None,
-    grade_key: GradeKey = "relevance",
-    json_out: JsonOut = None,
+    evalset: Path,
+    run: Path,
     *,
+    k: CutOffs = None,
+    level: str = "chunk",
+    doc_key: str = "doc_id",
+    id_key: str | None = None,
+    grade_key: str = "relevance",
+    json_out: Path | None = None,
     files: FileOptions,
 ) -> None:
-    """Score a run by id with ir_measures too. Exit code 1: a query differs by 1e-9 or more."""
+    """Score a run by id with ir_measures too. Exit code 1: a query differs by 1e-9 or more.
+
+    Parameters:
+        run (RUN): Retrieval results.
+    """
     questions = files.evalset(evalset, id_key=id_key, grade_key=grade_key)
     cut_offs: Any = parse_cut_offs(k)  # what is none for trec_eval is refused by the call
     verification = verify_run(
@@ -74,4 +69,4 @@ def _print(verification: Verification) -> None:
         [row[: len(columns)] for row in rows],
     )
     for line in [verification.verdict, *verification.notes, verification.signature]:
-        console().print(line, markup=False, soft_wrap=True)
+        console().print(line, soft_wrap=True)

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import is_file, unreadable
 from krag_eval.datasets.formats import llama_index, squad
@@ -51,8 +50,7 @@ def read_corpus(
         MissingDependencyError: The format needs a package that is not installed.
     """
     seen: set[str] = set()
-    most = check_count("max_bad_rows", max_bad_rows, least=0)
-    source = _source(path, columns=columns, encoding=encoding, sheet=sheet, max_bad_rows=most)
+    source = _source(path, columns=columns, encoding=encoding, sheet=sheet, max_bad_rows=max_bad_rows)
     source.kind = "corpus"
     with source.rejects.kept(source.lines):
         new = source.rejects.each(_documents(source, prepend_title), partial(_check_new, seen))

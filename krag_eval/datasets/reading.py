@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 from krag_eval._utils.checks import check_kind, check_path
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.files.io import StrPath
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import beir, huggingface, native
-from krag_eval.datasets.formats.registry import (
-    EVALSET,
-    FORMATS,
-    RUN,
-    format_to_write,
-    no_writer,
-    open_source,
-    question_reader,
-    ranking_reader,
-)
+from krag_eval.datasets.formats.registry import open_source, write
 from krag_eval.datasets.formats.source import check_documents, stem
 from krag_eval.datasets.formats.topics import fill_in
-from krag_eval.datasets.formats.writing import Writing
 from krag_eval.datasets.question import Question, check_new
 from krag_eval.datasets.run import Run, RunRow
 
@@ -59,10 +50,10 @@ def read_evalset(
         MissingDependencyError: The format needs a package that is not installed.
     """
     check_path(path)
-    source, its_format = open_source(
+    source, read = open_source(
         path, format, "evalset", columns=columns, encoding=encoding, sheet=sheet, max_bad_rows=max_bad_rows
     )
-    read = huggingface.questions if columns else question_reader(path, its_format)
+    read = huggingface.questions if columns else read
     questions: dict[str, Question] = {}
 
     def check(place: str, question: Question) -> Question:
@@ -105,13 +96,7 @@ def write_evalset(
     """
     check_kind("evalset", evalset, EvalSet, "Make one with `EvalSet(rows)` or `as_evalset`; it comes before the path.")
     check_path(path)
-    name = format_to_write(path, format)
-    writing = Writing(os.fspath(path), name, id_key, grade_key)
-    write = FORMATS[name].write_questions
-    if write is None:
-        raise no_writer(path, name, EVALSET)
-    write(evalset, writing)
-    writing.warn()
+    write(path, format, "evalset", evalset, id_key=id_key, grade_key=grade_key)
 
 
 def read_run(
@@ -149,17 +134,8 @@ def read_run(
         MissingDependencyError: The format needs a package that is not installed.
     """
     check_path(path)
-    source, format_name = open_source(
-        path,
-        format,
-        "run",
-        columns=columns,
-        encoding=encoding,
-        sheet=sheet,
-        evalset=evalset,
-        max_bad_rows=max_bad_rows,
-    )
-    read = ranking_reader(path, format_name)
+    table: dict[str, Any] = {"columns": columns, "encoding": encoding, "sheet": sheet, "evalset": evalset}
+    source, read = open_source(path, format, "run", max_bad_rows=max_bad_rows, **table)
     rows: dict[str, RunRow] = {}
 
     def check(place: str, row: RunRow) -> RunRow:
@@ -209,10 +185,4 @@ def write_run(
     """
     check_kind("run", run, Run, "Make one with `Run.of(name, rows)` or `run_retriever`; it comes before the path.")
     check_path(path)
-    name = format_to_write(path, format)
-    writing = Writing(os.fspath(path), name, id_key, evalset=evalset)
-    write = FORMATS[name].write_rankings
-    if write is None:
-        raise no_writer(path, name, RUN)
-    write(run, writing)
-    writing.warn()
+    write(path, format, "run", run, id_key=id_key, evalset=evalset)

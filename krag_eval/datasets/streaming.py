@@ -10,7 +10,7 @@ from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, RetrieverError
 from krag_eval._utils.files.io import StrPath
 from krag_eval.datasets.formats import native
-from krag_eval.datasets.formats.registry import open_source, question_reader, ranking_reader
+from krag_eval.datasets.formats.registry import Reader, open_source
 from krag_eval.datasets.formats.source import Row, Source, check_documents
 from krag_eval.datasets.question import DOC_KEY, LEVELS, TEXTS, Question
 from krag_eval.datasets.run import RunRow
@@ -62,10 +62,9 @@ def stream_pairs(
             `path:line:`.
         MissingDependencyError: A format needs a package that is not installed.
     """
-    gold = _gold(
-        *open_source(evalset, evalset_format, "evalset"), id_key, grade_key, one_of("level", level, LEVELS), doc_key
-    )
-    retrieved = _retrieved(*open_source(run, run_format, "run"), id_key)
+    source = open_source(evalset, evalset_format, "evalset", in_order=True)
+    gold = _gold(*source, id_key, grade_key, one_of("level", level, LEVELS), doc_key)
+    retrieved = _retrieved(*open_source(run, run_format, "run", in_order=True), id_key)
     for question, ranking in zip_longest(gold, retrieved):
         if question is None or ranking is None:
             place, query_id, _ = question or ranking
@@ -85,10 +84,9 @@ def stream_pairs(
 
 
 def _gold(
-    source: Source, name: str, id_key: str | None, grade_key: str, level: str, doc_key: str
+    source: Source, read: Reader, id_key: str | None, grade_key: str, level: str, doc_key: str
 ) -> Iterator[tuple[str, str, Documents]]:
     """Yield each question's place, id and gold documents."""
-    read = question_reader(source.path, name, in_order=True)
     records: Iterator[tuple[str, Row | Question]]
     records = source.each(_plain_question) if read is native.questions and level == "chunk" else read(source)
     for place, question in records:
@@ -99,9 +97,10 @@ def _gold(
             yield place, question.id, question.gold_at(level, doc_key)
 
 
-def _retrieved(source: Source, name: str, id_key: str | None) -> Iterator[tuple[str, str, Documents | RetrieverError]]:
+def _retrieved(
+    source: Source, read: Reader, id_key: str | None
+) -> Iterator[tuple[str, str, Documents | RetrieverError]]:
     """Yield each ranking's place, id, and documents or error."""
-    read = ranking_reader(source.path, name, in_order=True)
     records: Iterator[tuple[str, Row | RunRow]]
     is_native = read is native.rankings
     records = source.each(_plain_ranking, native.ranking_rows(source)) if is_native else read(source)

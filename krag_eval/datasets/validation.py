@@ -16,7 +16,7 @@ from krag_eval.datasets.corpus_checks import check_corpus
 from krag_eval.datasets.evalset import as_evalset
 from krag_eval.datasets.findings import KINDS, Entry, Finding, ValidationReport, find, shorten
 from krag_eval.datasets.formats import native, parquet
-from krag_eval.datasets.formats.registry import open_source, question_reader
+from krag_eval.datasets.formats.registry import open_source
 from krag_eval.datasets.formats.source import Row, Source
 from krag_eval.datasets.question import DOC_KEY, Question
 from krag_eval.documents.document import Document, as_document, read_leniently
@@ -126,8 +126,7 @@ def _of_rows(evalset: object) -> Iterator[Entry | Finding]:
 
 
 def _of_file(path: StrPath, format_name: str | None, **table: Any) -> Iterator[Entry | Finding]:
-    source, name = open_source(path, format_name, "evalset", **table)
-    read = question_reader(path, name)
+    source, read = open_source(path, format_name, "evalset", **table)
     if source.container == "parquet" and parquet.is_unchecked(read_head(path, parquet.HEAD)):
         yield Finding(kind="unchecked", message=f"The file {parquet.UNCHECKED}", places=(str(path),))
     if read is not native.questions:

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from krag_eval._utils.checks import one_of
@@ -52,37 +51,78 @@ _LIKE_AN_ID = re.compile(r"(?=.*[0-9_./:#-])[!-~]{1,80}")
 Columns = str | tuple[str, ...]
 
 
-@dataclass(slots=True, kw_only=True)
 class Layout:
     """Where the fields of a row are.
 
-    Attributes:
-        path: The file.
+    Args:
+        path: The file, for messages.
         kind: What is read: `evalset`, `run` or `corpus`; None for the rows of other programs.
+        names: The names of its columns, or the keys of its first row; empty if they are not known.
+        columns: The column of each field that has another name; without a number it stands for all numbered ones.
+        is_table: Whether these are the names of all columns.
+        evalset: The set that a run belongs to, if it is known.
+
+    Attributes:
         places: The column of each field that has another name, or its numbered columns in order.
         makes_ids: Whether rows get an id: their number, or in a run the id of the question with the same text.
         names: The columns of a table; empty if not all are known.
-        columns: What the caller said of them.
         used: The columns of `places`.
         lacks_gold: Whether a table has no column of gold documents that an evaluation set could be made of.
         groups: The fields of the file that mean an empty list if a row leaves all of a group empty.
-        evalset: The set that a run belongs to, if it is known.
+
+    Raises:
+        InvalidInputError: There is no such field or column, or the numbered columns could be meant in several ways.
     """
 
-    path: str
-    kind: str | None
-    places: Mapping[str, Columns]
-    makes_ids: bool
-    names: Sequence[str] = ()
-    columns: Mapping[str, str] | None = None
-    used: frozenset[str] = frozenset()
-    lacks_gold: bool = False
-    groups: Sequence[Sequence[str]] = ()
-    evalset: EvalSet | None = None
-    _numbers: itertools.count[int] = field(default_factory=itertools.count)
-    _ids: dict[str, str | None] | None = None
-    _reading: str | None = None
-    _has_seen_gold: bool = False
+    def __init__(
+        self,
+        path: str,
+        kind: str | None,
+        names: Sequence[str],
+        columns: Mapping[str, str] | None,
+        *,
+        is_table: bool,
+        evalset: EvalSet | None = None,
+    ) -> None:
+        self.path, self.kind, self.columns, self.evalset = path, kind, columns, evalset
+        families = _families(names)
+        places: dict[str, Columns] = {}
+        for name, column in (columns or {}).items():
+            one_of("columns", name, tuple(dict.fromkeys(itertools.chain(*FIELDS_OF.values()))))
+            if name not in FIELDS_OF[kind or "evalset"]:
+                continue  # the same mapping may be given for a set, its runs and its corpus
+            if names and column not in names and _key(column) not in families:
+                raise InvalidInputError(f"{path}: {no_column(columns or {}, name, names)}")
+            places[name] = column if column in names or not names else _in_order(path, families[_key(column)])
+        main = {"evalset": "gold", "run": "retrieved"}.get(kind or "", "")
+        fields = {*names, *places} & {*FIELDS_OF.get(kind or "", ())}
+        if main and not any(name.startswith(main) for name in fields):
+            places |= _natural(path, families, main)
+            fields |= places.keys()
+        is_shaped = bool(is_table or columns or places)
+        if kind == "run" and is_shaped and "query_id" not in fields and "id" in fields:
+            places["query_id"] = places.pop("id", "id")
+            fields.add("query_id")
+        if kind == "run" and is_table and names and not fields & {*_RETRIEVED, "error"}:
+            raise InvalidInputError(
+                f"{path}: has no column `retrieved`. {suggestion(kind, dict.fromkeys(names), given=columns)}"
+            )
+        if kind == "run" and is_table and names and not fields & {"query_id", "question"}:
+            hint = suggestion(kind, dict.fromkeys(names), given=columns)
+            raise InvalidInputError(f"{path}: has no column `query_id`, and no `question` instead of it. {hint}")
+        lacks_ids = "id" not in fields if kind == "evalset" else {"query_id", "question"} & fields == {"question"}
+        self.makes_ids = is_shaped and kind in ("evalset", "run") and lacks_ids
+        self.places, self.names = places, names if is_table else ()
+        self.used = {column for one in places.values() for column in _tuple(one)}
+        left = {*(name for name in names if name not in self.used), *places}
+        groups = [[name for name in group if name in left] for group in _EMPTY_IS_NONE]
+        self.groups = [group for group in groups if group]
+        has_gold = left >= SQUAD_COLUMNS or left & {*GOLD, "gold_texts"}
+        self.lacks_gold = kind == "evalset" and is_table and not has_gold
+        self._numbers = itertools.count()
+        self._ids: dict[str, str | None] | None = None
+        self._reading: str | None = None
+        self._has_seen_gold = False
 
     @property
     def is_plain(self) -> bool:
@@ -232,72 +272,6 @@ class Layout:
             f"{place}: the question {key!r:.60} {problem if key else 'is empty'}. Where a run has no ids, its rows "
             "belong to the questions with the same text: correct it, or give both files a column of ids."
         )
-
-
-def layout_of(
-    path: str,
-    kind: str | None,
-    names: Sequence[str],
-    columns: Mapping[str, str] | None,
-    *,
-    is_table: bool,
-    evalset: EvalSet | None = None,
-) -> Layout:
-    """Return where the fields of a file are.
-
-    Args:
-        path: The file, for messages.
-        kind: What is read: `evalset`, `run` or `corpus`; None for the rows of other programs.
-        names: The names of its columns, or the keys of its first row; empty if they are not known.
-        columns: The column of each field that has another name; without a number it stands for all numbered ones.
-        is_table: Whether these are the names of all columns.
-        evalset: The set that a run belongs to, if it is known.
-
-    Raises:
-        InvalidInputError: There is no such field or column, or the numbered columns could be meant in several ways.
-    """
-    families = _families(names)
-    places: dict[str, Columns] = {}
-    for name, column in (columns or {}).items():
-        one_of("columns", name, tuple(dict.fromkeys(itertools.chain(*FIELDS_OF.values()))))
-        if name not in FIELDS_OF[kind or "evalset"]:
-            continue  # the same mapping may be given for a set, its runs and its corpus
-        if names and column not in names and _key(column) not in families:
-            raise InvalidInputError(f"{path}: {no_column(columns or {}, name, names)}")
-        places[name] = column if column in names or not names else _in_order(path, families[_key(column)])
-    main = {"evalset": "gold", "run": "retrieved"}.get(kind or "", "")
-    fields = {*names, *places} & {*FIELDS_OF.get(kind or "", ())}
-    if main and not any(name.startswith(main) for name in fields):
-        places |= _natural(path, families, main)
-        fields |= places.keys()
-    is_shaped = bool(is_table or columns or places)
-    if kind == "run" and is_shaped and "query_id" not in fields and "id" in fields:
-        places["query_id"] = places.pop("id", "id")
-        fields.add("query_id")
-    if kind == "run" and is_table and names and not fields & {*_RETRIEVED, "error"}:
-        raise InvalidInputError(
-            f"{path}: has no column `retrieved`. {suggestion(kind, dict.fromkeys(names), given=columns)}"
-        )
-    if kind == "run" and is_table and names and not fields & {"query_id", "question"}:
-        hint = suggestion(kind, dict.fromkeys(names), given=columns)
-        raise InvalidInputError(f"{path}: has no column `query_id`, and no `question` instead of it. {hint}")
-    lacks_ids = "id" not in fields if kind == "evalset" else {"query_id", "question"} & fields == {"question"}
-    makes_ids = is_shaped and kind in ("evalset", "run") and lacks_ids
-    used = {column for one in places.values() for column in _tuple(one)}
-    left = {*(name for name in names if name not in used), *places}
-    groups = [[name for name in group if name in left] for group in _EMPTY_IS_NONE]
-    return Layout(
-        path=path,
-        kind=kind,
-        places=places,
-        makes_ids=makes_ids,
-        names=names if is_table else (),
-        columns=columns,
-        used=frozenset(used),
-        lacks_gold=kind == "evalset" and is_table and not (left >= SQUAD_COLUMNS or left & {*GOLD, "gold_texts"}),
-        groups=[group for group in groups if group],
-        evalset=evalset,
-    )
 
 
 def has_column(names: Iterable[str], column: str) -> bool:

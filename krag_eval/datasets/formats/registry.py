@@ -13,7 +13,6 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError, did_you_mean
 from krag_eval._utils.files.encodings import cure, looks_like
 from krag_eval._utils.files.io import DASH, StrPath
@@ -24,7 +23,9 @@ from krag_eval.datasets.formats.writing import Writing
 from krag_eval.datasets.question import Question
 from krag_eval.datasets.run import Run, RunRow
 
-EVALSET, RUN = "an evaluation set", "a run"
+_HELD: Mapping[Kind, str] = {"evalset": "an evaluation set", "run": "a run"}
+_FUNCTIONS: Mapping[Kind, str] = {"evalset": "questions", "run": "rankings"}
+Reader = Callable[[Source], Iterator[tuple[str, Any]]]
 Questions = Callable[[Source], Iterator[tuple[str, Question]]]
 Rankings = Callable[[Source], Iterator[tuple[str, RunRow]]]
 _ROWS, _TEXT = tuple(CONTAINERS), (None, "tsv")  # rows with names; plain text, which has any ending
@@ -139,80 +140,37 @@ def kinds_in(source: Source, name: str) -> tuple[Kind, ...]:
 
 
 def open_source(
-    path: StrPath,
-    format_name: str | None,
-    kind: Kind,
-    *,
-    columns: Mapping[str, str] | None = None,
-    encoding: str | None = None,
-    sheet: str | None = None,
-    evalset: EvalSet | None = None,
-    max_bad_rows: int = 0,
-) -> tuple[Source, str]:
-    """Return a file to read, and the name of its format: the given one, or the one that the file shows.
+    path: StrPath, format_name: str | None, kind: Kind, *, in_order: bool = False, **settings: Any
+) -> tuple[Source, Reader]:
+    """Return a file to read, and the reader of the given format, or of the one that the file shows.
 
     Args:
         path: The file.
         format_name: The format; by default the one that the file shows.
         kind: What is to be read.
-        columns: For rows with names of their own, the column of each field.
-        encoding: The encoding of a text that is not UTF-8.
-        sheet: The sheet of a workbook.
-        evalset: The set that a run belongs to, if it is known.
-        max_bad_rows: How many bad lines may be skipped.
+        in_order: Read in bounded memory if the format can be read so.
+        **settings: Those of `Source`.
 
     Raises:
-        InvalidInputError: There is no such format, the file shows none, it has no columns that could be named, or
-            `max_bad_rows` is not a number of lines.
+        InvalidInputError: There is no such format, the file shows none, it cannot hold what is to be read, it has no
+            columns that could be named, or `max_bad_rows` is not a number of lines.
     """
-    most = check_count("max_bad_rows", max_bad_rows, least=0)
+    columns = settings.get("columns")
     container = None if format_name is None else FORMATS[check_format(format_name)].container
-    source = Source(
-        path, container, columns=columns, encoding=encoding, sheet=sheet, evalset=evalset, max_bad_rows=most
-    )
+    source = Source(path, container, **settings)
     if format_name is None:
         format_name = source.container if columns and source.container is not None else detect(source)[0]
-    if columns and FORMATS[format_name].container is None:
-        raise no_reader(path, format_name, "rows with columns")
+    its, name = FORMATS[format_name], _FUNCTIONS[kind]
+    read: Reader | None = (in_order and getattr(its, f"{name}_in_order")) or getattr(its, name)
+    is_nameless = columns and its.container is None
+    if is_nameless or read is None:
+        what = "rows with columns" if is_nameless else _HELD[kind]
+        raise InvalidInputError(
+            f"{path}: is in the format {format_name!r}, which cannot hold {what}. Give another file."
+        )
     if format_name in (*CONTAINERS, "hf"):
         source.kind = kind
-    return source, format_name
-
-
-def question_reader(path: StrPath, name: str, *, in_order: bool = False) -> Questions:
-    """Return the reader of evaluation sets in the named format.
-
-    Args:
-        path: The file, for the message.
-        name: The format.
-        in_order: Read in bounded memory if the format can be read so.
-
-    Raises:
-        InvalidInputError: The format cannot hold an evaluation set.
-    """
-    its = FORMATS[name]
-    read = its.questions_in_order or its.questions if in_order else its.questions
-    if read is None:
-        raise no_reader(path, name, EVALSET)
-    return read
-
-
-def ranking_reader(path: StrPath, name: str, *, in_order: bool = False) -> Rankings:
-    """Return the reader of runs in the named format; see `question_reader`.
-
-    Raises:
-        InvalidInputError: The format cannot hold a run.
-    """
-    its = FORMATS[name]
-    read = its.rankings_in_order or its.rankings if in_order else its.rankings
-    if read is None:
-        raise no_reader(path, name, RUN)
-    return read
-
-
-def no_reader(path: StrPath, name: str, what: str) -> InvalidInputError:
-    """Return the error for a file that is to be read as something that its format cannot hold."""
-    return InvalidInputError(f"{path}: is in the format {name!r}, which cannot hold {what}. Give another file.")
+    return source, read
 
 
 def check_format(name: str) -> str:
@@ -250,8 +208,24 @@ def format_to_write(path: StrPath, name: str | None) -> str:
     )
 
 
-def no_writer(path: StrPath, name: str, what: str) -> InvalidInputError:
-    """Return the error for a format that cannot write this kind of data."""
-    writers = {known: its.write_rankings if what == RUN else its.write_questions for known, its in FORMATS.items()}
-    able = [known for known, writer in writers.items() if writer is not None]
-    return InvalidInputError(f"{path}: {what} cannot be written in the format {name!r}. Use one of: {', '.join(able)}.")
+def write(path: StrPath, format_name: str | None, kind: Kind, given: EvalSet | Run, **settings: Any) -> None:
+    """Write a question set or a run, and warn of what the format cannot hold.
+
+    Args:
+        path: The file.
+        format_name: The format; by default the one of the ending.
+        kind: What is written.
+        given: The questions or the rankings.
+        **settings: Those of `Writing`.
+
+    Raises:
+        InvalidInputError: The ending belongs to no format, the format cannot hold this, or the file cannot be written.
+    """
+    name = format_to_write(path, format_name)
+    writers = {known: getattr(its, f"write_{_FUNCTIONS[kind]}") for known, its in FORMATS.items()}
+    if writers[name] is None:
+        able = ", ".join(known for known, writer in writers.items() if writer is not None)
+        raise InvalidInputError(f"{path}: {_HELD[kind]} cannot be written in the format {name!r}. Use one of: {able}.")
+    writing = Writing(os.fspath(path), name, **settings)
+    writers[name](given, writing)
+    writing.warn()

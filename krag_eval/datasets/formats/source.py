@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from krag_eval._utils.checks import describe_type
+from krag_eval._utils.checks import check_count, describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.encodings import in_utf8
 from krag_eval._utils.files.io import DASH, is_folder, lines_of, located, read_head, unpacked_lines, unreadable
@@ -19,7 +19,7 @@ from krag_eval._utils.files.strict_json import parse_jsonl, read_json
 from krag_eval._utils.objects import cached_property
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import parquet, tables, workbook
-from krag_eval.datasets.formats.layout import Layout, layout_of
+from krag_eval.datasets.formats.layout import Layout
 from krag_eval.documents.document import Document, as_document
 
 HEAD_SIZE = 65_536
@@ -73,7 +73,7 @@ class Source:
         self._columns = columns
         self._sheet = sheet
         self._evalset = evalset
-        self._max_bad_rows = max_bad_rows
+        self._max_bad_rows = check_count("max_bad_rows", max_bad_rows, least=0)
 
     @property
     def is_folder(self) -> bool:
@@ -209,7 +209,7 @@ class Source:
         if self.kind is None and not self.is_table:
             return None
         is_table = bool(self.columns) and (self.is_table or self.container == "parquet")
-        return layout_of(self.path, self.kind, self.columns, self._columns, is_table=is_table, evalset=self._evalset)
+        return Layout(self.path, self.kind, self.columns, self._columns, is_table=is_table, evalset=self._evalset)
 
     def each(self, read: Callable[[Row], T], rows: Iterable[tuple[str, Row]] | None = None) -> Iterator[tuple[str, T]]:
         """Yield what `read` makes of each row, with its place; bad rows may be skipped.
