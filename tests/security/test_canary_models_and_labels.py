@@ -48,8 +48,8 @@ def in_files(folder: Path) -> list[str]:
 
 def test_no_message_of_a_model_shows_one() -> None:
     for text in TEXTS:
-        said = f"I cannot. {text.replace('{', '(').replace('}', ')')}"  # no JSON, which would be an answer
-        for step in (ConnectionError(text), said):
+        said = [] if "{" in text else [f"I cannot. {text}"]  # JSON would be an answer
+        for step in (ConnectionError(text), *said):
             with pytest.raises(NoAnswerError) as error:
                 as_language_model(scripted(step, step), retries=0).ask("capital?", {"type": "object"})
             assert leaked(str(error.value) + repr(error.value) + str(error.value.answer)) == []
@@ -100,5 +100,5 @@ def test_the_doctor_shows_none_of_the_errors_of_a_run(tmp_path: Path) -> None:
     report = audit_labels(evalset, runs)
     write_queue(report, tmp_path / "queue.csv")
     assert len(report.candidates) == 1
-    assert leaked(repr(report) + json.dumps(report.to_dict(), default=repr)) == []
+    assert leaked(repr(runs) + repr(report) + json.dumps(report.to_dict(), default=repr)) == []
     assert in_files(tmp_path) == []
