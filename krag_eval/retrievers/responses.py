@@ -197,40 +197,32 @@ def as_json(value: object, depth: int = 0, seen: _Seen | None = None) -> Any:
         if seen is not None:
             seen.texts.add(value)  # type: ignore[arg-type]
         return value
-    if kind is float:
-        return value if math.isfinite(value) else None  # type: ignore[arg-type]
-    if value is None or kind is bool or (kind is int and abs(value) <= _LARGEST_INTEGER):  # type: ignore[arg-type]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if value is None or kind is bool:
         return value
+    if isinstance(value, int) and abs(value) <= _LARGEST_INTEGER:
+        return int(value)
     if depth > _DEEPEST:
         return "..."
     if kind is dict or isinstance(value, Mapping):
         return _mapping_as_json(value, depth + 1, seen or _Seen())  # type: ignore[arg-type]
-    if isinstance(value, int) and abs(value) <= _LARGEST_INTEGER:
-        return int(value)
-    if isinstance(value, str):
-        return as_json(str.__str__(value), depth, seen)
-    if isinstance(value, float):
-        return as_json(float(value), depth, seen)
     if isinstance(value, Set):
-        return [as_json(item, depth + 1, seen) for item in sorted(value, key=_text)]
+        value = sorted(value, key=_text)
     if isinstance(value, (list, tuple)):
         return [as_json(item, depth + 1, seen) for item in value]
-    if isinstance(value, (date, time)):
-        return as_json(value.isoformat(), depth, seen)
     if hasattr(value, "tolist") and hasattr(value, "dtype"):  # numbers and arrays of numpy and other libraries
         return as_json(value.tolist(), depth + 1, seen)
-    return as_json(_text(value), depth, seen)
+    text = value.isoformat() if isinstance(value, (date, time)) else _text(value)
+    return as_json(str.__str__(text), depth, seen)
 
 
 def _mapping_as_json(value: Mapping[Any, Any], depth: int, seen: _Seen) -> dict[str, Any]:
     copied, note = {}, seen.texts.add
     for key, item in value.items():
-        name = key if type(key) is str else _text(key)
         if type(item) is str:  # most are, and a call for each would cost more than all the rest
-            copied[name] = item
             note(item)
-        else:
-            copied[name] = as_json(item, depth, seen)
+        copied[key if type(key) is str else _text(key)] = item if type(item) is str else as_json(item, depth, seen)
     if not seen.names.issuperset(copied):
         seen.names.update(copied)
     return copied

@@ -48,8 +48,8 @@ def in_files(folder: Path) -> list[str]:
 
 def test_no_message_of_a_model_shows_one() -> None:
     for text in TEXTS:
-        said = [] if "{" in text else [f"I cannot. {text}"]  # JSON would be an answer
-        for step in (ConnectionError(text), *said):
+        said: list[str | Exception] = [] if "{" in text else [f"I cannot. {text}"]  # JSON would be an answer
+        for step in [ConnectionError(text), *said]:
             with pytest.raises(NoAnswerError) as error:
                 as_language_model(scripted(step, step), retries=0).ask("capital?", {"type": "object"})
             assert leaked(str(error.value) + repr(error.value) + str(error.value.answer)) == []
