@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -84,36 +85,42 @@ def documents(number: int) -> list[dict[str, Any]]:
                 "source": f"docs/file{number * 10 + rank}.pdf",
                 "page": rank,
                 "title": f"Lamps, part {number}",
+                "date": f"2026-{rank + 1:02}-{number % 28 + 1:02}",
+                "similarity": 1 / (number + rank + 2),
             },
         }
         for rank in range(10)
     ]
 
 
-def seconds(retrieve: Callable[[str], Any]) -> float:
-    """Return the CPU seconds of a run of 10,000 questions."""
+def seconds(retrieve: Callable[[str], Any], folder: str | None) -> float:
+    """Return the CPU seconds of a run of 10,000 questions, with a journal in a folder, or without one."""
     evalset = [{"id": f"q{n}", "question": f"{n}", "gold_chunk_ids": ["c1"]} for n in range(N_QUESTIONS)]
     start = time.process_time()
-    run_retriever(retrieve, evalset, k=10, progress=False)
+    run_retriever(retrieve, evalset, k=10, progress=False, journal=folder and f"{folder}/run.jsonl", fresh=True)
     return time.process_time() - start
 
 
 def measure_runs() -> None:
     """Print what redaction adds to runs."""
-    corpus = [documents(number) for number in range(200)]
-    retrievers: dict[str, Callable[[str], Any]] = {
-        "2,000 documents": lambda question: corpus[int(question) % 200],
-        "100,000 documents, each retrieved once": lambda question: documents(int(question)),
-    }
-    for name, retrieve in retrievers.items():
-        seconds(retrieve)
-        with_it, without = [], []
-        for _ in range(ROUNDS):
-            with_it.append(seconds(retrieve))
-            with patch.object(Redactor, "is_clean", lambda *_: True):
-                without.append(seconds(retrieve))
-        share = min(with_it) / min(without) - 1
-        print(f"{name}: {min(with_it):.2f} s, without redaction {min(without):.2f} s: {share:+.1%}")
+    corpus = [documents(number) for number in range(N_QUESTIONS)]
+    for n_rankings in (200, N_QUESTIONS):
+
+        def retrieve(question: str, n_rankings: int = n_rankings) -> list[dict[str, Any]]:
+            return corpus[int(question) % n_rankings]
+
+        for has_journal in (True, False):
+            with_it, without = [], []
+            for _ in range(ROUNDS):
+                with tempfile.TemporaryDirectory() as folder:
+                    place = folder if has_journal else None
+                    with_it.append(seconds(retrieve, place))
+                    with patch.object(Redactor, "is_clean", lambda *_: True):
+                        without.append(seconds(retrieve, place))
+            print(
+                f"{n_rankings * 10:,} documents, {'a' if has_journal else 'no'} journal: {min(with_it):.2f} s, without "
+                f"redaction {min(without):.2f} s: {min(with_it) / min(without) - 1:+.1%}"
+            )
 
 
 def measure_long_texts() -> None:

@@ -16,7 +16,7 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.redaction import Redactor
 from krag_eval.datasets import DOC_KEY
 from krag_eval.documents.document import Document, as_input_error, read_leniently
-from krag_eval.documents.readers import as_id, reader_of, split_pair
+from krag_eval.documents.readers import OWN_ID, as_id, reader_of, split_pair
 from krag_eval.documents.stores import hits_in
 
 # The keys of the documents in a mapping: of Haystack, and of LangChain's chains.
@@ -121,13 +121,14 @@ class Copier:
         Raises:
             InvalidInputError: An item is not a document; the error names its place in the ranking.
         """
-        copies = []
+        copies, seen = list[Document](), _Seen()
         for place, document in enumerate(documents):
             try:
-                copies.append(_copy(document) if self._kept == "all" else self._without(_copy(document)))
+                copy = _copy(document, seen)
+                copies.append(copy if self._kept == "all" else self._without(copy))
             except InvalidInputError as error:
                 raise InvalidInputError(f"`retrieved[{place}]`: {error}") from None
-        if not self._redactor.is_clean([copy.metadata for copy in copies]):
+        if not self._redactor.is_clean(seen.names, seen.texts):
             copies = [replace(copy, metadata=self._redactor.of(copy.metadata)) for copy in copies]
         return tuple(copies)
 
@@ -145,13 +146,26 @@ class Copier:
         return replace(document, metadata=kept)
 
 
-def _copy(document: object) -> Document:
+class _Seen:
+    """The names and texts of the metadata that were copied; a call copies a document's metadata."""
+
+    def __init__(self) -> None:
+        self.names, self.texts = set[str](), set[str]()
+
+    def __call__(self, metadata: object) -> Any:
+        return as_json(metadata, 0, self)
+
+
+def _copy(document: object, seen: _Seen) -> Document:
     inner, _ = split_pair(document)
-    read = read_leniently(document, copy=as_json)
+    read = read_leniently(document, copy=seen)
     reader = reader_of(inner)
     if reader is not None and reader.framework == "LlamaIndex":
         with as_input_error(document):
             _name_source(inner, read.metadata)
+            seen(read.metadata)
+    if OWN_ID in read.metadata:
+        seen(read.metadata[OWN_ID])
     if read.id is None and read.text is None and not read.metadata:
         raise InvalidInputError(f"{describe_type(inner)} has neither an id nor a text.")
     return read if read.score is None or math.isfinite(read.score) else replace(read, score=None)
@@ -166,10 +180,9 @@ def _name_source(document: Any, metadata: Any) -> None:
 
 _DEEPEST = 32
 _LARGEST_INTEGER = 2**63
-_SIMPLE = (str, bool, type(None))
 
 
-def as_json(value: object, depth: int = 0) -> Any:
+def as_json(value: object, depth: int = 0, seen: _Seen | None = None) -> Any:
     """Return a copy of the value that JSON can represent.
 
     Strings, numbers, booleans and None are kept, except that NaN and infinities become None. Mappings become dicts with
@@ -179,27 +192,40 @@ def as_json(value: object, depth: int = 0) -> Any:
     >>> as_json({"page": 3, "tags": {"b", "a"}, "at": date(2026, 11, 21), "similarity": float("nan")})
     {'page': 3, 'tags': ['a', 'b'], 'at': '2026-11-21', 'similarity': None}
     """
-    if type(value) in _SIMPLE:
+    kind = type(value)
+    if kind is str:
+        if seen is not None:
+            seen.texts.add(value)  # type: ignore[arg-type]
         return value
-    if depth > _DEEPEST:
-        return "..."
-    if type(value) is dict or isinstance(value, Mapping):
-        return {_text(key): as_json(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, str):
-        return str.__str__(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
-    if isinstance(value, int):
-        return int(value) if abs(value) <= _LARGEST_INTEGER else _text(value)
+    if value is None or kind is bool:
+        return value
+    if isinstance(value, int) and abs(value) <= _LARGEST_INTEGER:
+        return int(value)
+    if depth > _DEEPEST:
+        return "..."
+    if kind is dict or isinstance(value, Mapping):
+        return _mapping_as_json(value, depth + 1, seen or _Seen())  # type: ignore[arg-type]
     if isinstance(value, Set):
-        return [as_json(item, depth + 1) for item in sorted(value, key=_text)]
+        value = sorted(value, key=_text)
     if isinstance(value, (list, tuple)):
-        return [as_json(item, depth + 1) for item in value]
-    if isinstance(value, (date, time)):
-        return value.isoformat()
+        return [as_json(item, depth + 1, seen) for item in value]
     if hasattr(value, "tolist") and hasattr(value, "dtype"):  # numbers and arrays of numpy and other libraries
-        return as_json(value.tolist(), depth + 1)
-    return _text(value)
+        return as_json(value.tolist(), depth + 1, seen)
+    text = value.isoformat() if isinstance(value, (date, time)) else _text(value)
+    return as_json(str.__str__(text), depth, seen)
+
+
+def _mapping_as_json(value: Mapping[Any, Any], depth: int, seen: _Seen) -> dict[str, Any]:
+    copied, note = {}, seen.texts.add
+    for key, item in value.items():
+        if type(item) is str:  # most are, and a call for each would cost more than all the rest
+            note(item)
+        copied[key if type(key) is str else _text(key)] = item if type(item) is str else as_json(item, depth, seen)
+    if not seen.names.issuperset(copied):
+        seen.names.update(copied)
+    return copied
 
 
 def _text(value: object) -> str:

@@ -101,6 +101,25 @@ def test_each_is_taken_out_of_a_text_and_nothing_more_the_second_time(name: str)
     assert describe_error(ValueError(text)) == f"ValueError: {' '.join(Redactor()(' '.join(text.split())).split())}"
 
 
+@pytest.mark.parametrize("around", ["{}", "Lamps\n{}", "docs/{}/a.pdf", "see {}, part 3", "Лампы {} 등불"])
+def test_the_glance_at_metadata_misses_none_that_is_taken_out(around: str) -> None:
+    redactor = Redactor()
+    texts = [around.format(text) for text in [*TEXTS, f"it was {PASSWORD}", "Bearer a1b2c3d4e5f6"]]
+    changed = [text for text in texts if redactor(text) != text]
+    assert len(changed) > 140
+    assert [text for text in changed if redactor.is_clean({"source"}, {text, "Lamps"})] == []
+    assert not redactor.is_clean({"source", "api_key"}, {"Lamps"})
+    assert redactor.is_clean({"source", "page"}, {"docs/lamps.pdf", "2026-05-04"})
+
+
+@pytest.mark.parametrize("value", ["letmein", "two words", "correct/horse"])
+def test_the_glance_at_metadata_knows_the_values_of_the_environment(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_DB_PASS", value)
+    assert not Redactor().is_clean({"source"}, {f"it was {value}"})
+
+
 COMMANDS = [
     "run set.jsonl --retriever leaky:raises --k 3 --out run.jsonl --retries 0",
     "run set.jsonl --retriever leaky:returns --k 3 --out found.jsonl",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ from krag_eval_langfuse.outbox import ScoreFile
 from krag_eval_langfuse.scores import Score
 from tests.adapters.langfuse.faulty_server import Fault, FaultyLangfuse
 from tests.support.command_line import Runner
+from tests.support.secret_shapes import SHAPES, leaked
 
 CANARIES = {
     "secret key": "canary-secret-0123456789",
@@ -186,3 +188,45 @@ def test_wire_langfuse_resend_prints_none(
         assert leaks(content(Path("langfuse.outbox"))) == []
         for score, reason in resend_outbox("langfuse.outbox", timeout=0.1).rejected:
             assert leaks(repr(score) + reason) == []
+
+
+def test_wire_no_shape_gets_into_the_outbox_its_reasons_or_to_the_server(
+    server: FaultyLangfuse, client: Langfuse, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    texts, path = [text for text, _ in SHAPES.values()], tmp_path / "outbox"
+    ids = [f"q{number}" for number in range(len(texts))]
+
+    def score(count: int, **given: Any) -> None:
+        handler = LangfuseScoreHandler(
+            client,
+            delivery="outbox",
+            outbox=path,
+            include_text=True,
+            trace_ids=dict(zip(ids, ids, strict=True)),
+            **given,
+        )
+        handler.flush(0.2)
+        evaluate(
+            [["a"]] * count,
+            [["a"]] * count,
+            k=1,
+            metrics="mrr",
+            queries=texts[:count],
+            query_ids=ids[:count],
+            callbacks=[handler],
+        )
+        handler.flush(20)
+        with contextlib.suppress(LangfuseDeliveryError):
+            handler.close(5)
+
+    with caplog.at_level(logging.DEBUG, logger="krag_eval"):
+        score(len(texts), run_id=" ".join(texts))
+        assert len(server.scores) >= len(texts)
+        assert leaked(repr(server.scores) + content(path)) == []
+        for start in range(0, len(texts), 20):
+            server.choose = lambda number, start=start: Fault(403, {"message": texts[start : start + 20]})  # type: ignore[misc]
+            score(1, run_id=f"refused {start}")
+            assert "HTTP 403" in content(path)
+    assert leaked(content(path) + caplog.text) == []
+    for one, reason in resend_outbox(path, client=client, timeout=0.1).rejected:
+        assert leaked(repr(one) + reason) == []
