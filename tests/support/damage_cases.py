@@ -69,7 +69,7 @@ def faults(content: bytes, random: Random) -> bytes:
     if how == "flip":
         data[random.randrange(len(data))] ^= 1 << random.randrange(8)
     elif how == "cut":
-        del data[random.randrange(1, len(data)) :]
+        del data[random.choice([0, random.randrange(len(data))]) :]
     elif how == "zero":
         start = random.randrange(len(data))
         data[start : start + size] = bytes(len(data[start : start + size]))
