@@ -424,9 +424,7 @@ def test_wire_where_the_log_of_a_killed_process_is_gone_that_is_told(
 
 @pytest.mark.parametrize("how", ["TRUNCATE", "PASSIVE", "FULL", "RESTART"])
 @pytest.mark.parametrize("is_there", [False, True])
-def test_a_log_that_is_in_the_file_already_may_be_missing(
-    path: Path, tmp_path: Path, how: str, is_there: bool
-) -> None:
+def test_a_log_that_is_in_the_file_already_may_be_missing(path: Path, tmp_path: Path, how: str, is_there: bool) -> None:
     file = filled(tmp_path / "running", "a", "b")
     file._read(f"PRAGMA wal_checkpoint({how})")
     copied(file, path)
