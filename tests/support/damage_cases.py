@@ -66,7 +66,7 @@ class Files:
     lost: Callable[[Any, Any], bool] = lambda _, __: False
 
 
-def faults(content: bytes, random: Random) -> bytes:
+def faults(content: bytes, random: Random, least: int = 0) -> bytes:
     """Return the content with one random fault."""
     data, how = bytearray(content), random.choice(["flip", "flip", "flip", "cut", "zero", "zero block", "copy", "swap"])
     size = min(BLOCK, max(1, len(data) // 4))
@@ -74,7 +74,7 @@ def faults(content: bytes, random: Random) -> bytes:
     if how == "flip":
         data[random.randrange(len(data))] ^= 1 << random.randrange(8)
     elif how == "cut":
-        del data[random.choice([0, random.randrange(len(data))]) :]
+        del data[random.choice([least, random.randrange(least, len(data))]) :]
     elif how == "zero":
         start = random.randrange(len(data))
         data[start : start + size] = bytes(len(data[start : start + size]))
@@ -109,7 +109,7 @@ def classify(files: Files, n: int, seed: int = 0) -> Counter[str]:
             shutil.copytree(whole, work)
             victim = work / files.victims[number % len(files.victims)]
             before = victim.read_bytes()
-            damaged = faults(before, random)
+            damaged = faults(before, random, int(victim.name == "outbox"))  # an empty file is a new outbox
             victim.write_bytes(damaged)
             counts[_said(files, work, victim, expected, f"{seed}, {number}")] += 1
     return counts
