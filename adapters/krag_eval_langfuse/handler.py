@@ -240,7 +240,10 @@ class LangfuseScoreHandler(RetrievalSink):
         self._sender.finish()
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Wait until all scores are sent, at most `timeout` seconds; return whether they are."""
+        """Wait until all scores are sent, at most `timeout` seconds; return whether they are.
+
+        It is also False if a score since the last `flush` could not be stored, for example because the disk is full.
+        """
         return self._sender.flush(timeout)
 
     def close(self, timeout: float | None = 30.0) -> None:

@@ -366,7 +366,7 @@ class ScoreFile:
         if not _is_whole_log(self.place):
             time.sleep(0.1)  # another process may be writing to it
             if not _is_whole_log(self.place):
-                raise _DamagedError(self.path, f"the end of {self.place.name}-wal cannot be read")
+                raise _DamagedError(self.path, f"{self.place.name}-wal is missing, or its end cannot be read")
         is_checked = has_log = False
         with contextlib.suppress(FileNotFoundError):
             has_log = Path(f"{self.place}-wal").stat().st_size > 0
@@ -437,21 +437,22 @@ def _is_whole_log(place: Path) -> bool:
     """Return whether SQLite will read its whole write-ahead log. It silently drops what follows a damaged page.
 
     What a process was writing when it was killed is no damage: `put` had not returned. The index beside the log says
-    how many pages had been written by then. If there is no index of this log, only an incomplete last page is no
-    damage.
+    how many pages had been written by then, and how many of these are in the file itself. Without an index of this
+    log, an incomplete last page is no damage, and without any index, neither is a log that is missing or empty.
     """
+    index = data = b""
     try:
-        index = b""
         with contextlib.suppress(OSError), Path(f"{place}-shm").open("rb") as file:
-            index = file.read(96)  # before the log, to which another process may be writing
-        data = Path(f"{place}-wal").read_bytes()
+            index = file.read(100)  # before the log, to which another process may be writing
+        with contextlib.suppress(FileNotFoundError):
+            data = Path(f"{place}-wal").read_bytes()
     except OSError:
         return True
-    if len(data) < 32:
-        return not data
-    magic, _, size = struct.unpack_from(">3I", data)
+    if 0 < len(data) < 32:
+        return False
+    magic, _, size = struct.unpack_from(">3I", data) if data else (0, 0, 0)
     order, salt, sums = "<>"[magic & 1], data[16:24], _sums(data[:24], "<>"[magic & 1])
-    if sums != struct.unpack_from(">2I", data, 24):
+    if data and sums != struct.unpack_from(">2I", data, 24):
         return False
     n_sound, is_over, is_torn = 0, False, False
     for start in range(32, len(data) - size - 23, size + 24):
@@ -464,12 +465,15 @@ def _is_whole_log(place: Path) -> bool:
             is_torn = True
             break
         n_sound += 1
-    n_written = [
-        struct.unpack_from("=I", header, 16)[0]
-        for header in (index[:48], index[48:])
-        if header[32:40] == salt and _sums(header[:40], "=") == struct.unpack_from("=2I", header, 40)
+    written = [
+        (header[32:40] == salt, struct.unpack_from("=I", header, 16)[0])
+        for header in (index[:48], index[48:96])
+        if len(index) == 100 and _sums(header[:40], "=") == struct.unpack_from("=2I", header, 40)
     ]
-    return n_sound >= max(n_written) if n_written else not is_torn
+    if any(n > struct.unpack_from("=I", index, 96)[0] for is_of_log, n in written if not is_of_log):
+        return False  # another log, which is gone
+    of_log = [n for is_of_log, n in written if is_of_log]
+    return n_sound >= max(of_log) if of_log else not is_torn
 
 
 def _sums(data: bytes, order: str, sums: tuple[int, int] = (0, 0)) -> tuple[int, int]:

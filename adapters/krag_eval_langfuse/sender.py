@@ -97,6 +97,7 @@ class ScoreSender:
         self._disabled: str | None = None
         self._checked = False
         self._n_failed = 0
+        self._has_lost = False
         self._lock = threading.Lock()
         renew_when_forked(self)
         if client is not None:
@@ -153,7 +154,9 @@ class ScoreSender:
         if self._disabled is not None:
             self._count(Outcome(failed=len(scores)))
         elif scores:
-            self._count(self._delivery.send(self.client, scores))
+            outcome = self._delivery.send(self.client, scores)
+            self._has_lost |= outcome.failed > 0
+            self._count(outcome)
 
     def clean(self, metadata: Mapping[str, Primitive]) -> dict[str, Primitive]:
         """Redact keys in the metadata: a question or a name may contain one."""
@@ -190,12 +193,16 @@ class ScoreSender:
             )
 
     def flush(self, timeout: float | None) -> bool:
-        """Wait until everything is sent. Return whether that took at most `timeout` seconds."""
+        """Wait until everything is sent. Return whether that took at most `timeout` seconds.
+
+        It is also False if a score given since the last `flush` could not be stored or handed over.
+        """
         if self._delivery.waiting:
             self.check()
         if self._disabled is not None or not self._checked:
             return True
-        return self._delivery.flush(self.client, timeout)
+        has_lost, self._has_lost = self._has_lost, False
+        return self._delivery.flush(self.client, timeout) and not has_lost
 
     def close(self, timeout: float | None) -> None:
         """Wait at most `timeout` seconds until everything is sent, then close the outbox.

@@ -56,6 +56,14 @@ class Increments:
         self._journal = KeyedJournal(self._own / "journal.jsonl", INCREMENTS, settings)
         self._rows = {name: self._journal.get(name) or {} for name in self._journal}
         self.parts = [self.out / name for name in self._rows]
+        unknown = sorted(set(out.glob("part-*.parquet")).difference(self.parts))
+        # A call that was stopped leaves one at most, with the folder of its scoring.
+        if unknown and (len(unknown) > 1 or not any(self._own.glob("scoring-*"))):
+            self._journal.close()
+            raise InvalidInputError(
+                f"{self._own / 'journal.jsonl'}: is damaged: it lacks {unknown[0]}. Restore it, or score all files "
+                "into a new folder."
+            )
         self.hash_files = [self._hashes(part) for part in self.parts]
         self.target = out / f"part-{len(self.parts):06}.parquet"
         self.rejected = self._own / f"{self.target.stem}.rejected.jsonl"
@@ -105,7 +113,7 @@ class Increments:
         """
         if not self.parts or not files:
             return there
-        schema = pq.read_schema(self.parts[-1])
+        schema = self._footer(self.parts[-1]).schema.to_arrow_schema()
         before = pa.schema([(one.name, one.type) for one in list(schema)[1 : schema.get_field_index("n_gold")]])
         wider = unified(before, there, str(self.parts[-1]), files[0])
         for one, other in zip(before, wider, strict=True):
@@ -122,18 +130,20 @@ class Increments:
         Raises:
             InvalidInputError: A file is missing or damaged.
         """
-        for part, hashes in zip(self.parts, self.hash_files, strict=True):
-            row = self._rows[part.name]
-            try:
-                is_sound = (row["state"], row["ids"]) == (_digest_of(part), _digest(hashes))
-            except (pa.ArrowException, OSError):
-                is_sound = False
-            if not is_sound:
-                raise InvalidInputError(
-                    f"{part}: is missing or damaged, or {hashes} is. Restore them, or score all files "
-                    "into a new folder."
-                )
-            yield PartialState.from_json(pq.read_metadata(part).metadata[STATE])
+        for part in self.parts:
+            yield PartialState.from_json(self._footer(part).metadata[STATE])
+
+    def _footer(self, part: Path) -> Any:
+        row, hashes = self._rows[part.name], self._hashes(part)
+        try:
+            is_sound = (row["part"], row["ids"]) == (_digest(part), _digest(hashes))
+        except OSError:
+            is_sound = False
+        if not is_sound:
+            raise InvalidInputError(
+                f"{part}: is missing or damaged, or {hashes} is. Restore them, or score all files into a new folder."
+            )
+        return pq.read_metadata(part)
 
     def _hashes(self, part: Path) -> Path:
         return self._own / f"{part.stem}.ids.npy"
@@ -153,15 +163,9 @@ class Increments:
         hashes.flush()
         put_in_place(written, final)
         seen = {self._seen[path]: fingerprint(path) for path in files}
-        self._journal.put(self.target.name, {"state": _digest_of(self.target), "ids": _digest(final), "files": seen})
+        self._journal.put(self.target.name, {"part": _digest(self.target), "ids": _digest(final), "files": seen})
 
 
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _digest_of(part: Path) -> str:
-    """Return the digest of what the footer of a part says: its state, and where its rows are."""
-    metadata = pq.read_metadata(part)
-    return hashlib.sha256(repr((metadata.to_dict(), sorted((metadata.metadata or {}).items()))).encode()).hexdigest()

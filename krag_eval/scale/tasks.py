@@ -123,7 +123,7 @@ def score_task(
             if scorer.fields is None and not max_bad_rows:
                 raise
             # A document without the id that is matched may have a text: only all fields show whether it is a document.
-            with _open_bad_rows(temporary, max_bad_rows) as rejected:
+            with _errors_of_writing(part), _open_bad_rows(temporary, max_bad_rows) as rejected:
                 hashes = score(None, rejected)
         with _errors_of_writing(part):
             with open(f"{temporary}.ids", "wb") as ids:  # noqa: PTH123 - numpy adds an extension to paths

@@ -210,3 +210,31 @@ def test_only_one_call_at_a_time_scores_into_a_folder(tmp_path: Path) -> None:
     told: list[str] = []
     score(tmp_path, progress=again)
     assert told
+
+
+@pytest.mark.parametrize("rows_left", [0, 1, 2])
+def test_scores_are_not_replaced_where_the_journal_has_lost_them(tmp_path: Path, rows_left: int) -> None:
+    for day in range(3):
+        write_days(tmp_path / "logs", range(day, day + 1))
+        score(tmp_path)
+    shutil.rmtree(tmp_path / "logs")  # as logs are that have been scored
+    write_days(tmp_path / "logs", range(3, 4))
+    journal = tmp_path / "scores" / "_krag_eval" / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[: rows_left + 1]))
+    before = {path: path.read_bytes() for path in (tmp_path / "scores").glob("*.parquet")}
+    assert refusal(tmp_path) == (
+        f"{journal}: is damaged: it lacks {tmp_path}/scores/part-00000{rows_left}.parquet. Restore it, or score all "
+        "files into a new folder."
+    )
+    assert {path: path.read_bytes() for path in (tmp_path / "scores").glob("*.parquet")} == before
+
+
+@pytest.mark.parametrize("keep", [0, 1, -100])
+def test_an_earlier_file_whose_end_is_damaged_is_named(tmp_path: Path, keep: int) -> None:
+    write_days(tmp_path / "logs", range(1))
+    score(tmp_path)
+    write_days(tmp_path / "logs", range(2))
+    part = tmp_path / "scores" / "part-000000.parquet"
+    part.write_bytes(part.read_bytes()[:keep])
+    assert refusal(tmp_path).startswith(f"{part}: is missing or damaged, or ")

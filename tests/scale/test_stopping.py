@@ -8,14 +8,19 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import ColumnarScorer, InvalidInputError, RunProgress, score_logs
-from tests.support.log_cases import WHOLE, recall_that_takes_its_time, write_logs
+from tests.support.log_cases import WHOLE, recall_that_takes_its_time, write_logs, write_rows
+from tests.support.long_logs import random_logs
 
 pytestmark = pytest.mark.full
 
@@ -128,3 +133,54 @@ def test_a_disk_that_is_full_while_parts_are_written_is_told_and_the_next_run_go
     assert "free some space or check the permissions, and run the same again to resume" in str(caught.value)
     assert [path.name for path in (tmp_path / "out.parquet.parts").iterdir()] == ["journal.jsonl"]
     assert score_logs(logs, out, k=3, match_method="id").n_queries == 1200
+
+
+ROOM = [0, 1000, 3000, 6000, 10_000, 20_000, 45_000, 120_000]
+KINDS: dict[str, dict[str, Any]] = {
+    "one file": {},
+    "bad rows aside": {"max_bad_rows": 500},
+    "incremental": {"incremental": True, "max_bad_rows": 500},
+    "long form": {"gold": "gold.parquet", "kmax": 5},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_wherever_the_disk_is_full_nothing_is_reported_as_done_that_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if kind == "long form":
+        pytest.importorskip("duckdb")
+        Path("logs").mkdir()
+        for name, rows in zip(("logs/0.parquet", "gold.parquet"), random_logs(seed=3), strict=True):
+            write_rows(Path(name), rows)
+    else:
+        write_logs(Path("logs"))
+    if "max_bad_rows" in KINDS[kind]:
+        documents = pa.array([None] * 400, WHOLE.schema.field("actual").type)
+        rows = {"query_id": [f"bad {n}" * 9 for n in range(400)], "actual": documents, "predicted": documents}
+        pq.write_table(pa.table(rows), "logs/bad.parquet")
+
+    def score(out: str) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = score_logs("logs", out, k=3, match_method="id", **KINDS[kind])
+        rejected = [path.read_bytes() for path in Path().rglob(f"{out}*/**/*.rejected.jsonl")]
+        rejected += [path.read_bytes() for path in Path().glob(f"{out}.rejected.jsonl")]
+        return result.to_json(), result.n_bad_rows, pq.read_table(out).to_pylist(), rejected
+
+    expected, refused = score("undisturbed"), 0
+    for n_bytes in ROOM:
+        out = f"out{n_bytes}"
+        found, said = None, ""
+        with full_disk(n_bytes):
+            try:
+                found = score(out)
+            except InvalidInputError as error:
+                said = str(error)
+        if found is None:
+            refused += 1
+            assert "cannot be written (" in said or "cannot be joined to their gold ([Errno 27]" in said
+            found = score(out)
+        assert found == expected
+    assert 3 < refused < len(ROOM)

@@ -15,6 +15,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
 from krag_eval import (
     ColumnarScorer,
     InvalidInputError,
@@ -29,7 +33,8 @@ from krag_eval import (
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
 from krag_eval.datasets import EvalSet
-from tests.support.log_cases import WHOLE, write_logs
+from tests.support.log_cases import WHOLE, write_logs, write_rows
+from tests.support.long_logs import random_logs
 
 BLOCK = 4096
 KIND = JournalKind("krag_eval_verdicts", "set of verdicts")
@@ -61,7 +66,7 @@ class Files:
     lost: Callable[[Any, Any], bool] = lambda _, __: False
 
 
-def faults(content: bytes, random: Random) -> bytes:
+def faults(content: bytes, random: Random, least: int = 0) -> bytes:
     """Return the content with one random fault."""
     data, how = bytearray(content), random.choice(["flip", "flip", "flip", "cut", "zero", "zero block", "copy", "swap"])
     size = min(BLOCK, max(1, len(data) // 4))
@@ -69,7 +74,7 @@ def faults(content: bytes, random: Random) -> bytes:
     if how == "flip":
         data[random.randrange(len(data))] ^= 1 << random.randrange(8)
     elif how == "cut":
-        del data[random.randrange(1, len(data)) :]
+        del data[random.choice([least, random.randrange(least, len(data))]) :]
     elif how == "zero":
         start = random.randrange(len(data))
         data[start : start + size] = bytes(len(data[start : start + size]))
@@ -95,16 +100,16 @@ def classify(files: Files, n: int, seed: int = 0) -> Counter[str]:
     with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         whole, work = Path(name, "whole"), Path(name, "work")
-        whole.mkdir()
-        files.make(whole)
-        shutil.copytree(whole, work)
+        work.mkdir()
+        files.make(work)
+        shutil.copytree(work, whole)
         expected = files.look(work)
         for number in range(n):
             shutil.rmtree(work)
             shutil.copytree(whole, work)
             victim = work / files.victims[number % len(files.victims)]
             before = victim.read_bytes()
-            damaged = faults(before, random)
+            damaged = faults(before, random, int(victim.name == "outbox"))  # an empty file is a new outbox
             victim.write_bytes(damaged)
             counts[_said(files, work, victim, expected, f"{seed}, {number}")] += 1
     return counts
@@ -124,7 +129,7 @@ def _said(files: Files, work: Path, victim: Path, expected: Any, number: str) ->
 
 
 def _lacks(expected: Any, found: Any) -> bool:
-    return found.items() <= expected.items()
+    return bool(found.items() <= expected.items())
 
 
 def _make_run(folder: Path) -> None:
@@ -148,9 +153,39 @@ def _keyed(folder: Path) -> dict[str, Any]:
 
 def _make_parts(folder: Path) -> None:
     write_logs(folder / "logs", (0, 300), 100)
+    _leave_parts(lambda: _score(folder), folder / "out.parquet")
+
+
+def _make_joined(folder: Path) -> None:
+    pytest.importorskip("duckdb")
+    for name, rows in zip(("logs", "gold"), random_logs(seed=3), strict=True):
+        (folder / name).mkdir()
+        write_rows(folder / name / "0.parquet", rows)
+    _leave_parts(lambda: _score(folder, gold="gold"), folder / "out.parquet")
+
+
+def _make_groups(folder: Path) -> None:
+    for day, path in enumerate(write_logs(folder / "logs", (0, 150, 300), 100)):
+        (folder / "logs" / f"day={day}").mkdir()
+        path.rename(folder / "logs" / f"day={day}" / path.name)
+    _leave_parts(lambda: _by_day(folder), folder / "out.parquet")
+
+
+def _by_day(folder: Path) -> Any:
+    return _score(folder, by="day")
+
+
+def _make_increments(folder: Path) -> None:
+    write_logs(folder / "logs", (0, 100, 200, 300), 100)
+    (folder / "logs" / "2.parquet").rename(folder / "new")
+    _score(folder, "out", incremental=True)
+    (folder / "new").rename(folder / "logs" / "2.parquet")
+
+
+def _leave_parts(run: Callable[[], object], out: Path) -> None:
     with _kept():
-        _score(folder)
-    (folder / "out.parquet").unlink()
+        run()
+    out.unlink()
 
 
 @contextlib.contextmanager
@@ -164,18 +199,36 @@ def _kept() -> Iterator[None]:
         shutil.rmtree = remove
 
 
-def _score(folder: Path) -> Any:
+def _score(folder: Path, out: str = "out.parquet", **more: Any) -> Any:
     before = Path.cwd()
     os.chdir(folder)  # the journal compares paths and times of the logs
     try:
-        result = score_logs("logs", "out.parquet", k=3, metrics=["recall", "ndcg"], match_method="id")
-        return result.to_json(), Path("out.parquet").read_bytes()
+        result = score_logs("logs", out, k=3, metrics=["recall", "ndcg"], match_method="id", **more)
+        groups = None if result.groups is None else {key: one.to_json() for key, one in result.groups.items()}
+        return result.to_json(), groups, Path(out).read_bytes() if Path(out).is_file() else _all_rows(Path(out))
     finally:
         os.chdir(before)
 
 
-def _make_state(folder: Path) -> None:
-    state = ColumnarScorer(3, match_method="id").partial_state(WHOLE.slice(0, 400))
+def _increment(folder: Path) -> Any:
+    return _score(folder, "out", incremental=True)
+
+
+def _all_rows(out: Path) -> Any:
+    rows = dict[str, Any]()
+    for path in sorted(out.glob("*.parquet")):
+        try:
+            rows[path.name] = pq.read_table(path, page_checksum_verification=True).to_pylist()
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidInputError(f"{path}: Arrow refuses it ({error})") from error
+    return rows
+
+
+def _make_state(folder: Path, by: str | None = None) -> None:
+    rows = WHOLE.slice(0, 400)
+    if by is not None:
+        rows = rows.append_column(by, pa.array([f"model {number % 7}" for number in range(len(rows))]))
+    state = ColumnarScorer(3, match_method="id", by=by).partial_state(rows)
     (folder / "state.json").write_text(state.to_json(), encoding="utf-8")
 
 
@@ -234,12 +287,12 @@ def _outbox(folder: Path) -> tuple[dict[str, float], list[str]]:
         (folder / "salvage").mkdir()
         sound, damaged = _salvage(place, folder / "salvage")
         file, damaged = ScoreFile(sound), damaged or ["scores may be lost"]
-    found = {}
+    found = dict[str, Any]()
     while rows := file.take():
         found |= {row.key: row.score(place).value for row in rows}
         file.settle(rows)
     file.close()
-    return found, damaged  # type: ignore[return-value]
+    return found, damaged
 
 
 def _lost_scores(expected: Any, found: Any) -> bool:
@@ -247,14 +300,22 @@ def _lost_scores(expected: Any, found: Any) -> bool:
     return bool(found[1]) and found[0].items() <= expected[0].items()
 
 
-PARTS = "out.parquet.parts"
+PARTS, OWN = "out.parquet.parts", "out/_krag_eval"
 FILES = {
     "journal of a run": Files(_make_run, lambda folder: _rows(folder / "run.jsonl"), ("run.jsonl",), _lacks),
     "journal by key (bench, generation, judge)": Files(_make_keyed, _keyed, ("verdicts.jsonl",), _lacks),
     "part of a scoring of logs": Files(_make_parts, _score, (f"{PARTS}/000000.parquet",)),
     "hashes of query ids": Files(_make_parts, _score, (f"{PARTS}/000000.parquet.ids.npy",)),
     "journal of a scoring of logs": Files(_make_parts, _score, (f"{PARTS}/journal.jsonl",)),
+    "joined logs": Files(
+        _make_joined, lambda folder: _score(folder, gold="gold"), (f"{PARTS}/joined.parquet", f"{PARTS}/joined.sha256")
+    ),
+    "part of a scoring by group": Files(_make_groups, _by_day, (f"{PARTS}/000000.parquet",)),
+    "incremental scoring: rows and states": Files(_make_increments, _increment, ("out/part-000000.parquet",)),
+    "incremental scoring: hashes of query ids": Files(_make_increments, _increment, (f"{OWN}/part-000000.ids.npy",)),
+    "incremental scoring: journal": Files(_make_increments, _increment, (f"{OWN}/journal.jsonl",)),
     "partial state": Files(_make_state, _state, ("state.json",)),
+    "partial state by group": Files(lambda folder: _make_state(folder, "model"), _state, ("state.json",)),
     "set and run in Parquet": Files(_make_parquet, _parquet, ("set.parquet", "run.parquet")),
     "outbox": Files(_make_outbox, _outbox, ("outbox",), _lost_scores),
     "outbox of a killed process": Files(

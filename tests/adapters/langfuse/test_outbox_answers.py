@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import logging
+import resource
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -219,6 +220,30 @@ def test_wire_environment_and_time_stay_what_they_were(
     assert {datetime.fromisoformat(score["timestamp"]) for score in server.scores} == {NOW}
 
 
+@pytest.mark.parametrize("limit", [200_000, 60_000, 4096, 0])
+def test_where_files_may_not_grow_flush_does_not_say_that_all_is_sent(
+    server: FaultyLangfuse, client: Langfuse, path: Path, limit: int
+) -> None:
+    server.choose = lambda number: BUSY
+    handler, before = handler_of(client, path), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        assert_complete(run(handler))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    lost = handler.failed
+    assert lost > 0
+    assert handler.counters.waiting == N_SCORES - lost
+    server.choose = lambda number: None
+    assert not handler.flush(60)
+    assert len(server.stored) == handler.sent == N_SCORES - lost
+    run(handler)
+    assert handler.flush(60)  # there is room again
+    assert len(server.stored) == N_SCORES
+    handler.close()
+    assert list(path.parent.iterdir()) == [path]
+
+
 def test_a_disk_that_is_full_is_counted_and_disturbs_nobody(
     server: FaultyLangfuse, client: Langfuse, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -228,7 +253,8 @@ def test_a_disk_that_is_full_is_counted_and_disturbs_nobody(
     connection.execute("PRAGMA max_page_count = 1")  # which is as many as there are
     with caplog.at_level(logging.WARNING, logger="krag_eval.langfuse"):
         assert_complete(run(handler))
-    assert handler.flush(60)  # what there was room for
+    assert not handler.flush(60)  # though there was room for some
+    assert handler.flush(60)  # nothing was lost since
     assert handler.failed == N_SCORES - handler.sent > N_SCORES / 2
     assert len(server.stored) == handler.sent
     assert "langfuse.outbox: cannot be written (database or disk is full)" in caplog.text

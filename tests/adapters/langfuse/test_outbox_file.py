@@ -326,7 +326,7 @@ def test_a_page_that_was_being_written_when_the_process_was_killed_is_no_damage_
             Path(f"{path}-wal").write_bytes(damaged)
             Path(f"{path}-shm").write_bytes(after["-shm"])
             assert not _is_whole_log(path), place
-    with pytest.raises(InvalidInputError, match=r"is damaged \(the end of langfuse.outbox-wal cannot be read\)"):
+    with pytest.raises(InvalidInputError, match=r"is damaged \(langfuse.outbox-wal is missing, or its end"):
         ScoreFile(path)
 
 
@@ -390,11 +390,47 @@ def test_wire_where_the_log_of_a_killed_process_is_damaged_that_is_told(
     zeros = bytes(4096)
     for damaged in (content[:-4096] + zeros, content[:9000] + zeros + content[13096:], bytes(32) + content[32:]):
         log.write_bytes(damaged)
-        with pytest.raises(InvalidInputError, match=r"is damaged \(the end of langfuse.outbox-wal cannot be read\)"):
+        with pytest.raises(InvalidInputError, match=r"is damaged \(langfuse.outbox-wal is missing, or its end"):
             ScoreFile(path)
         resent = resend_outbox(path, client)
-        assert (resent.ok, resent.damage) == (False, "the end of langfuse.outbox-wal cannot be read")
+        assert (resent.ok, resent.damage) == (False, "langfuse.outbox-wal is missing, or its end cannot be read")
         assert log.read_bytes() == damaged
     log.write_bytes(content[:-100])  # what was being written then is no damage
     assert resend_outbox(path, client).ok
     file.close()
+
+
+@pytest.mark.parametrize("left", [None, b"", "of an earlier use"])
+def test_wire_where_the_log_of_a_killed_process_is_gone_that_is_told(
+    path: Path, server: FaultyLangfuse, client: Langfuse, tmp_path: Path, left: bytes | str | None
+) -> None:
+    file, log = filled(tmp_path / "running", *(f"id-{number}" for number in range(5))), Path(f"{path}-wal")
+    earlier = Path(f"{file.path}-wal").read_bytes()
+    file.sync()
+    file.put([score("acknowledged")])
+    copied(file, path)
+    content = path.read_bytes()
+    log.unlink()
+    if left is not None:
+        log.write_bytes(left if isinstance(left, bytes) else earlier)
+    with pytest.raises(InvalidInputError, match=r"is damaged \(langfuse.outbox-wal is missing, or its end"):
+        ScoreFile(path)
+    resent = resend_outbox(path, client)
+    assert (resent.ok, resent.damage) == (False, "langfuse.outbox-wal is missing, or its end cannot be read")
+    assert path.read_bytes() == content
+    assert len(server.scores) == 5
+    file.close()
+
+
+@pytest.mark.parametrize("how", ["TRUNCATE", "PASSIVE", "FULL", "RESTART"])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_log_that_is_in_the_file_already_may_be_missing(path: Path, tmp_path: Path, how: str, is_there: bool) -> None:
+    file = filled(tmp_path / "running", "a", "b")
+    file._read(f"PRAGMA wal_checkpoint({how})")
+    copied(file, path)
+    if not is_there:
+        Path(f"{path}-wal").unlink()
+    opened = ScoreFile(path)
+    assert opened.n_waiting() == 2
+    for used in (file, opened):
+        used.close()
