@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 from krag_eval._utils.checks import as_number, check_count, describe_type
 from krag_eval._utils.errors import InvalidInputError, show, warn
@@ -104,7 +104,7 @@ def fuse(
     if name is not None:
         raise InvalidInputError("`name` is the name of a run, and rankings of one query give a list. Leave it out.")
     rankings = [[_read(n, rank, document) for rank, document in enumerate(run, 1)] for n, run in enumerate(given)]
-    return _fuse_rankings(rankings, fusion).documents
+    return _fuse_rankings(rankings, fusion)[0]
 
 
 def _check_runs(runs: object) -> list[Any]:
@@ -170,10 +170,10 @@ def _fuse_runs(runs: Sequence[Run], fusion: _Fusion, name: str | None) -> Run:
             rows.append(RunRow(query_id=query_id, error=error))
             continue
         rankings = [row.retrieved if row is not None else () for row in answered]
-        fused = _fuse_rankings(rankings, fusion)
-        rows.append(RunRow(query_id=query_id, retrieved=tuple(fused.documents)))
+        documents, n_shared = _fuse_rankings(rankings, fusion)
+        rows.append(RunRow(query_id=query_id, retrieved=tuple(documents)))
         if sum(map(bool, rankings)) > 1:
-            is_shared.append(fused.n_shared > 0)
+            is_shared.append(n_shared > 0)
     missing = {n: [query_id for query_id in query_ids if query_id not in run.rows] for n, run in enumerate(runs)}
     _warn_of_gaps("are not in every run", missing, runs)
     _warn_of_gaps("failed in some run", {n: list(run.errors) for n, run in enumerate(runs)}, runs)
@@ -183,19 +183,8 @@ def _fuse_runs(runs: Sequence[Run], fusion: _Fusion, name: str | None) -> Run:
     return Run.of(joined, rows, parameters=_parameters(runs, fusion))
 
 
-class _Fused(NamedTuple):
-    """A fused ranking.
-
-    Attributes:
-        documents: The documents, best first.
-        n_shared: How many of them are in more than one ranking.
-    """
-
-    documents: list[Document]
-    n_shared: int
-
-
-def _fuse_rankings(rankings: Sequence[Sequence[Document]], fusion: _Fusion) -> _Fused:
+def _fuse_rankings(rankings: Sequence[Sequence[Document]], fusion: _Fusion) -> tuple[list[Document], int]:
+    """Return the documents, best first, and how many of them are in more than one ranking."""
     parts: dict[object, list[float]] = {}
     best: dict[object, tuple[int, int, Document]] = {}
     texts: dict[object, str] = {}
@@ -221,7 +210,7 @@ def _fuse_rankings(rankings: Sequence[Sequence[Document]], fusion: _Fusion) -> _
         Document(id=d.id, text=d.text or texts.get(key), grade=d.grade, score=scores[key], metadata=d.metadata)
         for d, key in kept
     ]
-    return _Fused(documents, sum(len(terms) > 1 for terms in parts.values()))
+    return documents, sum(len(terms) > 1 for terms in parts.values())
 
 
 def _key_of(document: Document, id_key: str | None, ids: Container[str | None]) -> tuple[str, str] | None:
