@@ -38,6 +38,7 @@ from krag_eval_langfuse.client import (
     load_langfuse,
     project_of,
     time_limit_of,
+    warn,
     why_disabled,
 )
 from krag_eval_langfuse.delivery import AT_ONCE, Outcome, Refusal, describe, post
@@ -158,6 +159,12 @@ class ScoreFile:
             raise InvalidInputError(f"{self.path}: cannot be written ({why}). Pass another path.") from error
         _FILES.add(self)
         try:
+            found = self.place.stat()
+            if not found.st_size and found.st_mtime < time.time() - _BUSY_SECONDS:  # no process is just creating it
+                warn(
+                    f"{self.path}: is empty, and a new outbox begins in it. If it had scores before, they are gone: "
+                    "restore the file."
+                )
             self._check()
         except BaseException:
             self.close()

@@ -158,8 +158,8 @@ def test_wherever_the_disk_is_full_nothing_is_reported_as_done_that_is_not(
         write_logs(Path("logs"))
     if "max_bad_rows" in KINDS[kind]:
         documents = pa.array([None] * 400, WHOLE.schema.field("actual").type)
-        rows = {"query_id": [f"bad {n}" * 9 for n in range(400)], "actual": documents, "predicted": documents}
-        pq.write_table(pa.table(rows), "logs/bad.parquet")
+        bad = {"query_id": [f"bad {n}" * 9 for n in range(400)], "actual": documents, "predicted": documents}
+        pq.write_table(pa.table(bad), "logs/bad.parquet")
 
     def score(out: str) -> Any:
         with warnings.catch_warnings():

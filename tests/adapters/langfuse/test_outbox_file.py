@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langfuse import Langfuse
 
-from krag_eval import InvalidInputError
+from krag_eval import InvalidInputError, KragEvalWarning
 from krag_eval_langfuse import Target, resend_outbox
 from krag_eval_langfuse.outbox import Row, ScoreFile, _is_whole_log
 from krag_eval_langfuse.scores import Score
@@ -58,6 +58,14 @@ def test_what_is_put_is_taken_in_order_until_it_is_settled(path: Path) -> None:
     assert (values(file), file.n_waiting()) == ([("b", 1.0), ("c", 2.0)], 2)
     file.close()
     assert [row.key for row in ScoreFile(path).take()] == ["b", "c"]
+
+
+def test_a_file_that_was_emptied_is_told_and_a_new_outbox_begins_in_it(path: Path) -> None:
+    filled(path, "a").close()
+    path.write_bytes(b"")
+    os.utime(path, (0, 0))
+    with pytest.warns(KragEvalWarning, match=r"langfuse\.outbox: is empty, .* they are gone"):
+        assert values(filled(path, "b")) == [("b", 0.0)]
 
 
 def test_the_later_of_two_values_takes_the_place_of_the_earlier_wherever_that_is(path: Path) -> None:
