@@ -15,6 +15,7 @@ from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions
 from krag_eval.cli.options import parse_names
 from krag_eval.cli.output import console, print_indented, print_table, put_json
+from krag_eval.cli.wording import as_typed
 from krag_eval.datasets import findings, validation
 from krag_eval.datasets.findings import Finding, ValidationReport
 
@@ -98,4 +99,4 @@ def _print_finding(finding: Finding, path: str) -> None:
         if len(finding.places) > _MOST_PLACES:
             places.append(f"and {len(finding.places) - _MOST_PLACES:,} more")
         print_indented(", ".join(places), 2, "dim")
-    print_indented(finding.message, 4)
+    print_indented(as_typed(finding.message), 4)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+from krag_eval._utils.limits import LIMITS_VARIABLE
 from krag_eval.cli import main
 
 
@@ -41,6 +42,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         monkeypatch.delenv(name, raising=False)
 
     def call(line: str, *arguments: str) -> Outcome:
+        monkeypatch.delenv(LIMITS_VARIABLE, raising=False)  # a process has one command
         monkeypatch.setattr(sys, "argv", ["krag-eval", *shlex.split(line), *arguments])
         capsys.readouterr()
         with pytest.raises(SystemExit) as exit_:

@@ -100,6 +100,23 @@ def write(path: str, rows: list[Any]) -> None:
     Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
+def write_parquet(path: str, table: Any) -> None:
+    pq.write_table(table, path, write_page_checksum=True)
+
+
+def read_wide(text: str = "set_limits()") -> Any:
+    """Read a long line, after doing what the text says."""
+    try:
+        evaluated()(text)
+        return front.read_evalset("wide.jsonl")
+    finally:
+        front.set_limits(row=None)
+
+
+def run_of_sources(**more: Any) -> Any:
+    return front.run_retriever(lambda _: KEYED[0], SET[:1], k=2, progress=False, **more)
+
+
 FILES: dict[str, bytes] = {}
 
 
@@ -118,6 +135,7 @@ def make_files() -> None:
     """Make these files."""
     write("set.jsonl", SET)
     write("run.jsonl", ROWS)
+    write("wide.jsonl", [{**SET[0], "notes": "x" * 2000}])
     write("one.jsonl", SET[:1])
     write("half.jsonl", ROWS[:1])
     write("labels.jsonl", [{"query_id": "q1", "document": {"id": "x"}, "label": True}])
@@ -149,15 +167,15 @@ def make_files() -> None:
         Path(name).write_text("query_id,doc1,rank1\nq1,a,b\n", encoding="utf-8")
     for name in ("old.md", "down"):
         Path(name).touch()
-    pq.write_table(pa.Table.from_pylist([LOG]), "logs.parquet")
-    pq.write_table(pa.Table.from_pylist([LOG, LOG]), "twice.parquet")
+    write_parquet("logs.parquet", pa.Table.from_pylist([LOG]))
+    write_parquet("twice.parquet", pa.Table.from_pylist([LOG, LOG]))
     topics = [{**LOG, "query_id": f"q{number}", "topic": number} for number in range(40)]
-    pq.write_table(pa.Table.from_pylist(topics), "topics.parquet")
+    write_parquet("topics.parquet", pa.Table.from_pylist(topics))
     found = [{"query_id": "q1", "id": one["id"], "rank": rank} for rank, one in enumerate(FOUND[0])]
-    pq.write_table(pa.Table.from_pylist(found), "long.parquet")
-    pq.write_table(pa.Table.from_pylist([{"query_id": "q1", "id": "a"}]), "gold.parquet")
-    pq.write_table(pa.Table.from_pylist(ROWS), "run.parquet")
-    pq.write_table(pa.Table.from_pylist(SET), "set.parquet")
+    write_parquet("long.parquet", pa.Table.from_pylist(found))
+    write_parquet("gold.parquet", pa.Table.from_pylist([{"query_id": "q1", "id": "a"}]))
+    write_parquet("run.parquet", pa.Table.from_pylist(ROWS))
+    write_parquet("set.parquet", pa.Table.from_pylist(SET))
     Path("gate.toml").write_text('[gate]\nrequire = ["recall@5 >= 0.8"]\n', encoding="utf-8")
     Path("plots").mkdir(exist_ok=True)
     Path("plots/hits.svg").touch()
@@ -641,6 +659,27 @@ EVALUATE = [
         "with `evaluate`",
         then=lambda text: named(text)(GOLD * 2, OF_TWO, match_method="id"),
         holds=finds,
+    ),
+    Case(
+        lambda: read_wide("set_limits(row='1kB')"),
+        r"set_limits\(.*?\)",
+        then=read_wide,
+        holds=len,
+    ),
+    Case("validate wide.jsonl --limits row=1kB", r"--limits row=\w+"),
+    Case(
+        lambda **more: front.evaluate_run(SET_BY_CHUNK, run_of_sources(**more), match_method="id", id_key="source", k=2),
+        "metadata='all'",
+        {"metadata": "none"},
+        holds=lambda result: result["recall@2"] == 1,
+    ),
+    Case(
+        lambda **more: front.run_retriever(
+            lambda _: [{"metadata": {"key": "a"}}], SET[:1], k=1, progress=False, retries=0, **more
+        ).errors.get("q1"),
+        "metadata='all'",
+        {"metadata": "none"},
+        holds=lambda error: error is None,
     ),
     Case(lambda: front.as_evalset("set.jsonl"), READS_SET, then=READ[1], holds=len),
     Case(lambda: front.EvalSet("set.jsonl"), READS_SET, then=READ[1], holds=len),
@@ -1212,6 +1251,9 @@ TASKS = [
 BENCH = "bench --corpus lamps.jsonl --retriever search:lamps --samples 2 --skip-e2e"
 # Pieces of messages of which nothing is copied, or nothing that could be tried here.
 ALLOWED = {
+    "such as row=1GB": "an example in a help text; --limits is tried",
+    "was recorded with metadata={}": "what was given",
+    "text, and metadata={} drops": "what was given",
     "a number as `float.hex` writes it": "a stored state is never written by hand",
     "At level='document',": "says where something holds",
     "must be name=value": "a form; the example after it is tried",

@@ -116,8 +116,7 @@ def _check_seal(path: str | os.PathLike[str]) -> None:
 
 
 UNCHECKED = (
-    "has no page checksums, so damaged pages would go unnoticed. To have them checked, write it with checksums; in "
-    "pandas and pyarrow: write_page_checksum=True."
+    "has no page checksums, so damaged pages would go unnoticed. Programs that write Parquet have an option for them."
 )
 HEAD = 64
 
