@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
-from re import _constants as codes  # type: ignore[attr-defined]  # the parser has no public name
-from re import _parser as parser  # type: ignore[attr-defined]
+from re import _constants as codes  # the parser has no public name
+from re import _parser as parser
 from typing import Any
 
 Rest = Callable[[int], int | None]
