@@ -18,7 +18,7 @@ from krag_eval._utils.arrays import IntArray
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.serialization import read_list, read_record, read_whole, refuse
-from krag_eval.documents.columns import MISSING, Side, SideName
+from krag_eval.documents.columns import Side, SideName
 from krag_eval.matching.batch import Batch, Codes, Matches
 from krag_eval.matching.fronts import NO_LISTS, Front
 from krag_eval.matching.id_batch import IdSide
@@ -59,9 +59,8 @@ class SideCounts:
         counts = cls(n_documents)
         has_any = np.zeros(n_documents, dtype=bool)
         if settings.uses_ids:
-            has_id = _of(side, batch.ids) != MISSING
-            has_any |= has_id
-            counts.with_id = int(has_id.sum())
+            has_any |= side.has_id
+            counts.with_id = int(has_any.sum())
             counts.ids = _first_ids(side.ids)
         if settings.uses_texts:
             is_text = np.fromiter(map(bool, (*batch.unique_texts, "")), dtype=bool)  # no text: code -1

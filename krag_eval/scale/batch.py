@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval.documents.columns import MISSING, Side, SideName, runs
 from krag_eval.documents.readers import OWN_ID
 from krag_eval.matching import Batch
-from krag_eval.matching.batch import Codes
+from krag_eval.matching.batch import Codes, Found, join
 from krag_eval.matching.settings import Settings
 
 _VALUES_AT_ONCE = 1024
@@ -76,9 +76,9 @@ class ArrowSide(Side):
         return ArrowStrings(self.text_column)
 
     @property
-    def has_ids(self) -> bool:
-        """Whether any document has an id."""
-        return any(self.ids)
+    def has_id(self) -> BoolArray:
+        """Whether each document has an id."""
+        return np.asarray(pc.fill_null(pc.not_equal(self.id_column, ""), False), dtype=bool)
 
     @functools.cached_property
     def grades(self) -> FloatArray:
@@ -147,6 +147,11 @@ class ArrowBatch(Batch):
             for column in codes[:2]:
                 column[column == empty] = MISSING
         return codes
+
+    @property
+    def _equal_ids(self) -> tuple[Found, bool]:
+        """The pairs with the same id, and that a query may have a gold id twice: Arrow numbers all ids fast."""
+        return join(self, self.ids), True
 
     @functools.cached_property
     def _numbered_texts(self) -> tuple[Codes, list[str]]:
