@@ -288,7 +288,18 @@ lock: $(READY) ## Write the locks anew from pyproject.toml and requirements/*.in
 	@$(LOCK) -c requirements/dev.txt --extra arrow pyproject.toml requirements/fuzz.in -o requirements/fuzz.txt
 	@$(LOCK) -c requirements/dev.txt --extra cli --extra ko --extra langchain --extra stats --extra xlsx pyproject.toml requirements/newcomers.in -o requirements/newcomers.txt
 	@$(LOCK) requirements/pip.in -o requirements/pip.txt
+	@$(LOCK) -c requirements/dev.txt --extra all pyproject.toml | $(RUN)/python .ci/sbom.py
 	@if grep -nE '://|find-links|index-url' requirements/*.txt; then echo 'A lock names an address.' >&2; exit 1; fi
+
+# An answer with a version is what pip-audit asks for; a mirror of the packages alone does not have it.
+ADVISORIES := https://pypi.org/pypi/pip/24.0/json
+.PHONY: audit
+audit: $(READY) ## Look up known vulnerabilities of the locked packages; if the service cannot be reached, say so and pass.
+	@if $(RUN)/python -c 'import urllib.request; urllib.request.urlopen("$(ADVISORIES)", timeout=10)' 2>/dev/null; then \
+		$(RUN)/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r requirements/dev.txt; \
+	else \
+		echo 'NOT AUDITED: the advisories of pypi.org cannot be reached, so nobody knows whether the locked packages are vulnerable.' >&2; \
+	fi
 
 .PHONY: clean
 clean: ## Remove environments, caches and builds.

@@ -21,6 +21,7 @@ SIZES, SMOKE_SIZES = (400_000, 2_000_000), (4_000,)
 K, METHOD = (1, 5, 10), "id"
 WORKERS, N_FILES, ROWS_IN_GROUP = 2, 8, 50_000
 N_DOCUMENTS, GOLD, DEPTH = 1_000_000, 2, 10
+GROUPS = {"model": 10, "day": 100}
 MOST_OVERHEAD = 1.5
 HERE, IDENTITY = "here", "identity"
 
@@ -35,7 +36,11 @@ def write_logs(folder: Path, n_queries: int) -> None:
         found = np.flatnonzero(random.random(size) < 0.7)
         retrieved[found, random.integers(0, DEPTH, len(found))] = gold[found, 0]
         names = [f"query-{query:010}" for query in range(number * size, (number + 1) * size)]
-        table = pa.table({"query_id": names, "actual": _documents(gold), "predicted": _documents(retrieved)})
+        others = {
+            name: pa.array([f"{name}-{one}" for one in random.integers(0, n, size)]) for name, n in GROUPS.items()
+        }
+        documents = {"actual": _documents(gold), "predicted": _documents(retrieved)}
+        table = pa.table({"query_id": names, **others, **documents})
         pq.write_table(table, folder / f"{number}.parquet", row_group_size=ROWS_IN_GROUP)
 
 

@@ -19,7 +19,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.engines import HERE, IDENTITY, METHOD, WORKERS, K, options_of, rows_of, show, state_of, write_logs
+from benchmarks.engines import (
+    GROUPS,
+    HERE,
+    IDENTITY,
+    METHOD,
+    WORKERS,
+    K,
+    options_of,
+    rows_of,
+    show,
+    state_of,
+    write_logs,
+)
 from benchmarks.harness import Prepare, Row, Work, in_turn
 from krag_eval import ColumnarScorer, PartialState
 from krag_eval_ray import aggregate, score
@@ -70,9 +82,15 @@ def measured(ray: Any, n_queries: int, rounds: int) -> Iterator[Row]:
         works: dict[str, Work] = {
             HERE: lambda: scorer.finalize(scorer.merge(map(PartialState.from_json, pool.map(state_of, paths)))),
             IDENTITY: lambda: computed(read().map_batches(same, **options)),
-            "score": lambda: computed(score(read(), K, match_method=METHOD, allow_repeated_ids=True)),
-            "score, ids looked at": lambda: computed(score(read(), K, match_method=METHOD)),
+            "score": lambda: computed(score(read(), K, keep=[], match_method=METHOD, allow_repeated_ids=True)),
+            "score, other columns kept": lambda: computed(
+                score(read(), K, match_method=METHOD, allow_repeated_ids=True)
+            ),
+            "score, ids looked at": lambda: computed(score(read(), K, keep=[], match_method=METHOD)),
             "aggregate": lambda: aggregate(read(), K, match_method=METHOD, allow_repeated_ids=True),
+            "aggregate, 1,000 groups": lambda: aggregate(
+                read(), K, by=list(GROUPS), match_method=METHOD, allow_repeated_ids=True
+            ),
             "aggregate, ids looked at": lambda: aggregate(read(), K, match_method=METHOD),
         }
         for work in works.values():  # starts the workers, and what they import

@@ -1,6 +1,8 @@
 """Measure `score_logs` on Parquet files of its own: rates, memory of all processes, and that no bit changes.
 
-    python -m benchmarks.logs [--smoke] [--queries 200000]
+    python -m benchmarks.logs [--smoke] [--queries 200000] [--by]
+
+With `--by`, the time by 1,000 groups beside the time without, and the memory.
 
 Exits with 1 where results differ or a limit is passed. A smoke run shows the numbers alone.
 """
@@ -29,11 +31,13 @@ from krag_eval import ColumnarScorer, evaluate
 SIZES = (200_000, 1_000_000, 4_000_000)
 MEMORY, SHARE = 600.0, 0.8
 """Asked for: megabytes of all processes, and ROUGE-L's rate beside `evaluate`."""
+MEMORY_OF_GROUPS, SHARE_OF_GROUPS, ROUNDS = 2000.0, 1 / 1.3, 3
+"""Asked for with groups: megabytes, and the rate beside that without; of three rounds the least time counts."""
 
 
-def scored(logs: Path, workers: int) -> dict[str, Any]:
+def scored(logs: Path, workers: int, *by: str) -> dict[str, Any]:
     """What `logs_child` says of a scoring in a process of its own, with the memory of it and its processes."""
-    command = [sys.executable, "-m", "benchmarks.logs_child", str(logs), str(workers)]
+    command = [sys.executable, "-m", "benchmarks.logs_child", str(logs), str(workers), *by]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         peak, is_over = [0.0], threading.Event()
         sampler = threading.Thread(target=_sample, args=(process.pid, peak, is_over))
@@ -89,6 +93,23 @@ def rows(n_queries: int) -> Iterator[Row]:
         check_equal(f"values with row groups and workers of {what}", others, first)
 
 
+def rows_by_group(n_queries: int) -> Iterator[Row]:
+    """The rows of one size, by group."""
+    with tempfile.TemporaryDirectory() as folder:
+        logs = Path(folder) / "logs.parquet"
+        write_logs(logs, n_queries, 50_000)
+        for workers in (1, 2):
+            rounds = [(scored(logs, workers), scored(logs, workers, "model", "day")) for _ in range(ROUNDS)]
+            for without, outcome in rounds:
+                check_equal("values of all queries by group", outcome["values"], without["values"])
+            without, cpu = (min(outcome["cpu"] for outcome in side) for side in zip(*rounds, strict=True))
+            work = f"{n_queries:,} queries in 1,000 groups, workers={workers}"
+            peer = "without groups"
+            yield Row(work=f"{work}: seconds of processors", peer=peer, ours=cpu, theirs=without, asked=SHARE_OF_GROUPS)
+            mb = max(outcome["mb"] for _, outcome in rounds)
+            yield Row(work=f"{work}: all processes", peer="", ours=mb, asked=MEMORY_OF_GROUPS, unit="MB")
+
+
 def rouge(n_queries: int) -> Iterator[Row]:
     """ROUGE-L of batches beside lists, in one process."""
     data = passages(n_queries, 3, 10)
@@ -109,12 +130,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="a few queries: the numbers alone")
     parser.add_argument("--queries", type=int, nargs="+", default=SIZES, help="how many; several sizes by default")
+    parser.add_argument("--by", action="store_true", help="by group, beside the same without")
     options = parser.parse_args()
     n_texts, sizes = (40, [4_000]) if options.smoke else (2_000, options.queries)
     print("  ".join(HEADINGS))
     reached = True
     try:
-        for row in chain(rouge(n_texts), *map(rows, sizes)):
+        for row in chain(*map(rows_by_group, sizes)) if options.by else chain(rouge(n_texts), *map(rows, sizes)):
             shown = replace(row, asked=None) if options.smoke else row
             print("  ".join(filter(None, [*shown.cells(), shown.note])), flush=True)
             reached &= shown.reached is not False

@@ -15,10 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from krag_eval import score_logs
+from krag_eval import EvaluationResult, score_logs
 
 K, METRICS = (1, 5, 10), ["hit_rate", "mrr", "recall", "precision", "f1", "map", "ndcg"]
 N_DOCUMENTS, GOLD, DEPTH = 1_000_000, 2, 10
+N_MODELS, N_DAYS = 20, 50
+"""Of the group columns: each batch has queries of all 1,000 groups."""
 _AT_ONCE = 100_000
 
 
@@ -45,7 +47,13 @@ def _queries(first: int, size: int) -> pa.Table:
     found = np.flatnonzero(random.random(size) < 0.7)
     retrieved[found, random.integers(0, DEPTH, len(found))] = gold[found, 0]
     names = np.char.add("query-", np.arange(first, first + size).astype(str))
-    return pa.table({"query_id": pa.array(names), "actual": _documents(gold), "predicted": _documents(retrieved)})
+    group = random.integers(0, N_MODELS * N_DAYS, size)
+    labels = {"model": np.char.add("model-", (group % N_MODELS).astype(str)), "day": _FIRST_DAY + group // N_MODELS}
+    documents = {"actual": _documents(gold), "predicted": _documents(retrieved)}
+    return pa.table({"query_id": pa.array(names), **documents, **{name: pa.array(one) for name, one in labels.items()}})
+
+
+_FIRST_DAY = np.datetime64("2026-01-01")
 
 
 def _documents(numbers: Any) -> pa.Array:
@@ -62,14 +70,17 @@ def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
     return time.perf_counter() - began, sum(after[:4]) - sum(before[:4]), result
 
 
-def main(logs: str, workers: str) -> None:
-    """Score; print what it took, and the values."""
+def _score(logs: str, out: Path, workers: int, by: list[str] | None) -> EvaluationResult:
+    result = score_logs(logs, out, k=K, metrics=METRICS, match_method="id", workers=workers, by=by)
+    if result.groups is not None:
+        result.groups.to_records()
+    return result
+
+
+def main(logs: str, workers: str, *by: str) -> None:
+    """Score, by groups if columns are named, and read all their values; print what it took, and the values of all."""
     with tempfile.TemporaryDirectory() as folder:
-        seconds, cpu, result = timed(
-            lambda: score_logs(
-                logs, Path(folder) / "out.parquet", k=K, metrics=METRICS, match_method="id", workers=int(workers)
-            )
-        )
+        seconds, cpu, result = timed(lambda: _score(logs, Path(folder) / "out.parquet", int(workers), list(by) or None))
     print(
         json.dumps({"seconds": seconds, "cpu": cpu, "load": round(os.getloadavg()[0], 1), "values": result.to_dict()})
     )

@@ -15,7 +15,10 @@ With `--gold` the logs have one row for each retrieved document, and the gold on
     query_id: string, id: string, rank: int           the logs
     query_id: string, id: string, grade: double       the gold documents; grades may be left out
 
-Needs Ray: pip install "krag-eval[ray,stats]"
+Other columns of the queries are kept in the table; `--by model,day` also prints the result of each group.
+
+Needs Ray: pip install "krag-eval[ray]". Confidence intervals need scipy too: add the extra `stats`, and they are
+computed.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +52,7 @@ def write_logs(folder: Path) -> None:
     rows = [
         {
             "query_id": f"q{number}",
+            "model": f"model-{number % 2}",
             "actual": [{"id": f"doc-{gold[number]}", "grade": 1.0}],
             "predicted": [{"id": f"doc-{document}"} for document in ranking],
         }
@@ -62,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("logs", nargs="?", help="a Parquet file or a folder of them; made up if left out")
     parser.add_argument("--gold", help="the same for gold documents, where the logs have one row a document")
     parser.add_argument("--k", default="5,10", help="the cut-offs, separated by commas")
+    parser.add_argument("--by", help="the columns to group the queries by, separated by commas")
     parser.add_argument("--out", help="write the values of every query to this folder, as Parquet")
     parser.add_argument("--address", default="local", help="of the Ray cluster; `local` starts one on this machine")
     options = parser.parse_args(arguments)
@@ -81,8 +87,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.gold:
                 with plain_errors():  # computed once, for both that follow
                     queries = from_long(queries, ray.data.read_parquet(options.gold), max(cut_offs)).materialize()
-            result = aggregate(queries, cut_offs, match_method="id", intervals=True)
+            by, has_scipy = options.by.split(",") if options.by else None, find_spec("scipy") is not None
+            result = aggregate(queries, cut_offs, match_method="id", by=by, intervals=has_scipy)
             print(result)
+            if result.groups is not None:
+                print(result.groups)
             for key, interval in (result.intervals or {}).items():
                 if interval is not None:
                     print(f"{key}: {result[key]:.4f}, and with 95 % confidence {interval[0]:.4f} to {interval[1]:.4f}")

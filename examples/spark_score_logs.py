@@ -3,10 +3,12 @@
     python examples/spark_score_logs.py
     python examples/spark_score_logs.py --logs 's3a://bucket/logs/*.parquet' --gold s3a://bucket/gold.parquet --k 5 10
 
-Without `--logs` it scores logs that it makes itself. On a cluster it is started with spark-submit, which knows the
-master; krag-eval must be installed where the workers run.
+Without `--logs` it scores logs that it makes itself. `--by topic` also prints the result of each group, by columns of
+the gold documents. On a cluster it is started with spark-submit, which knows the master; krag-eval must be installed
+where the workers run.
 
-Needs pyspark and a Java runtime: pip install "krag-eval[spark,stats]"
+Needs pyspark and a Java runtime: pip install "krag-eval[spark]". Confidence intervals need scipy too: add the extra
+`stats`, and they are computed.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -45,7 +48,8 @@ def make_logs(folder: Path) -> tuple[str, str]:
         "score": np.tile(1 / np.arange(1, N_RETRIEVED + 1), N_QUERIES),
     }
     pq.write_table(pa.table(logs), folder / "logs.parquet")
-    gold = {"query_id": queries, "id": [f"document {number}" for number in wanted]}
+    topics = [("prices", "opening hours", "directions")[number % 3] for number in wanted]
+    gold = {"query_id": queries, "id": [f"document {number}" for number in wanted], "topic": topics}
     pq.write_table(pa.table(gold), folder / "gold.parquet")
     return str(folder / "logs.parquet"), str(folder / "gold.parquet")
 
@@ -66,14 +70,21 @@ def start_spark() -> SparkSession:
 
 
 def show(spark: SparkSession, logs: str, gold: str, output: str, arguments: argparse.Namespace) -> None:
-    settings = {"match_method": arguments.match}
-    queries = from_long(spark.read.parquet(logs), spark.read.parquet(gold), kmax=max(arguments.k))
+    settings: dict[str, Any] = {"match_method": arguments.match}
+    relevant = spark.read.parquet(gold)
+    queries = from_long(spark.read.parquet(logs), relevant, kmax=max(arguments.k))
+    if arguments.by:
+        queries = queries.join(relevant.select("query_id", *arguments.by).dropDuplicates(["query_id"]), "query_id")
     # They are grouped by their ids, so that none can come twice.
-    rows = score(queries, arguments.k, allow_repeated_ids=True, **settings)
+    rows = score(queries, arguments.k, names="safe", allow_repeated_ids=True, **settings)
     rows.write.mode("overwrite").parquet(output)
     written = spark.read.parquet(output)
     print(f"{written.count()} rows with the columns {', '.join(written.columns[:6])}, ...")
-    print(aggregate(queries, arguments.k, intervals=True, allow_repeated_ids=True, **settings))
+    settings |= {"by": arguments.by or None, "intervals": find_spec("scipy") is not None}
+    result = aggregate(queries, arguments.k, allow_repeated_ids=True, **settings)
+    print(result)
+    if result.groups is not None:
+        print(result.groups)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,6 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--gold", help="Parquet with query_id, id or text, and perhaps grade")
     parser.add_argument("--output", help="folder for one row a query, as Parquet")
     parser.add_argument("--match", default="id", help="how documents are matched, such as id or rougeL")
+    parser.add_argument("--by", nargs="+", default=[], help="columns of the gold documents to group the queries by")
     parser.add_argument("--k", type=int, nargs="+", default=[5, 10])
     given = parser.parse_args(arguments)
     if (given.logs is None) != (given.gold is None):

@@ -7,6 +7,7 @@ from ._utils.errors import MissingDependencyError as MissingDependencyError
 from ._utils.errors import RunStoppedError as RunStoppedError
 from ._utils.errors import UnknownArgumentError as UnknownArgumentError
 from ._utils.errors import UnknownMetricError as UnknownMetricError
+from ._utils.limits import set_limits as set_limits
 from ._utils.progress import RunProgress as RunProgress
 from ._utils.redaction import Redactor as Redactor
 from ._utils.version import __version__ as __version__
@@ -64,6 +65,7 @@ from .evaluation.evaluate import evaluate_ids as evaluate_ids
 from .evaluation.explanation import Explanation as Explanation
 from .evaluation.exports import to_deepeval_rows as to_deepeval_rows
 from .evaluation.exports import to_ragas_rows as to_ragas_rows
+from .evaluation.groups import GroupedResults as GroupedResults
 from .evaluation.intervals import intervals_of as intervals_of
 from .evaluation.krag import EmbeddingRougeOfflineRetrievalEvaluators as EmbeddingRougeOfflineRetrievalEvaluators
 from .evaluation.krag import OfflineRetrievalEvaluators as OfflineRetrievalEvaluators

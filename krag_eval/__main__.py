@@ -1,6 +1,15 @@
-"""`python -m krag_eval` is `krag-eval`."""
+"""`krag-eval`, and `python -m krag_eval`."""
 
-from krag_eval.cli import main
+from krag_eval._utils.signals import end_at_once
+
+
+def main() -> None:
+    """Run `krag-eval`; Ctrl+C ends it in one line, also while its modules are imported."""
+    end_at_once()
+    from krag_eval.cli import main
+
+    main()
+
 
 if __name__ == "__main__":
     main()

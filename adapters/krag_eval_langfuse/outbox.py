@@ -74,7 +74,8 @@ _SCHEMA = (
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_VERSION}",
 )
-_CORRUPT, _NOT_A_DATABASE = 11, 26
+_READ_ONLY, _CORRUPT, _CANNOT_OPEN, _NOT_A_DATABASE = 8, 11, 14, 26
+_MOST_NUMBERS = 10_000_000
 
 
 class _DamagedError(InvalidInputError):
@@ -143,6 +144,9 @@ class ScoreFile:
         self._claim: sqlite3.Connection | None = None
         self._timer: threading.Timer | None = None
         try:
+            for end in ("", "-wal", "-shm", "-lock", "-journal"):
+                if Path(f"{self.path}{end}").is_symlink():
+                    raise OSError(errno.ELOOP, f"{self.path.name}{end} is a symbolic link")
             self.place = self.path.resolve()
             self.place.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(FileExistsError):
@@ -323,17 +327,21 @@ class ScoreFile:
             return sum(max(0, n) for n in changed[:counted])
 
     @contextlib.contextmanager
-    def _using(self) -> Iterator[sqlite3.Connection]:
+    def _using(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
         with self._lock:
             try:
-                yield self._connect()
+                yield self._connect(mode)
             except sqlite3.Error as error:
                 raise self._unusable(error) from error
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, mode: str = "rw") -> sqlite3.Connection:
         if self._connection is None:
             self._connection = sqlite3.connect(
-                self.place, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                f"{self.place.as_uri()}?mode={mode}",
+                uri=True,
+                timeout=_BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
             )
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.execute("PRAGMA secure_delete = ON")
@@ -355,28 +363,45 @@ class ScoreFile:
         Raises:
             InvalidInputError: The file is damaged or is not an outbox.
         """
-        log = Path(f"{self.place}-wal")
-        if not _is_whole_log(log):
+        if not _is_whole_log(self.place):
             time.sleep(0.1)  # another process may be writing to it
-            if not _is_whole_log(log):
-                raise _DamagedError(self.path, f"the end of {log.name} cannot be read")
+            if not _is_whole_log(self.place):
+                raise _DamagedError(self.path, f"the end of {self.place.name}-wal cannot be read")
+        is_checked = has_log = False
+        with contextlib.suppress(FileNotFoundError):
+            has_log = Path(f"{self.place}-wal").stat().st_size > 0
+        if has_log:
+            try:  # closing a connection that may write would put the log into a damaged file
+                with self._using("ro") as connection:
+                    is_checked = self._check_scores(connection)
+            except InvalidInputError as error:
+                if getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF not in (_READ_ONLY, _CANNOT_OPEN):
+                    raise  # otherwise a process was killed while it created the tables
+            finally:
+                self._disconnect()
         with self._using() as connection:
-            asked = [connection.execute(f"PRAGMA {name}") for name in ("page_count", "application_id", "user_version")]
-            pages, *kind = (answer.fetchone()[0] for answer in asked)
-            if not pages:
+            if not is_checked and not self._check_scores(connection):
                 connection.execute("BEGIN EXCLUSIVE")  # several processes may get here at once
                 with connection:
                     for statement in _SCHEMA:
                         connection.execute(statement)
-            elif kind != [_APPLICATION_ID, _VERSION]:
-                raise self._foreign()
             with contextlib.suppress(sqlite3.OperationalError):  # others are using the file: the next process does it
                 connection.execute("PRAGMA journal_mode = WAL").fetchone()
-            found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
-            if found != "ok":
-                raise _DamagedError(self.path, " ".join(str(found).split()))
-            for row in connection.execute("SELECT n, key, row, crc FROM scores"):
-                self._sound(*row)
+
+    def _check_scores(self, connection: sqlite3.Connection) -> bool:
+        """Check all scores; return False if there are no tables yet."""
+        asked = [connection.execute(f"PRAGMA {name}") for name in ("page_count", "application_id", "user_version")]
+        pages, *kind = (answer.fetchone()[0] for answer in asked)
+        if not pages:
+            return False
+        if kind != [_APPLICATION_ID, _VERSION]:
+            raise self._foreign()
+        found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        if found != "ok":
+            raise _DamagedError(self.path, " ".join(str(found).split()))
+        for row in connection.execute("SELECT n, key, row, crc FROM scores"):
+            self._sound(*row)
+        return True
 
     def _unusable(self, error: sqlite3.Error) -> InvalidInputError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -408,21 +433,27 @@ def _checksum(key: object, row: object) -> int:
     return zlib.crc32(f"{key}\0{row}".encode("utf-8", "surrogatepass"))
 
 
-def _is_whole_log(path: Path) -> bool:
+def _is_whole_log(place: Path) -> bool:
     """Return whether SQLite will read its whole write-ahead log. It silently drops what follows a damaged page.
 
-    An incomplete last page is no damage: the process died while writing it, before `put` returned.
+    What a process was writing when it was killed is no damage: `put` had not returned. The index beside the log says
+    how many pages had been written by then. If there is no index of this log, only an incomplete last page is no
+    damage.
     """
     try:
-        data = path.read_bytes()
+        index = b""
+        with contextlib.suppress(OSError), Path(f"{place}-shm").open("rb") as file:
+            index = file.read(96)  # before the log, to which another process may be writing
+        data = Path(f"{place}-wal").read_bytes()
     except OSError:
         return True
     if len(data) < 32:
-        return True
+        return not data
     magic, _, size = struct.unpack_from(">3I", data)
-    order, salt, sums, is_over = "<>"[magic & 1], data[16:24], _sums(data[:24], "<>"[magic & 1], (0, 0)), False
+    order, salt, sums = "<>"[magic & 1], data[16:24], _sums(data[:24], "<>"[magic & 1])
     if sums != struct.unpack_from(">2I", data, 24):
         return False
+    n_sound, is_over, is_torn = 0, False, False
     for start in range(32, len(data) - size - 23, size + 24):
         frame = data[start : start + size + 24]
         if frame[8:16] != salt:  # left over from an earlier use of the log
@@ -430,11 +461,18 @@ def _is_whole_log(path: Path) -> bool:
             continue
         sums = _sums(frame[24:], order, _sums(frame[:8], order, sums))
         if is_over or sums != struct.unpack_from(">2I", frame, 16):
-            return False
-    return True
+            is_torn = True
+            break
+        n_sound += 1
+    n_written = [
+        struct.unpack_from("=I", header, 16)[0]
+        for header in (index[:48], index[48:])
+        if header[32:40] == salt and _sums(header[:40], "=") == struct.unpack_from("=2I", header, 40)
+    ]
+    return n_sound >= max(n_written) if n_written else not is_torn
 
 
-def _sums(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]:
+def _sums(data: bytes, order: str, sums: tuple[int, int] = (0, 0)) -> tuple[int, int]:
     one, two = sums
     words = struct.unpack(f"{order}{len(data) // 4}I", data)
     for first, second in zip(words[::2], words[1::2], strict=True):
@@ -842,9 +880,10 @@ class Resent:
 
     def describe_damage(self) -> str:
         """Describe what is damaged and what to do."""
+        lost = f"at least {len(self.damaged):,} of its scores cannot be read" if self.damaged else "scores may be lost"
         return (
-            f"{self.path} is damaged ({self.damage}): at least {len(self.damaged):,} of its scores cannot be read. It "
-            "was not changed. Restore it from a copy and send it again, or delete it once the others have arrived."
+            f"{self.path} is damaged ({self.damage}): {lost}. It was not changed. Restore it from a copy and "
+            "send it again, or delete it once the others have arrived."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -931,8 +970,9 @@ def _salvage(place: Path, folder: Path) -> tuple[Path, list[str]]:
             except (sqlite3.Error, TypeError):
                 is_known = False
         with contextlib.suppress(sqlite3.Error, TypeError):
-            last = max(connection.execute("SELECT seq FROM sqlite_sequence").fetchone())
-        for n in range(1, max((last, *keys)) + 1):
+            last = max(0, *connection.execute("SELECT seq FROM sqlite_sequence").fetchone())
+        last = min(max((last, *keys)), _MOST_NUMBERS)  # a damaged number may be anything
+        for n in (*range(1, last + 1), *sorted(n for n in keys if not 0 < n <= last)):
             found: Any = None
             try:
                 found = connection.execute("SELECT key, row, crc FROM scores WHERE n = ?", (n,)).fetchone()

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from krag_eval import DEFAULT_CUT_OFFS, ColumnarScorer, EvaluationResult, InvalidInputError, PartialState, RepeatFinder
+from krag_eval import (
+    DEFAULT_CUT_OFFS,
+    ColumnarScorer,
+    EvaluationResult,
+    InvalidInputError,
+    KragEvalWarning,
+    PartialState,
+    RepeatFinder,
+)
 
 if TYPE_CHECKING:
     from ray.data import Dataset
@@ -27,6 +38,9 @@ def score(
     k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     metrics: Any = None,
+    keep: str | Sequence[str] = "all",
+    names: str = "plain",
+    bad_rows: str = "raise",
     allow_repeated_ids: bool = False,
     map_options: Mapping[str, Any] | None = None,
     **settings: Any,
@@ -36,32 +50,42 @@ def score(
     Args:
         ds: One row per query, with the columns `query_id` (a string), `actual` (its gold documents, a list of structs
             with `id`, `text` and, if there are grades, `grade`) and `predicted` (its retrieved documents, best first,
-            structs with `id` and `text`); of `id` and `text` only what the method compares is required. Other columns
-            are not read.
+            structs with `id` and `text`); of `id` and `text` only what the method compares is required. Documents may
+            also be plain ids or texts, as in `list<string>`.
         k: One cut-off or several; None scores all ranks.
         metrics: Names of `krag_eval.METRICS`, or functions; all by default.
+        keep: The other columns that the rows keep: all by default, or their names.
+        names: How the columns of values are named: `"plain"` (`recall@5`), or `"safe"` for names that SQL reads without
+            quotes (`recall_at_5`).
+        bad_rows: What becomes of a row that cannot be scored, such as one whose list is null: `"raise"` fails the
+            dataset where it is consumed. With `"keep"` the row has null values, and the last column, `error`, tells the
+            reason; it is null in all other rows.
         allow_repeated_ids: Let rows have the same `query_id`. Otherwise all ids are read before this returns, so
             `materialize` a dataset that is expensive to compute, or allow repeats if they cannot occur.
         map_options: Further arguments of `Dataset.map_batches`, such as `{"num_cpus": 1, "concurrency": 64}`.
         **settings: The scoring settings that `krag_eval.ColumnarScorer` takes, such as `match_method="id"`.
 
     Returns:
-        The columns of `ColumnarScorer.schema`: `query_id`, `n_gold`, `n_retrieved`, and a float64 for each key such as
-        `recall@5`, null where it is undefined. Ray determines the order of the rows.
+        `query_id` (a string), the kept columns, `n_gold`, `n_retrieved`, and a float64 for each key such as `recall@5`,
+        null where it is undefined. Ray determines the order of the rows.
 
     Raises:
-        InvalidInputError: A setting or the type of a column is invalid, or ids are repeated. Errors that only a worker
-            sees are raised by Ray where the dataset is consumed: see `plain_errors`.
+        InvalidInputError: An argument or the type of a column is invalid, the rows would have two columns of one name,
+            or ids are repeated. Errors that only a worker sees are raised by Ray where the dataset is consumed: see
+            `plain_errors`.
     """
     # Repeated ids are looked for over all blocks, not within each.
-    scorer = ColumnarScorer(k, metrics=metrics, allow_repeated_ids=True, **settings)
-    ds = _checked(ds, scorer)
+    scorer = ColumnarScorer(k, metrics=metrics, keep=keep, names=names, allow_repeated_ids=True, **settings)
+    if bad_rows not in ("raise", "keep"):
+        raise InvalidInputError(f"`bad_rows` must be 'raise' or 'keep', got {bad_rows!r:.60}.")
+    read = scorer.score_with_errors if bad_rows == "keep" else scorer.score_batch
+    ds = _checked(ds, scorer, read)
     if not allow_repeated_ids:
         with RepeatFinder() as finder:
             for row in _rows(ds, ["query_id"], _fingerprint_table, {}, map_options):
                 finder.add(np.frombuffer(row["fingerprints"], np.uint64))
             _refuse_repeats(ds, finder, map_options)
-    return _mapped(ds, _score_table, {"scorer": scorer}, map_options)
+    return _mapped(ds, _score_table, {"read": read}, map_options)
 
 
 def aggregate(
@@ -69,7 +93,9 @@ def aggregate(
     k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     metrics: Any = None,
+    by: str | Sequence[str] | None = None,
     intervals: bool | float = False,
+    max_bad_rows: int = 0,
     allow_repeated_ids: bool = False,
     map_options: Mapping[str, Any] | None = None,
     **settings: Any,
@@ -84,36 +110,77 @@ def aggregate(
         ds: As for `score`.
         k: One cut-off or several; None scores all ranks.
         metrics: Names of `krag_eval.METRICS`, or functions; all by default.
-        intervals: Whether to compute a confidence interval for every mean, or the confidence of these intervals.
+        by: A column or several by which the queries are grouped; the result then has `groups`, and each group's result
+            is identical to that of its queries alone. The state of a block then also has how often each outcome came in
+            each group.
+        intervals: Whether to compute a confidence interval for every value, or the confidence of these intervals.
+        max_bad_rows: How many rows that cannot be scored may be skipped, with a warning; the result counts them in
+            `n_bad_rows`. `score` with `bad_rows="keep"` gives these rows and their reasons.
         allow_repeated_ids: Let rows have the same `query_id`.
         map_options: Further arguments of `Dataset.map_batches`.
         **settings: The scoring settings that `krag_eval.ColumnarScorer` takes.
 
     Raises:
-        InvalidInputError: A setting or the type of a column is invalid, ids are repeated, or a row cannot be scored;
-            the message names the query.
+        InvalidInputError: An argument or the type of a column is invalid, ids are repeated, or more rows than allowed
+            cannot be scored; the message names the query.
+        MissingDependencyError: `intervals` needs scipy (extra `stats`), which is not installed.
     """
-    scorer = ColumnarScorer(k, metrics=metrics, allow_repeated_ids=True, **settings)
-    ds = _checked(ds, scorer)
-    given = {"scorer": scorer, "with_fingerprints": not allow_repeated_ids}
+    scorer = ColumnarScorer(k, metrics=metrics, by=by, allow_repeated_ids=True, **settings)
+    scorer.check_intervals(intervals)
+    if type(max_bad_rows) is not int or max_bad_rows < 0:
+        raise InvalidInputError(f"`max_bad_rows` must be an integer of at least 0, got {max_bad_rows!r:.60}.")
+    ds = _checked(ds, scorer, scorer.score_batch)
+    given = {"scorer": scorer, "with_fingerprints": not allow_repeated_ids, "max_bad_rows": max_bad_rows}
+    reasons: list[str] = []
+    n_bad = 0
     with RepeatFinder() as finder:
 
         def states() -> Iterator[PartialState]:
-            for row in _rows(ds, _COLUMNS, _summarize_table, given, map_options):
+            nonlocal n_bad
+            for row in _rows(ds, [*_COLUMNS, *scorer.by], _summarize_table, given, map_options):
                 if row["refused"] is not None:
                     raise InvalidInputError(row["refused"])
-                if row["fingerprints"] is not None:
-                    finder.add(np.frombuffer(row["fingerprints"], np.uint64))
+                n_bad += row["n_bad"]
+                reasons.extend(row["bad"])
+                if n_bad > max_bad_rows:
+                    raise _too_many(reasons, max_bad_rows)
+                finder.add(np.frombuffer(row["fingerprints"], np.uint64))
                 yield PartialState.from_json(row["state"])
 
         state = scorer.merge(states())
         _refuse_repeats(ds, finder, map_options)
-    if not state.n_queries:
+    if not state.n_queries and not n_bad:
         raise InvalidInputError("The dataset has no row, so there is nothing to aggregate. Pass at least one query.")
-    return scorer.finalize(state, intervals=intervals)
+    return _finalized(scorer, state, intervals, n_bad, reasons)
 
 
-def _checked(ds: Dataset, scorer: ColumnarScorer) -> Dataset:
+def _finalized(
+    scorer: ColumnarScorer, state: PartialState, intervals: bool | float, n_bad: int, reasons: Sequence[str]
+) -> EvaluationResult:
+    """Return the result, with a warning if rows were skipped."""
+    if not n_bad:
+        return scorer.finalize(state, intervals=intervals)
+    first = min(reasons)
+    if not state.n_queries:
+        raise InvalidInputError(f"None of {n_bad:,} rows can be scored. {first}")
+    skipped = "1 bad row was" if n_bad == 1 else f"{n_bad:,} bad rows were"
+    warnings.warn(
+        f'{skipped} skipped: `score` with `bad_rows="keep"` shows why. {first}', KragEvalWarning, stacklevel=3
+    )
+    return replace(scorer.finalize(state, intervals=intervals), n_bad_rows=n_bad)
+
+
+def _too_many(reasons: Sequence[str], max_bad_rows: int) -> InvalidInputError:
+    """Return the error of more bad rows than allowed; if none is allowed, that of the row itself."""
+    if not max_bad_rows:
+        return InvalidInputError(min(reasons))
+    return InvalidInputError(
+        f"More than {max_bad_rows:,} rows cannot be scored. {' '.join(sorted(reasons)[:_REASONS])} Correct them, or "
+        'increase `max_bad_rows`; `score` with `bad_rows="keep"` shows all.'
+    )
+
+
+def _checked(ds: Dataset, scorer: ColumnarScorer, read: Callable[[pa.RecordBatch], pa.RecordBatch]) -> Dataset:
     """Check the columns and select those that are read, if Ray knows them without computing anything."""
     if not hasattr(ds, "map_batches"):
         raise InvalidInputError(
@@ -122,8 +189,8 @@ def _checked(ds: Dataset, scorer: ColumnarScorer) -> Dataset:
     schema = ds.schema(fetch_if_missing=False)
     if schema is None or not isinstance(schema.base_schema, pa.Schema):
         return ds
-    scorer.score_batch(pa.RecordBatch.from_pylist([], schema=schema.base_schema))
-    return ds.select_columns(_COLUMNS)
+    read(pa.RecordBatch.from_pylist([], schema=schema.base_schema))
+    return ds.select_columns(list(dict.fromkeys([*_COLUMNS, *scorer.by, *scorer.names_of(schema.names)])))
 
 
 def _mapped(ds: Dataset, function: Any, given: Mapping[str, Any], map_options: Mapping[str, Any] | None) -> Dataset:
@@ -188,27 +255,46 @@ def plain_errors() -> Iterator[None]:
 
 
 # The functions below run in Ray's workers. They have no side effects, since Ray may run them twice for a table.
-_SUMMARY = pa.schema({"state": pa.large_string(), "fingerprints": pa.large_binary(), "refused": pa.large_string()})
+_SUMMARY = pa.schema(
+    {
+        "state": pa.large_string(),
+        "fingerprints": pa.large_binary(),
+        "refused": pa.large_string(),
+        "n_bad": pa.int64(),
+        "bad": pa.list_(pa.string()),
+    }
+)
+# So many reasons of bad rows are told.
+_REASONS = 3
 
 
-def _score_table(table: pa.Table, scorer: ColumnarScorer) -> pa.Table:
+def _score_table(table: pa.Table, read: Callable[[pa.RecordBatch], pa.RecordBatch]) -> pa.Table:
     """Return the values of each query of a table."""
-    parts = [scorer.score_batch(batch) for batch in _batches(table)]
-    return pa.Table.from_batches(parts, schema=scorer.schema)
+    nothing = pa.RecordBatch.from_pylist([], schema=table.schema)
+    return pa.Table.from_batches([read(batch) for batch in (nothing, *_batches(table))])
 
 
-def _summarize_table(table: pa.Table, scorer: ColumnarScorer, with_fingerprints: bool) -> pa.Table:
+def _summarize_table(table: pa.Table, scorer: ColumnarScorer, with_fingerprints: bool, max_bad_rows: int) -> pa.Table:
     """Return one row for all queries of a table: the state of their aggregates and the fingerprints of their ids.
 
     A refusal is returned as a value too, because Ray wraps, retries and logs exceptions.
     """
+    state, bad, prints = scorer.merge([]), list[Any](), list[bytes]()
     try:
-        states = (scorer.partial_state(batch) for batch in _batches(table))
-        state = scorer.merge(states).to_json()
+        for batch in _batches(table):
+            ids = scorer.score_into(state, batch, bad).column("query_id")
+            if len(bad) > max_bad_rows:
+                break
+            prints.append(RepeatFinder.fingerprints(ids).tobytes() if with_fingerprints else b"")
     except InvalidInputError as error:
         return pa.Table.from_pylist([{"refused": str(error)}], schema=_SUMMARY)
-    fingerprints = RepeatFinder.fingerprints(_ids(table)).tobytes() if with_fingerprints else None
-    return pa.Table.from_pylist([{"state": state, "fingerprints": fingerprints}], schema=_SUMMARY)
+    row = {
+        "state": state.to_json(),
+        "fingerprints": b"".join(prints),
+        "n_bad": len(bad),
+        "bad": [one.reason for one in bad[:_REASONS]],
+    }
+    return pa.Table.from_pylist([row], schema=_SUMMARY)
 
 
 def _fingerprint_table(table: pa.Table) -> pa.Table:
@@ -224,8 +310,9 @@ def _ids_with_fingerprints(table: pa.Table, wanted: np.ndarray[Any, np.dtype[np.
 
 
 def _ids(table: pa.Table) -> pa.Array:
-    """Return all ids that are not null; null ids are refused by scoring."""
-    return table.column("query_id").cast(pa.large_string()).combine_chunks().drop_null()
+    """Return all ids that are not null or empty, which scoring refuses."""
+    ids = table.column("query_id").cast(pa.large_string()).combine_chunks()
+    return ids.filter(pc.not_equal(ids, ""))
 
 
 def _batches(table: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import warnings
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from krag_eval import DEFAULT_CUT_OFFS, ColumnarScorer, EvaluationResult, InvalidInputError, PartialState, RepeatFinder
+from krag_eval import (
+    DEFAULT_CUT_OFFS,
+    ColumnarScorer,
+    EvaluationResult,
+    InvalidInputError,
+    KragEvalWarning,
+    PartialState,
+    RepeatFinder,
+)
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, GroupedData
+    from pyspark.sql.types import StructType
 
 
 # This many tasks merge the states of all partitions before anything reaches the driver.
 _MERGING_TASKS = 8
-_SPARK_TYPES = {pa.string(): "string", pa.int64(): "bigint", pa.float64(): "double"}
 
 
 def score(
@@ -28,6 +39,9 @@ def score(
     k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     metrics: Any = None,
+    keep: str | Sequence[str] = "all",
+    names: str = "plain",
+    bad_rows: str = "raise",
     allow_repeated_ids: bool = False,
     **settings: Any,
 ) -> DataFrame:
@@ -36,36 +50,50 @@ def score(
     Args:
         df: One row per query: `query_id` (a string or an integer), `actual` (its gold documents, an array of structs
             with `id`, `text` and, if there are grades, `grade`) and `predicted` (its retrieved documents, best first,
-            structs with `id` and `text`); of `id` and `text` only what the method compares is required. Other columns
-            are not read, but unused texts within the structs are sent to the workers: leave them out.
+            structs with `id` and `text`); of `id` and `text` only what the method compares is required. Documents may
+            also be plain ids or texts, as in `array<string>`. Unused texts within the structs are sent to the workers:
+            leave them out.
         k: One cut-off or several; None scores all ranks.
         metrics: Names of `krag_eval.METRICS`, or functions; all by default.
+        keep: The other columns that the rows keep, unchanged and of any type but year-month and calendar intervals: all
+            by default, or their names. `keep=["actual", "predicted"]` keeps the documents.
+        names: How the columns of values are named: `"plain"` (`recall@5`), or `"safe"` for names that SQL reads without
+            backticks (`recall_at_5`).
+        bad_rows: What becomes of a row that cannot be scored, such as one whose list is null: `"raise"` fails the job
+            that computes it. With `"keep"` the row has null values, and the last column, `error`, tells the reason; it
+            is null in all other rows.
         allow_repeated_ids: Let rows have the same `query_id`. Otherwise a job reads the ids before this returns: allow
             repeats if they cannot occur, as after `from_long`, and nothing is computed twice.
         **settings: The scoring settings that `krag_eval.ColumnarScorer` takes, such as `match_method="id"`.
 
     Returns:
-        The columns of `ColumnarScorer.schema`: `query_id`, `n_gold`, `n_retrieved`, and a double for each key such as
-        `recall@5`, null where it is undefined.
+        `query_id` (a string), the kept columns, `n_gold`, `n_retrieved`, and a double for each key such as `recall@5`,
+        null where it is undefined.
 
     Raises:
-        InvalidInputError: A setting or the type of a column is invalid, or ids are repeated. Errors that only a worker
-            sees are raised by Spark where the rows are computed: see `plain_errors`.
+        InvalidInputError: An argument or the type of a column is invalid, the rows would have two columns of one name,
+            or ids are repeated. Errors that only a worker sees are raised by Spark where the rows are computed: see
+            `plain_errors`.
     """
-    scorer = ColumnarScorer(k, metrics=metrics, allow_repeated_ids=True, **settings)
-    rows = _checked(df, scorer)
+    scorer = ColumnarScorer(k, metrics=metrics, keep=keep, names=names, allow_repeated_ids=True, **settings)
+    if bad_rows not in ("raise", "keep"):
+        raise InvalidInputError(f"`bad_rows` must be 'raise' or 'keep', got {bad_rows!r:.60}.")
+    read = scorer.score_with_errors if bad_rows == "keep" else scorer.score_batch
+    columns = _checked(df, scorer)
+    rows, returned = _selected(df, columns), _returned(df, columns, read(_empty_batch(df)).schema)
     if not allow_repeated_ids:
         _refuse_repeats(df)
-    columns = ", ".join(f"{_quoted(field.name)} {_SPARK_TYPES[field.type]}" for field in scorer.schema)
-    return rows.mapInArrow(lambda batches: (scorer.score_batch(batch) for batch in batches), columns)
+    return rows.mapInArrow(lambda batches: (read(batch) for batch in _renamed(batches, columns)), returned)
 
 
 def aggregate(
-    df: DataFrame,
+    df: DataFrame | GroupedData,
     k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     metrics: Any = None,
+    by: str | Sequence[str] | None = None,
     intervals: bool | float = False,
+    max_bad_rows: int = 0,
     allow_repeated_ids: bool = False,
     **settings: Any,
 ) -> EvaluationResult:
@@ -77,36 +105,99 @@ def aggregate(
     the ids themselves.
 
     Args:
-        df: As for `score`.
+        df: As for `score`, or `df.groupBy("model", "day")`, which means `by=["model", "day"]`.
         k: One cut-off or several; None scores all ranks.
         metrics: Names of `krag_eval.METRICS`, or functions; all by default.
+        by: A column or several by which the queries are grouped; the result then has `groups`, and each group's result
+            is identical to that of its queries alone. The state of a partition then also has how often each outcome
+            came in each group.
         intervals: Whether to compute a confidence interval for every value, or the confidence of these intervals.
+        max_bad_rows: How many rows that cannot be scored may be skipped, with a warning; the result counts them in
+            `n_bad_rows`. `score` with `bad_rows="keep"` gives these rows and their reasons.
         allow_repeated_ids: Let rows have the same `query_id`; as for `score`.
         **settings: The scoring settings that `krag_eval.ColumnarScorer` takes.
 
     Raises:
-        InvalidInputError: A setting or the type of a column is invalid, ids are repeated, or a row cannot be scored;
-            the message names the query.
+        InvalidInputError: An argument or the type of a column is invalid, ids are repeated, or more rows than allowed
+            cannot be scored; the message names the query.
+        MissingDependencyError: `intervals` needs scipy (extra `stats`), which is not installed.
     """
-    scorer = ColumnarScorer(k, metrics=metrics, allow_repeated_ids=True, **settings)
-    summarize = summarize_batches(scorer, None if allow_repeated_ids else RepeatFinder.fingerprints)
-    summaries = _checked(df, scorer).mapInArrow(summarize, SUMMARIES).repartition(_MERGING_TASKS, "bucket")
+    if not hasattr(df, "mapInArrow") and hasattr(df, "pivot"):
+        df, by = _ungrouped(df, by)
+    scorer = ColumnarScorer(k, metrics=metrics, by=by, allow_repeated_ids=True, **settings)
+    scorer.check_intervals(intervals)
+    if type(max_bad_rows) is not int or max_bad_rows < 0:
+        raise InvalidInputError(f"`max_bad_rows` must be an integer of at least 0, got {max_bad_rows!r:.60}.")
+    columns = _checked(df, scorer)
+    summarize = summarize_batches(
+        scorer, columns, None if allow_repeated_ids else RepeatFinder.fingerprints, max_bad_rows
+    )
+    summaries = _selected(df, columns).mapInArrow(summarize, SUMMARIES).repartition(_MERGING_TASKS, "bucket")
     with plain_errors():
         merged = summaries.mapInArrow(merge_summaries(scorer), MERGED).collect()
+    n_bad, reasons = sum(row["n_bad"] for row in merged), [reason for row in merged for reason in row["bad"]]
+    if n_bad > max_bad_rows:
+        raise _too_many(reasons, max_bad_rows)
     if any(row["has_repeats"] for row in merged):
         _refuse_repeats(df)  # two ids may share a fingerprint
     state = scorer.merge(PartialState.from_json(row["state"]) for row in merged)
-    return scorer.finalize(state, intervals=intervals)
+    return _finalized(scorer, state, intervals, n_bad, reasons)
 
 
-def _checked(df: DataFrame, scorer: ColumnarScorer) -> DataFrame:
-    """Check the columns without reading them, and select those that are read."""
-    scorer.score_batch(_empty_batch(df))
-    return df.select(*_COLUMNS)
+def _ungrouped(grouped: GroupedData, by: object) -> tuple[DataFrame, str | list[str]]:
+    """Return the DataFrame and the columns of `df.groupBy(...)`, which has no public attribute for either."""
+    if by is not None:
+        raise InvalidInputError("`by` names columns by which the DataFrame is grouped already. Omit it.")
+    df: Any = getattr(grouped, "_df", None)
+    with suppress(Exception):  # whatever a server or a version lacks
+        counted = grouped.count()
+        columns = counted.columns[:-1]
+        # An expression may have the name of a column; a pivot or a rollup has the same columns.
+        if columns and counted.sameSemantics(df.groupBy(*map(_quoted, columns)).count()):
+            return df, columns[0] if len(columns) == 1 else columns
+    raise InvalidInputError(
+        "The columns of this `groupBy` cannot be read: it must be of plain columns, on a server that compares plans. "
+        'Pass the DataFrame and the names, as in `aggregate(df, by=["model", "day"])`; add an expression as a column '
+        "with `df.withColumn` first."
+    )
+
+
+def _checked(df: DataFrame, scorer: ColumnarScorer) -> list[str]:
+    """Check the columns without reading them, and return the names of those that are read."""
+    batch = _empty_batch(df, scorer.by)
+    scorer.check_schema(batch.schema)
+    return list(dict.fromkeys([*_COLUMNS, *scorer.by, *scorer.names_of(batch.schema.names)]))
+
+
+def _selected(df: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Return some columns, named by their numbers: `mapInArrow` cannot read names with dots."""
+    return df.selectExpr(*(f"{_quoted(name)} as c{number}" for number, name in enumerate(columns)))
+
+
+def _returned(df: DataFrame, kept: Collection[str], schema: pa.Schema) -> StructType:
+    """Return Spark's schema of the rows that `score` returns."""
+    from pyspark.sql import types
+
+    ours = {pa.string(): types.StringType(), pa.int64(): types.LongType(), pa.float64(): types.DoubleType()}
+    given = {field.name: field for field in df.schema.fields if field.name in kept and field.name != "query_id"}
+    seen: dict[str, str] = {}
+    for name in schema.names:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise InvalidInputError(
+                f"The rows would have the columns `{other}` and `{name}`, which Spark does not tell apart. Rename the "
+                'column of the DataFrame, or name the columns to keep, as in `keep=["model"]`.'
+            )
+        if name in given and (found := _NOT_IN_ARROW.search(json.dumps(given[name].jsonValue()))):
+            raise InvalidInputError(
+                f"The column `{name}` holds Spark's type {found[1]!r:.60}, which Python cannot read. Cast it, or "
+                'name the columns to keep, as in `keep=["model"]`.'
+            )
+    return types.StructType([given.get(f.name) or types.StructField(f.name, ours[f.type]) for f in schema])
 
 
 def _refuse_repeats(df: DataFrame) -> None:
-    counts = df.where("query_id is not null").groupBy("query_id").count()
+    counts = df.where("length(query_id) > 0").groupBy("query_id").count()
     again = counts.where("count > 1").orderBy("query_id").limit(3).collect()
     if again:
         ids = ", ".join(f"{str(row['query_id'])!r:.60}" for row in again)
@@ -146,41 +237,90 @@ def plain_errors() -> Iterator[None]:
         raise InvalidInputError(found[1].strip()) from error
 
 
+def _finalized(
+    scorer: ColumnarScorer, state: PartialState, intervals: bool | float, n_bad: int, reasons: Sequence[str]
+) -> EvaluationResult:
+    """Return the result, with a warning if rows were skipped."""
+    if not n_bad:
+        return scorer.finalize(state, intervals=intervals)
+    first = min(reasons)
+    if not state.n_queries:
+        raise InvalidInputError(f"None of {n_bad:,} rows can be scored. {first}")
+    skipped = "1 bad row was" if n_bad == 1 else f"{n_bad:,} bad rows were"
+    warnings.warn(
+        f'{skipped} skipped: `score` with `bad_rows="keep"` shows why. {first}', KragEvalWarning, stacklevel=3
+    )
+    return replace(scorer.finalize(state, intervals=intervals), n_bad_rows=n_bad)
+
+
+def _too_many(reasons: Sequence[str], max_bad_rows: int) -> InvalidInputError:
+    """Return the error of more bad rows than allowed; if none is allowed, that of the row itself."""
+    if not max_bad_rows:
+        return InvalidInputError(min(reasons))
+    return InvalidInputError(
+        f"More than {max_bad_rows:,} rows cannot be scored. {' '.join(sorted(reasons)[:_REASONS])} Correct them, or "
+        'increase `max_bad_rows`; `score` with `bad_rows="keep"` shows all.'
+    )
+
+
 # The functions below run in Spark's workers. They have no side effects, since Spark may run a task twice.
 OnBatches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 Fingerprints = np.ndarray[Any, np.dtype[np.uint64]]
 
 # The state of a partition is one row, and the fingerprints of its ids are rows of up to about 2 kB. Equal fingerprints
 # are in the same bucket, and one task gets the whole bucket.
-SUMMARIES = "bucket int, state string, fingerprints binary"
-_SUMMARIES = pa.schema([("bucket", pa.int32()), ("state", pa.string()), ("fingerprints", pa.binary())])
+SUMMARIES = "bucket int, state string, fingerprints binary, n_bad bigint, bad array<string>"
+_SUMMARIES = pa.schema(
+    [
+        ("bucket", pa.int32()),
+        ("state", pa.string()),
+        ("fingerprints", pa.binary()),
+        ("n_bad", pa.int64()),
+        ("bad", pa.list_(pa.string())),
+    ]
+)
 _BUCKET_BITS = 6
 _IDS_AT_ONCE = 1 << 14
 
-MERGED = "state string, has_repeats boolean"
-_MERGED = pa.schema([("state", pa.string()), ("has_repeats", pa.bool_())])
+MERGED = "state string, has_repeats boolean, n_bad bigint, bad array<string>"
+_MERGED = pa.schema(
+    [("state", pa.string()), ("has_repeats", pa.bool_()), ("n_bad", pa.int64()), ("bad", pa.list_(pa.string()))]
+)
+# So many reasons of bad rows are told.
+_REASONS = 3
 
 
-def summarize_batches(scorer: ColumnarScorer, fingerprints_of: Callable[[pa.Array], Fingerprints] | None) -> OnBatches:
+def summarize_batches(
+    scorer: ColumnarScorer,
+    columns: Sequence[str],
+    fingerprints_of: Callable[[pa.Array], Fingerprints] | None,
+    max_bad_rows: int,
+) -> OnBatches:
     """Return a function that computes one state for all queries of a partition.
 
     Args:
         scorer: The scorer.
+        columns: The names of the columns of each batch.
         fingerprints_of: Computes the fingerprints of the query ids, which are added as rows; None if ids may repeat.
+        max_bad_rows: After more rows that cannot be scored, the rest of the partition is left out: Spark would run the
+            task several times if it raised the error.
     """
 
     def summarized(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        state = scorer.merge([])
-        for batch in batches:
-            scorer.score_into(state, batch)
+        state, bad = scorer.merge([]), list[Any]()
+        for batch in _renamed(batches, columns):
+            rows = scorer.score_into(state, batch, bad)
+            if len(bad) > max_bad_rows:
+                break
             if fingerprints_of:
-                ids = batch.column("query_id")
+                ids = rows.column("query_id")
                 for start in range(0, len(ids), _IDS_AT_ONCE):
                     yield _in_buckets(fingerprints_of(ids.slice(start, _IDS_AT_ONCE)))
         text = state.to_json()
         # Any bucket will do, as long as states are spread among them and a rerun task chooses the same one.
         bucket = zlib.crc32(text.encode()) >> (32 - _BUCKET_BITS)
-        yield pa.record_batch([[bucket], [text], [None]], schema=_SUMMARIES)
+        reasons = [one.reason for one in bad[:_REASONS]]
+        yield pa.record_batch([[bucket], [text], [None], [len(bad)], [reasons]], schema=_SUMMARIES)
 
     return summarized
 
@@ -189,21 +329,30 @@ def merge_summaries(scorer: ColumnarScorer) -> OnBatches:
     """Return a function that merges all states of a partition, and tells whether a fingerprint occurs twice in it."""
 
     def merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        n_bad, reasons = 0, list[str]()
         # Spark sets the folder for temporary files of its workers.
         with RepeatFinder(os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0] or None) as finder:
 
             def states() -> Iterator[PartialState]:
+                nonlocal n_bad
                 for row in (row for batch in batches for row in batch.to_pylist()):
                     if row["state"] is not None:
+                        n_bad += row["n_bad"]
+                        reasons.extend(row["bad"])
                         yield PartialState.from_json(row["state"])
                     else:
                         finder.add(np.frombuffer(row["fingerprints"], np.uint64))
 
             state = scorer.merge(states()).to_json()
             has_repeats = bool(len(finder.repeated(at_most=1)))
-        yield pa.record_batch([[state], [has_repeats]], schema=_MERGED)
+        yield pa.record_batch([[state], [has_repeats], [n_bad], [sorted(reasons)[:_REASONS]]], schema=_MERGED)
 
     return merged
+
+
+def _renamed(batches: Iterator[pa.RecordBatch], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays(batch.columns, names=list(columns))
 
 
 def _in_buckets(fingerprints: Fingerprints) -> pa.RecordBatch:
@@ -214,12 +363,13 @@ def _in_buckets(fingerprints: Fingerprints) -> pa.RecordBatch:
     starts = np.arange(1, 1 << _BUCKET_BITS, dtype=np.uint64) << np.uint64(64 - _BUCKET_BITS)
     kept = fingerprints[~third]
     parts = enumerate(np.split(kept, np.searchsorted(kept, starts)))
-    rows = [(bucket, part.tobytes()) for bucket, part in parts if len(part)]
-    buckets, blobs = zip(*rows, strict=True) if rows else ((), ())
-    return pa.record_batch([buckets, [None] * len(rows), blobs], schema=_SUMMARIES)
+    rows = [{"bucket": bucket, "fingerprints": part.tobytes()} for bucket, part in parts if len(part)]
+    return pa.RecordBatch.from_pylist(rows, schema=_SUMMARIES)
 
 
 _COLUMNS = ("query_id", "actual", "predicted")
+# The types that Spark does not hand to Python's workers, in JSON.
+_NOT_IN_ARROW = re.compile(r'"(?:type|elementType|keyType|valueType)": "(interval(?: (?:year|month)[^"]*)?)"')
 
 # Spark's types as Arrow's, to check columns before any job starts.
 _ARROW_TYPES = {
@@ -253,13 +403,14 @@ def types_of(frame: DataFrame) -> list[tuple[str, Any]]:
     return [(field["name"], field["type"]) for field in frame.schema.jsonValue()["fields"]]
 
 
-def _empty_batch(frame: DataFrame) -> pa.RecordBatch:
-    """Return a batch without rows, with the types that the workers will see.
+def _empty_batch(frame: DataFrame, by: Collection[str] = ()) -> pa.RecordBatch:
+    """Return a batch without rows, with the types of the columns that are scored or grouped by; others have no type.
 
     Raises:
-        InvalidInputError: A column that is scored has a type without a counterpart in Arrow.
+        InvalidInputError: A column has a type without a counterpart in Arrow.
     """
-    fields = [(name, _arrow(name, type_) if name in _COLUMNS else pa.null()) for name, type_ in types_of(frame)]
+    read = {*_COLUMNS, *by}
+    fields = [(name, _arrow(name, type_) if name in read else pa.null()) for name, type_ in types_of(frame)]
     return pa.RecordBatch.from_pylist([], schema=pa.schema(fields))
 
 

@@ -19,13 +19,32 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from krag_eval._utils.formatting import escape_controls
 
 T = TypeVar("T")
 
 
-class KragEvalError(Exception):
+class _RedactedError(Exception):
+    """An error whose message shows no credentials, whatever it quotes: addresses, arguments, other errors."""
+
+    def __init__(self, *args: object, **further: Any) -> None:
+        super().__init__(*(_redact(one) if isinstance(one, str) else one for one in args), **further)
+
+
+def _redact(text: str) -> str:
+    from krag_eval._utils.redaction import redact  # only an error or a warning needs it
+
+    return redact(text)
+
+
+class KragEvalError(_RedactedError):
     """Base class of every error that krag_eval raises on purpose."""
+
+    def __str__(self) -> str:
+        # Not of the next base class: KeyError would return the repr of the message.
+        return escape_controls(Exception.__str__(self))
 
 
 class InvalidInputError(KragEvalError, ValueError):
@@ -38,8 +57,6 @@ class UnknownArgumentError(InvalidInputError, TypeError):
 
 class UnknownMetricError(InvalidInputError, KeyError):
     """A metric, or a key of a result, that does not exist."""
-
-    __str__ = Exception.__str__  # KeyError would print the repr of the message
 
 
 class MissingDependencyError(KragEvalError, ImportError):
@@ -69,7 +86,7 @@ class RunStoppedError(KragEvalError, RuntimeError):
     """A run was given up before every question was answered; the answers so far are in its journal."""
 
 
-class RetrieverError(Exception):
+class RetrieverError(_RedactedError):
     """What a retriever raised, as a run recorded it: `Type: message`. It takes the place of a ranking."""
 
 
@@ -104,7 +121,7 @@ def warn(message: str) -> None:
     frame, level = sys._getframe(1), 2  # noqa: SLF001 - `skip_file_prefixes` needs Python 3.12
     while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, KragEvalWarning, stacklevel=level)
+    warnings.warn(escape_controls(_redact(message)), KragEvalWarning, stacklevel=level)
 
 
 def with_name(name: str, call: Callable[[], T]) -> T:
@@ -129,7 +146,7 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     import difflib  # only a mistake needs it
 
     by_lower = {k.lower(): k for k in known}
-    close = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
+    close = difflib.get_close_matches(name.lower() if isinstance(name, str) else "", by_lower, n=1)
     return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
 
 

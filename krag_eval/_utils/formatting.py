@@ -95,8 +95,14 @@ def _three_digits(value: float | None, sign: str) -> str:
     return format(value, f"{sign}.3f") if abs(value) < 100 else format(value, f"{sign}.4g")
 
 
-# What no page has a place for, or UTF-8 cannot hold.
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+# The three flags that are spelled with tags; then single characters: controls, line separators, those that change the
+# direction of text, invisible ones, what UTF-8 cannot hold, and tags. Words of Arabic, Hindi and emoji need the joiners
+# U+200C and U+200D and the marks U+200E and U+200F; tabs and newlines do no harm.
+_STEERING = re.compile(
+    "\U0001f3f4[\U000e0061-\U000e007a]{5}\U000e007f|"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u180e\u200b\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufdd0-\ufdef\ufeff\ufff9-\ufffb"
+    "\ufffe\uffff\U000e0000-\U000e007f]"
+)
 _PLURALS = {"query": "queries"}
 
 
@@ -110,9 +116,26 @@ def number_of(count: int, thing: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Return text on one line: white space is one space, and what cannot be shown the replacement character.
+    r"""Return text on one line: white space is one space, and what could steer a terminal is escaped.
 
-    >>> one_line(" a\n b") + one_line("\0") == "a b\ufffd"
-    True
+    >>> print(one_line(" a\n b\0"))
+    a b\u0000
     """
-    return _UNPRINTABLE.sub("\ufffd", " ".join(text.split()))
+    return escape_controls(" ".join(text.split()))
+
+
+def escape_controls(text: str) -> str:
+    r"""Return text in which an escape, as in JSON, stands for each character that steers a terminal or hides text.
+
+    Newlines and tabs stay. In a document of JSON all others stand in strings only, so it means the same afterwards.
+
+    >>> print(escape_controls("a\x1b[2J\u202eb"))
+    a\u001b[2J\u202eb
+    """
+    return _STEERING.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    import json  # not when the program starts
+
+    return found[0] if len(found[0]) > 1 else json.dumps(found[0])[1:-1]

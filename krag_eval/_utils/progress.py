@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.formatting import number_of
+from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.formatting import number_of, one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ def _in_words(progress: RunProgress) -> str:
     >>> _in_words(RunProgress(name="bm25", done=120, total=1000, errors=2, asked=20, seconds=4.0))
     'bm25: 120 of 1,000, 5.0 a second, 2 errors, 2:56 left'
     """
-    parts = [f"{progress.name}: {progress.done:,} of {progress.total:,}"]
+    parts = [f"{one_line(progress.name)}: {progress.done:,} of {progress.total:,}"]
     if progress.rate is not None:
         parts.append(f"{progress.rate:,.1f} a second")
     if progress.errors:
@@ -117,7 +117,7 @@ def hook_for(progress: object) -> ProgressHook | None:
     if progress is None or progress is False:
         return None
     if not callable(progress):
-        raise InvalidInputError(f"`progress` must be True, False or a function, got {progress!r:.60}.")
+        raise InvalidInputError(f"`progress` must be True, False or a function, got {show(progress)}.")
     return progress
 
 

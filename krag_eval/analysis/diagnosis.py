@@ -12,8 +12,9 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import check_threshold
-from krag_eval._utils.errors import InvalidInputError, needing
-from krag_eval._utils.formatting import format_value
+from krag_eval._utils.errors import InvalidInputError, needing, show
+from krag_eval._utils.formatting import format_value, one_line
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import reader_of, split_pair
 from krag_eval.evaluation.explanation import show_document
@@ -96,7 +97,7 @@ class Miss:
 
     def __str__(self) -> str:
         name = self.query_id or self.query or f"query {self.query_index}"
-        return f"{name}: {show_document(self.gold)}: {self.reason}"
+        return f"{one_line(name)}: {show_document(self.gold)}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ class Ceilings:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagnosis:
+class Diagnosis(ComparedByFields):
     """The causes of all misses of a result.
 
     Attributes:
@@ -206,7 +207,7 @@ def diagnose(
     {'ranked_below_k': 1, 'near_miss': 1}
     """
     if not isinstance(result, EvaluationResult):
-        raise InvalidInputError(f"`result` must be what `evaluate` returned, got {result!r:.60}.")
+        raise InvalidInputError(f"`result` must be what `evaluate` returned, got {show(result)}.")
     if result.detail is None:
         raise InvalidInputError(
             "This result was streamed and kept no documents, so misses cannot be diagnosed. Use `evaluate` for it."
@@ -265,7 +266,7 @@ def check_rank(k: object) -> int | None:
     """
     cut_off = check_cut_offs(k)[0]
     if isinstance(cut_off, TokenBudget):
-        raise InvalidInputError(f"`k` must be a number of ranks for a diagnosis, got {k!r:.40}. Give one such as 10.")
+        raise InvalidInputError(f"`k` must be a number of ranks for a diagnosis, got {show(k)}. Give one such as 10.")
     return cut_off
 
 

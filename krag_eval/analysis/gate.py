@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any
 
 from krag_eval._utils.checks import as_number, check_kind, check_path, check_threshold, describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, with_name
+from krag_eval._utils.errors import InvalidInputError, did_you_mean, show, with_name
 from krag_eval._utils.files.io import read_whole
-from krag_eval._utils.formatting import format_value
+from krag_eval._utils.formatting import format_value, one_line
 from krag_eval.analysis.comparison import ComparisonRow, compare
 from krag_eval.datasets import EvalSet, Run, as_evalset
 from krag_eval.datasets.run import check_run
+from krag_eval.documents.tokenizers import as_tokenizer
 from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.matching.settings import ScoringSettings, make_settings
-from krag_eval.metrics.names import as_key
+from krag_eval.metrics.names import DefaultCutOffs, as_key
 from krag_eval.statistics.checks import check_seed, check_share
 
 
@@ -89,14 +91,16 @@ class Requirement:
         found = _REQUIREMENT.fullmatch(text.strip()) if isinstance(text, str) else None
         if found is None:
             raise InvalidInputError(
-                f"{text!r:.80} is not a requirement. Write a key, a sign and a number, such as 'recall@5 >= 0.8', "
+                f"{show(text, 80)} is not a requirement. Write a key, a sign and a number, such as 'recall@5 >= 0.8', "
                 "or 'lower(recall@5) >= 0.8' for the lower end of its interval."
             )
         end, inner, plain, sign, number = found.groups()
         try:
             bound = float(number)
         except ValueError:
-            raise InvalidInputError(f"In {text!r:.80}, {number!r} is no number. Write one such as 0.8.") from None
+            bound = math.inf
+        if not math.isfinite(bound):
+            raise InvalidInputError(f"In {text!r:.80}, {show(number)} is no number. Write one such as 0.8.")
         return cls(str(text).strip(), as_key((inner or plain).strip()), end, sign, bound)
 
     def holds(self, value: float) -> bool:
@@ -214,7 +218,7 @@ def _demands(table: Mapping[str, Any], place: str) -> Demands:
 def _drop(key: str, size: object) -> float:
     number = as_number(size)
     if number is None or not 0 <= number <= 1:
-        raise InvalidInputError(f"`no_drop` of {key!r} must be a number from 0 to 1, got {size!r:.40}.")
+        raise InvalidInputError(f"`no_drop` of {key!r} must be a number from 0 to 1, got {show(size, 40)}.")
     return number
 
 
@@ -231,6 +235,9 @@ def _slices(table: Mapping[str, Any]) -> dict[tuple[str, str], Demands]:
 def _scoring(table: Mapping[str, Any]) -> Mapping[str, Any]:
     _check_keys(table, (*ScoringSettings.__annotations__, *_SCORING_KEYS), "[scoring]")
     make_settings(**{name: value for name, value in table.items() if name not in _SCORING_KEYS})
+    as_tokenizer(table.get("tokenizer", "words"))
+    if not isinstance(table.get("doc_key", ""), str):
+        raise InvalidInputError(f"`doc_key` must be a metadata key, got {show(table['doc_key'])}. Give a string.")
     return table
 
 
@@ -303,25 +310,25 @@ class GateReport:
 
     def to_markdown(self) -> str:
         """Return a Markdown summary for a comment on a pull request."""
-        against = f", compared with `{_cell(self.baseline)}`" if self.baseline else ""
+        against = f", compared with {_code(self.baseline)}" if self.baseline else ""
         lines = [
             f"### Retrieval gate: {str(self.status).upper()}",
             "",
-            f"`{_cell(self.run)}` on {self.n_queries} questions{against}.",
+            f"{_code(self.run)} on {self.n_queries} questions{against}.",
             "",
             "| | requirement | slice | found |",
             "|---|---|---|---|",
         ]
         marks = {Status.PASS: "✅ pass", Status.FAIL: "❌ fail", Status.INCONCLUSIVE: "❔ inconclusive"}
         for check in self.sorted_checks():
-            requirement, where, found = map(_cell, (check.requirement, check.where or "all", check.found))
-            lines.append(f"| {marks[check.status]} | `{requirement}` | {where} | {found} |")
-        return "\n".join([*lines, "", f"<sub>`{_cell(self.signature)}`</sub>", ""])
+            where = "all" if check.where is None else _code(check.where)
+            lines.append(f"| {marks[check.status]} | {_code(check.requirement)} | {where} | {check.found} |")
+        return "\n".join([*lines, "", f"<sub>{_code(self.signature)}</sub>", ""])
 
 
-def _cell(text: object) -> str:
-    """Return text for a cell of a Markdown table: on one line, without what would end the cell or the code."""
-    return " ".join(str(text).split()).replace("|", "\\|").replace("`", "'").replace("<", "&lt;")
+def _code(text: str) -> str:
+    """Return text as code for a cell of a Markdown table: on one line, without what would end the cell or the code."""
+    return "`" + one_line(text).replace("|", "\\|").replace("`", "'") + "`"
 
 
 FIGURES = ("error_rate", "missing_rate", "latency_p50", "latency_p95", "latency_p99", "no_answer_empty_share")
@@ -382,24 +389,14 @@ def check_gate(evalset: object, run: Run, policy: Policy, *, baseline: Run | Non
 def _evaluate(part: EvalSet, run: Run, demands: Demands, policy: Policy, where: str | None) -> EvaluationResult:
     """Score with just the metrics and cut-offs that the policy asks for; warnings name the slice."""
     keys = [requirement.key for requirement in demands.require if requirement.key not in FIGURES]
-    names, cut_offs = _metrics_and_cut_offs([*keys, *demands.no_drop])
+    names = [key.removeprefix("macro_").removeprefix("micro_") for key in (*keys, *demands.no_drop)]
     scoring: Any = dict(policy.scoring)
-    call = partial(evaluate_run, part, _rows_of(run, part), cut_offs or [None], metrics=names or None, **scoring)
+    call = partial(evaluate_run, part, _rows_of(run, part), DefaultCutOffs([None]), metrics=names or None, **scoring)
     return call() if where is None else with_name(where, call)
 
 
 def _rows_of(run: Run, part: EvalSet) -> Run:
     return replace(run, rows={query_id: run.rows[query_id] for query_id in part.ids if query_id in run.rows})
-
-
-def _metrics_and_cut_offs(keys: Sequence[str]) -> tuple[list[str], list[int | str | None]]:
-    names: dict[str, None] = {}
-    cut_offs: dict[int | str | None, None] = {}
-    for key in keys:
-        name, _, at = key.removeprefix("macro_").removeprefix("micro_").partition("@")
-        names[name] = None
-        cut_offs[int(at) if at.isdecimal() else at or None] = None
-    return list(names), list(cut_offs)
 
 
 def _figures(part: EvalSet, run: Run, result: EvaluationResult) -> dict[str, float | None]:
@@ -510,7 +507,7 @@ def assert_retrieval(result: EvaluationResult, *requirements: str, confidence: f
     >>> assert_retrieval(evaluate([["a"]], [["a"]], k=5), "recall@5 >= 0.8", "mrr@5 > 0.5")
     """
     if not isinstance(result, EvaluationResult):
-        raise InvalidInputError(f"`result` must be what `evaluate` returned, got {result!r:.60}.")
+        raise InvalidInputError(f"`result` must be what `evaluate` returned, got {show(result)}.")
     if not requirements:
         raise InvalidInputError("There is no requirement. Give at least one, such as 'recall@5 >= 0.8'.")
     check_threshold(confidence, "confidence")

@@ -12,6 +12,7 @@ from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
 from krag_eval._utils.formatting import format_value, number_of, one_line
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.analysis.diagnosis import FOUND, Miss, check_rank, misses_of
 from krag_eval.documents.document import Document, as_document
@@ -92,16 +93,14 @@ class ReviewedQuery:
         yield f"  {self.key} {format_value(self.value)}, {first}"
         if self.error is not None:
             yield f"  error      {one_line(self.error)}"
-        yield from _listed("missed", [f"{_shown(miss.gold)}: {miss.reason}" for miss in self.misses])
+        yield from _listed("missed", [f"{show_document(miss.gold)}: {miss.reason}" for miss in self.misses])
         gold = zip(self.gold, self.gold_ranks, self.causes, strict=True)
         yield from _listed(
-            "found", [f"{_shown(document)}: rank {rank}" for document, rank, cause in gold if cause == FOUND]
+            "found", [f"{show_document(document)}: rank {rank}" for document, rank, cause in gold if cause == FOUND]
         )
-        yield from _listed("retrieved", [f"{n}. {_shown(document)}" for n, document in enumerate(self.retrieved, 1)])
-
-
-def _shown(document: Document) -> str:
-    return one_line(show_document(document))
+        yield from _listed(
+            "retrieved", [f"{n}. {show_document(document)}" for n, document in enumerate(self.retrieved, 1)]
+        )
 
 
 def _listed(title: str, lines: Sequence[str]) -> Iterator[str]:
@@ -113,7 +112,7 @@ def _listed(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class QueryReview(Sequence[ReviewedQuery]):
+class QueryReview(ComparedByFields, Sequence[ReviewedQuery]):
     """Some queries of a result: what `result.misses()` and `result.worst()` return; print it, or go through it.
 
     Attributes:

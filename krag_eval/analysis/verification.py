@@ -13,6 +13,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.errors import InvalidInputError, needing
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.documents.columns import Side
 from krag_eval.evaluation.results import EvaluationResult
@@ -47,7 +48,7 @@ class VerifiedMeasure:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Verification:
+class Verification(ComparedByFields):
     """What two programs make of one run.
 
     Attributes:

@@ -11,14 +11,23 @@ from collections.abc import Callable
 from typing import NoReturn, TextIO
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError
+from krag_eval._utils.formatting import escape_controls
+from krag_eval._utils.signals import exit_codes, interruptible
 from krag_eval._utils.version import __version__
 from krag_eval.cli.wording import as_typed
 
 __all__ = ["main"]
 
 
+@exit_codes()
 def main() -> None:
-    """Run `krag-eval`. Exit with 0 on success and with 2 for invalid input, reported in one line on stderr."""
+    """Run `krag-eval`.
+
+    Exit with 0 on success, with 2 for invalid input, reported in one line on stderr, and with 70 after an error of
+    krag_eval itself, whose traceback is printed. Exit code 1 is only what a command documents: a gate that fails.
+    """
+    if sys.stdout is None:  # closed by whoever called this: nobody wants the output
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - until the process ends
     try:
         if sys.argv[1:] == ["--version"]:  # without the time that importing the commands takes
             _run(_show_version)
@@ -31,10 +40,27 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("always", KragEvalWarning)
             warnings.showwarning = _show_warning
-            _run(lambda: app(prog_name="krag-eval"))  # also as `python -m krag_eval`
+            with interruptible():
+                _run(lambda: app(prog_name="krag-eval"))  # also as `python -m krag_eval`
     except KragEvalError as error:
-        print(f"{type(error).__name__}: {as_typed(str(error))}", file=sys.stderr)
+        _say(f"{type(error).__name__}: {as_typed(str(error))}", is_line=True)
         sys.exit(2)
+    except Exception:  # noqa: BLE001 - Python would exit with 1, by which a gate says that it fails
+        import traceback
+
+        from krag_eval._utils.redaction import redact
+
+        report = f"This error was not expected. Please report it with the lines above: {_ISSUES}"
+        _say(redact(traceback.format_exc()) + report)
+        sys.exit(70)
+
+
+_ISSUES = "https://github.com/krag-eval/krag-eval/issues"
+
+
+def _say(text: str, *, is_line: bool = False) -> None:
+    """Print to stderr what may contain foreign text, which cannot pretend to be a line of its own."""
+    print(escape_controls(text.replace("\n", "\\n") if is_line else text), file=sys.stderr)
 
 
 def _show_version() -> NoReturn:
@@ -50,17 +76,20 @@ def _run(app: Callable[[], object]) -> None:
             app()
         finally:
             sys.stdout.flush()
-    except OSError as error:
-        if error.filename is not None or error.errno not in _UNWRITABLE:
+    except (OSError, SystemExit) as error:
+        cause = error.__context__ if isinstance(error, SystemExit) else error  # typer exits with 1 if nobody reads
+        if not isinstance(cause, OSError) or cause.filename is not None or cause.errno not in _UNWRITABLE:
             raise
         with contextlib.suppress(OSError, ValueError):  # Python would try to write again when it exits, and complain
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if cause.errno == errno.EPIPE:
+            sys.exit(128 + 13)  # as a shell calls it
         raise InvalidInputError(
-            f"The output cannot be written ({os.strerror(error.errno)}). Free some space, or redirect the output."
+            f"The output cannot be written ({os.strerror(cause.errno)}). Free some space, or redirect the output."
         ) from error
 
 
-_UNWRITABLE = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)
+_UNWRITABLE = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EPIPE)
 _show_any_warning = warnings.showwarning
 
 
@@ -74,6 +103,6 @@ def _show_warning(
 ) -> None:
     """Print a warning of krag_eval in one line, without the source line that Python would add."""
     if issubclass(category, KragEvalWarning):
-        print(as_typed(str(message)), file=sys.stderr)
+        _say(as_typed(str(message)), is_line=True)
     else:
         _show_any_warning(message, category, filename, lineno, file, line)

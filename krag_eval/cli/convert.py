@@ -10,7 +10,7 @@ import typer
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.checks import one_of
-from krag_eval._utils.files.io import DASH
+from krag_eval._utils.files.io import DASH, no_looser_than
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions
 from krag_eval.cli.help import one_of_each
@@ -20,6 +20,7 @@ from krag_eval.cli.options import (
     IdKey,
     MaxBadRows,
 )
+from krag_eval.cli.output import console
 from krag_eval.datasets import read_evalset, read_run, write_evalset, write_run
 from krag_eval.datasets.formats.layout import kinds_of
 from krag_eval.datasets.formats.registry import FORMATS, check_format, detect, format_to_write, kinds_in
@@ -60,14 +61,16 @@ def convert(
     settings: dict[str, Any] = {"format": read, "columns": named or None, "max_bad_rows": max_bad_rows, **table}
     if (_only(kinds, source) if kind is None else one_of("--kind", kind, _KINDS)) == "evalset":
         questions = read_evalset(source, id_key=id_key, grade_key=grade_key, queries=queries, **settings)
-        write_evalset(questions, target, format=written, id_key=id_key, grade_key=grade_key)
+        with no_looser_than(source):
+            write_evalset(questions, target, format=written, id_key=id_key, grade_key=grade_key)
         count = number_of(len(questions), "question")
     else:
         known = None if evalset is None else read_evalset(evalset, id_key=id_key, grade_key=grade_key, **table)
         run = read_run(source, known, id_key=id_key, **settings)
-        write_run(run, target, format=written, evalset=known, id_key=id_key)
+        with no_looser_than(source):
+            write_run(run, target, format=written, evalset=known, id_key=id_key)
         count = number_of(len(run), "ranking")
-    print(f"{count} from {source} ({read}) to {target} ({written})")
+    console().print(f"{count} from {source} ({read}) to {target} ({written})", soft_wrap=True)
 
 
 def _look_at(

@@ -23,7 +23,7 @@ from krag_eval.cli.options import (
     RunScoringOptions,
     parse_cut_offs,
 )
-from krag_eval.cli.output import console, notes, print_lines, print_section, put_json
+from krag_eval.cli.output import console, notes, print_section, put_json
 from krag_eval.report import Report, ReportedSystem
 from krag_eval.report.sections.causes import causes_section
 from krag_eval.report.writers import BYTE_ORDER_MARK, csv_line
@@ -112,6 +112,6 @@ def _print(report: Report, diagnoses: Mapping[str, Diagnosis], examples: int) ->
             misses = [miss for miss in diagnosis.misses if miss.cause == cause][: max(examples, 0)]
             if misses:
                 console().print()
-                print_lines(f"{name}: {cause}, {len(misses)} of {count}")
+                console().print(f"{name}: {cause}, {len(misses)} of {count}", soft_wrap=True)
             for miss in misses:
-                print_lines(f"  {miss}")
+                console().print(f"  {miss}", soft_wrap=True)

@@ -12,7 +12,7 @@ import typer
 from krag_eval import EvaluationResult, InvalidInputError, Leaderboard, QueryReview, evaluate_run, leaderboard
 from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.files.io import write_atomically
-from krag_eval._utils.formatting import number_of
+from krag_eval._utils.formatting import escape_controls, number_of
 from krag_eval.cli.files import FileOptions, read_runs
 from krag_eval.cli.options import (
     CutOffs,
@@ -28,7 +28,6 @@ from krag_eval.cli.options import (
 from krag_eval.cli.output import (
     collected_warnings,
     console,
-    print_lines,
     print_notes,
     print_report_table,
     print_result,
@@ -136,7 +135,8 @@ def evaluate(
     if output_format == "terminal":
         _print(results, keys, reviews, intervals=intervals)
     else:
-        print(_EXPORTS[output_format](_board(results, keys, intervals=intervals)).removesuffix("\r\n"))
+        table = _EXPORTS[output_format](_board(results, keys, intervals=intervals))
+        print(escape_controls(table.replace("\r\n", "\n").removesuffix("\n")))
 
 
 def score_each(questions: EvalSet, runs: Mapping[str, Run], k: Any, **settings: Any) -> dict[str, EvaluationResult]:
@@ -225,7 +225,7 @@ def _print(
     for name, of_run in reviews.items():
         for review in of_run.values():
             out.print()
-            print_lines(f"{name}: {review.describe(_MOST_REVIEWED, 'All are in the output of `--json`')}")
+            out.print(f"{name}: {review.describe(_MOST_REVIEWED, 'All are in the output of `--json`')}", soft_wrap=True)
     out.print()
 
 
@@ -235,14 +235,12 @@ def _print_rest(result: EvaluationResult, prefix: str) -> None:
     if empty.n_queries and empty.empty_share is not None:
         out.print(
             f"{prefix}{number_of(empty.n_queries, 'question')} without gold documents, undefined above: "
-            f"{empty.empty_share:.0%} came back empty, {empty.mean_retrieved:.1f} documents on average.",
-            markup=False,
+            f"{empty.empty_share:.0%} came back empty, {empty.mean_retrieved:.1f} documents on average."
         )
     if result.n_unjudged:
         out.print(
             f"{prefix}{number_of(result.n_unjudged, 'question')} with gold at the other level only (chunk or "
-            "document), undefined above except for doc_hit.",
-            markup=False,
+            "document), undefined above except for doc_hit."
         )
     missing = missing_queries(result)
     if missing:

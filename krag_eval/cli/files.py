@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import itertools
 import json
 import sys
@@ -18,6 +17,7 @@ from krag_eval import InvalidInputError
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import did_you_mean
 from krag_eval._utils.files.io import DASH, standard_streams
+from krag_eval._utils.objects import cached_property
 from krag_eval.cli.help import one_of_each
 from krag_eval.datasets import EvalSet, Run, read_corpus, read_evalset, read_run
 from krag_eval.datasets.formats.layout import FIELDS_OF, has_column
@@ -139,7 +139,7 @@ class FileOptions:
             raise InvalidInputError(f"`--sheet` is given {len(self.sheet)} times, and there are more workbooks.")
         return sheet
 
-    @functools.cached_property
+    @cached_property
     def _sheets(self) -> Iterator[str]:
         return iter(self.sheet or ())
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from krag_eval._utils.files.io import write_atomically
-from krag_eval._utils.formatting import number_of
+from krag_eval._utils.formatting import escape_controls, number_of
 from krag_eval.analysis.gate import GateReport, check_gate, read_policy
 from krag_eval.cli.files import FileOptions
 from krag_eval.cli.options import EvalSetFile, JsonOut
@@ -37,7 +37,7 @@ def gate(
         write_atomically(markdown_out, [report.to_markdown()])
     if not put_json(json_out, report.to_dict):
         if str(markdown_out) == "-":
-            print(report.to_markdown(), end="")
+            print(escape_controls(report.to_markdown()), end="")
         else:
             _print(report)
     raise typer.Exit(report.exit_code)

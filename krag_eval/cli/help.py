@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
+
+from krag_eval._utils.formatting import escape_controls
+from krag_eval._utils.signals import exit_codes
 
 _FEWEST_TO_GROUP = 10
 _GROUPS = {
@@ -18,78 +23,13 @@ _GROUPS = {
     "Reruns": "resume fresh retry_errors journal journals",
     "Input files": "from_format kind columns encoding sheet queries max_bad_rows allow_repeated_ids",
     "Output": "out output to_format format json_out per_query markdown_out plots title force show queue "
-    "failed worst output_format examples",
+    "failed worst output_format examples keep names incremental",
 }
 _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names.split()}
 
-EXAMPLES = {
-    "evaluate": """
-        krag-eval evaluate faq.jsonl words.jsonl
-        krag-eval evaluate faq.jsonl words.jsonl letters.jsonl --k 1,5 --metrics recall,ndcg
-        krag-eval evaluate faq.jsonl words.jsonl --level document --doc-key source
-        krag-eval evaluate faq.jsonl words.jsonl --match containment --containment gold_in_retrieved
-        krag-eval evaluate faq.jsonl words.jsonl --failed
-    """,
-    "diagnose": """
-        krag-eval diagnose faq.jsonl words.jsonl letters.jsonl --k 5
-        krag-eval diagnose faq.jsonl words.jsonl --out missed.csv
-    """,
-    "fuse": """
-        krag-eval fuse words.jsonl letters.jsonl --out hybrid.jsonl
-        krag-eval fuse words.jsonl letters.jsonl --out weighted.jsonl --weights 1,0.5 --depth 100
-    """,
-    "run": """
-        krag-eval run faq.jsonl --retriever search:words --k 10 --out words.jsonl
-        krag-eval run faq.jsonl --retriever search:words --k 10 --out words.jsonl --fresh --param chunk_size=500
-        krag-eval run faq.jsonl --retriever search:letters --k 10 --out letters.jsonl --timeout 30 --max-error-rate 0.2
-    """,
-    "convert": """
-        krag-eval convert faq.csv faq.jsonl --columns question=frage,gold_doc_ids=quelle
-        krag-eval convert faq.jsonl faq.qrels --to trec
-    """,
-    "compare": """
-        krag-eval compare faq.jsonl words.jsonl letters.jsonl
-        krag-eval compare faq.jsonl words.jsonl letters.jsonl --baseline letters --k 5 --metrics recall --by type
-    """,
-    "report": """
-        krag-eval report faq.jsonl words.jsonl letters.jsonl --out report.html
-        krag-eval report faq.jsonl words.jsonl
-    """,
-    "gate": """
-        krag-eval gate faq.jsonl words.jsonl --policy gate.toml
-        krag-eval gate faq.jsonl letters.jsonl --policy gate.toml --baseline words.jsonl --markdown comment.md
-    """,
-    "validate": """
-        krag-eval validate faq.jsonl
-        krag-eval validate faq.jsonl --corpus chunks.jsonl --ignore document_level
-    """,
-    "reanchor": """
-        krag-eval reanchor faq.jsonl --corpus chunks.jsonl --out moved.jsonl
-    """,
-    "doctor": """
-        krag-eval doctor faq.jsonl words.jsonl letters.jsonl --queue queue.jsonl
-        krag-eval doctor faq.jsonl --apply queue.jsonl --out better.jsonl
-    """,
-    "verify": """
-        krag-eval verify faq.jsonl words.jsonl --k 1,5
-    """,
-    "generate": """
-        krag-eval generate chunks.jsonl --llm models:write --out questions.jsonl -n 4 --journal answers.jsonl
-    """,
-    "bench": """
-        krag-eval bench --retriever search:words --evalset faq.jsonl --skip-e2e --output bench.html
-        krag-eval bench --retriever search:words --corpus chunks.jsonl --llm models:write --samples 4
-    """,
-    "score-logs": """
-        krag-eval score-logs 'logs/*.parquet' --out scores.parquet --k 1,5
-    """,
-    "langfuse-resend": """
-        krag-eval langfuse-resend langfuse.outbox
-    """,
-    "demo": """
-        krag-eval demo --k 3
-    """,
-}
+# By command, from a file with one example per line.
+_LINES = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines()
+EXAMPLES = {name: "\n".join(lines) for name, lines in itertools.groupby(_LINES, lambda line: line.split()[1])}
 
 
 class _Help:
@@ -103,9 +43,29 @@ class _Help:
                 parameter.metavar = ""
         return parameters
 
+    def make_context(self, *given: Any, **settings: Any) -> Any:
+        """Read the arguments; an error that quotes one is printed as it stands."""
+        try:
+            return super().make_context(*given, **settings)  # type: ignore[misc]
+        except Exception as error:
+            if isinstance(message := getattr(error, "message", None), str):
+                error.message = escape_controls(message)  # type: ignore[attr-defined]
+            raise
+
 
 class Group(_Help, TyperGroup):
     """The list of the commands."""
+
+    # Here, before Typer gives what ends a command exit codes of its own.
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Read the arguments."""
+        with exit_codes():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with exit_codes():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the names with their first sentences, which click would cut off."""
@@ -138,10 +98,9 @@ class Command(_Help, TyperCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples, to be copied into a shell."""
         super().format_epilog(ctx, formatter)
-        examples = textwrap.dedent(EXAMPLES.get(self.name or "", "")).split("\n")[1:-1]
-        if examples:
+        if self.name in EXAMPLES:
             with formatter.section("Examples"):
-                for line in examples:
+                for line in EXAMPLES[self.name].splitlines():
                     parts = textwrap.wrap(line, formatter.width - 6, break_long_words=False, break_on_hyphens=False)
                     formatter.write("  " + " \\\n      ".join(parts) + "\n")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.errors import did_you_mean
-from krag_eval._utils.redaction import describe_error
+from krag_eval._utils.redaction import as_cause, describe_error
 
 
 def load_embeddings(path: str | None, match: str, similarity_threshold: float | None) -> Any:
@@ -102,9 +102,11 @@ def _run_user_code(what: str, call: Callable[[], Any]) -> Any:
         return call()
     except (InvalidInputError, KeyboardInterrupt):
         raise
-    except BaseException as error:  # also a module that calls sys.exit
+    except BaseException as error:  # noqa: BLE001 - also a module that calls sys.exit
         message = describe_error(error)
-        raise InvalidInputError(f"{_place_of(error)}{message}. {what} cannot be loaded: fix the error.") from error
+        raise InvalidInputError(f"{_place_of(error)}{message}. {what} cannot be loaded: fix the error.") from as_cause(
+            error
+        )
 
 
 def _place_of(error: BaseException) -> str:

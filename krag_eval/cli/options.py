@@ -13,6 +13,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 import typer
 
 from krag_eval import DEFAULT_CUT_OFFS, InvalidInputError
+from krag_eval._utils.limits import DEFAULT_LIMITS, set_limits
 from krag_eval.cli.files import dashes
 from krag_eval.cli.help import one_of_each
 from krag_eval.cli.loading import load_embeddings
@@ -205,6 +206,15 @@ class RunScoringOptions(ScoringOptions):
         return {**super().settings(), "level": self.level, "doc_key": self.doc_key, "proxy": self.proxy}
 
 
+_Limits = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME=SIZE,...",
+        help=f"Allow larger input, such as row=1GB; the limits are {', '.join(DEFAULT_LIMITS)}.",
+    ),
+]
+
+
 def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Return the command with one option for each field of the dataclasses among its parameters.
 
@@ -212,6 +222,7 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     the fields of `ScoringOptions` in its place, and is called with an instance that holds their values.
     """
     hints = get_type_hints(command, include_extras=True)
+    limits = inspect.Parameter("limits", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_Limits)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
     signature = inspect.signature(command)
     parameters = []
@@ -229,12 +240,14 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def call(**given: Any) -> None:
+        pairs = (part.partition("=")[::2] for part in (given.pop("limits") or "").split(",") if part.strip())
+        set_limits(**{name.strip(): size for name, size in pairs})
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})
         with dashes(command.__name__, given):
             command(**given)
 
-    call.__dict__["__signature__"] = signature.replace(parameters=parameters)
+    call.__dict__["__signature__"] = signature.replace(parameters=[*parameters, limits])
     return call
 
 

@@ -6,41 +6,61 @@ import contextlib
 import itertools
 import json
 import sys
-import unicodedata
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import rich.progress as bars
 from rich.cells import cell_len
-from rich.console import Console, JustifyMethod
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
+from rich.segment import Segment
 from rich.table import Table as Grid
 from rich.text import Text
 
 from krag_eval._utils.errors import KragEvalWarning
 from krag_eval._utils.files.io import write_atomically
-from krag_eval._utils.formatting import number_of
+from krag_eval._utils.formatting import escape_controls, number_of, one_line
 from krag_eval._utils.progress import RunProgress
 from krag_eval.cli.wording import as_typed
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.report import Report, Section, Table, sections_of
 
 
+class _Console(Console):
+    """A console on which nothing but its own styles and bars steers the terminal or means anything but itself."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **settings)
+
+    def render_str(self, text: str, **settings: Any) -> Text:
+        """Return what is printed for a string."""
+        return super().render_str(escape_controls(text), **settings)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Yield the pieces of anything else that is printed."""
+        for piece in super().render(renderable, options):
+            yield piece if piece.control else piece._replace(text=escape_controls(piece.text))
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # rich would exit with 1, which means "fail" after `krag-eval gate`
+
+
 def console() -> Console:
     """Return the console of the results: stdout, 80 columns wide unless it is a terminal."""
-    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 80)
+    return _Console(file=sys.stdout, width=None if sys.stdout.isatty() else 80)
 
 
 def notes() -> Console:
     """Return the console of everything else: stderr."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return _Console(stderr=True, soft_wrap=True)
 
 
 def print_notes(lines: Iterable[str]) -> None:
     """Print each line once, to stderr."""
     for line in dict.fromkeys(lines):
-        notes().print(line, markup=False)
+        notes().print(line.replace("\n", "\\n"))
 
 
 @contextlib.contextmanager
@@ -61,7 +81,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     for place, column in enumerate(columns):
         grid.add_column(Text(column), justify="right" if place else "left", no_wrap=True)
     for row in rows:
-        grid.add_row(*(Text(cell) for cell in row))
+        grid.add_row(*(Text(escape_controls(cell)) for cell in row))
     # rich would cut names and digits to fit.
     out.width = max(out.width, out.measure(grid, options=out.options.update(max_width=100_000)).maximum)
     out.print(grid)
@@ -130,7 +150,7 @@ class Bars:
 def print_indented(text: str, indent: int, style: str = "") -> None:
     """Print a text wrapped to the terminal, each line indented by this many spaces."""
     out = console()
-    for line in Text(text, style=style, overflow="fold").wrap(out, max(out.width - indent, 20)):
+    for line in Text(escape_controls(text), style=style, overflow="fold").wrap(out, max(out.width - indent, 20)):
         line.rstrip()
         out.print(Text(" " * indent) + line, soft_wrap=True)
 
@@ -153,7 +173,7 @@ def put_json(out: Path | None, make: Callable[[], object]) -> bool:
     made = make()
     text = (made if isinstance(made, str) else json.dumps(made, indent=2, ensure_ascii=False)) + "\n"
     if str(out) == "-":
-        print(text, end="")
+        print(escape_controls(text), end="")
         return True
     write_atomically(out, [text])
     return False
@@ -193,30 +213,8 @@ def print_section(section: Section, out: Console) -> None:
         print_report_table(table, out)
 
 
-def print_lines(text: str) -> None:
-    """Print a text of several lines as it is, without what could steer the terminal."""
-    for line in text.splitlines():
-        console().print(Text("".join(map(_shown, line))), soft_wrap=True)
-
-
-def plain(text: str) -> str:
-    r"""Return the text on one line, without control characters and those that change the direction of text.
-
-    >>> plain("a\x1b[2J\n b") == "a\ufffd[2J b"
-    True
-    """
-    return "".join(_shown(character) for character in " ".join(text.split()))
-
-
-def _shown(character: str) -> str:
-    is_steering = unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in (
-        "LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI",
-    )  # fmt: skip
-    return "\ufffd" if is_steering else character
-
-
 def _say(out: Console, text: str, style: str = "") -> None:
-    out.print(Text(plain(text), style=style, overflow="fold"))
+    out.print(Text(one_line(text), style=style, overflow="fold"))
 
 
 def print_report_table(table: Table, out: Console) -> None:
@@ -269,13 +267,13 @@ def _taken(table: Table, columns: Sequence[int]) -> int:
 
 def _least(table: Table, at: int) -> int:
     """Return the least width of a column: numbers stay whole, words are folded."""
-    cells = max((cell_len(plain(row[at].text)) for row in table.rows), default=1)
-    heading = cell_len(plain(table.columns[at].title))
+    cells = max((cell_len(one_line(row[at].text)) for row in table.rows), default=1)
+    heading = cell_len(one_line(table.columns[at].title))
     if at == 0:
         return max(1, min(max(cells, heading), _LABEL))
     if not table.columns[at].is_number:
         return min(max(cells, heading), _WORDS)
-    words = max(map(cell_len, plain(table.columns[at].title).split()), default=0)
+    words = max(map(cell_len, one_line(table.columns[at].title).split()), default=0)
     return max(cells, min(heading, max(words, _HEADING), _LONGEST_WORD))
 
 
@@ -286,7 +284,7 @@ def _widths(table: Table, columns: Sequence[int], width: int) -> list[int]:
     for place, at in enumerate(columns):
         if at == 0 or not table.columns[at].is_number:
             texts = [table.columns[at].title, *(row[at].text for row in table.rows)]
-            wanted = max(cell_len(plain(text)) for text in texts)
+            wanted = max(cell_len(one_line(text)) for text in texts)
             more = max(0, min(wanted - widths[place], left))
             widths[place] += more
             left -= more
@@ -298,7 +296,7 @@ def _grid(table: Table, columns: Sequence[int], width: int) -> Grid:
     for at, taken in zip(columns, _widths(table, columns, width), strict=True):
         column = table.columns[at]
         side: JustifyMethod = "right" if column.is_number and at else "left"
-        grid.add_column(Text(plain(column.title)), justify=side, width=taken, overflow="fold", vertical="top")
+        grid.add_column(Text(one_line(column.title)), justify=side, width=taken, overflow="fold", vertical="top")
     for row in table.rows:
-        grid.add_row(*(Text(plain(row[at].text), style=_STYLES.get(row[at].tone or "", "")) for at in columns))
+        grid.add_row(*(Text(one_line(row[at].text), style=_STYLES.get(row[at].tone or "", "")) for at in columns))
     return grid

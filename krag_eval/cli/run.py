@@ -12,6 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from krag_eval import InvalidInputError
+from krag_eval._utils.checks import one_of
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions
 from krag_eval.cli.loading import load_object
@@ -23,6 +24,7 @@ from krag_eval.datasets.question import DOC_KEY, RUN_HEADER
 from krag_eval.evaluation.runs import find_doc_key
 from krag_eval.retrievers.asking import CallSettings
 from krag_eval.retrievers.recording import Recorder
+from krag_eval.retrievers.responses import METADATA
 from krag_eval.retrievers.runner import plan_run
 from krag_eval.retrievers.sources import source_of_module
 
@@ -54,6 +56,13 @@ def run(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="A parameter to record: chunk_size=500; repeatable."),
     ] = None,
+    metadata: Annotated[
+        str,
+        typer.Option(
+            metavar="none|ids|all",
+            help="The metadata of documents to record: none, ids (doc_id, source, url, ...), or all.",
+        ),
+    ] = CallSettings.metadata,
     resume: Annotated[
         bool | None,
         typer.Option(
@@ -74,6 +83,7 @@ def run(
     """Ask a retriever every question of an evaluation set; rerun the same command to resume."""
     try:
         questions = files.evalset(evalset)
+        one_of("--metadata", metadata, METADATA)
         found = load_object(retriever, "--retriever", "a retriever")
         with Bars() as bars:
             plan = plan_run(
@@ -88,6 +98,7 @@ def run(
                 timeout=timeout,
                 retries=retries,
                 max_error_rate=max_error_rate,
+                metadata=metadata,
                 resume=resume,
                 fresh=fresh,
                 retry_errors=retry_errors,
@@ -189,4 +200,4 @@ def _print(summary: Mapping[str, Any], recorder: Recorder) -> None:
     if summary["score"] is not None:
         lines.append(f"Score it with: {summary['score']}")
     for line in lines:
-        console().print(line, markup=False, soft_wrap=True)
+        console().print(line.replace("\n", "\\n"), markup=False, soft_wrap=True)

@@ -12,10 +12,10 @@ import sys
 _SAME_NAMES = (
     "allow_repeated_ids", "baseline", "by", "columns", "concurrency", "confidence", "containment", "corpus", "depth",
     "doc_key", "embedding_prefix", "embeddings", "encoding", "evalset", "force", "format", "fresh", "gain", "grade_key",
-    "id_key", "journal", "k", "kmax", "level", "llm", "margin", "max_bad_rows", "max_error_rate", "metrics", "missing",
-    "n_bootstrap", "n_randomisation", "near", "near_questions", "precision_denominator", "resume", "retries",
-    "retry_errors", "rouge_measure", "samples", "seed", "sheet", "similarity_threshold", "skip_e2e", "threshold",
-    "timeout", "tokenizer", "use_stemmer", "weights", "workers",
+    "id_key", "incremental", "journal", "k", "keep", "kmax", "level", "llm", "margin", "max_bad_rows", "max_error_rate",
+    "metrics", "missing", "n_bootstrap", "n_randomisation", "near", "near_questions", "precision_denominator", "resume",
+    "retries", "retry_errors", "rouge_measure", "samples", "seed", "sheet", "similarity_threshold", "skip_e2e",
+    "threshold", "timeout", "tokenizer", "use_stemmer", "weights", "workers",
 )  # fmt: skip
 _OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES} | {
     "match_method": "--match",
@@ -31,6 +31,7 @@ _SIDE = re.compile(rf"(documents?) of `({'|'.join(_SIDES)})`")
 _COLUMNS = re.compile(r"columns=(\{(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^'\"}])*\})")
 _TABLE = re.compile(r"\b(encoding|format|sheet)=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
 _TABLE_OPTIONS = {"encoding": "--encoding", "format": "--from", "sheet": "--sheet"}
+_LIMIT = re.compile(r'set_limits\((\w+)="(\w+)"\)')
 _CALL = re.compile(r", or call `\w+`|; `\w+` numbers rows without one")  # which the command line cannot do
 _GOLD = re.compile("`gold`")  # for logs an option; elsewhere what a question has
 # How the ids of a side are spelled, as an expression of `id`.
@@ -70,6 +71,7 @@ def in_options(message: str) -> str:
     >>> in_options('With id.removesuffix("-1") for the retrieved ids, 2 of 2 queries would match.')
     'With the retrieved ids without the suffix "-1", 2 of 2 queries would match.'
     """
+    message = _LIMIT.sub(r"--limits \1=\2", message)
     message = _COLUMNS.sub(lambda found: _columns(ast.literal_eval(found[1])), message)
     message = _TABLE.sub(lambda found: f"{_TABLE_OPTIONS[found[1]]} {shlex.quote(ast.literal_eval(found[2]))}", message)
     message = _ARGUMENT.sub(lambda found: _option(*found.groups()), _CALL.sub("", message))

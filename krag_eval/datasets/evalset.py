@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, did_you_mean, needing, warn
+from krag_eval._utils.objects import cached_property
 from krag_eval.datasets.by_query import by_query, is_table, judged_documents
 from krag_eval.datasets.frames import rows_of_frame
 from krag_eval.datasets.question import DOC_KEY, GOLD, Question, check_new
@@ -118,7 +118,7 @@ class EvalSet(Sequence[Question]):
         ]
         return EvalSet(kept, name=self.name)
 
-    @functools.cached_property
+    @cached_property
     def fingerprint(self) -> str:
         """Sixteen hex digits that change with any question, answer or gold document, and not with notes or the name."""
         import hashlib

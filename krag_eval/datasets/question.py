@@ -244,12 +244,12 @@ def _listed(name: str, given: object, what: str) -> list[object]:
         )
     try:
         return list(given)
-    except Exception as error:
-        from krag_eval._utils.redaction import describe_error  # only an error needs it
+    except Exception as error:  # noqa: BLE001 - raised again as ours
+        from krag_eval._utils.redaction import as_cause, describe_error  # only an error needs it
 
         raise InvalidInputError(
             f"`{name}`: iterating over it failed ({describe_error(error)}). Give a list."
-        ) from error
+        ) from as_cause(error)
 
 
 def _gold_document(given: object) -> Document:

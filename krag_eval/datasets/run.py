@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.checks import as_number, check_kind, describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
@@ -14,6 +14,9 @@ from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.question import check_new, document_row
 from krag_eval.documents.document import Document, read_leniently
 from krag_eval.documents.readers import as_id, looks_like_id
+
+if TYPE_CHECKING:
+    from krag_eval._utils.redaction import Redactor
 
 _FIELDS = {"query_id", "retrieved", "error", "seconds"}
 
@@ -25,7 +28,7 @@ class RunRow:
     Attributes:
         query_id: The id of the question.
         retrieved: The documents, best first; empty if the retriever raised.
-        error: What the retriever raised, as `Type: message`, or None.
+        error: What the retriever raised, as `Type: message` without credentials, or None.
         seconds: How long the call that counts took, without waiting and without retries; None if it was not measured.
         further: Fields of the file that krag_eval does not know.
     """
@@ -35,6 +38,10 @@ class RunRow:
     error: str | None = None
     seconds: float | None = None
     further: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.error is not None:
+            object.__setattr__(self, "error", _redactor()(self.error))
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> RunRow:
@@ -78,7 +85,7 @@ class Run:
     Attributes:
         name: Its name in tables and reports.
         rows: By the id of the question.
-        parameters: What the user recorded about the retriever: chunk size, overlap, model.
+        parameters: What the user recorded about the retriever, without credentials: chunk size, overlap, model.
         recorded: What the runner recorded: k, fingerprint of the evaluation set, versions, time.
         n_rejected: How many bad lines of its file were skipped.
     """
@@ -88,6 +95,11 @@ class Run:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     recorded: Mapping[str, Any] = field(default_factory=dict)
     n_rejected: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("parameters", "recorded"):
+            if getattr(self, name):
+                object.__setattr__(self, name, _redactor().of(getattr(self, name)))
 
     @classmethod
     def of(cls, name: str, rows: Iterable[RunRow], **fields: Any) -> Run:
@@ -132,6 +144,12 @@ class Run:
     def missing(self, evalset: EvalSet) -> list[str]:
         """Return the ids of the questions without a row; these count as nothing retrieved."""
         return [question_id for question_id in evalset.ids if question_id not in self.rows]
+
+
+def _redactor() -> Redactor:
+    from krag_eval._utils.redaction import default_redactor  # only errors and parameters need it
+
+    return default_redactor()
 
 
 def _ranking(row: RunRow | None) -> Sequence[Document] | RetrieverError:

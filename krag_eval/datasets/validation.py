@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 
 from krag_eval._utils.checks import check_threshold, one_of
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files.io import StrPath
+from krag_eval._utils.files.io import StrPath, read_head
 from krag_eval._utils.files.strict_json import parse_jsonl
 from krag_eval.datasets.corpus_checks import check_corpus
 from krag_eval.datasets.evalset import as_evalset
 from krag_eval.datasets.findings import KINDS, Entry, Finding, ValidationReport, find, shorten
-from krag_eval.datasets.formats import native
+from krag_eval.datasets.formats import native, parquet
 from krag_eval.datasets.formats.registry import open_source, question_reader
 from krag_eval.datasets.formats.source import Row, Source
 from krag_eval.datasets.question import DOC_KEY, Question
@@ -128,6 +128,8 @@ def _of_rows(evalset: object) -> Iterator[Entry | Finding]:
 def _of_file(path: StrPath, format_name: str | None, **table: Any) -> Iterator[Entry | Finding]:
     source, name = open_source(path, format_name, "evalset", **table)
     read = question_reader(path, name)
+    if source.container == "parquet" and parquet.is_unchecked(read_head(path, parquet.HEAD)):
+        yield Finding(kind="unchecked", message=f"The file {parquet.UNCHECKED}", places=(str(path),))
     if read is not native.questions:
         yield from _until_error(Entry(question, place) for place, question in read(source))
         return

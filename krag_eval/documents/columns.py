@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, pairwise
 from typing import Any, Literal
@@ -13,6 +12,7 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
+from krag_eval._utils.objects import cached_property
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import (
     Reader,
@@ -73,11 +73,16 @@ class Side:
 
     @classmethod
     def of_columns(
-        cls, name: SideName, ids: list[str | None] | None, texts: list[str | None] | None, offsets: IntArray
+        cls,
+        name: SideName,
+        ids: list[str | None] | None,
+        texts: list[str | None] | None,
+        offsets: IntArray,
+        first_query: int = 0,
     ) -> Side:
         """Make a side of ids and texts that were read before; it has no documents."""
         side = cls.__new__(cls)
-        side.name, side.offsets, side.first_query, side.errors = name, offsets, 0, {}
+        side.name, side.offsets, side.first_query, side.errors = name, offsets, first_query, {}
         side._ids = ids or []  # noqa: SLF001 - its own
         side.__dict__["texts"] = texts  # in place of the cached property of this name
         return side
@@ -94,7 +99,7 @@ class Side:
         """How many documents each query has."""
         return np.diff(self.offsets)
 
-    @functools.cached_property
+    @cached_property
     def texts(self) -> list[str | None]:
         """The text of each document, None if it has none."""
         texts = self._column(Reader.read_texts, Reader.read_text)
@@ -103,7 +108,7 @@ class Side:
         return texts
 
     @property
-    def ids(self) -> Sequence[str | None]:
+    def ids(self) -> list[str | None]:
         """The id of each document, None if it has none."""
         n_documents = int(self.offsets[-1])
         if len(self._ids) < n_documents:
@@ -118,7 +123,7 @@ class Side:
         if len(self._ids) == bounds[0]:
             self._ids += self._read_ids(bounds[0], bounds[-1])
         ids = self._ids if len(self._ids) >= bounds[-1] else self.ids
-        return [list(ids[start:stop]) for start, stop in pairwise(bounds)]
+        return [ids[start:stop] for start, stop in pairwise(bounds)]
 
     def _read_ids(self, start: int, stop: int) -> list[str | None]:
         """Return the ids of the documents from one position up to another."""
@@ -162,7 +167,7 @@ class Side:
         """Return the ids of one query, of those documents that have one."""
         return [one for one in self.ids[int(self.offsets[query]) : int(self.offsets[query + 1])] if one is not None]
 
-    @functools.cached_property
+    @cached_property
     def grades(self) -> FloatArray:
         """The grade of each gold document, 1 if none was given."""
         with contextlib.suppress(Exception):  # the careful loop below says which document it was
@@ -178,9 +183,9 @@ class Side:
             try:
                 grades[position] = read_grade(document, self._grade_key)
             except InvalidInputError as error:
-                raise InvalidInputError(f"{self._place(position)}: {error}") from None
-            except Exception as error:
-                raise self._unreadable(position, error) from error
+                raise InvalidInputError(f"{self.place(position)}: {error}") from None
+            except Exception as error:  # noqa: BLE001 - raised again as ours
+                raise self._unreadable(position, error) from _as_cause(error)
         return grades
 
     def query_of(self, positions: IntArray) -> IntArray:
@@ -248,8 +253,8 @@ class Side:
         for position, document in enumerate(self._unpaired):
             try:
                 reader = reader_of(document)
-            except Exception as error:
-                raise self._unreadable(position, error) from error
+            except Exception as error:  # noqa: BLE001 - raised again as ours
+                raise self._unreadable(position, error) from _as_cause(error)
             reader = reader or reader_of_pair(self.documents[position])
             if reader is None:
                 raise self._no_document(position)
@@ -266,7 +271,7 @@ class Side:
         elif not hint and isinstance(document, (list, tuple, set)):
             hint = " Is it nested once too deep?"
         return InvalidInputError(
-            f"{self._place(position)}: {describe_type(document)} is not a document: "
+            f"{self.place(position)}: {describe_type(document)} is not a document: "
             f"it has neither an id nor a text.{hint}"
         )
 
@@ -299,8 +304,8 @@ class Side:
         for position, (document, reader) in enumerate(self._with_readers(start, stop), start):
             try:
                 column.append(read_one(reader, document, *arguments))
-            except Exception as error:
-                raise self._unreadable(position, error) from error
+            except Exception as error:  # noqa: BLE001 - raised again as ours
+                raise self._unreadable(position, error) from _as_cause(error)
         return column
 
     def _read_by_type(self, documents: list[Any], read_all: Callable[..., Any], *arguments: object) -> list[Any]:
@@ -319,7 +324,7 @@ class Side:
 
     def _unreadable(self, position: int, error: Exception) -> InvalidInputError:
         return InvalidInputError(
-            f"{self._place(position)}: reading {describe_type(self._unpaired[position])} failed "
+            f"{self.place(position)}: reading {describe_type(self._unpaired[position])} failed "
             f"({_describe(error)}). Convert it to a mapping with 'id' and 'text' first."
         )
 
@@ -331,21 +336,28 @@ class Side:
                 continue
             try:
                 has = has_other(reader, document)
-            except Exception as error:
-                raise self._unreadable(position, error) from error
+            except Exception as error:  # noqa: BLE001 - raised again as ours
+                raise self._unreadable(position, error) from _as_cause(error)
             if not has:
                 raise InvalidInputError(
-                    f"{self._place(position)}: {describe_type(document)} has neither an id nor a text. "
+                    f"{self.place(position)}: {describe_type(document)} has neither an id nor a text. "
                     "Give each document an 'id', a 'text', or both."
                 )
 
-    def _place(self, position: int) -> str:
+    def place(self, position: int) -> str:
+        """Return where the document of a position is, for messages."""
         query = int(np.searchsorted(self.offsets, position, side="right")) - 1
         return self._place_of(query, position - int(self.offsets[query]))
 
     def _place_of(self, query: int, rank: int) -> str:
         query += self.first_query
         return f"`{self.name}[{query}][{rank}]` (query {query}, rank {rank + 1})"
+
+
+def _as_cause(error: BaseException) -> BaseException | None:
+    from krag_eval._utils.redaction import as_cause  # only an error needs it
+
+    return as_cause(error)
 
 
 def _describe(error: BaseException) -> str:

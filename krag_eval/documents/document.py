@@ -139,8 +139,10 @@ def as_input_error(document: object) -> Iterator[None]:
         yield
     except InvalidInputError:
         raise
-    except Exception as error:
-        raise _failed(document, error) from error
+    except Exception as error:  # noqa: BLE001 - raised again as ours
+        from krag_eval._utils.redaction import as_cause  # only an error needs it
+
+        raise _failed(document, error) from as_cause(error)
 
 
 def _failed(document: object, error: Exception) -> InvalidInputError:
@@ -172,8 +174,10 @@ def read_leniently(
         return _read(document, id_key, copy)
     except InvalidInputError:
         raise
-    except Exception as error:
-        raise _failed(document, error) from error
+    except Exception as error:  # noqa: BLE001 - raised again as ours
+        from krag_eval._utils.redaction import as_cause  # only an error needs it
+
+        raise _failed(document, error) from as_cause(error)
 
 
 def _read(document: object, id_key: str | None, copy: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Document:

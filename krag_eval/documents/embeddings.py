@@ -6,6 +6,7 @@ is room.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import check_count
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.formatting import qualified_name
 from krag_eval.documents.columns import MISSING
 
@@ -48,7 +49,7 @@ def check_embeddings(embeddings: object) -> Callable[[list[str]], object]:
             return embeddings
     hint = ""
     if isinstance(embeddings, str):
-        hint = " A name loads no model: make the object and pass it."
+        hint = " A name loads no model, and a copied result keeps only the name: make the object and pass it."
     if isinstance(embeddings, type):
         hint = f" Pass an object of the class: {embeddings.__name__}(...)."
     raise InvalidInputError(
@@ -70,6 +71,8 @@ def describe_embeddings(embeddings: object) -> str:
     >>> describe_embeddings(Model())
     'krag_eval.documents.embeddings.Model(bge-m3)'
     """
+    if isinstance(embeddings, str):  # of a result that was pickled
+        return embeddings
     own = qualified_name(embeddings)
     names = [getattr(embeddings, attribute, None) for attribute in _MODEL_NAMES]
     # sentence-transformers tells what it loaded by its tokenizer alone.
@@ -225,7 +228,7 @@ def _check_arguments(texts: object, prefix: object, batch_size: object) -> None:
         if not isinstance(text, str):
             raise InvalidInputError(f"Text {number} must be a string, got {_named(text)}. Only texts can be embedded.")
     if not isinstance(prefix, str):
-        raise InvalidInputError(f"`prefix` must be a string such as 'passage: ', got {prefix!r:.60}.")
+        raise InvalidInputError(f"`prefix` must be a string such as 'passage: ', got {show(prefix)}.")
     check_count("batch_size", batch_size)
 
 
@@ -261,13 +264,19 @@ class EmbeddedTexts:
                 "vectors."
             )
         if not isinstance(prefix, str):
-            raise InvalidInputError(f"`embedding_prefix` must be a string such as 'passage: ', got {prefix!r:.60}.")
+            raise InvalidInputError(f"`embedding_prefix` must be a string such as 'passage: ', got {show(prefix)}.")
         check_embeddings(embeddings)
         self._embeddings = embeddings
         self._prefix = prefix
         self._rows: dict[str, int] = {}
         self._vectors: FloatArray = np.zeros((0, 0))
         self._n_used = 0
+
+    def without_model(self, name: str) -> EmbeddedTexts:
+        """Return the vectors known so far, with the name of the model in its place: no other text can be embedded."""
+        known = copy.copy(self)
+        known._embeddings = name  # noqa: SLF001 - the attribute of a copy of this
+        return known
 
     def rows_of(self, texts: Sequence[str]) -> IntArray:
         """Return the row of each text, `MISSING` if its vector is zero; unknown texts are embedded together.

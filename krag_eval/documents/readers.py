@@ -116,7 +116,7 @@ class Reader:
 
     def read_texts(self, documents: list[Any]) -> list[str | None]:
         """Return the text of each document, as `read_text` does."""
-        texts = list(map(self.text, documents)) if self.texts is None else self.texts(documents)
+        texts: list[Any] = list(map(self.text, documents)) if self.texts is None else self.texts(documents)
         return texts if set(map(type, texts)) <= {str} else list(map(as_text, texts))
 
     def read_ids(self, documents: list[Any], id_key: str | None) -> list[str | None]:
@@ -125,7 +125,7 @@ class Reader:
             return as_ids(list(map(self.id, documents)) if self.ids is None else self.ids(documents))
         found = as_ids([metadata.get(id_key) for metadata in self._read_metadata(documents)])
         if None in found:
-            found = [self.read_id(d, id_key) if one is None else one for one, d in zip(found, documents, strict=True)]
+            return [self.read_id(d, id_key) if one is None else one for one, d in zip(found, documents, strict=True)]
         return found
 
     def read_grades(self, documents: list[Any], grade_key: str) -> list[Any]:

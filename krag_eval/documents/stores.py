@@ -58,7 +58,7 @@ def metadata_in(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def is_answer(given: object) -> bool:
     """Return whether it is what a store returns, and not a list or document."""
-    return _hits(given) is not None
+    return hits_of_queries(given) is not None
 
 
 def hits_in(answer: object) -> list[Any] | None:
@@ -67,7 +67,7 @@ def hits_in(answer: object) -> list[Any] | None:
     Raises:
         InvalidInputError: It has the hits of several queries.
     """
-    found = _hits(answer)
+    found = hits_of_queries(answer)
     if found is None:
         return None
     if len(found) != 1:
@@ -78,13 +78,8 @@ def hits_in(answer: object) -> list[Any] | None:
     return found[0]
 
 
-def hits_of_queries(answers: object) -> list[list[Any]] | None:
-    """Return the hits of each query, if one answer of a store has those of all of them; else None."""
-    return _hits(answers)
-
-
-def _hits(answer: object) -> list[list[Any]] | None:
-    """Return the hits of each query in an answer; None if it is none, or reading it raises."""
+def hits_of_queries(answer: object) -> list[list[Any]] | None:
+    """Return the hits of each query in an answer of a store; None if it is none, or reading it raises."""
     try:
         return _hits_in(answer)
     except InvalidInputError:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from itertools import accumulate, count
 
 import numpy as np
+
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.limits import limit, to_allow
 
 Normalizer = Callable[[str], str]
 
@@ -19,7 +21,8 @@ VARIATION_SELECTOR = re.compile(f"[{_SELECTORS}]")
 _ZERO_WIDTH = re.compile(
     f"[{_SELECTORS}\u00ad\u034f\u061c\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
 )
-_LONG_TEXT = 2000
+_LONG_TEXT, _VERY_LONG_TEXT = 2000, 2**19
+_AT_ONCE = 256
 # No letter, digit or white space, and not ASCII: marks and symbols.
 _MANY_MARKS = re.compile(r"[^\w\s\x00-\x7f]{30,}")
 # ASCII letters to lower case, every white space character to a plain space.
@@ -72,13 +75,29 @@ def nfkc(text: str) -> str:
     Python puts marks in order by insertion; in a long text, long runs of them are sorted first.
     """
     if len(text) > _LONG_TEXT:
+        if len(text) > _VERY_LONG_TEXT:
+            _check_length(text)
         text = _MANY_MARKS.sub(_in_order, text)
     return unicodedata.normalize("NFKC", text)
 
 
 def _in_order(run: re.Match[str]) -> str:
     """Return a run of marks and symbols in canonical order (UAX #15): after each symbol, the marks sorted by class."""
-    marks = "".join(unicodedata.normalize("NFKD", character) for character in run[0])
-    classes = list(map(unicodedata.combining, marks))
-    symbols = accumulate(not class_ for class_ in classes)
-    return "".join(mark for *_, mark in sorted(zip(symbols, classes, count(), marks, strict=False)))
+    parts = (run[0][start : start + _AT_ONCE] for start in range(0, len(run[0]), _AT_ONCE))
+    marks = "".join("".join(unicodedata.normalize("NFKD", character) for character in part) for part in parts)
+    classes = np.fromiter(map(unicodedata.combining, marks), np.uint8, len(marks))
+    order = np.lexsort((classes, np.cumsum(classes == 0)))
+    points = np.frombuffer(marks.encode("utf-32-le", "surrogatepass"), "<u4")[order]
+    return points.tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def _check_length(text: str) -> None:
+    """Refuse a text that NFKC makes too long: some characters become eighteen."""
+    parts = (text[start : start + _AT_ONCE] for start in range(0, len(text), _AT_ONCE))
+    length, most = 0, limit("text") // 3
+    for part in parts:
+        length += len(unicodedata.normalize("NFKC", part))
+        if length > most:
+            raise InvalidInputError(
+                f"The text {text[:20]!r}... has more than {most:,} characters after NFKC. {to_allow('text')}"
+            )

@@ -203,6 +203,9 @@ class StemmingTokenizer:
         self._tokenizer = tokenizer
         self._stem: Callable[[str], str] = functools.lru_cache(maxsize=100_000)(_porter().stem)
 
+    def __reduce__(self) -> tuple[type[StemmingTokenizer], tuple[Tokenizer]]:
+        return type(self), (self._tokenizer,)
+
     def tokenize(self, text: str) -> list[str]:
         """Return the stems of the tokens of `text`, in order."""
         return next(self.tokenize_all([text]))

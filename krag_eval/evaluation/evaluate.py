@@ -81,6 +81,10 @@ def evaluate(
     actual, predicted, query_ids = _aligned(actual, predicted, query_ids, settings)
     checked = make_settings(**settings)
     check_callbacks(callbacks)
+    if intervals is not False:
+        from krag_eval.statistics.checks import check_intervals  # before the work
+
+        check_intervals(intervals)
     cut_offs, table = choose_metrics(metrics, checked, k)
     judged = match_and_judge(actual, predicted, checked, n_jobs=n_jobs)
     return measure(
@@ -161,12 +165,12 @@ def _aligned(actual: object, predicted: object, query_ids: Any, settings: Any) -
         by_query = align(actual, predicted)
     except InvalidInputError:
         raise
-    except Exception as error:
-        from krag_eval._utils.redaction import describe_error  # only an error needs it
+    except Exception as error:  # noqa: BLE001 - raised again as ours
+        from krag_eval._utils.redaction import as_cause, describe_error  # only an error needs it
 
         raise InvalidInputError(
             f"Reading `actual` and `predicted` by query failed ({describe_error(error)}). Give plain dicts."
-        ) from error
+        ) from as_cause(error)
     if by_query is None:
         return actual, predicted, query_ids
     if query_ids is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from krag_eval._utils.arrays import IntArray
+from krag_eval._utils.formatting import one_line
 from krag_eval.documents.document import Document, as_document
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.nearest import Nearest, nearest_of, some_queries
@@ -101,10 +102,10 @@ class Explanation:
 
     def __str__(self) -> str:
         counted = [outcome for outcome in self.gold if outcome.is_counted and outcome.repeat_of is None]
-        title = f"Query {self.index}" + (f": {self.query}" if self.query else "")
+        title = f"Query {self.index}" + (f": {one_line(self.query)}" if self.query else "")
         lines = [title, f"  gold: {len(counted)}, found: {len(counted) - len(self.missed)}"]
         if self.error is not None:
-            lines.append(f"  the retriever raised {self.error}")
+            lines.append(f"  the retriever raised {one_line(self.error)}")
         for place, outcome in enumerate(self.gold):
             lines.append(f"    [{place}] {show_document(outcome.document)}: {_what_became(outcome)}")
         lines.append(f"  retrieved: {len(self.ranks)}")
@@ -208,10 +209,10 @@ def _earlier_equal(documents: list[Document], settings: Settings) -> dict[int, i
 
 
 def show_document(document: Document, most: int = 60) -> str:
-    """Return the id and the beginning of the text of a document."""
+    """Return the id and the beginning of the text of a document, on one line."""
     text = " ".join((document.text or "").split())
     text = text if len(text) <= most else text[: most - 1] + "…"
-    return " ".join(part for part in (document.id, repr(text) if text else "") if part)
+    return " ".join(part for part in (one_line(document.id or ""), repr(text) if text else "") if part)
 
 
 def _what_became(outcome: GoldOutcome) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from krag_eval._utils.checks import check_threshold, one_of
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.suggestions import check_names
 from krag_eval.evaluation.pipeline import (
     EvaluationCallback,
@@ -41,6 +41,20 @@ from krag_eval.metrics.names import AskedMetrics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+class EvaluatorSettings(FurtherSettings, total=False):
+    """What every evaluator takes by its name."""
+
+    callbacks: Sequence[EvaluationCallback]
+    raise_errors: bool
+
+
+class CommonEvaluatorSettings(CommonSettings, total=False):
+    """The same without the settings of embeddings."""
+
+    callbacks: Sequence[EvaluationCallback]
+    raise_errors: bool
 
 
 Values = dict[str, float | None]
@@ -254,9 +268,8 @@ class OfflineRetrievalEvaluators:
         """Compute these metrics, under the keys of krag."""
         cut_off = _check_one_cut_off(k)
         averaging, criteria = _check_options(self.averaging_method, self.matching_criteria)
-        is_all = criteria == MatchingCriteria.ALL
-        own_names = ["hit_rate_all" if name == "hit_rate" and is_all else name for name in names]
-        asked = AskedMetrics((cut_off,), dict.fromkeys(own_names, (cut_off,)))
+        keys = krag_keys(names, averaging, criteria)
+        asked = AskedMetrics((cut_off,), {key.removeprefix("micro_"): (cut_off,) for key in keys.values()})
         tally = measure(
             self.judged,
             (cut_off,),
@@ -265,17 +278,7 @@ class OfflineRetrievalEvaluators:
             callbacks=self._callbacks,
             raise_errors=self._raise_errors,
         ).tally
-        values: Values = {}
-        for name, own_name in zip(names, own_names, strict=True):
-            key = key_of(own_name, cut_off)
-            if not METRICS[own_name].has_micro:
-                values[name] = tally.value(key)
-                continue
-            if averaging != AveragingMethod.MACRO:
-                values[f"micro_{name}"] = tally.value(f"micro_{key}")
-            if averaging != AveragingMethod.MICRO:
-                values[f"macro_{name}"] = tally.value(key)
-        return values
+        return {name: tally.value(key_of(key, cut_off)) for name, key in keys.items()}
 
 
 class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
@@ -291,7 +294,7 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
         callbacks: Callbacks that receive the scores.
         raise_errors: Raise errors of callbacks instead of collecting them.
-        **settings: Further scoring settings that `evaluate` takes, such as `use_stemmer`.
+        **options: Further scoring settings that `evaluate` takes, such as `use_stemmer`.
     """
 
     _front = replace(LISTS, names={"match_method": "OfflineRetrievalEvaluators and match_method"})
@@ -305,23 +308,11 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
         matching_criteria: str = MatchingCriteria.ALL,
         threshold: float = DEFAULT_THRESHOLD,
         tokenizer: Any = "words",
-        *,
-        callbacks: Sequence[EvaluationCallback] = (),
-        raise_errors: bool = False,
-        **settings: Unpack[FurtherSettings],
+        **options: Unpack[EvaluatorSettings],
     ) -> None:
-        super().__init__(
-            actual_docs,
-            predicted_docs,
-            one_of("match_method", match_method, ROUGE_METHODS),
-            averaging_method,
-            matching_criteria,
-            threshold=threshold,
-            tokenizer=tokenizer,
-            callbacks=callbacks,
-            raise_errors=raise_errors,
-            **settings,
-        )
+        method = one_of("match_method", match_method, ROUGE_METHODS)
+        common = actual_docs, predicted_docs, method, averaging_method, matching_criteria
+        super().__init__(*common, threshold=threshold, tokenizer=tokenizer, **options)
 
 
 class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
@@ -340,7 +331,7 @@ class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
             or a function from a list of texts to vectors. Texts that ROUGE tells apart are not embedded.
         callbacks: Callbacks that receive the scores.
         raise_errors: Raise errors of callbacks instead of collecting them.
-        **settings: Further scoring settings that `evaluate` takes, such as `embedding_prefix` or `use_stemmer`.
+        **options: Further scoring settings that `evaluate` takes, such as `embedding_prefix` or `use_stemmer`.
 
     >>> def embed(texts):  # a model of your own
     ...     return [[1.0, 0.0] if "Monday" in text else [0.0, 1.0] for text in texts]
@@ -364,25 +355,13 @@ class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
         tokenizer: Any = "words",
         *,
         embeddings: Any = None,
-        callbacks: Sequence[EvaluationCallback] = (),
-        raise_errors: bool = False,
-        **settings: Unpack[CommonSettings],
+        **options: Unpack[CommonEvaluatorSettings],
     ) -> None:
-        check_names(settings, CommonSettings.__annotations__)
-        super().__init__(
-            actual_docs,
-            predicted_docs,
-            match_method,
-            averaging_method,
-            matching_criteria,
-            check_threshold(rouge_threshold, "rouge_threshold"),
-            tokenizer,
-            callbacks=callbacks,
-            raise_errors=raise_errors,
-            embeddings=embeddings,
-            similarity_threshold=check_threshold(similarity_threshold, "similarity_threshold"),
-            **settings,
-        )
+        check_names(options, CommonEvaluatorSettings.__annotations__)
+        common = actual_docs, predicted_docs, match_method, averaging_method, matching_criteria
+        rouge = check_threshold(rouge_threshold, "rouge_threshold")
+        cosine = check_threshold(similarity_threshold, "similarity_threshold")
+        super().__init__(*common, rouge, tokenizer, embeddings=embeddings, similarity_threshold=cosine, **options)
 
 
 class _OfRAGEvaluator(OfflineRetrievalEvaluators):
@@ -467,6 +446,20 @@ class RAGEvaluator:
         return self._evaluator
 
 
+def krag_keys(names: Iterable[str], averaging: AveragingMethod, criteria: MatchingCriteria) -> dict[str, str]:
+    """Return krag's keys of some metrics with ours, both without a cut-off."""
+    keys: dict[str, str] = {}
+    for name in names:
+        if not METRICS[name].has_micro:
+            keys[name] = "hit_rate_all" if name == "hit_rate" and criteria == MatchingCriteria.ALL else name
+            continue
+        if averaging != AveragingMethod.MACRO:
+            keys[f"micro_{name}"] = f"micro_{name}"
+        if averaging != AveragingMethod.MICRO:
+            keys[f"macro_{name}"] = name
+    return keys
+
+
 def _check_one_cut_off(k: object) -> GivenCutOff:
     """Return the only cut-off: keys without cut-offs can hold the values of one.
 
@@ -475,7 +468,7 @@ def _check_one_cut_off(k: object) -> GivenCutOff:
     """
     cut_offs = check_cut_offs(k)
     if len(cut_offs) != 1 or isinstance(k, (list, tuple, range)):
-        raise InvalidInputError(f"`k` must be one integer here, got {k!r:.60}. For several use `evaluate(..., k={k})`.")
+        raise InvalidInputError(f"`k` must be one integer here, got {show(k)}. For several use `evaluate(..., k={k})`.")
     return cut_offs[0]
 
 

@@ -16,6 +16,7 @@ from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
 from krag_eval._utils.formatting import format_value, number_of, one_line
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import json_text
 from krag_eval.evaluation.explanation import Explanation, explain
 from krag_eval.matching.id_batch import with_documents
@@ -31,13 +32,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.analysis.misses import QueryReview
+    from krag_eval.evaluation.groups import GroupedResults
     from krag_eval.matching import Batch, Matches
     from krag_eval.metrics.aggregation import Distributions
     from krag_eval.metrics.judgments import Judgments
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EvaluationResult:
+class EvaluationResult(ComparedByFields):
     """The outcome of an evaluation: `result["recall@5"]`, `result["micro_recall@5"]`; a bare name is the macro mean.
 
     Attributes:
@@ -49,6 +51,8 @@ class EvaluationResult:
         callback_errors: What callbacks raised.
         intervals: The interval of every value by key, None where that is undefined; None where none were asked for.
         spread: The distributions that intervals need, if there is no `detail`.
+        n_bad_rows: How many rows of the input could not be scored and were left out.
+        groups: The results by group, where the queries were scored by group.
     """
 
     signature: str
@@ -59,6 +63,8 @@ class EvaluationResult:
     callback_errors: list[str] = field(default_factory=list)
     intervals: Mapping[str, tuple[float, float] | None] | None = None
     spread: Distributions | None = None
+    n_bad_rows: int = 0
+    groups: GroupedResults[EvaluationResult] | None = None
 
     @property
     def n_queries(self) -> int:
@@ -210,7 +216,7 @@ class EvaluationResult:
         values = self.tally.by_key()
         if one_of("names", names, ("plain", "safe")) == "plain":
             return values
-        return {re.sub(r"[^\w.-]", "_", k.replace("@", "_at_")): v for k, v in values.items() if v is not None}
+        return {safe_name(key): value for key, value in values.items() if value is not None}
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return all values, what they leave out, and the signature, as JSON."""
@@ -226,6 +232,7 @@ class EvaluationResult:
             "unmatchable": dict(self.unmatchable),
             "errors": {str(index): message for index, message in self.errors.items()},
             **({} if self.intervals is None else {"intervals": dict(self.intervals)}),
+            **({"n_bad_rows": self.n_bad_rows} if self.n_bad_rows else {}),
         }
         return json_text(record, indent=indent)
 
@@ -335,6 +342,8 @@ def _describe(result: EvaluationResult) -> str:
     if result.n_unjudged:
         unjudged = number_of(result.n_unjudged, "query")
         lines.append(f"  {unjudged} with gold at the other level only (chunk or document): undefined, except doc_hit")
+    if result.n_bad_rows:
+        lines.append(f"  {number_of(result.n_bad_rows, 'bad row')} of the input: left out of every value above")
     if result.errors:
         first = one_line(next(iter(result.errors.values())))[:_LONGEST_ERROR]
         failed = number_of(len(result.errors), "failed retrieval")
@@ -344,6 +353,8 @@ def _describe(result: EvaluationResult) -> str:
     for side, count in result.unmatchable.items():
         if count:
             lines.append(f"  {number_of(count, 'document')} of `{side}` without what the method reads: never matched")
+    if result.groups is not None:
+        lines.append(f"  {number_of(len(result.groups), 'group')} by {', '.join(result.groups.by)}: .groups has them")
     missing = missing_queries(result)
     if missing:
         lines.append(f"  {missing}: .misses() lists them")
@@ -377,8 +388,13 @@ def _table(result: EvaluationResult) -> Iterator[str]:
         yield " ".join([f"  {name:<{width}}", *(f"{cell:>8}" for cell in cells)]).rstrip()
 
 
-@dataclass(frozen=True, slots=True)
-class Detail:
+def safe_name(key: str) -> str:
+    """Return the key of a value as a name that MLflow and SQL take as it is: `recall_at_5` for `recall@5`."""
+    return re.sub(r"[^\w.-]", "_", key.replace("@", "_at_"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Detail(ComparedByFields):
     """What a result keeps of every query.
 
     Attributes:
@@ -392,7 +408,7 @@ class Detail:
 
     batch: Batch
     matches: Matches
-    judged: Judgments
+    judged: Judgments = field(compare=False)  # it follows from the others
     values: Mapping[str, FloatArray]
     queries: Sequence[str] | None
     query_ids: Sequence[str] | None
@@ -436,6 +452,11 @@ class PerQuery(Sequence[QueryResult]):
 
     def __len__(self) -> int:
         return self._size
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(other) if isinstance(other, PerQuery) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment] # its rows hold mappings
 
     @overload
     def __getitem__(self, index: int) -> QueryResult: ...

@@ -17,7 +17,7 @@ from krag_eval.datasets.by_query import check_queries
 from krag_eval.datasets.question import settings_at
 from krag_eval.datasets.run import as_run
 from krag_eval.documents.document import Document
-from krag_eval.documents.readers import as_id
+from krag_eval.documents.readers import OWN_ID, as_id
 from krag_eval.evaluation.pipeline import (
     EvaluationCallback,
     MetricFunction,
@@ -96,8 +96,14 @@ def evaluate_run(
         check_queries(questions.ids, run.rows, "run", "evalset", "as_evalset(evalset).ids")
     checked = make_settings(**settings_at(level, doc_key, settings))
     check_callbacks(callbacks)
+    if intervals is not False:
+        from krag_eval.statistics.checks import check_intervals  # before the work
+
+        check_intervals(intervals)
     asked = read_metrics(metrics, k, (DOC_HIT,))
     rankings, wants_doc_hit = run.rankings(questions), None if metrics is None else DOC_HIT in asked.by_name
+    if checked.uses_ids and checked.id_key not in (None, OWN_ID):
+        _check_recorded(run, rankings, str(checked.id_key))
     cut_offs, chosen = choose_metrics(asked.without(DOC_HIT), checked, k)
     table = dict(chosen)
     gold = questions.gold(level, doc_key)
@@ -151,6 +157,18 @@ def evaluate_run(
         signature_parts=parts,
         intervals=intervals,
     )
+
+
+def _check_recorded(run: Run, rankings: Sequence[Any], key: str) -> None:
+    """Refuse a run that was recorded without the metadata under which the ids are read."""
+    kept = run.recorded.get("metadata", "all")
+    found = [document for ranking in rankings if not isinstance(ranking, Exception) for document in ranking]
+    if kept != "all" and found and not any(key in document.metadata for document in found):
+        raise InvalidInputError(
+            f"The run {run.name!r:.60} was recorded with metadata={kept!r:.20}, and none of its documents has the key "
+            f"{key!r:.60}, under which their ids are read. Ask the retriever again with metadata='all', or score the "
+            "run by the ids or texts of its documents."
+        )
 
 
 def _gold_elsewhere(

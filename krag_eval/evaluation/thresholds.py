@@ -12,8 +12,9 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.checks import as_number, check_threshold, describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, RetrieverError, needing
+from krag_eval._utils.errors import InvalidInputError, RetrieverError, needing, show
 from krag_eval._utils.formatting import format_value
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.suggestions import check_names
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import read_leniently
@@ -54,7 +55,7 @@ _FRAGILE_MOVE, FRAGILE_DISTANCE = 0.05, 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sweep:
+class Sweep(ComparedByFields):
     """Every metric at every threshold.
 
     Attributes:
@@ -180,7 +181,7 @@ def sweep(
 
 def _check_thresholds(thresholds: object, in_use: float) -> tuple[float, ...]:
     if isinstance(thresholds, (str, bytes)) or not isinstance(thresholds, Sequence) or not thresholds:
-        raise InvalidInputError(f"`thresholds` must be a list of numbers from 0 to 1, got {thresholds!r:.60}.")
+        raise InvalidInputError(f"`thresholds` must be a list of numbers from 0 to 1, got {show(thresholds)}.")
     around = [in_use, max(0.0, round(in_use - FRAGILE_DISTANCE, 12)), min(1.0, round(in_use + FRAGILE_DISTANCE, 12))]
     return tuple(sorted({*(check_threshold(t, "thresholds") for t in thresholds), *around}))
 
@@ -286,7 +287,7 @@ def calibrate(
         raise InvalidInputError("`precision` must be above 0 and at most 1, got 0. Give a share such as 0.95.")
     if not 0 < check_threshold(confidence, "confidence") < 1:
         raise InvalidInputError(
-            f"`confidence` must lie between 0 and 1, got {confidence!r}. Give a share such as 0.95."
+            f"`confidence` must lie between 0 and 1, got {show(confidence)}. Give a share such as 0.95."
         )
     gold, retrieved, labels = _columns(labelled_pairs)
     scoring = make_settings(match_method=method, threshold=0.0, tokenizer=tokenizer, **settings)
@@ -472,8 +473,8 @@ def _check(thresholds: object, scores: Sequence[float]) -> list[float]:
     if thresholds is None:
         return sorted({float(q) for q in np.quantile(scores, np.linspace(0, 1, _N_POINTS))}) if scores else [0.0]
     if isinstance(thresholds, (str, bytes)) or not isinstance(thresholds, Sequence) or not thresholds:
-        raise InvalidInputError(f"`thresholds` must be a list of scores, got {thresholds!r:.60}.")
+        raise InvalidInputError(f"`thresholds` must be a list of scores, got {show(thresholds)}.")
     numbers = [as_number(threshold) for threshold in thresholds]
     if any(number is None or not math.isfinite(number) for number in numbers):
-        raise InvalidInputError(f"`thresholds` must hold finite numbers, got {thresholds!r:.60}.")
+        raise InvalidInputError(f"`thresholds` must hold finite numbers, got {show(thresholds)}.")
     return sorted({number for number in numbers if number is not None})

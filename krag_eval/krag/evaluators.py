@@ -14,7 +14,6 @@ from krag_eval._utils.formatting import number_of
 from krag_eval.documents.tokenizers import as_tokenizer
 from krag_eval.evaluation import krag as engine
 from krag_eval.evaluation.charts import show
-from krag_eval.evaluation.pipeline import EvaluationCallback
 from krag_eval.krag import load_class
 from krag_eval.krag.document import Document
 from krag_eval.matching import Batch, Matches, find_matches
@@ -22,8 +21,6 @@ from krag_eval.matching.settings import (
     DEFAULT_SIMILARITY_THRESHOLD,
     DEFAULT_THRESHOLD,
     AveragingMethod,
-    CommonSettings,
-    FurtherSettings,
     MatchingCriteria,
     TokenizerType,
 )
@@ -141,7 +138,7 @@ class RougeOfflineRetrievalEvaluators(engine.RougeOfflineRetrievalEvaluators, _W
         matching_criteria: str = MatchingCriteria.ALL,
         threshold: float = DEFAULT_THRESHOLD,
         tokenizer: Any = TokenizerType.KIWI,
-        **options: Unpack[_Options],
+        **options: Unpack[engine.EvaluatorSettings],
     ) -> None:
         options.setdefault("use_stemmer", True)
         common = actual_docs, predicted_docs, match_method, averaging_method, matching_criteria
@@ -174,7 +171,7 @@ class EmbeddingRougeOfflineRetrievalEvaluators(engine.EmbeddingRougeOfflineRetri
         tokenizer: Any = TokenizerType.KIWI,
         *,
         embeddings: Any = None,
-        **options: Unpack[_CommonOptions],
+        **options: Unpack[engine.CommonEvaluatorSettings],
     ) -> None:
         options.setdefault("use_stemmer", True)
         if embeddings is None:
@@ -197,16 +194,6 @@ class EmbeddingRougeOfflineRetrievalEvaluators(engine.EmbeddingRougeOfflineRetri
     def embeddings(self) -> Any:
         """The model."""
         return self._settings.embeddings
-
-
-class _Options(FurtherSettings, total=False):
-    callbacks: Sequence[EvaluationCallback]
-    raise_errors: bool
-
-
-class _CommonOptions(CommonSettings, total=False):
-    callbacks: Sequence[EvaluationCallback]
-    raise_errors: bool
 
 
 def _load_model(embedding_type: str, config: Mapping[str, Any]) -> Any:

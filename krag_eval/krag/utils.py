@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import needing
 from krag_eval.evaluation.charts import new_figure, show
-from krag_eval.evaluation.krag import KRAG_METRICS
+from krag_eval.evaluation.krag import KRAG_METRICS, krag_keys
 from krag_eval.krag import load_class
 from krag_eval.krag.document import Document
 from krag_eval.krag.evaluators import (
@@ -117,7 +117,8 @@ def evaluate_retrieval_at_K(  # noqa: N802 - krag's name
     scores = evaluate_retrievers(df_qa_test, asked, k, **{**settings, **options})
     kept = [result.detail for result in scores.results.values() if result.detail is not None]
     any(warn_where_krag_would_match(one.batch, one.matches) for one in kept)  # the first warning is enough
-    columns = _columns(k, AveragingMethod(averaging_method), MatchingCriteria(matching_criteria))
+    keys = krag_keys(KRAG_METRICS, AveragingMethod(averaging_method), MatchingCriteria(matching_criteria))
+    columns = {f"{name}@{k}": f"{ours}@{k}" for name, ours in keys.items()}
     of_mean = {name: scores.means[ours] for name, ours in columns.items()}
     # One question has no micro value of its own: it is its only value.
     of_query = {name: scores.per_query[ours.removeprefix("micro_")] for name, ours in columns.items()}
@@ -135,21 +136,6 @@ def _ensemble_of(retrievers: list[Any], weights: Sequence[float] | None) -> Any:
         instead="add an ensemble of your own to `retrievers`",
     )
     return base(retrievers=retrievers, weights=list(weights or [1 / len(retrievers)] * len(retrievers)))
-
-
-def _columns(k: int, averaging: AveragingMethod, criteria: MatchingCriteria) -> dict[str, str]:
-    """Return krag's column names with ours."""
-    columns: dict[str, str] = {}
-    for name in KRAG_METRICS:
-        if name not in ("recall", "precision", "f1"):
-            is_all = name == "hit_rate" and criteria == MatchingCriteria.ALL
-            columns[f"{name}@{k}"] = f"hit_rate_all@{k}" if is_all else f"{name}@{k}"
-            continue
-        if averaging != AveragingMethod.MACRO:
-            columns[f"micro_{name}@{k}"] = f"micro_{name}@{k}"
-        if averaging != AveragingMethod.MICRO:
-            columns[f"macro_{name}@{k}"] = f"{name}@{k}"
-    return columns
 
 
 def visualize_retrieval_at_K(df_mean: pd.DataFrame, k: int) -> None:  # noqa: N802 - krag's name

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import inspect
 import json
+import os
 import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -19,6 +20,7 @@ from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.threads import start_call, with_time_limit
 from krag_eval.llm.failures import ModelSetupError, classify
+from krag_eval.retrievers.calling import wrong_parameters
 
 _MODEL_NAMES = ("model_name", "model", "model_id", "deployment_name", "repo_id")
 _AS_JSON = "\n\nAnswer with one JSON object and nothing else: no code fence, no remarks. It follows this JSON schema:\n"
@@ -110,22 +112,12 @@ def _function_of(llm: Any) -> Callable[[str], Any]:
         )
     if inspect.iscoroutinefunction(getattr(llm, "__call__", None)):  # noqa: B004 - an object may have an async one
         return llm.__call__  # type: ignore[no-any-return]
-    _check_signature(llm)
-    return llm  # type: ignore[no-any-return]
-
-
-def _check_signature(function: Callable[..., Any]) -> None:
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some functions written in C have none
-        return
-    try:
-        signature.bind("prompt")
-    except TypeError:
+    if (parameters := wrong_parameters(llm)) is not None:
         raise InvalidInputError(
-            f"The language model takes ({', '.join(signature.parameters)}) and cannot be called with a prompt alone. "
+            f"The language model takes ({parameters}) and cannot be called with a prompt alone. "
             "Wrap it, for example as `lambda prompt: ask(prompt, temperature=0)`."
-        ) from None
+        )
+    return llm  # type: ignore[no-any-return]
 
 
 def _name_of(llm: Any) -> str:
@@ -323,6 +315,10 @@ def _loop() -> asyncio.AbstractEventLoop:
 
     atexit.register(wind_up)
     return loop
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked
+    os.register_at_fork(after_in_child=_loop.cache_clear)  # the thread of the loop is gone there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,8 @@ from typing import Any, overload
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
 from krag_eval._utils.checks import as_number, check_count, describe_type
-from krag_eval._utils.errors import InvalidInputError, KragEvalError
+from krag_eval._utils.errors import InvalidInputError, KragEvalError, show
+from krag_eval._utils.objects import OfOneProcess
 from krag_eval._utils.redaction import Redactor
 from krag_eval.llm.calling import Caller, Counting, ModelCounters, Reply, TimeLimit
 from krag_eval.llm.failures import Failure, ModelSetupError, NoAnswerError, classify, describe
@@ -27,7 +28,7 @@ class _TemporaryError(Exception):
         self.failure = failure
 
 
-class LanguageModel:
+class LanguageModel(OfOneProcess):
     """A language model of any framework, made by `as_language_model`. Threads may share it.
 
     Attributes:
@@ -224,7 +225,7 @@ def as_language_model(
         if number is None or not 0 <= number < float("inf") or number == least:
             raise InvalidInputError(
                 f"`{name}` must be a number of seconds, {'more than' if least == 0 else 'at least'} 0, "
-                f"got {value!r:.60}."
+                f"got {show(value)}."
             )
     if sleep is not None and not callable(sleep):
         raise InvalidInputError(f"`sleep` is {describe_type(sleep)}. It must be a function that takes seconds.")
@@ -236,7 +237,7 @@ def as_language_model(
 
 def _check_prompt(prompt: object) -> None:
     if not isinstance(prompt, str) or not prompt.strip():
-        raise InvalidInputError(f"`prompt` must be a text that is not blank, got {prompt!r:.60}.")
+        raise InvalidInputError(f"`prompt` must be a text that is not blank, got {show(prompt)}.")
 
 
 def _short(text: str) -> str:

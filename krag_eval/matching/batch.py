@@ -6,21 +6,22 @@ the pairs that it finds; the pairs of several methods are merged into one sparse
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
-from typing import NamedTuple
+from itertools import chain, compress, product
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.limits import limit, shown, to_allow
+from krag_eval._utils.objects import ComparedByFields, cached_property
 from krag_eval.documents.columns import MISSING, Side, runs
 from krag_eval.documents.text import normalize, normalize_all
 from krag_eval.matching.overlap import UNIT_OF, Sketches, sketch
 from krag_eval.matching.settings import Settings
-from krag_eval.matching.tokens import TokenTable
+from krag_eval.matching.tokens import CHEAP_TOKENIZERS, TokenTable
 
 # Their ids are looked at several times: so many queries stay in the processor's cache in between.
 _QUERIES_AT_ONCE = 32
@@ -70,8 +71,8 @@ class Found(NamedTuple):
         return cls(found_actual, np.concatenate([empty, *predicted]), np.concatenate([np.empty(0), *similarity]))
 
 
-@dataclass(frozen=True, slots=True)
-class Matches:
+@dataclass(frozen=True, slots=True, eq=False)
+class Matches(ComparedByFields):
     """The match relation of a batch; one entry per matching pair, sorted by retrieved, then gold position.
 
     Attributes:
@@ -115,7 +116,25 @@ class Batch:
     def __len__(self) -> int:
         return len(self.actual)
 
-    @functools.cached_property
+    def __eq__(self, other: object) -> bool:
+        """Return whether the methods read the same from both: the documents themselves may not be comparable."""
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.settings.describe() == other.settings.describe() and self._read() == other._read()
+
+    __hash__ = None  # type: ignore[assignment] # its columns can change
+
+    def _read(self) -> list[object]:
+        names = compress(("ids", "texts"), (self.settings.uses_ids, self.settings.uses_texts))
+        columns = [getattr(side, name) for name in names for side in (self.actual, self.predicted)]
+        return [*columns, *(side.offsets.tolist() for side in (self.actual, self.predicted))]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be computed again, and the embedding model: it may hold a key and a connection."""
+        kept = {k: v for k, v in vars(self).items() if not isinstance(getattr(type(self), k, None), cached_property)}
+        return {**kept, "settings": self.settings.without_model()}
+
+    @cached_property
     def _numbered_texts(self) -> tuple[Codes, list[str]]:
         return number(self.actual.texts, self.predicted.texts)
 
@@ -129,7 +148,7 @@ class Batch:
         """Every different raw text once."""
         return self._numbered_texts[1]
 
-    @functools.cached_property
+    @cached_property
     def normal_forms(self) -> list[str]:
         """The normalized form of each unique text."""
         normalizer = self.settings.normalize
@@ -143,7 +162,7 @@ class Batch:
             raise InvalidInputError(f"`normalize` returned a {type(odd).__name__}. It must return a string.")
         return forms
 
-    @functools.cached_property
+    @cached_property
     def normal_texts(self) -> Codes:
         """Texts as integers that are equal if the normalized texts are; `MISSING` for an empty one."""
         of_unique, _ = number(self.normal_forms, [])
@@ -152,22 +171,39 @@ class Batch:
         forms = np.append(forms, MISSING)  # a missing text has the code -1: the last place
         return Codes(forms[self.texts.actual], forms[self.texts.predicted], of_unique.size)
 
-    @functools.cached_property
+    @cached_property
     def tokens(self) -> TokenTable:
-        """The tokens of each unique text."""
-        return TokenTable(self.unique_texts, self.settings.load_tokenizer())
+        """The tokens of each unique text.
 
-    @functools.cached_property
+        Raises:
+            InvalidInputError: A text is longer than the limit `text`, or `tokenized` for a tokenizer from elsewhere.
+        """
+        tokenizer = self.settings.load_tokenizer()
+        name = "text" if type(tokenizer) in CHEAP_TOKENIZERS else "tokenized"
+        lengths = np.fromiter(map(len, self.unique_texts), np.int64, len(self.unique_texts))
+        if len(lengths) and lengths.max() > limit(name):
+            raise self._too_long(int(np.argmax(lengths)), int(lengths.max()), name)
+        return TokenTable(self.unique_texts, tokenizer)
+
+    def _too_long(self, text: int, length: int, name: str) -> InvalidInputError:
+        sides = (self.actual, self.texts.actual), (self.predicted, self.texts.predicted)
+        side, place = next((side, int(np.argmax(codes == text))) for side, codes in sides if (codes == text).any())
+        return InvalidInputError(
+            f"{side.place(place)}: its text of {length:,} characters is too long for the tokenizer, which gets at most "
+            f"{shown(name)}. {to_allow(name, length)}"
+        )
+
+    @cached_property
     def sketches(self) -> dict[str, Sketches]:
         """The sketches of each unique text, for the units that the methods count."""
         return sketch(self.tokens, {UNIT_OF[method] for method in self.settings.methods if method in UNIT_OF})
 
-    @functools.cached_property
+    @cached_property
     def ids(self) -> Codes:
         """Ids as integers."""
         return number(self.actual.ids, self.predicted.ids)[0]
 
-    @functools.cached_property
+    @cached_property
     def gold_ids(self) -> Codes:
         """Ids as integers, where ids alone are matched; a retrieved id that is not gold for its query is `MISSING`."""
         numbers, different = number(self.actual.ids, [])
@@ -185,7 +221,7 @@ class Batch:
         """Return the pairs with the same id."""
         return join(self, self.ids) if self.settings.uses_texts else self._equal_ids[0]
 
-    @functools.cached_property
+    @cached_property
     def _equal_ids(self) -> tuple[Found, bool]:
         """The pairs with the same id, and whether a query may have a gold id twice.
 

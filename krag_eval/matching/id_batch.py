@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections import deque
 from collections.abc import Mapping
 from itertools import chain
@@ -13,6 +12,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import Side, SideName
 from krag_eval.documents.readers import as_grade, as_id
 from krag_eval.matching.batch import Batch, Found
@@ -33,12 +33,12 @@ class IdSide(Side):
         self.rows: list[list[str]] = self._check_rows(rows)  # type: ignore[assignment]
         self._set_offsets(self.rows)
 
-    @functools.cached_property
+    @cached_property
     def documents(self) -> list[Any]:  # type: ignore[override]
         """The ids as documents."""
         return [{"id": id_} for id_ in self.ids]
 
-    @functools.cached_property
+    @cached_property
     def ids(self) -> list[str | None]:
         """The ids, one query after the other."""
         return list(chain.from_iterable(self.rows))
@@ -51,7 +51,7 @@ class IdSide(Side):
         """Return the ids of one query."""
         return self.rows[query]
 
-    @functools.cached_property
+    @cached_property
     def grades(self) -> FloatArray:
         """The grade of each gold id, 1 where none was given."""
         grades = np.ones(int(self.offsets[-1]))
@@ -64,7 +64,7 @@ class IdSide(Side):
         try:
             return as_grade(grade)
         except InvalidInputError as error:
-            raise InvalidInputError(f"{self._place(position)}: {error}") from None
+            raise InvalidInputError(f"{self.place(position)}: {error}") from None
 
     def _check_row(self, query: int, row: object) -> list[object]:
         if isinstance(row, Mapping) and self.name == "actual":

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import IntArray
+from krag_eval._utils.arrays import BoolArray, IntArray
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.serialization import read_list, read_record, read_whole, refuse
@@ -63,8 +63,7 @@ class SideCounts:
             counts.with_id = int(has_any.sum())
             counts.ids = _first_ids(side.ids)
         if settings.uses_texts:
-            is_text = np.fromiter(map(bool, (*batch.unique_texts, "")), dtype=bool)  # no text: code -1
-            has_text = is_text[_of(side, batch.texts)]
+            has_text = _have_text(side, batch)
             has_any |= has_text
             counts.with_text = int(has_text.sum())
         counts.without_any = n_documents - int(has_any.sum())
@@ -310,6 +309,20 @@ _SUMS = ("matched_by_id", "matched", "asked", "failed")
 # After so many queries without a match a longer sample would show nothing else.
 _ASKED_AT_MOST = 800
 _NEVER_TOGETHER = "No query with gold documents has retrieved any: see whether both sides have the same queries."
+
+
+def unmatchable_of(side: Side, batch: Batch) -> IntArray:
+    """Return how many documents of each query lack everything that the methods read."""
+    settings = batch.settings
+    lack = np.ones(int(side.offsets[-1]), dtype=bool)
+    lack &= ~side.has_id if settings.uses_ids else True
+    lack &= ~_have_text(side, batch) if settings.uses_texts else True
+    return np.diff(np.append(0, np.cumsum(lack))[side.offsets])
+
+
+def _have_text(side: Side, batch: Batch) -> BoolArray:
+    is_text = np.fromiter(map(bool, (*batch.unique_texts, "")), dtype=bool)  # no text: code -1
+    return np.asarray(is_text[_of(side, batch.texts)])
 
 
 def _of(side: Side, codes: Codes) -> IntArray:

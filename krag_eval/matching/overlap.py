@@ -25,6 +25,7 @@ from itertools import pairwise
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, IntArray
+from krag_eval._utils.errors import InvalidInputError
 from krag_eval.documents.columns import runs
 from krag_eval.matching.tokens import HashedTokens, NumberedTokens, TokenTable, Words, mix
 
@@ -128,6 +129,24 @@ def _bits(units: HashedTokens, texts_at_once: int = 512) -> Words:
     return bits
 
 
+class TooLongError(InvalidInputError):
+    """Two texts have more pairs of tokens than ROUGE-L compares.
+
+    Attributes:
+        pair: Which pair of texts.
+    """
+
+    def __init__(self, pair: int, *lengths: int) -> None:
+        from krag_eval._utils.limits import shown, to_allow  # only an error needs it
+
+        self.pair = pair
+        super().__init__(
+            f"texts of {lengths[0]:,} and {lengths[1]:,} tokens are too long for rougeL, which compares at most "
+            f"{shown('token_pairs')} pairs of tokens. Cut them into passages, or match by another method. "
+            f"{to_allow('token_pairs', lengths[0] * lengths[1])}"
+        )
+
+
 def overlap(
     tokens: TokenTable, kind: str, first: IntArray, second: IntArray, lengths: IntArray, needed: IntArray
 ) -> IntArray:
@@ -140,6 +159,9 @@ def overlap(
         second: Text numbers, of the same shape.
         lengths: Units of each text.
         needed: Overlaps below this number may be returned as 0; it saves time on long texts.
+
+    Raises:
+        TooLongError: Two texts have more pairs of tokens than the limit `token_pairs`.
     """
     texts, places = np.unique(np.concatenate([first, second]), return_inverse=True)
     left, right = places[: len(first)], places[len(first) :]
@@ -157,6 +179,8 @@ def overlap(
     from rapidfuzz.distance import LCSseq  # only now: where counting was enough, it is not needed
     from rapidfuzz.process import cpdist
 
+    from krag_eval._utils.limits import limit
+
     sequences = _sequences(units)
     is_long = lengths[first[undecided]] * lengths[second[undecided]] > _LONG
     short = undecided[~is_long]
@@ -166,6 +190,8 @@ def overlap(
         one, other, cut_off = sequences[int(left[pair])], sequences[int(right[pair])], int(needed[pair])
         most = (Counter(one) & Counter(other)).total()
         if kind == "rougeL" and most >= cut_off:
+            if len(one) * len(other) > limit("token_pairs"):
+                raise TooLongError(pair, len(one), len(other))
             most = _long_subsequence(one, other, cut_off)
         shared[pair] = most
     return shared

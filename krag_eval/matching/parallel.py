@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
 import time
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from multiprocessing import get_context
 
 import numpy as np
 
 from krag_eval._utils.arrays import IntArray
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.processes import run_in_processes
 from krag_eval.documents.columns import Side
 from krag_eval.matching import find_matches
 from krag_eval.matching.batch import Batch, Matches
@@ -44,42 +42,42 @@ def find_matches_in_parallel(batch: Batch, n_jobs: int) -> Matches:
         return _join(batch, bounds[: len(parts) + 1], parts)
     n_parts = min(n_queries - first, 4 * n_jobs)
     bounds = [0, *(first + np.arange(n_parts + 1) * (n_queries - first) // n_parts).tolist()]
-    work = [(_columns(batch, start, stop), batch.settings) for start, stop in pairwise(bounds[1:])]
-    try:
-        pickle.dumps(batch.settings)
-        with ProcessPoolExecutor(n_jobs, mp_context=get_context("spawn")) as pool:
-            parts += pool.map(_match, *zip(*work, strict=True))
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise InvalidInputError(
-            f"`n_jobs={n_jobs}` sends the tokenizer and the normalizer to other processes, and one of them cannot be "
-            f"pickled ({error}). Define it with `def` at the top of a module, or leave `n_jobs` at 1."
-        ) from error
-    except BrokenProcessPool as error:
-        raise InvalidInputError(
-            f"The processes of `n_jobs={n_jobs}` ended at once. A script that uses them must keep its own calls under "
-            '`if __name__ == "__main__":`. Otherwise leave `n_jobs` at 1.'
-        ) from error
+    left = [_columns(batch, start, stop) for start, stop in pairwise(bounds[1:])]
+    match = partial(_match, settings=batch.settings)
+    found = dict(run_in_processes(match, left, n_jobs, lambda part: f"{len(part)} queries", "n_jobs"))
+    parts += [found[part] for part in left]
     return _join(batch, bounds, parts)
 
 
-_Columns = tuple[list[str | None] | None, list[str | None] | None, IntArray]
+# Ids, texts, offsets and the first query.
+_Side = tuple[list[str | None] | None, list[str | None] | None, IntArray, int]
 
 
-def _columns(batch: Batch, start: int, stop: int) -> tuple[_Columns, _Columns]:
-    """Return what the methods read of some queries: ids, texts and offsets of each side."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Columns:
+    """What the methods read of some queries."""
+
+    actual: _Side
+    predicted: _Side
+
+    def __len__(self) -> int:
+        return len(self.actual[2]) - 1
+
+
+def _columns(batch: Batch, start: int, stop: int) -> _Columns:
     columns = []
     for side in (batch.actual, batch.predicted):
         first, last = int(side.offsets[start]), int(side.offsets[stop])
         ids = side.ids[first:last] if batch.settings.uses_ids else None
         texts = side.texts[first:last] if batch.settings.uses_texts else None
-        columns.append((ids, texts, side.offsets[start : stop + 1] - first))
-    return columns[0], columns[1]
+        columns.append((ids, texts, side.offsets[start : stop + 1] - first, side.first_query + start))
+    return _Columns(*columns)
 
 
-def _match(columns: tuple[_Columns, _Columns], settings: Settings) -> Matches:
-    """Match these columns; this is what a process does."""
-    actual, predicted = columns
-    return find_matches(Batch(Side.of_columns("actual", *actual), Side.of_columns("predicted", *predicted), settings))
+def _match(part: _Columns, settings: Settings) -> Matches:
+    """Match these queries; this is what a process does."""
+    actual, predicted = Side.of_columns("actual", *part.actual), Side.of_columns("predicted", *part.predicted)
+    return find_matches(Batch(actual, predicted, settings))
 
 
 def _join(batch: Batch, bounds: list[int], parts: list[Matches]) -> Matches:

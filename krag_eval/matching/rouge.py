@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.errors import InvalidInputError
 from krag_eval.matching.batch import Batch, Found
-from krag_eval.matching.overlap import UNIT_OF, overlap
+from krag_eval.matching.overlap import UNIT_OF, TooLongError, overlap
 
 # The bound is compared with a little slack: it must hold whatever the last bit of a quotient does.
 _SLACK = 1e-9
@@ -91,7 +92,12 @@ def _verify(batch: Batch, kind: str, waiting: list[tuple[IntArray, ...]], thresh
     differ = np.flatnonzero(gold != retrieved)
     by_measure = {"precision": n_retrieved, "recall": n_gold, "fmeasure": (n_gold + n_retrieved) / 2}
     needed = np.floor(threshold * by_measure[measure][differ] * (1 - _SLACK)).astype(np.int64)
-    shared[differ] = overlap(batch.tokens, kind, gold[differ], retrieved[differ], lengths, needed)
+    try:
+        shared[differ] = overlap(batch.tokens, kind, gold[differ], retrieved[differ], lengths, needed)
+    except TooLongError as error:
+        pair = differ[error.pair]
+        sides = batch.actual.place(int(actual[pair])), batch.predicted.place(int(predicted[pair]))
+        raise InvalidInputError(f"{' and '.join(sides)}: {error}") from None
     similarity = score(shared, n_gold, n_retrieved, measure)
     keep = similarity >= threshold
     return Found(actual[keep], predicted[keep], similarity[keep])

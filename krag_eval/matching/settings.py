@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
 from krag_eval._utils.checks import check_threshold, one_of
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.formatting import qualified_name
 from krag_eval._utils.suggestions import check_names
 from krag_eval.documents.embeddings import EmbeddedTexts, describe_embeddings
@@ -85,7 +86,7 @@ class Settings:
         given: object = (self.match_method,) if isinstance(self.match_method, str) else self.match_method
         if not isinstance(given, Sequence) or not given:
             raise InvalidInputError(
-                f"`match_method` must be a name or a list of names, got {self.match_method!r:.60}. "
+                f"`match_method` must be a name or a list of names, got {show(self.match_method)}. "
                 f"Known methods: {', '.join(MATCH_METHODS)}."
             )
         methods = tuple(dict.fromkeys(one_of("match_method", method, MATCH_METHODS) for method in given))
@@ -100,20 +101,20 @@ class Settings:
         object.__setattr__(self, "embedded", self._check_embeddings())
         if self.normalize is not None and not callable(self.normalize):
             raise InvalidInputError(
-                f"`normalize` must be a function from text to text, or None for raw texts, got {self.normalize!r:.60}."
+                f"`normalize` must be a function from text to text, or None for raw texts, got {show(self.normalize)}."
             )
         counter = self.count_tokens
         if isinstance(counter, str) or not (counter is None or callable(counter) or hasattr(counter, "encode")):
             raise InvalidInputError(
                 "`count_tokens` must be a function from a text to a number, or an object with `encode`, "
-                f"got {counter!r:.60}."
+                f"got {show(counter)}."
             )
         if not isinstance(self.use_stemmer, bool):
-            raise InvalidInputError(f"`use_stemmer` must be True or False, got {self.use_stemmer!r:.60}.")
+            raise InvalidInputError(f"`use_stemmer` must be True or False, got {show(self.use_stemmer)}.")
         for name in ("id_key", "grade_key"):
             value = getattr(self, name)
             if not (isinstance(value, str) and value) and not (name == "id_key" and value is None):
-                raise InvalidInputError(f"`{name}` must be a metadata key, got {value!r:.60}. Give a string.")
+                raise InvalidInputError(f"`{name}` must be a metadata key, got {show(value)}. Give a string.")
 
     def _check_embeddings(self) -> EmbeddedTexts | None:
         if self.similarity_threshold is not None:
@@ -127,6 +128,15 @@ class Settings:
             return None
         needed_by = "match_method='embedding'" if "embedding" in self.methods else "`similarity_threshold`"
         return EmbeddedTexts(self.embeddings, self.embedding_prefix, needed_by)
+
+    def without_model(self) -> Settings:
+        """Return the settings with the name of the embedding model in its place, and the vectors that it gave."""
+        settings = copy.copy(self)
+        if self.embedded is not None:
+            name = describe_embeddings(self.embeddings)
+            object.__setattr__(settings, "embeddings", name)
+            object.__setattr__(settings, "embedded", self.embedded.without_model(name))
+        return settings
 
     @property
     def uses_rouge(self) -> bool:

@@ -27,7 +27,7 @@ Words = np.ndarray[Any, np.dtype[np.uint64]]
 _TEXTS_AT_ONCE = 256  # what is cut and hashed at once stays in the processor's cache
 _CHARACTERS_AT_ONCE = 1 << 22
 # Tokenizing again costs less than keeping the tokens; a user's own or Kiwi's tokens are made once and kept.
-_CHEAP = (CharacterTokenizer, RougeScoreTokenizer, WhitespaceTokenizer, WordTokenizer)
+CHEAP_TOKENIZERS = (CharacterTokenizer, RougeScoreTokenizer, WhitespaceTokenizer, WordTokenizer)
 # ASCII letters to lower case, digits as they are, everything else to a space.
 _ASCII_WORDS = bytes(ord(chr(i).lower()) if i < 128 and chr(i).isalnum() else 0x20 for i in range(256))
 _SPACE = 0x20
@@ -77,7 +77,7 @@ class TokenTable:
         self._texts = texts
         self._tokenizer = tokenizer
         self._knows_ascii = type(tokenizer) in (WordTokenizer, RougeScoreTokenizer)
-        self._kept: dict[int, list[str]] | None = None if type(tokenizer) in _CHEAP else {}
+        self._kept: dict[int, list[str]] | None = None if type(tokenizer) in CHEAP_TOKENIZERS else {}
         self._same_token: dict[str, str] = {}
 
     def __len__(self) -> int:

@@ -136,6 +136,14 @@ class MeanState(SumState):
         for start in range(0, len(defined), _MOST_AT_ONCE):
             self.units += _exact_sum(defined[start : start + _MOST_AT_ONCE])
 
+    def add_counted(self, values: FloatArray, times: IntArray) -> None:
+        """Add the values of some queries, each as often as `times` says; NaN is undefined."""
+        defined = ~np.isnan(values)
+        n_defined, n_values = _total(times[defined]), _total(times)
+        self.n_defined += n_defined
+        self.n_undefined += n_values - n_defined
+        self.units += _exact_sum(values[defined], times[defined])
+
     @property
     def mean(self) -> float | None:
         """The exact mean, rounded once to a double; None where no value is defined."""
@@ -144,19 +152,26 @@ class MeanState(SumState):
         return self.units / (self.n_defined << _UNIT_BITS)  # division of two integers rounds correctly
 
 
-def _exact_sum(values: FloatArray) -> int:
-    """Return the sum of finite doubles in units of 2^-1074, without rounding."""
+def _exact_sum(values: FloatArray, times: IntArray | None = None) -> int:
+    """Return the sum of finite doubles in units of 2^-1074, without rounding; each counts once, or so many times."""
+
+    def total_of(whole: FloatArray) -> int:
+        numbers = whole.astype(np.int64)
+        if times is None:
+            return int(numbers.sum())
+        return int(numbers @ (times if _total(times) <= _MOST_AT_ONCE else times.astype(object)))
+
     if ((values >= 0) & (values <= 1)).all():
         scaled = values * 2.0**_HIGH_BITS
         high = np.floor(scaled)
         low = (scaled - high) * 2.0**_LOW_BITS
         if (low == np.floor(low)).all():
-            whole = (int(high.astype(np.int64).sum()) << _LOW_BITS) + int(low.astype(np.int64).sum())
+            whole = (total_of(high) << _LOW_BITS) + total_of(low)
             return whole << (_UNIT_BITS - _HIGH_BITS - _LOW_BITS)
     total = 0
-    for value in values.tolist():
+    for value, n in zip(values.tolist(), [1] * len(values) if times is None else times.tolist(), strict=True):
         numerator, denominator = value.as_integer_ratio()
-        total += (numerator << _UNIT_BITS) // denominator
+        total += n * ((numerator << _UNIT_BITS) // denominator)
     return total
 
 
@@ -364,3 +379,123 @@ class Distributions:
 def _counts(judged: Judgments, k: CutOff, precision_denominator: str) -> IntArray:
     columns = judged.covered_within(k), judged.n_gold, *precision_counts(judged, k, precision_denominator)
     return np.stack(columns, axis=1)[judged.is_defined]
+
+
+@dataclass(slots=True)
+class Summary:
+    """The aggregates of some queries: a state that merges exactly.
+
+    Attributes:
+        tally: The sums of the means and the micro values.
+        spread: The sums of the intervals.
+        unmatchable: For each side, how many documents never match.
+    """
+
+    tally: Tally
+    spread: Distributions
+    unmatchable: dict[str, int]
+
+    def merge(self, other: Summary) -> None:
+        """Add that of other queries."""
+        self.tally.merge(other.tally)
+        self.spread.merge(other.spread)
+        self.unmatchable = {side: n + other.unmatchable[side] for side, n in self.unmatchable.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary as JSON can hold it."""
+        return {"tally": self.tally.to_dict(), "spread": self.spread.to_dict(), "unmatchable": self.unmatchable}
+
+    @classmethod
+    def from_dict(cls, record: object) -> Summary:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            InvalidInputError: It is something else.
+        """
+        read = read_record(record, "Summary", [field.name for field in fields(cls)])
+        sides = read_record(read["unmatchable"], "Summary.unmatchable", ["actual", "predicted"])
+        unmatchable = {side: read_whole(count, f"Summary.unmatchable.{side}") for side, count in sides.items()}
+        return cls(Tally.from_dict(read["tally"]), Distributions.from_dict(read["spread"]), unmatchable)
+
+
+_N_OF_QUERY, _N_OF_CUT_OFF = 4, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """The layout of columns with all that a query adds to aggregates; queries with equal columns add the same.
+
+    From how often each column came, all aggregates follow to the last bit: of any group of queries, in any order.
+
+    Attributes:
+        keys: The keys of the values.
+        cut_offs: The endings of the keys of the micro values, such as `@5`.
+    """
+
+    keys: tuple[str, ...]
+    cut_offs: tuple[str, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """The length of a column: a value per key, four numbers of the query, and three per cut-off."""
+        return len(self.keys) + _N_OF_QUERY + _N_OF_CUT_OFF * len(self.cut_offs)
+
+    def of(
+        self,
+        judged: Judgments,
+        values: Mapping[str, FloatArray],
+        ranks: Mapping[GivenCutOff, CutOff],
+        precision_denominator: str,
+        unmatchable: Iterable[IntArray],
+    ) -> IntArray:
+        """Return one column per query, shape (n_rows, n_queries).
+
+        Args:
+            judged: The queries.
+            values: Their values.
+            ranks: Each cut-off as ranks, in the order of `cut_offs`.
+            precision_denominator: What precision is divided by.
+            unmatchable: For both sides, how many documents of each query never match.
+        """
+        defined = judged.is_defined
+        columns = np.zeros((self.n_rows, len(judged)), dtype=np.int64)
+        for row, key in zip(columns, self.keys, strict=False):
+            # One bit pattern for 0, and one for undefined.
+            row[:] = np.where(np.isnan(values[key]), np.nan, values[key] + 0.0).view(np.int64)
+        counts = [judged.n_gold, np.where(defined, 0, judged.n_retrieved), *unmatchable]
+        for within in ranks.values():
+            relevant, out_of = precision_counts(judged, within, precision_denominator)
+            counts += [np.where(defined, one, 0) for one in (judged.covered_within(within), relevant, out_of)]
+        for row, count in zip(columns[len(self.keys) :], counts, strict=True):
+            row[:] = count
+        return columns
+
+    def summarize(self, columns: IntArray, times: IntArray, *, has_spread: bool = True) -> Summary:
+        """Return the aggregates of queries with these columns, each as often as `times` says.
+
+        Args:
+            columns: The columns.
+            times: How often each came.
+            has_spread: Whether the distributions are needed; they take longer than the rest.
+        """
+        spread = Distributions(
+            {key: ValueDistribution() for key in self.keys}, {at: CountDistribution() for at in self.cut_offs}
+        )
+        tally = Tally({key: MeanState() for key in self.keys}, {})
+        for key, row in zip(self.keys, columns, strict=False):
+            tally.means[key].add_counted(row.view(np.float64), times)
+            if has_spread:
+                spread.values[key].add_counted(row.view(np.float64), times)
+        gold, retrieved, actual, predicted = columns[len(self.keys) :][:_N_OF_QUERY]
+        for number, at in enumerate(self.cut_offs):
+            start = len(self.keys) + _N_OF_QUERY + _N_OF_CUT_OFF * number
+            covered, relevant, out_of = columns[start : start + _N_OF_CUT_OFF]
+            counts = np.stack([covered, gold, relevant, out_of])
+            if has_spread:
+                spread.counts[at].add_counted(counts.T[gold > 0], times[gold > 0])
+            sums = (np.stack([*counts, gold > 0]) @ times).tolist()
+            tally.counts[at] = CountState(*sums)
+        n_empty = _total(times[(gold == 0) & (retrieved == 0)])
+        tally.no_answer = NoAnswerState(_total(times[gold == 0]), n_empty, int(retrieved @ times))
+        tally.n_queries = _total(times)
+        return Summary(tally, spread, {"actual": int(actual @ times), "predicted": int(predicted @ times)})

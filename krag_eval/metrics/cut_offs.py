@@ -18,7 +18,7 @@ from krag_eval.matching.id_batch import IdBatch
 from krag_eval.metrics.judgments import CutOff
 
 _MOST_BITS = 1024  # a larger one has no name in a table
-_BUDGET = re.compile(r"([1-9][0-9]*) ?tok")
+_BUDGET = re.compile(r"([1-9][0-9]{0,299}) ?tok")
 
 
 @dataclass(frozen=True, slots=True, order=True)

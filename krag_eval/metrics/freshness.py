@@ -10,7 +10,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import as_number
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval.documents.readers import reader_of, split_pair
 from krag_eval.matching import Batch
 from krag_eval.metrics.judgments import CutOff, Judgments, within
@@ -43,7 +43,7 @@ def freshness(
     """
     ages = _ages(batch, _as_moment(now, "now"), date_key)
     if not half_life > 0:
-        raise InvalidInputError(f"`half_life` must be a number of days above 0, got {half_life!r:.40}.")
+        raise InvalidInputError(f"`half_life` must be a number of days above 0, got {show(half_life, 40)}.")
     dated = np.flatnonzero(~np.isnan(ages))
     query, inside = _within(batch, dated, k)
     fresh = np.exp2(-np.maximum(ages[dated], 0.0) / half_life)
@@ -101,7 +101,7 @@ def _age(document: object, now: datetime, date_key: str) -> float:
 def _as_moment(given: object, name: str) -> datetime:
     moment = _moment(given)
     if moment is None:
-        raise InvalidInputError(f"`{name}` must be a date in ISO 8601, such as 2026-01-31, got {given!r:.60}.")
+        raise InvalidInputError(f"`{name}` must be a date in ISO 8601, such as 2026-01-31, got {show(given)}.")
     return moment
 
 

@@ -9,13 +9,14 @@ From the match relation of a batch follow, for each query,
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import MISSING, Side
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.batch import Codes
@@ -119,23 +120,28 @@ class Judgments:
         """
         return np.rint(np.ldexp(values, self._fixed_point_bits[query])).astype(np.int64)
 
-    @functools.cached_property
+    @cached_property
+    def ideals(self) -> dict[str, Any]:
+        """The ideal rankings that nDCG has made so far, by gain."""
+        return {}
+
+    @cached_property
     def _fixed_point_bits(self) -> IntArray:
         """60 - ceil(log2(n)) for n gold documents; shape (n_queries,)."""
         return 60 - np.frexp(np.maximum(self.n_gold, 1) - 1.0)[1]
 
-    @functools.cached_property
+    @cached_property
     def _covered(self) -> tuple[IntArray, IntArray]:
         """Query and best rank of each gold document that is covered."""
         covered = self.gold_rank > 0
         return self.gold_query[covered], self.gold_rank[covered]
 
-    @functools.cached_property
+    @cached_property
     def _relevant_of_edge(self) -> IntArray:
         """The place in the `relevant_` columns of each edge."""
         return _place_of_runs(self.edge_query, self.edge_rank)
 
-    @functools.cached_property
+    @cached_property
     def _credited_among_relevant(self) -> IntArray:
         """The place in the `relevant_` columns of each credited rank."""
         width = int(self.n_retrieved.max(initial=0)) + 1
@@ -143,7 +149,7 @@ class Judgments:
             self.relevant_query * width + self.relevant_rank, self.credited_query * width + self.credited_rank
         )
 
-    @functools.cached_property
+    @cached_property
     def _queries_with_a_choice(self) -> IntArray:
         """Queries in which some rank matches gold documents of different grades: there the assignment matters."""
         grade = self.gold_grade[self.edge_gold]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from krag_eval._utils.errors import InvalidInputError, UnknownMetricError
+from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, show
 from krag_eval._utils.suggestions import metric_hint, split_name
 from krag_eval.metrics import ALL_METRICS, METRICS
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs
@@ -138,7 +138,7 @@ def _read(text: Any, further: Sequence[str]) -> tuple[str, tuple[GivenCutOff, ..
 
 def _no_metrics(metrics: object) -> InvalidInputError:
     return InvalidInputError(
-        f"`metrics` must be a list of names or functions, got {metrics!r:.60}. Known metrics: {', '.join(METRICS)}."
+        f"`metrics` must be a list of names or functions, got {show(metrics)}. Known metrics: {', '.join(METRICS)}."
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -68,15 +67,12 @@ class _Ideal:
     values: IntArray
 
 
-# Every cut-off needs the same ideal ranking: it is made once, and forgotten with the judgments.
-_IDEALS: WeakKeyDictionary[Judgments, dict[str, _Ideal]] = WeakKeyDictionary()
-
-
 def _ideal_of(judged: Judgments, gain: str) -> _Ideal:
-    by_gain = _IDEALS.setdefault(judged, {})
-    if gain not in by_gain:
-        by_gain[gain] = _find_ideal(judged, gain)
-    return by_gain[gain]
+    # Every cut-off needs the same one.
+    if gain not in judged.ideals:
+        judged.ideals[gain] = _find_ideal(judged, gain)
+    ideal: _Ideal = judged.ideals[gain]
+    return ideal
 
 
 def _find_ideal(judged: Judgments, gain: str) -> _Ideal:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing, warn
+from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing, show, warn
 from krag_eval._utils.formatting import format_value, number_of, one_line
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.analysis.comparison.result import pad, width_of
 from krag_eval.evaluation.intervals import intervals_of
@@ -37,7 +38,7 @@ Interval = tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Leaderboard:
+class Leaderboard(ComparedByFields):
     """One row per run, one column per value; the best value of each column is marked. Print it, or export it.
 
     Nothing is marked if the runs were scored by different settings, and where all runs have the same value.
@@ -220,7 +221,7 @@ def _check(results: object) -> dict[str, EvaluationResult]:
 
 def _check_keys(keys: object, results: Mapping[str, EvaluationResult]) -> list[str]:
     if isinstance(keys, str) or not isinstance(keys, Sequence) or not keys:
-        raise InvalidInputError(f"`keys` must be a list of values such as ['recall@10'], got {keys!r:.60}.")
+        raise InvalidInputError(f"`keys` must be a list of values such as ['recall@10'], got {show(keys)}.")
     known = ordered_keys(results)
     for key in keys:
         if not any(key in result for result in results.values()):
@@ -241,9 +242,7 @@ def _usual_keys(results: Mapping[str, EvaluationResult]) -> list[str]:
 def _rank(key: str, result: EvaluationResult) -> tuple[bool, float]:
     """Return what sorts the best first; undefined values come last."""
     value = _value(result, key)
-    if value is None:
-        return True, 0.0
-    return False, value if is_lower_better(key) else -value
+    return value is None, (value or 0.0) * (1 if is_lower_better(key) else -1)
 
 
 def _value(result: EvaluationResult, key: str) -> float | None:
@@ -256,10 +255,8 @@ def _best(key: str, results: Mapping[str, EvaluationResult]) -> frozenset[str]:
     """Return the runs with the best value as it is printed; none if all have the same."""
     values = {name: _value(result, key) for name, result in results.items()}
     shown = {name: float(format_value(value)) for name, value in values.items() if value is not None}
-    if len(set(shown.values())) < 2:
-        return frozenset()
-    best = min(shown.values()) if is_lower_better(key) else max(shown.values())
-    return frozenset(name for name, value in shown.items() if value == best)
+    ordered = sorted(set(shown.values()), reverse=not is_lower_better(key))
+    return frozenset(name for name, value in shown.items() if len(ordered) > 1 and value == ordered[0])
 
 
 def _difference(results: Mapping[str, EvaluationResult]) -> str | None:

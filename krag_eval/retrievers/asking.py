@@ -10,14 +10,14 @@ from typing import Any
 
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 
-from krag_eval._utils.checks import as_number, check_count
-from krag_eval._utils.errors import InvalidInputError, RunStoppedError
-from krag_eval._utils.redaction import describe_error
+from krag_eval._utils.checks import as_number, check_count, one_of
+from krag_eval._utils.errors import InvalidInputError, RunStoppedError, show
+from krag_eval._utils.redaction import Redactor, describe_error
 from krag_eval._utils.threads import CallThread, with_time_limit
 from krag_eval.datasets import Question, RunRow
 from krag_eval.documents.document import Document
 from krag_eval.retrievers.calling import Caller
-from krag_eval.retrievers.responses import copy_documents, needs_a_loop, take, take_later
+from krag_eval.retrievers.responses import METADATA, Copier, needs_a_loop, take, take_later
 
 RetryOn = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool]
 
@@ -40,6 +40,7 @@ class CallSettings:
         backoff: Seconds before the first retry; doubled before each further one, plus a random delay of up to the
             same length.
         retry_on: Which exceptions are retried: types, or a function that takes an exception.
+        metadata: Which metadata of the documents is kept: `"none"`, `"ids"` or `"all"`.
     """
 
     k: int
@@ -48,8 +49,10 @@ class CallSettings:
     retries: int = 2
     backoff: float = 0.5
     retry_on: RetryOn | None = None
+    metadata: str = "all"
 
     def __post_init__(self) -> None:
+        one_of("metadata", self.metadata, METADATA)
         check_count("k", self.k)
         check_count("concurrency", self.concurrency)
         if self.retries != 0:
@@ -77,7 +80,7 @@ class CallSettings:
 def _check_seconds(name: str, value: object, least: str) -> None:
     number = as_number(value)
     if number is None or not 0 <= number < float("inf") or (least == "more than 0" and number == 0):
-        raise InvalidInputError(f"`{name}` must be a number of seconds, {least}, got {value!r:.60}.")
+        raise InvalidInputError(f"`{name}` must be a number of seconds, {least}, got {show(value)}.")
 
 
 async def ask_all(
@@ -93,7 +96,8 @@ async def ask_all(
     """
     shared = iter(questions)
     hanging = set[CallThread]()
-    slots = [_Slot(caller, settings, hanging) for _ in range(settings.concurrency)]
+    copy = Copier(settings.metadata)
+    slots = [_Slot(caller, settings, hanging, copy) for _ in range(settings.concurrency)]
     tasks = [asyncio.create_task(slot.work(shared, take_row)) for slot in slots]
     try:
         await asyncio.gather(*tasks)
@@ -106,9 +110,10 @@ async def ask_all(
 class _Slot:
     """One of `concurrency` slots, which asks one question at a time: in a thread of its own, or on the event loop."""
 
-    def __init__(self, caller: Caller, settings: CallSettings, hanging: set[CallThread]) -> None:
-        self._caller, self._settings, self._hanging = caller, settings, hanging
+    def __init__(self, caller: Caller, settings: CallSettings, hanging: set[CallThread], copy: Copier) -> None:
+        self._caller, self._settings, self._hanging, self._copy = caller, settings, hanging, copy
         self._thread: CallThread | None = None
+        self._redactor: Redactor | None = None  # only an error needs it
         self._seconds = 0.0  # of the last attempt
         # One per slot: tenacity keeps the state of the attempt in it.
         self._retrying = AsyncRetrying(
@@ -139,14 +144,18 @@ class _Slot:
         except RunStoppedError:
             raise
         except Exception as error:  # noqa: BLE001 - a question that fails is a row of the run
-            message = describe_error(error)
+            message = self._describe(error)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            message = describe_error(error)  # the retriever itself raised it
+            message = self._describe(error)  # the retriever itself raised it
         seconds = round(self._seconds, 6)  # as in the journal
         return RunRow(query_id=question.id, retrieved=documents, error=message, seconds=seconds)
+
+    def _describe(self, error: BaseException) -> str:
+        self._redactor = self._redactor or Redactor(self._caller.function)
+        return describe_error(error, self._redactor)
 
     async def _answer(self, text: str) -> tuple[Document, ...]:
         try:
@@ -168,13 +177,13 @@ class _Slot:
             taken = await with_time_limit(answer, self._settings.timeout)
         finally:
             self._seconds = time.perf_counter() - start
-        return copy_documents(taken)
+        return self._copy(taken)
 
     async def _attempt_in_the_thread(self, text: str) -> tuple[Document, ...]:
         if self._thread is None:
             self._check_hanging()
             self._thread = CallThread()
-        call, start = _ThreadCall(self._caller.function, text, self._settings.k), time.perf_counter()
+        call, start = _ThreadCall(self._caller.function, text, self._settings.k, self._copy), time.perf_counter()
         try:
             return await with_time_limit(self._finish(call, self._thread.call(call)), self._settings.timeout)
         finally:
@@ -194,7 +203,7 @@ class _Slot:
             taken = await take_later(documents, self._settings.k)
         finally:
             call.seconds = (call.seconds or 0.0) + time.perf_counter() - start
-        return copy_documents(taken)
+        return self._copy(taken)
 
     def _check_hanging(self) -> None:
         self._hanging.difference_update([thread for thread in self._hanging if not thread.is_alive])
@@ -212,6 +221,7 @@ class _ThreadCall:
     function: Callable[[str], Any]
     text: str
     k: int
+    copy: Copier
     seconds: float | None = None
 
     def __call__(self) -> Any:
@@ -221,4 +231,4 @@ class _ThreadCall:
             taken = answer if needs_a_loop(answer) else take(answer, self.k)
         finally:
             self.seconds = time.perf_counter() - start
-        return taken if taken is answer else copy_documents(taken)
+        return taken if taken is answer else self.copy(taken)

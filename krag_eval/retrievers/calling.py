@@ -85,7 +85,11 @@ def caller_of(retriever: Any, *, prefer_async: bool = False) -> Caller:
     if sync == "run":
         function = _haystack_call(retriever, function)
     else:
-        _check_signature(function, name)
+        if (parameters := wrong_parameters(function)) is not None:
+            raise InvalidInputError(
+                f"The retriever {name}({parameters}) cannot be called with a question alone. "
+                "Wrap it, for example as `lambda question: search(question, top_k=20)`."
+            )
     return Caller(function, is_async, name, path)
 
 
@@ -106,18 +110,17 @@ def _is_async(function: Callable[..., Any]) -> bool:
     )
 
 
-def _check_signature(function: Callable[..., Any], name: str) -> None:
+def wrong_parameters(function: Callable[..., Any]) -> str | None:
+    """Return the parameters of a function that cannot be called with one argument alone; None if it can."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some functions written in C have none
-        return
+        return None
     try:
         signature.bind("question")
     except TypeError:
-        raise InvalidInputError(
-            f"The retriever {name}({', '.join(signature.parameters)}) cannot be called with a question alone. "
-            "Wrap it, for example as `lambda question: search(question, top_k=20)`."
-        ) from None
+        return ", ".join(signature.parameters)
+    return None
 
 
 def _haystack_call(retriever: Any, run: Callable[..., Any]) -> Callable[[str], Any]:

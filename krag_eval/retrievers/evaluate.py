@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, needing, warn, with_name
+from krag_eval._utils.errors import InvalidInputError, needing, show, warn, with_name
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.suggestions import check_names
 from krag_eval.datasets import EvalSet, Run, as_evalset
 from krag_eval.evaluation.pipeline import EvaluationCallback, MetricFunction, check_callbacks
@@ -127,7 +128,7 @@ def _depth(cut_offs: Sequence[GivenCutOff]) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class RetrieverScores:
+class RetrieverScores(ComparedByFields):
     """The scores of several retrievers; `means, per_query = scores` unpacks the two tables.
 
     Attributes:
@@ -137,8 +138,8 @@ class RetrieverScores:
         runs: By the retriever's name: what it returned.
     """
 
-    means: pd.DataFrame
-    per_query: pd.DataFrame
+    means: pd.DataFrame = field(compare=False)
+    per_query: pd.DataFrame = field(compare=False)
     results: Mapping[str, EvaluationResult]
     runs: Mapping[str, Run]
 
@@ -186,7 +187,7 @@ def evaluate_retrievers(
         )
     if len(cut_offs) < len(check_cut_offs(k)):
         raise InvalidInputError(
-            f"`k` must be an integer of at least 1, or several, got {k!r:.60}: the largest is the number of documents "
+            f"`k` must be an integer of at least 1, or several, got {show(k)}: the largest is the number of documents "
             "that are kept of each result."
         )
     if is_krag_frame(evalset):

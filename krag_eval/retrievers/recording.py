@@ -15,11 +15,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from krag_eval._utils.checks import as_number
-from krag_eval._utils.errors import InvalidInputError, RunStoppedError
+from krag_eval._utils.errors import InvalidInputError, RunStoppedError, show
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.journal.journal import Journal, RowTooLongError
 from krag_eval._utils.progress import ProgressHook, reporter
-from krag_eval._utils.redaction import describe_error
+from krag_eval._utils.redaction import Redactor, describe_error
 from krag_eval._utils.version import __version__
 from krag_eval.datasets import EvalSet, Run, RunRow
 from krag_eval.datasets.formats.native import JOURNAL_VERSION, RUN_JOURNAL, split_header
@@ -265,7 +265,7 @@ def _check_rate(value: object) -> None:
     number = as_number(value)
     if number is None or not 0 <= number <= 1:
         raise InvalidInputError(
-            f"`max_error_rate` must be a number from 0 to 1, got {value!r:.60}. It is the share of questions that may "
+            f"`max_error_rate` must be a number from 0 to 1, got {show(value)}. It is the share of questions that may "
             "fail; without it the run never stops because of errors."
         )
 
@@ -298,6 +298,7 @@ def make_header(
         "concurrency": settings.concurrency,
         "timeout": settings.timeout,
         "retries": settings.retries,
+        **({} if settings.metadata == CallSettings.metadata else {"metadata": settings.metadata}),
         "versions": {"krag_eval": __version__, "python": platform.python_version(), **_frameworks(retriever)},
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
@@ -330,6 +331,9 @@ def _differences(recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iter
     for key, label in (("name", "retriever name"), ("k", "k"), ("fingerprint", "evaluation set")):
         if recorded.get(key) != wanted.get(key):
             yield f"{label} {_value(recorded, key)} in the journal, {_value(wanted, key)} now"
+    was, is_now = (header.get("metadata", CallSettings.metadata) for header in (recorded, wanted))
+    if was != is_now:
+        yield f"metadata {was!r:.60} in the journal, {is_now!r:.60} now"
 
 
 def _changes(recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
@@ -339,7 +343,7 @@ def _changes(recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator
     for package in sorted((were.keys() & are.keys()) - {"krag_eval", "python"}):
         if were[package] != are[package]:
             yield f"{package} {were[package]} in the journal, {are[package]} now"
-    old, new = recorded.get("parameters") or {}, wanted.get("parameters") or {}
+    old, new = (Redactor().of(header.get("parameters") or {}) for header in (recorded, wanted))
     for key in sorted({*old, *new}):
         if old.get(key, _ABSENT) != new.get(key, _ABSENT):
             was, is_now = (f"{parameters.get(key, 'absent')!r:.60}" for parameters in (old, new))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Set
 from dataclasses import replace
 from datetime import date, time
@@ -12,6 +13,7 @@ from typing import Any
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.redaction import Redactor
 from krag_eval.datasets import DOC_KEY
 from krag_eval.documents.document import Document, as_input_error, read_leniently
 from krag_eval.documents.readers import as_id, reader_of, split_pair
@@ -97,19 +99,50 @@ def _in_mapping(answer: Mapping[str, Any]) -> Iterable[object]:
     )
 
 
-def copy_documents(documents: Iterable[object]) -> tuple[Document, ...]:
-    """Copy a framework's documents into records that nobody else can change.
+METADATA = ("none", "ids", "all")
+# The names of metadata that say which document it is: `id`, `doc_id`, `chunkId`, `source`, `file_path`, `url`.
+_IDENTIFIES = re.compile(r"(?:^|[_.-])(?:id|uuid|doi|source|url|uri|path|file|file_?name)\Z|[a-z]I[dD]\Z")
 
-    Raises:
-        InvalidInputError: An item is not a document; the error names its place in the ranking.
+
+class Copier:
+    """Copies a framework's documents into records that nobody else can change, without credentials in their metadata.
+
+    Args:
+        metadata: Which metadata is kept, one of `METADATA`; `"ids"` keeps strings and integers whose name is, or ends
+            in, `id`, `uuid`, `doi`, `source`, `url`, `uri`, `path`, `file` or `file_name`, such as `doc_id`, `chunkId`.
     """
-    copies = []
-    for place, document in enumerate(documents):
-        try:
-            copies.append(_copy(document))
-        except InvalidInputError as error:
-            raise InvalidInputError(f"`retrieved[{place}]`: {error}") from None
-    return tuple(copies)
+
+    def __init__(self, metadata: str = "all") -> None:
+        self._kept, self._redactor = metadata, Redactor()
+
+    def __call__(self, documents: Iterable[object]) -> tuple[Document, ...]:
+        """Return the copies.
+
+        Raises:
+            InvalidInputError: An item is not a document; the error names its place in the ranking.
+        """
+        copies = []
+        for place, document in enumerate(documents):
+            try:
+                copies.append(_copy(document) if self._kept == "all" else self._without(_copy(document)))
+            except InvalidInputError as error:
+                raise InvalidInputError(f"`retrieved[{place}]`: {error}") from None
+        if not self._redactor.is_clean([copy.metadata for copy in copies]):
+            copies = [replace(copy, metadata=self._redactor.of(copy.metadata)) for copy in copies]
+        return tuple(copies)
+
+    def _without(self, document: Document) -> Document:
+        kept = {
+            name: value
+            for name, value in document.metadata.items()
+            if self._kept == "ids" and type(value) in (str, int) and _IDENTIFIES.search(name)
+        }
+        if document.id is None and document.text is None and not kept:
+            raise InvalidInputError(
+                f"the document has neither an id nor a text, and metadata={self._kept!r} drops the rest. Give metadata="
+                "'all'."
+            )
+        return replace(document, metadata=kept)
 
 
 def _copy(document: object) -> Document:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Required, TypedDict, Unpack, overload
 
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, did_you_mean
+from krag_eval._utils.errors import InvalidInputError, did_you_mean, show
 from krag_eval._utils.progress import ProgressHook, hook_for
+from krag_eval._utils.redaction import Redactor
 from krag_eval._utils.suggestions import check_names
 from krag_eval._utils.threads import run_in_own_loop
 from krag_eval.datasets import EvalSet, Run, as_evalset
@@ -34,6 +35,7 @@ class OptionalRunOptions(TypedDict, total=False):
     retry_on: RetryOn | None
     max_error_rate: float | None
     parameters: Mapping[str, Any] | None
+    metadata: str
     journal: str | os.PathLike[str] | None
     resume: bool | None
     fresh: bool
@@ -79,7 +81,11 @@ def run_retriever(retriever: object, evalset: object, **options: Unpack[RunOptio
               errors such as `TypeError`.
             * `max_error_rate` (None): stop when more than this share of the questions asked has failed; checked from
               the 20th question on.
-            * `parameters`: what to record about the retriever, such as chunk size, overlap and model.
+            * `parameters`: what to record about the retriever, such as chunk size, overlap and model; credentials are
+              replaced by `[key]`.
+            * `metadata` ("all"): which metadata of the documents is kept, without credentials: `"all"`; `"ids"`, the
+              strings and integers that say which document it is, under names such as `doc_id`, `chunkId`, `source`,
+              `url` and `file_path`; or `"none"`.
             * `journal`: a JSONL file to which each row is written as soon as it arrives. It is a run that can be
               scored. For several retrievers, a folder.
             * `resume` (None): resume a journal that exists. If the retriever was changed since, which its code, the
@@ -244,9 +250,9 @@ def plan_run(
             f"`parameters` is {describe_type(parameters)}. It must be a mapping such as {{'chunk_size': 500}}."
         )
     if journal is not None and (not isinstance(journal, (str, os.PathLike)) or not os.fspath(journal)):
-        raise InvalidInputError(f"`journal` must be the path of a file, or None, got {journal!r:.60}.")
+        raise InvalidInputError(f"`journal` must be the path of a file, or None, got {show(journal)}.")
     if name is not None and not (isinstance(name, str) and name.strip()):
-        raise InvalidInputError(f"`name` must be a string that is not empty, got {name!r:.60}. None is the default.")
+        raise InvalidInputError(f"`name` must be a string that is not empty, got {show(name)}. None is the default.")
     for question in questions:
         if not (question.question or "").strip():
             raise InvalidInputError(
@@ -255,6 +261,8 @@ def plan_run(
             )
     if journal is not None and source is None:
         source = source_of_object(retriever)
-    header = make_header(name or caller.name, as_json(parameters or {}), questions, caller, settings, retriever, source)
+    header = make_header(
+        name or caller.name, Redactor().of(as_json(parameters or {})), questions, caller, settings, retriever, source
+    )
     recorder = Recorder(questions, header, journal=journal, progress=progress, keeps_rows=keeps_rows, **rest)
     return Plan(questions, caller, settings, recorder)

@@ -7,6 +7,6 @@ with needing("krag_eval.scale", "pyarrow", "arrow"):
 
 from krag_eval.scale.logs import score_logs
 from krag_eval.scale.repeats import RepeatFinder
-from krag_eval.scale.scorer import ColumnarScorer, PartialState
+from krag_eval.scale.scorer import BadRow, ColumnarScorer, PartialState
 
-__all__ = ["ColumnarScorer", "PartialState", "RepeatFinder", "score_logs"]
+__all__ = ["BadRow", "ColumnarScorer", "PartialState", "RepeatFinder", "score_logs"]

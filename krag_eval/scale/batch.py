@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -14,6 +13,8 @@ import pyarrow.compute as pc
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.limits import limit, shown, to_allow
+from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import MISSING, Side, SideName, runs
 from krag_eval.documents.readers import OWN_ID
 from krag_eval.matching import Batch
@@ -53,7 +54,7 @@ class ArrowSide(Side):
         self.text_column = text_column
         self._grade_columns = grade_columns
 
-    @functools.cached_property
+    @cached_property
     def documents(self) -> list[Any]:  # type: ignore[override]
         """The documents as mappings, for the few metrics that read more of them than ids, texts and grades."""
         documents: list[Any] = self.structs.to_pylist()
@@ -65,12 +66,12 @@ class ArrowSide(Side):
         documents: list[Any] = self.structs.slice(start, min(end - start, most)).to_pylist()
         return documents
 
-    @functools.cached_property
+    @cached_property
     def ids(self) -> Sequence[str | None]:  # type: ignore[override]
         """The ids as strings."""
         return ArrowStrings(self.id_column)
 
-    @functools.cached_property
+    @cached_property
     def texts(self) -> Sequence[str | None]:  # type: ignore[override]
         """The texts as strings."""
         return ArrowStrings(self.text_column)
@@ -80,7 +81,7 @@ class ArrowSide(Side):
         """Whether each document has an id."""
         return np.asarray(pc.fill_null(pc.not_equal(self.id_column, ""), False), dtype=bool)
 
-    @functools.cached_property
+    @cached_property
     def grades(self) -> FloatArray:
         """The grade of each gold document, 1 by default."""
         n_documents = int(self.offsets[-1])
@@ -95,14 +96,10 @@ class ArrowSide(Side):
         if len(wrong):
             position = int(wrong[0])
             raise InvalidInputError(
-                f"{self._place(position)}: the grade {grades[position]} cannot be used. "
+                f"{self.place(position)}: the grade {grades[position]} cannot be used. "
                 "A grade must be a finite number of at least 0; 0 means judged not relevant."
             )
         return grades
-
-    def place(self, position: int) -> str:
-        """Return where the document of a position is, for messages."""
-        return self._place(position)
 
     def _place_of(self, query: int, rank: int) -> str:
         id_ = self.query_ids[query].as_py()
@@ -138,7 +135,7 @@ class ArrowBatch(Batch):
     def __init__(self, actual: ArrowSide, predicted: ArrowSide, settings: Settings) -> None:
         super().__init__(actual, predicted, settings)
 
-    @functools.cached_property
+    @cached_property
     def ids(self) -> Codes:
         """Ids as integers; an empty id is missing."""
         codes, different = _number(self.actual.id_column, self.predicted.id_column)
@@ -153,7 +150,7 @@ class ArrowBatch(Batch):
         """The pairs with the same id, and that a query may have a gold id twice: Arrow numbers all ids fast."""
         return join(self, self.ids), True
 
-    @functools.cached_property
+    @cached_property
     def _numbered_texts(self) -> tuple[Codes, list[str]]:
         codes, different = _number(self.actual.text_column, self.predicted.text_column)
         try:
@@ -183,17 +180,21 @@ def _number(actual: Any, predicted: Any) -> tuple[Codes, Any]:
 
 
 def read_query_ids(batch: Any) -> Any:
-    """Return the ids of the queries as an Arrow array of strings.
+    """Return the ids of the queries as an Arrow array of strings; `check_query_ids` tells whether all are there."""
+    return as_strings(batch.column(batch.schema.get_field_index("query_id")))
+
+
+def check_query_ids(ids: Any) -> None:
+    """Check that every query has an id.
 
     Raises:
-        InvalidInputError: A query has no id.
+        InvalidInputError: One has none; the error names the first, by its row if there are several.
     """
-    ids = as_strings(batch.column(batch.schema.get_field_index("query_id")))
     missing = pc.fill_null(pc.equal(ids, ""), True)
     if pc.any(missing).as_py():
         row = pc.index(missing, True).as_py()
-        raise InvalidInputError(f"`query_id` is {'null' if ids[row].as_py() is None else 'empty'} in row {row}. {_ID}")
-    return ids
+        where = f" in row {row}" if len(ids) > 1 else ""
+        raise InvalidInputError(f"`query_id` is {'null' if ids[row].as_py() is None else 'empty'}{where}. {_ID}")
 
 
 _ID = "Every query needs a unique id, a string that is not empty or an integer."
@@ -234,13 +235,24 @@ def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: 
     column_of_lists = batch.column(batch.schema.get_field_index(name))
     if column_of_lists.null_count:
         row = pc.index(column_of_lists.is_null(), True).as_py()
+        where = f" (row {row})" if len(batch) > 1 else ""
         raise InvalidInputError(
-            f"`{name}` is null for query {query_ids[row].as_py()!r:.60} (row {row}). "
+            f"`{name}` is null for query {query_ids[row].as_py()!r:.60}{where}. "
             f"Write an empty list where {'there is no gold document' if name == 'actual' else 'nothing was retrieved'}."
+        )
+    lengths = pc.list_value_length(column_of_lists)
+    longest = pc.max(lengths).as_py() or 0
+    if longest > limit("values"):
+        id_ = query_ids[pc.index(lengths, longest).as_py()].as_py()
+        raise InvalidInputError(
+            f"`{name}` of query {id_!r:.60} has {longest:,} documents, more than {shown('values')}. "
+            f"{to_allow('values', longest)}"
         )
     offsets, structs = _flat(column_of_lists)
     if pa.types.is_null(structs.type):
         structs = pa.nulls(len(structs), pa.struct([pa.field("text", pa.string())]))
+    elif not pa.types.is_struct(structs.type):
+        structs = pa.StructArray.from_arrays([structs], [fields.bare], mask=structs.is_null())
     there = {structs.type.field(number).name for number in range(structs.type.num_fields)}
 
     def column(field: str | None, convert: Callable[[Any], Any]) -> Any:
@@ -311,7 +323,7 @@ def _flat(lists: Any) -> tuple[IntArray, Any]:
 def _without_views(structs: Any) -> Any:
     """Return the documents without fields of the type `string_view`, for which Arrow has no `take`."""
     if not pa.types.is_struct(structs.type):
-        return structs
+        return as_strings(structs) if is_string(structs.type) else structs
     names = [structs.type.field(number).name for number in range(structs.type.num_fields)]
     columns = [structs.field(number) for number in range(len(names))]
     plain = [as_strings(column) if is_string(column.type) else column for column in columns]
@@ -353,18 +365,21 @@ class Fields:
         id: The field of the id, if ids are matched.
         text: The field of the text.
         grades: The fields that may have the grade of a gold document; the first that is not null counts.
+        bare: What a document is that is no struct: an id if ids alone are matched, otherwise a text, as for `evaluate`.
     """
 
     id: str | None
     text: str | None
     grades: tuple[str, ...]
+    bare: str = "id"
 
     @classmethod
     def of(cls, settings: Settings) -> Fields:
         """Return the fields that the settings read."""
         grades = tuple(dict.fromkeys(("grade", settings.grade_key)))
         id_field = "id" if settings.id_key in (None, OWN_ID) else settings.id_key
-        return cls(id_field if settings.uses_ids else None, "text", grades)
+        bare = "text" if settings.uses_texts else id_field
+        return cls(id_field if settings.uses_ids else None, "text", grades, bare)
 
 
 def check_columns(schema: Any, settings: Settings, needs_texts: bool) -> Fields:
@@ -389,7 +404,10 @@ def check_columns(schema: Any, settings: Settings, needs_texts: bool) -> Fields:
         if pa.types.is_null(item):
             continue  # a batch in which every list is empty
         if not pa.types.is_struct(item):
-            raise _wrong(side, schema.field(side).type, shape)
+            is_right = is_string if fields.bare == "text" else is_id
+            if not is_right(item) or (needs_texts and fields.bare != "text"):
+                raise _wrong(side, schema.field(side).type, shape)
+            continue
         there = {item.field(number).name: item.field(number).type for number in range(item.num_fields)}
         for name in needed:
             if name not in there:

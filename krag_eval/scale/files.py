@@ -7,6 +7,7 @@ import glob
 import hashlib
 import json
 import os
+import re
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,18 +15,22 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.fs as pa_fs
 import pyarrow.parquet as pq
 
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.files.io import is_file, open_file, unreadable
+from krag_eval._utils.files.limited_parquet import LimitedParquetFile
+from krag_eval.datasets.formats.parquet import HEAD, UNCHECKED, is_unchecked
+from krag_eval.scale.batch import is_string
 from krag_eval.scale.scorer import ColumnarScorer
 
-_BUFFER = 1 << 20
 _HEAD = 4096
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +76,11 @@ def open_parquet(path: str) -> Iterator[pq.ParquetFile]:
         InvalidInputError: The file cannot be read, or is not Parquet. Damaged pages are found when they are read.
     """
     with errors_of(path):
-        if "://" in path:
-            system, inner = pa_fs.FileSystem.from_uri(path)
-        else:
+        if "://" not in path:
             _check_regular(path)
-            system, inner = pa_fs.LocalFileSystem(), path
-        source = system.open_input_file(inner)
+        source = _source_of(path)
         try:
-            # Streamed, since a row group may be larger than the memory.
-            file = pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=False, buffer_size=_BUFFER)
+            file = LimitedParquetFile(source, path)
         except (pa.ArrowException, OSError):
             source.seek(0)
             told = _other_than_parquet(path, source.read(_HEAD))
@@ -119,17 +120,43 @@ def errors_of(place: str) -> Iterator[None]:
         ) from error
 
 
-def columns_to_read(file: pq.ParquetFile, fields: set[str] | None) -> list[str]:
-    """Return the leaf columns that are needed: texts are not read if only ids are matched."""
-    if fields is None:
-        return ["query_id", "actual", "predicted"]
+def partitions_of(path: str) -> dict[str, str | None]:
+    """Return the columns in the folders of a path, as Hive and Spark write them; their values are strings.
+
+    >>> partitions_of("logs/model=m1/day=2026-11-22/0.parquet")
+    {'model': 'm1', 'day': '2026-11-22'}
+    """
+    pairs = [folder.partition("=") for folder in re.split(r"[/\\]", path)[:-1]]
+    return {name: None if value == _NO_VALUE else unquote(value) for name, sign, value in pairs if name and sign}
+
+
+def with_partitions(rows: pa.RecordBatch, path: str, columns: Collection[str]) -> pa.RecordBatch:
+    """Add those of the columns that are in the folders of the path, and not in the file."""
+    missing = [name for name in columns if name not in rows.schema.names]
+    values = partitions_of(path) if missing else {}
+    arrays = [pa.repeat(pa.scalar(values[name], pa.string()), len(rows)) for name in missing]
+    fields = [pa.field(name, pa.string()) for name in missing]
+    return pa.record_batch([*rows.columns, *arrays], schema=pa.schema([*rows.schema, *fields])) if missing else rows
+
+
+def columns_to_read(file: pq.ParquetFile, fields: set[str] | None, others: Collection[str] = ()) -> list[str]:
+    """Return the leaf columns that are needed: texts are not read if only ids are matched.
+
+    Args:
+        file: The file.
+        fields: The fields of the documents; None for all.
+        others: Further columns; those that the file does not have are left out.
+    """
     leaves: list[str] = [file.schema.column(number).path for number in range(len(file.schema.names))]
+    further = [leaf for leaf in leaves if any(leaf == name or leaf.startswith(f"{name}.") for name in others)]
+    if fields is None:
+        return ["query_id", "actual", "predicted", *further]
     read = [leaf for leaf in leaves if leaf == "query_id" or _is_read(leaf.split("."), fields)]
     # A struct without leaves would not be read at all; its first leaf keeps the lists.
     for side in ("actual", "predicted"):
         if not any(leaf.startswith(f"{side}.") for leaf in read):
             read += [leaf for leaf in leaves if leaf.startswith(f"{side}.")][:1]
-    return read
+    return [*read, *further]
 
 
 def _is_read(parts: list[str], fields: set[str]) -> bool:
@@ -330,7 +357,7 @@ def _hint_for_columns(names: Collection[str]) -> str:
 
 def survey(
     files: Sequence[str], target: Path, scorer: ColumnarScorer | None = None, *, may_be_empty: bool = False
-) -> tuple[list[RowGroup], str]:
+) -> tuple[list[RowGroup], str, pa.Schema]:
     """Check files before anything is scored; each is opened once.
 
     Args:
@@ -340,14 +367,16 @@ def survey(
         may_be_empty: Whether the files need no rows.
 
     Returns:
-        Their row groups that have rows, and what distinguishes these files from others: number, rows, fingerprint.
+        Their row groups that have rows; what distinguishes these files from others: number, rows, fingerprint; and the
+        columns that the scorer keeps, with types that hold the values of all files.
 
     Raises:
         InvalidInputError: A file cannot be read, is the target, or has columns that cannot be scored; or no file has
             rows.
     """
     groups: list[RowGroup] = []
-    n_rows, seen = 0, hashlib.sha256()
+    n_rows, seen, is_told = 0, hashlib.sha256(), False
+    kept = labels = pa.schema([])
     for path in files:
         if "://" not in path and target.exists() and target.samefile(path):
             raise InvalidInputError(f"{path}: is also the output. Give another output path.")
@@ -355,21 +384,79 @@ def survey(
             n_rows += file.metadata.num_rows
             seen.update(json.dumps(_fingerprint(path, file)).encode())
             if scorer is not None:
-                _check_schema(path, file, scorer)
+                there, theirs = _check_schema(path, file, scorer)
+                kept = there if path == files[0] else unified(kept, there, files[0], path)
+                labels = theirs if path == files[0] else unified(labels, theirs, files[0], path)
+            is_told = is_told or _tell_unchecked(path)
             sizes = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
             found = [RowGroup(path, number, one.num_rows, one.total_byte_size) for number, one in enumerate(sizes)]
             groups += [group for group in found if group.n_rows]
     if not n_rows and not may_be_empty:
         others = f", nor has any other of {len(files)} files" if len(files) > 1 else ""
         raise InvalidInputError(f"{files[0]}: has no rows{others}. Give at least one query.")
-    return groups, f"{len(files)} of {n_rows} rows, {seen.hexdigest()[:16]}"
+    return groups, f"{len(files)} of {n_rows} rows, {seen.hexdigest()[:16]}", kept
 
 
-def _check_schema(path: str, file: Any, scorer: ColumnarScorer) -> None:
+def _tell_unchecked(path: str) -> bool:
+    """Warn if a file has no page checksums, and return whether that was so."""
+    with _source_of(path) as source:
+        is_so = is_unchecked(source.read(HEAD))
+    if is_so:
+        warn(f"{path}: {UNCHECKED}")
+    return is_so
+
+
+def _source_of(path: str) -> Any:
+    system, inner = pa_fs.FileSystem.from_uri(path) if "://" in path else (pa_fs.LocalFileSystem(), path)
+    return system.open_input_file(inner)
+
+
+def _check_schema(path: str, file: Any, scorer: ColumnarScorer) -> tuple[pa.Schema, pa.Schema]:
+    """Return the columns that the scorer keeps of a file, and those by which it groups."""
+    schema, folders = file.schema_arrow, partitions_of(path)
+    for name in scorer.others_of(dict.fromkeys([*schema.names, *folders])):
+        if name in folders and name not in schema.names:
+            schema = schema.append(pa.field(name, pa.string()))
     try:
-        scorer.check_schema(file.schema_arrow)
+        scorer.check_schema(schema)
+        return scorer.kept_of(schema), scorer.labels_in(schema)
     except InvalidInputError as error:
         raise InvalidInputError(f"{path}: {error}{_hint_for_columns(file.schema_arrow.names)}") from None
+
+
+def unified(kept: pa.Schema, there: pa.Schema, first: str, path: str) -> pa.Schema:
+    """Return the columns of two files with types that hold the values of both.
+
+    Raises:
+        InvalidInputError: There are no such types; the error names the file and the column.
+    """
+    for number, name in enumerate(kept.names):
+        one, other = kept.field(name).type, there.field(name).type if name in there.names else None
+        type_ = one if one == other else None if other is None else _wider(one, other)
+        if type_ is None:
+            has = "is missing" if other is None else f"has the type {other}"
+            raise InvalidInputError(
+                f"{path}: the column `{name}` {has}, and in {first} it has the type {one}. Write all files with one "
+                "type, or leave the column out of `keep` and `by`."
+            )
+        kept = kept.set(number, pa.field(name, type_))
+    return kept
+
+
+def _wider(one: Any, other: Any) -> Any:
+    """Return the type that holds the values of two others without a loss; None if there is none."""
+    if pa.types.is_null(one) or pa.types.is_null(other):
+        return other if pa.types.is_null(one) else one
+    kinds = (pa.types.is_signed_integer, pa.types.is_unsigned_integer, pa.types.is_floating, is_string)
+    if not any(is_kind(one) and is_kind(other) for is_kind in kinds):
+        return None
+    return pa.large_string() if is_string(one) else max(one, other, key=lambda type_: type_.bit_width)
+
+
+def fingerprint(path: str) -> str:
+    """Return what distinguishes versions of a file, wherever it lies: its rows, and all that its footer says."""
+    with open_parquet(path) as file:
+        return f"{file.metadata.num_rows} {hashlib.sha256(repr(file.metadata.to_dict()).encode()).hexdigest()[:16]}"
 
 
 def _fingerprint(path: str, file: Any) -> list[Any]:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Unpack
 
+import pyarrow as pa
+
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.files.io import check_seal, put_in_place, refuse_link, seal_files
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
+from krag_eval._utils.processes import run_in_processes
 from krag_eval._utils.progress import ProgressHook, hook_for, reporter
 from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
@@ -22,12 +28,22 @@ from krag_eval.metrics.cut_offs import GivenCutOff
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS, read_metrics
 from krag_eval.scale.batch import repeated
 from krag_eval.scale.files import find_files, survey
+from krag_eval.scale.increments import Increments
 from krag_eval.scale.long_form import LongForm
 from krag_eval.scale.output import Output
-from krag_eval.scale.pool import run_in_processes
 from krag_eval.scale.repeats import find_repeated
 from krag_eval.scale.scorer import ColumnarScorer
-from krag_eval.scale.tasks import Task, divide, limits, place_of, read_batches, read_state, score_task
+from krag_eval.scale.tasks import (
+    STATE,
+    Task,
+    check_part,
+    divide,
+    limits,
+    place_of,
+    read_batches,
+    read_state,
+    score_task,
+)
 
 LOGS_JOURNAL = JournalKind("krag_eval_logs", "scoring of logs")
 _JOINED = "joined"
@@ -44,6 +60,11 @@ def score_logs(
     workers: int = 1,
     intervals: bool | float = False,
     allow_repeated_ids: bool = False,
+    by: str | Sequence[str] | None = None,
+    keep: str | Sequence[str] | pa.Schema = (),
+    names: str = "plain",
+    max_bad_rows: int = 0,
+    incremental: bool = False,
     force: bool = False,
     progress: bool | ProgressHook | None = False,
     **settings: Unpack[ScoringSettings],
@@ -59,7 +80,7 @@ def score_logs(
         logs: A path, a pattern such as `"logs/*.parquet"`, a folder, an address that Arrow can open (`s3://`, `gs://`),
             or a list of these.
         out: The Parquet file to write, one row per query in the order of the input; its pages have checksums. The
-            columns are those of `ColumnarScorer.score_batch`.
+            columns are those of `ColumnarScorer.score_batch`. With `incremental`, a folder of such files.
         gold: Parquet files with one row per gold document; then `logs` have one row per retrieved document. DuckDB
             joins them first (extra `duckdb`). Both have `query_id`, and `id` or `text` or both; logs have `rank` or
             `score` or both, gold may have `grade`. Queries without gold rows are left out.
@@ -70,12 +91,26 @@ def score_logs(
             `if __name__ == "__main__":`.
         intervals: An interval on every value, of 95 % or of the confidence given. Needs scipy (extra `stats`).
         allow_repeated_ids: Score several rows of one `query_id` as separate queries; by default they are refused.
+        by: A column of the logs or several, by which the result is also computed: see its attribute `groups`. Strings,
+            integers, booleans, dates and timestamps are compared; null is a group, too. Needs logs with one row per
+            query.
+        keep: Columns of the logs to copy into the rows of `out`: their names, or `"all"` for all of the first file but
+            `actual` and `predicted`. For `by` and `keep`, folders such as `day=2026-11-22` in a path are columns of
+            strings; both need logs with one row per query.
+        names: How the columns of values are named: `"plain"` (`recall@5`), or `"safe"` for names that SQL reads without
+            quotes (`recall_at_5`).
+        max_bad_rows: How many rows that cannot be scored may be skipped, with a warning: they are in no number, and
+            saved in `out` + `.rejected.jsonl`. Repeated query ids and errors of your own functions are errors in any
+            case.
+        incremental: Score only files that were not scored into the folder `out` before, and return the result of all.
+            Files that have changed since then are refused; for those that have disappeared, you are warned.
         force: Replace `out` if it exists.
         progress: True for a line on a terminal, or a function that is called with a `RunProgress` after every task.
         **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
 
     Returns:
-        The result of all queries, without `per_query` and `explain`: the rows are in the file.
+        The result of all queries, without `per_query` and `explain`: the rows are in the file. With `by`, its `groups`
+        are the results of each group.
 
     Raises:
         InvalidInputError: A file, a row group or a query cannot be read or scored, a query id is repeated, or `out`
@@ -83,18 +118,34 @@ def score_logs(
         UnknownMetricError: A metric does not exist.
         MissingDependencyError: pyarrow is not installed, or scipy for intervals.
     """
-    hook, n_workers, target = hook_for(progress), check_count("workers", workers), _check_target(out, force)
+    hook, n_workers = hook_for(progress), check_count("workers", workers)
+    most_bad = check_count("max_bad_rows", max_bad_rows, least=0)
     # Rows of several files are scored together, and repeats among all of them are reported at the end.
-    scorer = ColumnarScorer(k, metrics=metrics, allow_repeated_ids=True, **settings)
-    folder = Path(f"{target}.parts")
-    files = find_files(logs, may_be_remote=gold is None, besides=folder)
-    long_form = _long_form(files, gold, kmax, read_metrics(metrics, k).cut_offs, scorer)
-    groups, what = survey(files, target, None if long_form else scorer, may_be_empty=long_form is not None)
-    if long_form is not None:
-        what += f"; {survey(long_form.gold, target)[1]}"
-    with _journal(target, folder, scorer, what, long_form) as journal:
+    make = partial(ColumnarScorer, k, metrics=metrics, allow_repeated_ids=True, by=by, names=names, **settings)
+    scorer = make(keep=keep)
+    scorer.check_intervals(intervals)
+    with contextlib.ExitStack() as stack:
+        earlier = stack.enter_context(_increments(out, gold, force, scorer)) if incremental else None
+        target = _check_target(out, force) if earlier is None else earlier.target
+        besides = Path(f"{target}.parts") if earlier is None else earlier.out
+        files = find_files(logs, may_be_remote=gold is None, besides=besides)
+        if earlier is not None:
+            files = earlier.new(files)
+        long_form = _long_form(files, gold, kmax, read_metrics(metrics, k).cut_offs, scorer)
+        may_be_empty = long_form is not None or (earlier is not None and bool(earlier.parts))
+        groups, what, kept = survey(files, target, None if long_form else scorer, may_be_empty=may_be_empty)
+        if earlier is not None:
+            kept = earlier.kept(kept, files)
+            if not groups:
+                result = scorer.finalize(scorer.merge(earlier.states()), intervals=intervals)
+                return replace(result, n_bad_rows=earlier.n_bad_rows)
+        scorer = make(keep=kept)
+        folder = besides if earlier is None else earlier.folder_of(what)
         if long_form is not None:
-            groups, _ = survey([str(_joined(long_form, folder, journal))], target, scorer)
+            what += f"; {survey(long_form.gold, target)[1]}"
+        stack.enter_context(journal := _journal(target, folder, scorer, what, long_form))
+        if long_form is not None:
+            groups, *_ = survey([str(_joined(long_form, folder, journal))], target, scorer)
         tasks = divide(groups)
         parts = [_part(folder, task) for task in tasks]
         done = [task for task, part in zip(tasks, parts, strict=True) if part.is_file()]  # complete or absent
@@ -102,34 +153,66 @@ def score_logs(
         n_done = sum(task.n_rows for task in done)
         report = reporter(hook, target.name, sum(task.n_rows for task in tasks), resumed=n_done)
         report(n_done)
-        work = partial(_score, scorer=scorer, folder=folder, allow_repeated_ids=allow_repeated_ids)
+        work = partial(
+            _score, scorer=scorer, folder=folder, allow_repeated_ids=allow_repeated_ids, max_bad_rows=most_bad
+        )
         sizes = [[group.n_rows for group in task.groups] for task in tasks]
-        with Output(list(zip(parts, sizes, strict=True)), target, scorer.schema, scorer.signature) as output:
+        rejected = Path(f"{target}.rejected.jsonl") if earlier is None else earlier.rejected
+        with Output(
+            list(zip(parts, sizes, strict=True)), target, scorer.schema, scorer.signature, rejected, most_bad
+        ) as output:
             for task in done:
+                check_part(parts[task.number])
                 output.add(task.number)
-            for task in run_in_processes(work, left, n_workers, lambda task: place_of(task, str(_part(folder, task)))):
+            for task, _ in run_in_processes(
+                work, left, n_workers, lambda task: place_of(task, str(_part(folder, task)))
+            ):
                 n_done += task.n_rows
                 report(n_done)
                 output.add(task.number)
+            hash_files = [Path(f"{part}.ids.npy") for part in parts]
+            mine = scorer.merge(map(read_state, parts))
+            state = mine if earlier is None else scorer.merge([*earlier.states(), mine])
             if not allow_repeated_ids:
-                _check_repeats(parts)
-            state = scorer.merge(map(read_state, parts))
+                old = ([], []) if earlier is None else (earlier.hash_files, earlier.parts)
+                _check_repeats([*old[0], *hash_files], [*old[1], *parts])
             is_empty = not state.supply.sides["predicted"].documents
             if long_form is not None and is_empty:
                 long_form.warn_of_nothing_found()
             if tasks and not is_empty and not state.supply.matched:
                 # What no method read was not read from the files either.
-                scorer.look_again(state, next(read_batches(tasks[0], None, allow_repeated_ids=True)).rows)
+                rows = next(read_batches(tasks[0], None, allow_repeated_ids=True)).rows
+                scorer.look_again(state, rows)
             front = NO_LISTS if long_form is None else NOTHING_RETRIEVED_YET
             result = scorer.finalize_found(state, intervals=intervals, front=front)
-            output.finish()
+            output.finish(None if earlier is None else {STATE: mine.to_json().encode()})
+        if earlier is not None:
+            earlier.commit(files, hash_files, output.n_bad_rows)
         report(n_done, is_over=True)
     shutil.rmtree(folder)
-    return result
+    n_bad_before = 0 if earlier is None else earlier.n_bad_rows
+    return replace(result, n_bad_rows=n_bad_before + output.n_bad_rows)
 
 
-def _score(task: Task, *, scorer: ColumnarScorer, folder: Path, allow_repeated_ids: bool) -> None:
-    score_task(task, scorer, str(_part(folder, task)), allow_repeated_ids=allow_repeated_ids)
+def _increments(out: object, gold: object, force: bool, scorer: ColumnarScorer) -> Increments:
+    if not isinstance(out, (str, os.PathLike)) or not os.fspath(out) or "://" in str(out):
+        raise InvalidInputError(f"`out` must be the path of a folder on this machine, got {out!r:.60}.")
+    if gold is not None or force:
+        other = "`force`: to start again, give a new folder" if gold is None else "`gold`: join the logs first"
+        raise InvalidInputError(f"`incremental` does not work with {other}.")
+    kept = scorer.keep if isinstance(scorer.keep, str) else list(scorer.names_of(()))
+    settings = {
+        "signature": scorer.signature,
+        "by": list(scorer.by),
+        "keep": kept,
+        "values": scorer.schema.names[-len(scorer.keys) :],
+    }
+    return Increments(Path(out), settings)
+
+
+def _score(task: Task, *, scorer: ColumnarScorer, folder: Path, allow_repeated_ids: bool, max_bad_rows: int) -> None:
+    part = str(_part(folder, task))
+    score_task(task, scorer, part, allow_repeated_ids=allow_repeated_ids, max_bad_rows=max_bad_rows)
 
 
 def _part(folder: Path, task: Task) -> Path:
@@ -164,6 +247,11 @@ def _long_form(
         if kmax is not None:
             raise InvalidInputError("`kmax` cuts logs in long form. Give their `gold` too, or omit `kmax`.")
         return None
+    if scorer.keep or scorer.by:
+        raise InvalidInputError(
+            f"`{'keep' if scorer.keep else 'by'}` needs logs with one row per query, without `gold`. Gather the rows "
+            "of each query first, or join the output to your logs."
+        )
     if kmax is None:
         if not all(isinstance(one, int) for one in cut_offs):
             named = ",".join("all" if one is None else str(one) for one in cut_offs)
@@ -180,9 +268,15 @@ def _long_form(
 
 def _joined(long_form: LongForm, folder: Path, journal: KeyedJournal) -> Path:
     """Return the file of the joined logs, which is made once."""
-    path = folder / "joined.parquet"
-    if journal.get(_JOINED) is None or not path.is_file():
+    path, seal = folder / "joined.parquet", folder / "joined.sha256"
+    if journal.get(_JOINED) is not None and path.is_file():
+        check_seal(seal, path)
+    else:
         long_form.join(path)
+        temporary = seal.with_suffix(".tmp")
+        temporary.write_bytes(b"")
+        seal_files(temporary, path)
+        put_in_place(temporary, seal)
         if journal.get(_JOINED) is None:
             journal.put(_JOINED, {})
     return path
@@ -193,16 +287,23 @@ def _journal(
 ) -> KeyedJournal:
     """Open the journal that refuses to mix parts of different logs, settings or tasks."""
     settings: dict[str, object] = {"signature": scorer.signature, "keys": list(scorer.keys), "files": files}
-    settings["units"] = limits()
+    settings |= {
+        "units": limits(),
+        "by": list(scorer.by),
+        "columns": [f"{field.name}: {field.type}" for field in scorer.schema],
+    }
     settings |= {} if long_form is None else {"kmax": long_form.kmax}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        refuse_link(folder)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in folder.iterdir():
+            refuse_link(path)
     except OSError as error:
         raise _unwritable(target, error) from error
     return KeyedJournal(folder / "journal.jsonl", LOGS_JOURNAL, settings)
 
 
-def _check_repeats(parts: Sequence[Path]) -> None:
-    found = find_repeated([Path(f"{part}.ids.npy") for part in parts], parts)
+def _check_repeats(hash_files: Sequence[Path], parts: Sequence[Path]) -> None:
+    found = find_repeated(hash_files, parts)
     if found:
         raise repeated(list(found)[:3], len(found))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -13,12 +14,14 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files.io import put_in_place
+from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.files.io import no_looser_than, put_in_place, refuse_link, write_atomically
+from krag_eval._utils.formatting import number_of
 
 _SIGNATURE = b"krag_eval.signature"
 _ROWS_AT_ONCE = 1 << 16
 _BYTES_AT_ONCE = 1 << 26
+_TOLD = 3
 
 
 def parquet_options(schema: pa.Schema, compression: str) -> dict[str, Any]:
@@ -69,10 +72,16 @@ class CompleteFile:
         if self._n_rows >= self._rows_in_group or self._n_bytes >= _BYTES_AT_ONCE:
             self._write_group()
 
-    def finish(self) -> None:
-        """Sync the file to the disk, and replace the target."""
+    def finish(self, metadata: Mapping[bytes, bytes] | None = None) -> None:
+        """Sync the file to the disk, and replace the target.
+
+        Args:
+            metadata: Further metadata of the file.
+        """
         if self._waiting:
             self._write_group()
+        if metadata:
+            self._writer.add_key_value_metadata(metadata)
         self._writer.close()
         put_in_place(self._temporary, self._target)
 
@@ -90,6 +99,24 @@ def write_parquet(batches: Iterable[Any], schema: pa.Schema, target: Path, rows_
         file.finish()
 
 
+def bad_rows_of(part: str | Path) -> Path:
+    """Return the file with the rows of a part that could not be scored; it exists if there are any."""
+    return Path(f"{part}.rejected.jsonl")
+
+
+def describe_bad_row(record: Mapping[str, Any]) -> str:
+    """Return where a row is that could not be scored, and why."""
+    return f"{record['file']}: row group {record['row_group']}, row {record['row']}: {record['reason']}"
+
+
+def too_many_bad_rows(record: Mapping[str, Any], first: Mapping[str, Any], most: int) -> InvalidInputError:
+    """Return the error of a row that cannot be scored either, although no more may be skipped."""
+    return InvalidInputError(
+        f"{describe_bad_row(record)} Skipped before that: {number_of(most, 'bad row')}; the first: "
+        f"{describe_bad_row(first)}"
+    )
+
+
 class Output:
     """The rows of all parts, written in the order of the parts while later ones are still being scored.
 
@@ -99,16 +126,27 @@ class Output:
         target: The file.
         schema: The schema of the parts.
         signature: The settings of the scoring, for the metadata of the file.
+        rejected: The file for the rows that could not be scored.
+        max_bad_rows: How many of these there may be.
+
+    Attributes:
+        n_bad_rows: How many there are.
 
     Raises:
-        InvalidInputError: A part is damaged, or the file cannot be written.
+        InvalidInputError: A part is damaged, the file cannot be written, or more rows could not be scored.
     """
 
     def __init__(
-        self, parts: Sequence[tuple[Path, Sequence[int]]], target: Path, schema: pa.Schema, signature: str
+        self,
+        parts: Sequence[tuple[Path, Sequence[int]]],
+        target: Path,
+        schema: pa.Schema,
+        signature: str,
+        rejected: Path,
+        max_bad_rows: int,
     ) -> None:
-        self._parts, self._target = parts, target
-        self._next, self._done = 0, set[int]()
+        self._parts, self._target, self._rejected, self._max_bad_rows = parts, target, rejected, max_bad_rows
+        self._next, self._done, self.n_bad_rows = 0, set[int](), 0
         schema = schema.with_metadata({_SIGNATURE: signature.encode()})
         with self._errors():
             self._file = CompleteFile(
@@ -128,13 +166,53 @@ class Output:
             while self._next in self._done:
                 for batch in _rows_of(*self._parts[self._next]):
                     self._file.write(batch)
+                self._check_bad_rows(self._parts[self._next][0])
                 self._done.remove(self._next)
                 self._next += 1
 
-    def finish(self) -> None:
-        """Replace the target."""
+    def finish(self, metadata: Mapping[bytes, bytes] | None = None) -> None:
+        """Replace the target, and save and report the rows that were left out.
+
+        Args:
+            metadata: Further metadata of the file.
+        """
         with self._errors():
-            self._file.finish()
+            self._file.finish(metadata)
+        if self.n_bad_rows:
+            self._save_bad_rows()
+            for _, bad in zip(range(_TOLD), self._bad_rows(), strict=False):
+                warn(f"{describe_bad_row(json.loads(bad))} The row is skipped.")
+            skipped = number_of(self.n_bad_rows, "bad row")
+            warn(f"{self._target}: {skipped} skipped, and saved in {self._rejected}. Correct them in the logs.")
+
+    def _bad_rows(self) -> Iterator[str]:
+        """Yield the rows that could not be scored, in the order of the input, of the parts in the output."""
+        for part, _ in self._parts[: self._next]:
+            if bad_rows_of(part).exists():
+                with bad_rows_of(part).open(encoding="utf-8") as file:
+                    yield from file
+
+    def _save_bad_rows(self) -> None:
+        refuse_link(self._rejected)
+        with no_looser_than(self._parts[0][0], new=0o600):
+            write_atomically(self._rejected, self._bad_rows())
+
+    def _check_bad_rows(self, part: Path) -> None:
+        """Count the rows of a part that could not be scored.
+
+        Raises:
+            InvalidInputError: There are too many; all so far are saved.
+        """
+        if not bad_rows_of(part).exists():
+            return
+        with bad_rows_of(part).open(encoding="utf-8") as file:
+            lines = list(islice(file, self._max_bad_rows - self.n_bad_rows + 1))
+        self.n_bad_rows += len(lines)
+        if self.n_bad_rows > self._max_bad_rows:
+            self._next += 1
+            self._save_bad_rows()
+            error = too_many_bad_rows(json.loads(lines[-1]), json.loads(next(self._bad_rows())), self._max_bad_rows)
+            raise InvalidInputError(f"{error} All so far are saved in {self._rejected}.")
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -153,6 +231,7 @@ def _rows_of(part: Path, sizes: Sequence[int]) -> Iterator[Any]:
         if len(sizes) == 1:
             yield from file.iter_batches(_ROWS_AT_ONCE)
             return
-        (rows,) = file.read().combine_chunks().to_batches()
+        table = file.read().combine_chunks()
+        rows = table.to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], table.schema)
         for first, size in zip(accumulate(sizes, initial=0), sizes, strict=False):
             yield rows.slice(first, size)

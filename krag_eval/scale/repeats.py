@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from krag_eval._utils.objects import OfOneProcess
 from krag_eval.matching.tokens import Spans, Words, mix
 from krag_eval.scale.batch import as_strings
 
@@ -22,7 +23,7 @@ _FILES = 256
 _FILE_BITS = 56
 
 
-class RepeatFinder:
+class RepeatFinder(OfOneProcess):
     """Find the fingerprints of query ids that are repeated among any number of batches.
 
     For engines, which score batches separately: a scorer looks for repeats within one batch only. Two ids may have the

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from krag_eval._utils.arrays import FloatArray
-from krag_eval._utils.checks import describe_type
+from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.checks import describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
-from krag_eval._utils.redaction import describe_error
+from krag_eval._utils.redaction import as_cause, describe_error
+from krag_eval.evaluation.intervals import with_intervals
 from krag_eval.evaluation.pipeline import (
     Judged,
     MetricFunction,
@@ -23,19 +25,46 @@ from krag_eval.evaluation.pipeline import (
     signature_of,
     values_of,
 )
-from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.evaluation.results import EvaluationResult, safe_name
 from krag_eval.matching import find_matches
 from krag_eval.matching.fronts import NO_LISTS, Front
-from krag_eval.matching.matchability import DocumentCounts
+from krag_eval.matching.matchability import DocumentCounts, unmatchable_of
 from krag_eval.matching.remedies import sample_of
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
-from krag_eval.metrics.aggregation import Distributions, Tally
+from krag_eval.metrics.aggregation import Distributions, Outcomes, Tally, key_of
 from krag_eval.metrics.cut_offs import Ranks, TokenBudget, ranks_within
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS
-from krag_eval.scale.batch import Fields, check_columns, check_repeats, read_batch, read_query_ids
+from krag_eval.scale.batch import (
+    Fields,
+    check_columns,
+    check_query_ids,
+    check_repeats,
+    is_string,
+    read_batch,
+    read_query_ids,
+)
+from krag_eval.scale.groups import GroupCounts, check_labels, label_type, labels_of, read_by, results_by_group
+from krag_eval.statistics.checks import check_intervals
 
 # What is matched and judged at once stays in the processor's cache.
 _QUERIES_AT_ONCE = 8192
+
+
+Measured = tuple[Judged, Ranks, dict[str, FloatArray]]
+
+
+class BadRow(NamedTuple):
+    """A row that cannot be scored and was left out.
+
+    Attributes:
+        row: Its position in the batch, from 0.
+        query_id: Its query id, if it has one.
+        reason: What is wrong with it.
+    """
+
+    row: int
+    query_id: str | None
+    reason: str
 
 
 class ColumnarScorer:
@@ -49,7 +78,8 @@ class ColumnarScorer:
 
     Of `id` and `text`, only what the matching method reads is required; `grade` and `score` are optional. Strings may
     be `string`, `large_string`, `string_view` or dictionary-encoded, lists of any kind. With `id_key` and `grade_key`,
-    the fields of these names are read.
+    the fields of these names are read. Documents may also be plain values instead of structs, as in `list<string>`:
+    these are ids (strings or integers) if only ids are matched, and texts otherwise, as for `evaluate`.
 
     A scorer keeps nothing of what it scored: `score_batch` and `partial_state` are pure functions, so that it can be
     sent to the workers of any engine and a batch can be scored twice. It can be pickled if its settings can.
@@ -59,15 +89,23 @@ class ColumnarScorer:
         metrics: Names of `METRICS`, or functions; all by default.
         allow_repeated_ids: Score several rows of one `query_id` as separate queries. By default, a batch with a
             repeated query id is refused. Repeats between batches are not found here; see `RepeatFinder`.
+        keep: Columns of the input to copy into the rows of `score_batch`, of any type: their names, `"all"` for all but
+            `actual` and `predicted`, or a `pyarrow.Schema` to which they are cast.
+        names: How the columns of values are named: `"plain"` (`recall@5`), or `"safe"` for names that SQL reads without
+            quotes (`recall_at_5`).
+        by: A column of the input or several, by which the queries are grouped: strings, integers, booleans, dates or
+            timestamps; null is a group, too. States then have the counts of every group, and the result its `groups`.
         **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
 
     Attributes:
+        by: The names of the group columns; empty if queries are not grouped.
         keys: The keys of each query's values, such as `recall@5`.
         signature: Every setting that can change a number, in one line.
-        schema: The Arrow schema of what `score_batch` returns.
+        schema: The Arrow schema of what `score_batch` returns, without columns whose type only the input knows; see
+            `schema_of`.
 
     Raises:
-        InvalidInputError: A setting cannot be used.
+        InvalidInputError: A setting cannot be used, or a kept column has the name of an output column.
         UnknownMetricError: A metric does not exist.
         MissingDependencyError: pyarrow is not installed.
 
@@ -90,22 +128,79 @@ class ColumnarScorer:
         *,
         metrics: str | Sequence[str | MetricFunction] | None = None,
         allow_repeated_ids: bool = False,
+        by: str | Sequence[str] | None = None,
+        keep: str | Sequence[str] | pa.Schema = (),
+        names: str = "plain",
         **settings: Unpack[ScoringSettings],
     ) -> None:
         self._settings = make_settings(**settings)
         self._cut_offs, chosen = choose_metrics(metrics, self._settings, k)
         self._columns = columns_of(chosen, self._cut_offs)
-        self._given = (k, metrics, allow_repeated_ids, settings)
+        ours = {"metrics": metrics, "allow_repeated_ids": allow_repeated_ids, "keep": keep, "names": names, "by": by}
+        self._given = (k, {**settings, **ours})
         self._allows_repeats = allow_repeated_ids
         self._needs_texts = self._settings.uses_texts or any(isinstance(k, TokenBudget) for k in self._cut_offs)
         self.keys = tuple(self._columns)
+        self.by = () if by is None else read_by(by, self.keys)
+        self._outcomes = Outcomes(self.keys, tuple(key_of("", one) for one in self._cut_offs))
         self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
-        counts = [pa.field("n_gold", pa.int64()), pa.field("n_retrieved", pa.int64())]
-        columns = [pa.field("query_id", pa.string()), *counts, *(pa.field(key, pa.float64()) for key in self.keys)]
-        self.schema = pa.schema(columns)
+        is_safe = one_of("names", names, ("plain", "safe")) == "safe"
+        values = [(safe_name(key) if is_safe else key, pa.float64()) for key in self.keys]
+        self._scores = pa.schema([("n_gold", pa.int64()), ("n_retrieved", pa.int64()), *values])
+        self.keep = _check_keep(keep)
+        self.schema = self._with_kept(keep if isinstance(keep, pa.Schema) else pa.schema([]))
+        self._check_names([] if keep == "all" else self.names_of([]))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _remade, self._given
+
+    def _check_names(self, kept: Sequence[str]) -> None:
+        names = ["query_id", *kept, *self._scores.names]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InvalidInputError(
+                f"The output would have two columns {twice!r}. Rename the column of the input, or leave it out of "
+                "`keep`; `query_id` is always there."
+            )
+
+    def _with_kept(self, kept: pa.Schema) -> pa.Schema:
+        return pa.schema([pa.field("query_id", pa.string()), *kept, *self._scores])
+
+    def kept_of(self, schema: pa.Schema) -> pa.Schema:
+        """Return the kept columns of an input with this schema, with their types in the output.
+
+        Raises:
+            InvalidInputError: One is missing, appears twice, or has the name of an output column.
+        """
+        names = self.names_of(schema.names)
+        self._check_names(names)
+        for name in names:
+            if schema.names.count(name) != 1:
+                raise InvalidInputError(
+                    f"`keep` names the column {name!r}, and the input has {'two' if name in schema.names else 'none'}. "
+                    f"Its columns are: {', '.join(schema.names) or 'none'}."
+                )
+        if isinstance(self.keep, pa.Schema):
+            return self.keep
+        return pa.schema([pa.field(name, _plain(schema.field(name).type)) for name in names])
+
+    def names_of(self, columns: Iterable[str]) -> list[str]:
+        """Return the names of the columns that are kept of an input with these columns."""
+        if isinstance(self.keep, str):
+            return [name for name in columns if name not in ("query_id", "actual", "predicted")]
+        return self.keep.names if isinstance(self.keep, pa.Schema) else [*self.keep]
+
+    def others_of(self, columns: Iterable[str]) -> list[str]:
+        """Return the further columns that are read of an input with these columns: those kept, and those of `by`."""
+        return list(dict.fromkeys([*self.names_of(columns), *self.by]))
+
+    def labels_in(self, schema: pa.Schema) -> pa.Schema:
+        """Return the group columns of a schema that was checked, with the types in which their values are compared."""
+        return pa.schema([(name, label_type(schema.field(name).type)) for name in self.by])
+
+    def schema_of(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of what `score_batch` returns for batches with this schema; it raises as `kept_of`."""
+        return self._with_kept(self.kept_of(schema))
 
     @property
     def fields(self) -> set[str] | None:
@@ -128,36 +223,83 @@ class ColumnarScorer:
                 type found and the type needed.
         """
         check_columns(schema, self._settings, self._needs_texts)
+        self.kept_of(schema)
+        check_labels(schema, self.by)
 
-    def score_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    @staticmethod
+    def check_intervals(intervals: bool | float) -> None:
+        """Check what `finalize` would refuse; call it before any work.
+
+        Raises:
+            InvalidInputError: `intervals` is neither a boolean nor a number between 0 and 1.
+            MissingDependencyError: It needs scipy (extra `stats`), which is not installed.
+        """
+        check_intervals(intervals)
+
+    def score_batch(self, batch: pa.RecordBatch, bad_rows: list[BadRow] | None = None) -> pa.RecordBatch:
         """Score each query.
 
         Args:
             batch: Queries; see the class. It may be empty.
+            bad_rows: A list to which rows that cannot be scored are added; they are left out. Without it, the first
+                one is an error. Repeated query ids and errors of your own functions are errors in any case.
 
         Returns:
-            One row per query, in the order of the input: `query_id`, `n_gold`, `n_retrieved` (documents), then one
-            column of doubles for each of `keys`, null where a value is undefined.
+            One row per query, in the order of the input: `query_id`, the columns of `keep`, `n_gold`, `n_retrieved`
+            (documents), then one column of doubles for each of `keys`, null where a value is undefined.
 
         Raises:
             InvalidInputError: A column is missing or has another type, a value is null, a query id is repeated, a
                 document cannot be used, or a function of yours raised; the error names the column or the query.
         """
-        return self.score_with_state(batch)[0]
+        return self.score_with_state(batch, bad_rows)[0]
 
-    def partial_state(self, batch: pa.RecordBatch) -> PartialState:
+    def score_with_errors(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Score each query; a row that cannot be scored has null values, and its reason in the last column, `error`.
+
+        Returns:
+            One row per row of the input, in its order: the columns of `score_batch`, and `error`, null where there is
+            none.
+
+        Raises:
+            InvalidInputError: As for `score_batch` with a list of `bad_rows`, or a column is named `error`.
+        """
+        bad_rows: list[BadRow] = []
+        scored = self.score_batch(batch, bad_rows)
+        if "error" in scored.schema.names:
+            raise InvalidInputError(
+                "The output would have two columns 'error'. Rename the column of the input, or leave it out of `keep`."
+            )
+        reasons = {bad.row: bad.reason for bad in bad_rows}
+        is_good = np.array([row not in reasons for row in range(len(batch))], dtype=bool)
+        places = pa.array(np.cumsum(is_good) - 1, mask=~is_good)
+        given = {"query_id": read_query_ids(batch)} | {
+            name: batch.column(name) for name in self.names_of(batch.schema.names)
+        }
+        columns = [
+            given[field.name].cast(field.type) if field.name in given else scored.column(field.name).take(places)
+            for field in scored.schema
+        ]
+        errors = pa.array([reasons.get(row) for row in range(len(batch))], pa.string())
+        return pa.record_batch([*columns, errors], schema=scored.schema.append(pa.field("error", pa.string())))
+
+    def partial_state(self, batch: pa.RecordBatch, bad_rows: list[BadRow] | None = None) -> PartialState:
         """Return what these queries add to the aggregates; see `score_batch` for the input and the errors."""
-        return self.score_with_state(batch)[1]
+        return self.score_with_state(batch, bad_rows)[1]
 
-    def score_with_state(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, PartialState]:
+    def score_with_state(
+        self, batch: pa.RecordBatch, bad_rows: list[BadRow] | None = None
+    ) -> tuple[pa.RecordBatch, PartialState]:
         """Return what `score_batch` and `partial_state` return, in one pass."""
         state = self._empty_state()
-        return self.score_into(state, batch), state
+        return self.score_into(state, batch, bad_rows), state
 
-    def score_into(self, state: PartialState, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def score_into(
+        self, state: PartialState, batch: pa.RecordBatch, bad_rows: list[BadRow] | None = None
+    ) -> pa.RecordBatch:
         """Score each query, and add them to a state of this scorer; after an error, the state is useless.
 
-        This is faster than merging many states, and gives the same bits.
+        This is faster than merging many states, and gives the same bits. See `score_batch` for the arguments.
         """
         if not isinstance(batch, pa.RecordBatch):
             raise InvalidInputError(
@@ -165,39 +307,91 @@ class ColumnarScorer:
                 "For a table, pass the batches of `table.to_batches()`."
             )
         self.check_schema(batch.schema)
-        query_ids = read_query_ids(batch)
-        if not self._allows_repeats:
-            check_repeats(query_ids)
+        query_ids, n_bad_before = read_query_ids(batch), len(bad_rows or ())
+        if bad_rows is None:
+            check_query_ids(query_ids)
+            self._check_repeats(query_ids)
         scored = []
         for start in range(0, len(query_ids), _QUERIES_AT_ONCE):
-            part, ids = (rows.slice(start, _QUERIES_AT_ONCE) for rows in (batch, query_ids))
-            try:
-                judged, ranks, values = self._measure(part, ids)
-            except KragEvalError:
-                raise
-            except Exception as error:
-                raise _error_of_query(self._measure, part, ids, error) or error from error
+            part, ids = (column.slice(start, _QUERIES_AT_ONCE) for column in (batch, query_ids))
+            numbers = np.arange(start, start + len(part))
+            rows, (judged, ranks, values) = self._measure_good(part, ids, numbers, bad_rows)
             denominator = self._settings.precision_denominator
             state.tally.add(judged.judgments, values, ranks, denominator)
             state.spread.add(judged.judgments, values, ranks, denominator)
+            if state.groups is not None:
+                sides, lacking = (judged.batch.actual, judged.batch.predicted), judged.document_counts.unmatchable
+                lack = [unmatchable_of(side, judged.batch) if lacking[side.name] else _NONE for side in sides]
+                outcomes = self._outcomes.of(judged.judgments, values, ranks, denominator, lack)
+                state.groups.add(labels_of(rows, self.by), outcomes)
             state.supply.merge(judged.document_counts)
             judgments = judged.judgments
             counts = {"n_gold": judgments.n_gold, "n_retrieved": judgments.n_retrieved}
-            scored.append({**counts, **values})
-        return self._rows(query_ids, scored)
+            scored.append([*counts.values(), *values.values()])
+        kept = [batch.column(name) for name in self.kept_of(batch.schema).names]
+        if bad_rows is not None:
+            bad_rows[n_bad_before:] = sorted(bad_rows[n_bad_before:])
+            is_good = np.ones(len(batch), dtype=bool)
+            is_good[[bad.row for bad in bad_rows[n_bad_before:]]] = False
+            query_ids, *kept = (column.filter(pa.array(is_good)) for column in (query_ids, *kept))
+            self._check_repeats(query_ids)
+        return self._rows(query_ids, kept, self.schema_of(batch.schema), scored)
 
-    def _measure(self, batch: Any, query_ids: Any) -> tuple[Judged, Ranks, dict[str, FloatArray]]:
+    def _check_repeats(self, query_ids: Any) -> None:
+        if not self._allows_repeats:
+            check_repeats(query_ids)
+
+    def _measure_good(
+        self, batch: Any, query_ids: Any, numbers: IntArray, bad_rows: list[BadRow] | None
+    ) -> tuple[Any, Measured]:
+        """Return the rows and their measurements; if `bad_rows` is a list, without the rows that are added to it.
+
+        Args:
+            batch: The rows.
+            query_ids: Their ids.
+            numbers: Their positions in the input.
+            bad_rows: A list for rows that cannot be scored; None if the first is an error.
+        """
+        try:
+            if bad_rows is not None:
+                check_query_ids(query_ids)
+            return batch, self._measure(batch, query_ids)
+        except InvalidInputError:
+            if bad_rows is None:
+                raise
+            found = _failing(self._check, batch, query_ids) or _failing(self._measure, batch, query_ids)
+            if not found:  # no row fails by itself
+                raise
+        except KragEvalError:
+            raise
+        except Exception as error:  # noqa: BLE001 - raised again as ours
+            raise _error_of_query(self._measure, batch, query_ids, error) or error from as_cause(error)
+        bad_rows += [BadRow(int(numbers[row]), query_ids[row].as_py(), reason) for row, reason in found.items()]
+        ends = [*found, len(batch)]
+        runs = [slice(start, end) for start, end in zip([0, *(row + 1 for row in found)], ends, strict=True)]
+        good = pa.concat_batches([batch.slice(run.start, run.stop - run.start) for run in runs])
+        return self._measure_good(good, read_query_ids(good), np.delete(numbers, list(found)), bad_rows)
+
+    def _check(self, batch: Any, query_ids: Any) -> object:
+        """Do what is quick of `_measure`, and raises for most bad rows."""
+        check_query_ids(query_ids)
+        return read_batch(batch, query_ids, self.document_fields, self._settings).actual.grades
+
+    def _measure(self, batch: Any, query_ids: Any) -> Measured:
         part = read_batch(batch, query_ids, self.document_fields, self._settings)
         judged = judged_of(part, find_matches(part))
         ranks = ranks_within(self._cut_offs, part)
         return judged, ranks, values_of(judged, self._columns, ranks)
 
-    def _rows(self, query_ids: Any, scored: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
+    def _rows(
+        self, query_ids: Any, kept: Sequence[Any], schema: pa.Schema, scored: Sequence[Sequence[Any]]
+    ) -> pa.RecordBatch:
         columns = [query_ids.cast(pa.string())]
-        for field in list(self.schema)[1:]:
-            values = np.concatenate([np.empty(0, dtype=field.type.to_pandas_dtype()), *(p[field.name] for p in scored)])
+        columns += [column.cast(field.type) for column, field in zip(kept, list(schema)[1:], strict=False)]
+        for number, field in enumerate(self._scores):
+            values = np.concatenate([np.empty(0, dtype=field.type.to_pandas_dtype()), *(p[number] for p in scored)])
             columns.append(pa.array(values, field.type, mask=np.isnan(values)))
-        return pa.record_batch(columns, schema=self.schema)
+        return pa.record_batch(columns, schema=schema)
 
     def merge(self, states: Iterable[PartialState]) -> PartialState:
         """Return the state of all these queries together; the order of the states changes no bit of any number.
@@ -241,12 +435,12 @@ class ColumnarScorer:
             raise InvalidInputError("The state has no query. Score at least one query before `finalize`.")
         merged.supply.check(self._settings, front)
         tally, unmatchable = merged.tally, merged.supply.unmatchable
-        result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=merged.spread)
-        if intervals is False:
-            return result
-        from krag_eval.evaluation.intervals import with_intervals  # statistics are slow to import
-
-        return with_intervals(result, intervals)
+        groups = None
+        if merged.groups is not None:
+            is_single = isinstance(self._given[1]["by"], str)
+            groups = results_by_group(merged.groups, self.signature, intervals, is_single=is_single)
+        result = EvaluationResult(self.signature, tally, unmatchable, {}, None, spread=merged.spread, groups=groups)
+        return result if intervals is False else with_intervals(result, intervals)
 
     def look_again(self, state: PartialState, batch: pa.RecordBatch) -> None:
         """Let a state in which nothing matches see queries with all their fields, so that it can say what would."""
@@ -255,14 +449,33 @@ class ColumnarScorer:
 
     def _empty_state(self) -> PartialState:
         tally, spread = Tally.of(self.keys, self._cut_offs), Distributions.of(self.keys, self._cut_offs)
-        return PartialState(self.signature, tally, spread, DocumentCounts.empty())
+        groups = GroupCounts(self.by, self._outcomes) if self.by else None
+        return PartialState(self.signature, tally, spread, DocumentCounts.empty(), groups)
 
 
-def _remade(k: Any, metrics: Any, allow_repeated_ids: bool, settings: Any) -> ColumnarScorer:
-    return ColumnarScorer(k, metrics=metrics, allow_repeated_ids=allow_repeated_ids, **settings)
+def _remade(k: Any, settings: Any) -> ColumnarScorer:
+    return ColumnarScorer(k, **settings)
 
 
-_FORMAT = 1
+def _check_keep(keep: Any) -> tuple[str, ...] | str | pa.Schema:
+    if isinstance(keep, pa.Schema) or (isinstance(keep, str) and keep == "all"):
+        return keep
+    named = (keep,) if isinstance(keep, str) else keep
+    if not isinstance(named, Sequence) or not all(isinstance(name, str) and name for name in named):
+        raise InvalidInputError(f"`keep` must be the names of columns of the input, or 'all', got {keep!r:.60}.")
+    return tuple(named)
+
+
+def _plain(type_: Any) -> Any:
+    """Return the type of a kept column in the output; Parquet encodes dictionaries by itself."""
+    if pa.types.is_dictionary(type_):
+        return _plain(type_.value_type)
+    is_plain = pa.types.is_string(type_) or pa.types.is_large_string(type_)
+    return pa.large_string() if is_string(type_) and not is_plain and not pa.types.is_null(type_) else type_
+
+
+_NONE = np.zeros(1, dtype=np.int64)
+_FORMAT = 2
 
 
 @dataclass(slots=True)
@@ -276,12 +489,14 @@ class PartialState:
         tally: The sums of the means and the micro values.
         spread: The sums of the intervals.
         supply: How many documents have what the methods read.
+        groups: The counts by group; None if queries are not grouped.
     """
 
     signature: str
     tally: Tally
     spread: Distributions
     supply: DocumentCounts
+    groups: GroupCounts | None = None
 
     @property
     def n_queries(self) -> int:
@@ -299,6 +514,16 @@ class PartialState:
                 f"States of different settings do not merge: {self.signature} and {other.signature}. "
                 "Score all batches with the same settings and the same version."
             )
+        mine, theirs = (
+            None if state.groups is None else (state.groups.by, state.groups.outcomes) for state in (self, other)
+        )
+        if mine != theirs:
+            raise InvalidInputError(
+                "States of different groups or metrics do not merge. Score all batches with the same `by` and the same "
+                "`metrics`."
+            )
+        if self.groups is not None and other.groups is not None:
+            self.groups.merge(other.groups)
         self.tally.merge(other.tally)
         self.spread.merge(other.spread)
         self.supply.merge(other.supply)
@@ -306,21 +531,25 @@ class PartialState:
     def to_json(self) -> str:
         """Return the state as a line of JSON."""
         parts = {"tally": self.tally.to_dict(), "spread": self.spread.to_dict(), "supply": self.supply.to_dict()}
-        return json.dumps({"krag_eval_state": _FORMAT, "signature": self.signature, **parts}, separators=(",", ":"))
+        parts |= {} if self.groups is None else {"groups": self.groups.to_dict()}
+        stored = {"krag_eval_state": _FORMAT, "signature": self.signature, **parts}
+        return json.dumps({**stored, "crc": _checksum(stored)}, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> PartialState:
         """Read a state that `to_json` wrote.
 
         Raises:
-            InvalidInputError: The text is not such a state.
+            InvalidInputError: The text is not such a state, or was damaged or changed.
         """
         try:
             stored = json.loads(text)
             if stored["krag_eval_state"] != _FORMAT:
                 raise ValueError(f"its format is {stored['krag_eval_state']!r:.20}, not {_FORMAT}")
+            if stored.pop("crc", None) != _checksum(stored):
+                raise ValueError("its checksum is wrong: it was damaged or changed")
             return cls._of(stored)
-        except (AttributeError, InvalidInputError, KeyError, RecursionError, TypeError, ValueError) as error:
+        except (AttributeError, InvalidInputError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise InvalidInputError(
                 f"The text is not a state that `PartialState.to_json` wrote ({type(error).__name__}: {error!s:.80}). "
                 "Pass the complete text, from the same version."
@@ -329,7 +558,26 @@ class PartialState:
     @classmethod
     def _of(cls, stored: Mapping[str, Any]) -> PartialState:
         tally, spread = Tally.from_dict(stored["tally"]), Distributions.from_dict(stored["spread"])
-        return cls(str(stored["signature"]), tally, spread, DocumentCounts.from_dict(stored["supply"]))
+        groups = GroupCounts.from_dict(stored["groups"]) if "groups" in stored else None
+        return cls(str(stored["signature"]), tally, spread, DocumentCounts.from_dict(stored["supply"]), groups)
+
+
+def _checksum(stored: Mapping[str, Any]) -> int:
+    """Return a checksum of a state as JSON, however a database formats it and orders its keys."""
+    return zlib.crc32(json.dumps(stored, sort_keys=True).encode())
+
+
+def _failing(check: Callable[[Any, Any], object], batch: Any, query_ids: Any, first: int = 0) -> dict[int, str]:
+    """Return the rows that cannot be read or scored by themselves, with the reasons, in their order."""
+    try:
+        check(batch, query_ids)
+    except InvalidInputError as error:
+        if len(batch) == 1:
+            return {first: str(error)}
+        half = len(batch) // 2
+        left = _failing(check, batch.slice(0, half), query_ids.slice(0, half), first)
+        return left | _failing(check, batch.slice(half), query_ids.slice(half), first + half)
+    return {}
 
 
 def _error_of_query(

@@ -9,26 +9,27 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
-from krag_eval._utils.files.io import put_in_place
-from krag_eval._utils.redaction import describe_error
+from krag_eval._utils.files.io import check_seal, put_in_place, seal_files
+from krag_eval._utils.redaction import as_cause, describe_error
 from krag_eval.matching.tokens import Words
 from krag_eval.scale.batch import check_repeats, read_query_ids
-from krag_eval.scale.files import RowGroup, columns_to_read, errors_of, open_parquet
-from krag_eval.scale.output import parquet_options
+from krag_eval.scale.files import RowGroup, columns_to_read, errors_of, open_parquet, with_partitions
+from krag_eval.scale.output import bad_rows_of, parquet_options, too_many_bad_rows
 from krag_eval.scale.repeats import hash_ids
-from krag_eval.scale.scorer import ColumnarScorer, PartialState
+from krag_eval.scale.scorer import BadRow, ColumnarScorer, PartialState
 
 # If its process is killed, a task is repeated as a whole: it stays small in every respect.
 MAX_ROWS, MAX_BYTES, MAX_ROW_GROUPS = 1 << 13, 1 << 25, 256
@@ -79,49 +80,99 @@ def limits() -> list[int]:
     return [MAX_ROWS, MAX_BYTES, MAX_ROW_GROUPS]
 
 
-_STATE = b"krag_eval.state"
+STATE = b"krag_eval.state"
 
 
-def score_task(task: Task, scorer: ColumnarScorer, part: str, *, allow_repeated_ids: bool) -> None:
+def score_task(
+    task: Task, scorer: ColumnarScorer, part: str, *, allow_repeated_ids: bool, max_bad_rows: int = 0
+) -> None:
     """Score a task into a part: a Parquet file with its state in the footer, and the hashes of its query ids beside it.
 
-    Afterwards both files are complete and on the disk, or neither exists. If a process was killed at this task before,
-    its batches are scored one by one, and `place_of` returns the one that was being scored.
+    Rows that cannot be scored are written to a third file. At the end of the hashes is a checksum of all files, which
+    `check_part` compares.
+
+    Afterwards all files are complete and on the disk, or none exists. If a process was killed at this task before, its
+    batches are scored one by one, and `place_of` returns the one that was being scored.
 
     Args:
         task: What to score.
         scorer: It allows repeated ids, since rows of different batches are compared later.
         part: The file to write; the hashes go to the same path with `.ids.npy` at the end.
         allow_repeated_ids: Whether a query id may be repeated within a batch.
+        max_bad_rows: How many rows that cannot be scored may be left out.
 
     Raises:
         InvalidInputError: A row group cannot be read or scored; the error names the file, the row group and, if a
             query is the cause, the query. Or the part cannot be written.
     """
+    bad_rows_of(part).unlink(missing_ok=True)
     temporary = f"{part}.{os.getpid()}.tmp"
     was_killed = any(Path(part).parent.glob(f"{Path(part).name}.*.tmp"))
 
-    def score(fields: set[str] | None) -> Words:
-        batches = read_batches(task, fields, allow_repeated_ids=allow_repeated_ids)
+    def score(fields: set[str] | None, bad: _BadRows | None) -> Words:
+        repeats = allow_repeated_ids or bad is not None  # those of good rows are found later
+        batches = read_batches(task, fields, allow_repeated_ids=repeats, others=scorer.others_of(()))
         with _errors_of_writing(part):
-            return _write(_one_by_one(batches, part) if was_killed else combine(batches), scorer, temporary)
+            return _write(_one_by_one(batches, part) if was_killed else combine(batches), scorer, temporary, bad)
 
     try:
         try:
-            hashes = score(scorer.fields)
+            hashes = score(scorer.fields, None)
         except InvalidInputError:
-            if scorer.fields is None:
+            if scorer.fields is None and not max_bad_rows:
                 raise
             # A document without the id that is matched may have a text: only all fields show whether it is a document.
-            hashes = score(None)
+            with _open_bad_rows(temporary, max_bad_rows) as bad:
+                hashes = score(None, bad)
         with _errors_of_writing(part):
             with open(f"{temporary}.ids", "wb") as ids:  # noqa: PTH123 - numpy adds an extension to paths
                 np.save(ids, hashes)
-            for written, final in ((f"{temporary}.ids", f"{part}.ids.npy"), (temporary, part)):
-                put_in_place(Path(written), Path(final))
+            seal_files(Path(f"{temporary}.ids"), Path(temporary), *_there(bad_rows_of(temporary)))
+            for written, final in (
+                (bad_rows_of(temporary), bad_rows_of(part)),
+                (Path(f"{temporary}.ids"), Path(f"{part}.ids.npy")),
+                (Path(temporary), Path(part)),
+            ):
+                if written.exists():
+                    put_in_place(written, final)
     finally:
-        Path(temporary).unlink(missing_ok=True)
-        Path(f"{temporary}.ids").unlink(missing_ok=True)
+        for left in (temporary, f"{temporary}.ids", bad_rows_of(temporary)):
+            Path(left).unlink(missing_ok=True)
+
+
+class _BadRows:
+    """The rows of a task that cannot be scored, in a file."""
+
+    def __init__(self, file: TextIO, most: int) -> None:
+        self._file, self._most, self._n = file, most, 0
+        self._first: dict[str, Any] = {}
+
+    def add(self, batches: Sequence[LocatedBatch], found: Iterable[BadRow]) -> None:
+        """Write rows of these batches.
+
+        Raises:
+            InvalidInputError: There are more than may be left out.
+        """
+        ends = np.cumsum([len(batch.rows) for batch in batches])
+        for bad in found:
+            number = int(np.searchsorted(ends, bad.row, side="right"))
+            batch, row = batches[number], bad.row - int(ends[number]) + len(batches[number].rows)
+            place = {"file": batch.group.path, "row_group": batch.group.number, "row": batch.first + row}
+            record = {**place, "query_id": bad.query_id, "reason": bad.reason}
+            self._first = self._first or record
+            self._n += 1
+            if self._n > self._most:
+                raise too_many_bad_rows(record, self._first, self._most)
+            self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+@contextlib.contextmanager
+def _open_bad_rows(part: str, most: int) -> Iterator[_BadRows | None]:
+    if not most:
+        yield None
+        return
+    with bad_rows_of(part).open("w", encoding="utf-8", errors="backslashreplace") as file:
+        yield _BadRows(file, most)
 
 
 def place_of(task: Task, part: str) -> str:
@@ -132,14 +183,27 @@ def place_of(task: Task, part: str) -> str:
         return task.place
 
 
-def read_state(part: Path) -> PartialState:
-    """Return the state in the footer of a part.
+def _there(path: Path) -> list[Path]:
+    return [path] if path.exists() else []
+
+
+def check_part(part: Path) -> None:
+    """Check that a part and the hashes beside it are as they were written.
 
     Raises:
-        InvalidInputError: There is none, or the part is damaged.
+        InvalidInputError: One of them is damaged or missing.
     """
-    metadata = pq.read_metadata(part).metadata or {}
-    return PartialState.from_json(metadata.get(_STATE, b""))
+    check_seal(Path(f"{part}.ids.npy"), part, *_there(bad_rows_of(part)))
+
+
+def read_state(part: Path) -> PartialState:
+    """Return the state in the footer of a part, after a check of the whole part.
+
+    Raises:
+        InvalidInputError: The part is damaged.
+    """
+    check_part(part)
+    return PartialState.from_json(pq.read_metadata(part).metadata[STATE])
 
 
 def _note(part: str) -> Path:
@@ -152,15 +216,17 @@ def _one_by_one(batches: Iterable[LocatedBatch], part: str) -> Iterator[list[Loc
         yield [batch]
 
 
-def _write(combined: Iterable[list[LocatedBatch]], scorer: ColumnarScorer, part: str) -> Words:
+def _write(
+    combined: Iterable[list[LocatedBatch]], scorer: ColumnarScorer, part: str, bad_rows: _BadRows | None
+) -> Words:
     """Score batches into a part, and return the hashes of their query ids."""
     state, hashes = scorer.merge([]), [np.empty(0, dtype=np.uint64)]
     with pq.ParquetWriter(part, scorer.schema, **parquet_options(scorer.schema, "lz4")) as writer:
         for batches in combined:
-            scored = _score(batches, scorer, state)
+            scored = _score(batches, scorer, state, bad_rows)
             hashes.append(hash_ids(scored.column(0)))
             writer.write_batch(scored)
-        writer.add_key_value_metadata({_STATE: state.to_json().encode()})
+        writer.add_key_value_metadata({STATE: state.to_json().encode()})
     return np.concatenate(hashes)
 
 
@@ -184,34 +250,44 @@ class LocatedBatch:
     """Some rows of one row group.
 
     Attributes:
-        place: Where they are, for messages.
+        group: The row group.
+        first: The position of the first of them in it, from 0.
         rows: A record batch.
     """
 
-    place: str
+    group: RowGroup
+    first: int
     rows: Any
 
+    @property
+    def place(self) -> str:
+        """Where they are, for messages."""
+        return f"{self.group.place}, rows from {self.first}"
 
-def read_batches(task: Task, fields: set[str] | None, *, allow_repeated_ids: bool) -> Iterator[LocatedBatch]:
+
+def read_batches(
+    task: Task, fields: set[str] | None, *, allow_repeated_ids: bool, others: Collection[str] = ()
+) -> Iterator[LocatedBatch]:
     """Read the rows of a task, in their order.
 
     Args:
         task: The row groups.
         fields: The fields of the documents that are read; None for all.
         allow_repeated_ids: Whether a query id may be repeated within a batch; different batches are compared later.
+        others: Further columns, of the files or of the folders in their paths.
 
     Raises:
         InvalidInputError: A row group cannot be read or has changed, or a query id is repeated.
     """
     for path, groups in groupby(task.groups, lambda group: group.path):
         with open_parquet(path) as file:
-            columns = columns_to_read(file, fields)
+            columns = columns_to_read(file, fields, others)
             for group in groups:
                 group.check_unchanged(file)
                 first = 0
                 with errors_of(group.place):
                     for rows in file.iter_batches(_QUERIES_AT_ONCE, row_groups=[group.number], columns=columns):
-                        batch = LocatedBatch(f"{group.place}, rows from {first}", rows)
+                        batch = LocatedBatch(group, first, with_partitions(rows, path, others))
                         if not allow_repeated_ids:
                             _check_repeats(batch)
                         yield batch
@@ -256,12 +332,18 @@ def _common_schema(one: Any, other: Any) -> Any:
         return None
 
 
-def _score(batches: Sequence[LocatedBatch], scorer: ColumnarScorer, state: PartialState) -> Any:
+def _score(
+    batches: Sequence[LocatedBatch], scorer: ColumnarScorer, state: PartialState, bad_rows: _BadRows | None
+) -> Any:
     """Return the values of the queries of combined batches, and add them to the state."""
+    found: list[BadRow] | None = None if bad_rows is None else []
     try:
-        return scorer.score_into(state, _rows_of(batches))
-    except Exception as error:
-        raise _located(batches, scorer, error) from error
+        scored = scorer.score_into(state, _rows_of(batches), found)
+    except Exception as error:  # noqa: BLE001 - raised again as ours
+        raise _located(batches, scorer, error) from as_cause(error)
+    if bad_rows is not None and found:
+        bad_rows.add(batches, found)
+    return scored
 
 
 def _rows_of(batches: Sequence[LocatedBatch]) -> Any:

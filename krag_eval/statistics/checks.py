@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 
 from krag_eval._utils.checks import as_number, check_count
-from krag_eval._utils.errors import InvalidInputError, needing
+from krag_eval._utils.errors import InvalidInputError, needing, show
 
 _FEWEST_ROUNDS = 100
 
@@ -28,8 +28,22 @@ def check_share(name: str, value: object) -> float:
     """
     number = as_number(value)
     if number is None or not 0 < number < 1:
-        raise InvalidInputError(f"`{name}` must be a number between 0 and 1, got {value!r:.60}. Give one such as 0.95.")
+        raise InvalidInputError(f"`{name}` must be a number between 0 and 1, got {show(value)}. Give one such as 0.95.")
     return number
+
+
+def check_intervals(value: object) -> float | None:
+    """Return the confidence that an argument `intervals` asks for; None where it asks for no intervals.
+
+    Raises:
+        InvalidInputError: It is neither a boolean nor a number between 0 and 1.
+        MissingDependencyError: scipy is not installed.
+    """
+    if value is False:
+        return None
+    confidence = 0.95 if value is True else check_share("intervals", value)
+    need_scipy("intervals")
+    return confidence
 
 
 def check_rounds(name: str, value: object) -> int:
@@ -54,6 +68,6 @@ def check_seed(value: object) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
         raise InvalidInputError(
-            f"`seed` must be an integer of at least 0, got {value!r:.60}. The same seed gives the same numbers."
+            f"`seed` must be an integer of at least 0, got {show(value)}. The same seed gives the same numbers."
         )
     return int(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import read_double, read_list, read_record, read_whole, read_wholes, refuse
 from krag_eval.statistics.bootstrap import SPARSE, bounds_of
 
@@ -19,6 +21,7 @@ MOST_DRAWN = 10_000
 _AT_ONCE = 1 << 16
 
 
+@functools.cache
 def _no_values() -> FrequencyTable:
     return FrequencyTable.of(np.empty(0))
 
@@ -60,6 +63,15 @@ class ValueDistribution:
         defined = values[~np.isnan(values)] + 0.0  # no -0.0
         for start in range(0, len(defined), _AT_ONCE):
             self._add(defined[start : start + _AT_ONCE])
+
+    def add_counted(self, values: FloatArray, times: IntArray) -> None:
+        """Take in some values, each as often as `times` says; NaN is undefined."""
+        defined = ~np.isnan(values)
+        table = FrequencyTable.counted(values[defined] + 0.0, times[defined])
+        if len(table.rows):
+            counts = dict(zip(table.rows.tolist(), table.counts.tolist(), strict=True))
+            least, most, sums = min(counts), max(counts), _counted_power_sums(table)
+            self.merge(ValueDistribution(table.n, counts.get(0.0, 0), counts.get(1.0, 0), least, most, sums, table))
 
     def _add(self, values: FloatArray) -> None:
         n_zero, n_one = int(np.count_nonzero(values == 0)), int(np.count_nonzero(values == 1))
@@ -157,6 +169,7 @@ _N_PRODUCTS = N_COLUMNS * (N_COLUMNS + 1) // 2
 _MOST_COUNTED = 1 << 62
 
 
+@functools.cache
 def _no_counts() -> FrequencyTable:
     return FrequencyTable.of(np.empty((0, N_COLUMNS), dtype=np.int64))
 
@@ -190,6 +203,12 @@ class CountDistribution:
             part = rows[start : start + _AT_ONCE]
             table = None if self.table is None or self.n + len(part) > MOST_DRAWN else FrequencyTable.of(part)
             self.merge(CountDistribution(len(part), tuple(part.sum(axis=0).tolist()), _product_sums(part), table))
+
+    def add_counted(self, rows: IntArray, times: IntArray) -> None:
+        """Take in some rows, each as often as `times` says; see `add`."""
+        table = FrequencyTable.counted(rows, times)
+        sums = tuple(_exact(table.rows, table.n).T @ table.counts)
+        self.merge(CountDistribution(table.n, tuple(map(int, sums)), _product_sums(table.rows, table.counts), table))
 
     def merge(self, other: CountDistribution) -> None:
         """Take in another state."""
@@ -263,7 +282,7 @@ _PACKED_BITS = 15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FrequencyTable:
+class FrequencyTable(ComparedByFields):
     """Distinct numbers, or distinct rows of whole numbers, in ascending order.
 
     Attributes:
@@ -285,7 +304,15 @@ class FrequencyTable:
 
     def merged(self, other: FrequencyTable) -> FrequencyTable:
         """Return what both hold together."""
-        rows = np.concatenate([self.rows, other.rows])
+        if not len(self.counts):
+            return other
+        return FrequencyTable.counted(
+            np.concatenate([self.rows, other.rows]), np.concatenate([self.counts, other.counts])
+        )
+
+    @classmethod
+    def counted(cls, rows: Rows, times: IntArray) -> FrequencyTable:
+        """Return the distinct ones of rows of which each came so many times; see `of`."""
         packed = _packed(rows)
         if packed is None:
             distinct, number = np.unique(rows, axis=0, return_inverse=True)
@@ -293,16 +320,7 @@ class FrequencyTable:
             distinct, number = np.unique(packed, return_inverse=True)
             distinct = _unpacked(distinct, rows)
         # As doubles the counts add up exactly: a sample of 2^53 rows is out of reach.
-        weights = np.concatenate([self.counts, other.counts])
-        counts = np.bincount(number.reshape(-1), weights, minlength=len(distinct)).astype(np.int64)
-        return FrequencyTable(distinct, counts)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, FrequencyTable):
-            return NotImplemented
-        return np.array_equal(self.rows, other.rows) and np.array_equal(self.counts, other.counts)
-
-    __hash__ = None  # type: ignore[assignment] # arrays can change
+        return cls(distinct, np.bincount(number.reshape(-1), times, minlength=len(distinct)).astype(np.int64))
 
     @property
     def n(self) -> int:
@@ -378,6 +396,16 @@ def _of_shares(values: FloatArray) -> tuple[int, int, int]:
     return first, second, third
 
 
+def _counted_power_sums(table: FrequencyTable) -> tuple[int, int, int]:
+    if ((table.rows >= 0) & (table.rows <= 1)).all():
+        # The cubes of whole numbers of 24 bits have 72.
+        whole = np.rint(table.rows * 2.0**POWER_BITS).astype(np.int64).astype(object)
+    else:
+        whole = np.array([_whole(value) for value in table.rows.tolist()], dtype=object)
+    first = whole * table.counts
+    return int(first.sum()), int(first @ whole), int(first @ (whole * whole))
+
+
 def _whole(value: float) -> int:
     if abs(value) < _ALL_WHOLE:
         return round(value * 2.0**POWER_BITS)
@@ -385,14 +413,20 @@ def _whole(value: float) -> int:
     return (numerator << POWER_BITS) // denominator
 
 
-def _product_sums(rows: IntArray) -> tuple[int, ...]:
+def _product_sums(rows: IntArray, times: IntArray | None = None) -> tuple[int, ...]:
     """Sum each product of two columns over all rows: first with first, first with second, to last with last.
 
     Args:
         rows: Whole numbers of at least 0, shape (n, n_columns).
+        times: How often each row counts; once by default.
     """
     n_columns = rows.shape[1]
-    columns: list[IntArray] = [np.ascontiguousarray(column) for column in rows.T]
-    if int(rows.max(initial=0)) ** 2 * len(rows) >= 1 << 63:
-        columns = [column.astype(object) for column in columns]
-    return tuple(int(columns[i] @ columns[j]) for i in range(n_columns) for j in range(i, n_columns))
+    exact = _exact(rows, len(rows) if times is None else int(times.sum()))
+    columns = [np.ascontiguousarray(column) for column in exact.T]
+    weighted = columns if times is None else [column * times for column in columns]
+    return tuple(int(weighted[i] @ columns[j]) for i in range(n_columns) for j in range(i, n_columns))
+
+
+def _exact(rows: IntArray, n: int) -> IntArray:
+    """Return rows whose products sum exactly over n rows: as Python's integers if int64 is too small."""
+    return rows.astype(object) if int(rows.max(initial=0)) ** 2 * n >= 1 << 63 else rows

@@ -144,7 +144,7 @@ def test_the_summary_for_a_pull_request_puts_failures_first_and_is_inert() -> No
     report = check_gate(SET, make_run("new|`<b>\n", SET, range(20)), policy)
     lines = report.to_markdown().splitlines()
     assert lines[0] == "### Retrieval gate: FAIL"
-    assert lines[2] == "`new\\|'&lt;b>` on 100 questions."
+    assert lines[2] == "`new\\|'<b>` on 100 questions."
     assert [line.split(" | ")[0] for line in lines[6:8]] == ["| ❌ fail", "| ✅ pass"]
     assert json.loads(json.dumps(report.to_dict()))["exit_code"] == 1
 

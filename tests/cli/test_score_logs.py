@@ -11,13 +11,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import score_logs
 from tests.support.arrow_cases import SCHEMA
 from tests.support.command_line import Runner
-from tests.support.log_cases import write_logs, write_rows
+from tests.support.log_cases import WHOLE, write_logs, write_rows
 
 LINE = "score-logs 'logs/*.parquet' --match id --k 5,10 --workers 2 --out per_query.parquet"
 
@@ -181,3 +182,88 @@ def test_an_interruption_says_what_stands_and_nothing_of_what_does_not(
     outcome = run("score-logs logs --out out.parquet")
     stands = " The scores so far are in out.parquet.parts: rerun the same command to resume." if has_parts else ""
     assert (outcome.code, outcome.out, outcome.err) == (130, "", f"Stopped.{stands}\n")
+
+
+def test_columns_are_kept_bad_rows_skipped_and_the_rest_scored_by_group(command: Runner) -> None:
+    rows = [row(f"q{n}") | {"model": f"m{n % 2}", "day": 7} for n in range(6)]
+    rows[3]["predicted"] = None
+    write_rows(Path("logs.parquet"), rows)
+    line = "score-logs logs.parquet --workers 1 -k 1 --metrics recall --keep model,day --by model --names safe"
+    outcome = command(f"{line} --out 1.parquet")
+    assert outcome.code == 2
+    assert "`predicted` is null for query 'q3'" in outcome.err
+    outcome = command(f"{line} --out 1.parquet --max-bad-rows 1")
+    assert outcome.code == 0
+    assert outcome.err.splitlines()[-2:] == [
+        (
+            "logs.parquet: row group 0, row 3: `predicted` is null for query 'q3'. Write an empty list where nothing "
+            "was retrieved. The row is skipped."
+        ),
+        "1.parquet: 1 bad row skipped, and saved in 1.parquet.rejected.jsonl. Correct them in the logs.",
+    ]
+    assert outcome.out.splitlines()[0].strip() == "1.parquet: 5 queries, 1 bad row left out"
+    assert ["m1", "2", "1.0000"] in [shown.split() for shown in outcome.out.splitlines()]
+    written = pq.read_table("1.parquet")
+    assert written.schema.names == ["query_id", "model", "day", "n_gold", "n_retrieved", "recall_at_1"]
+    assert json.loads(Path("1.parquet.rejected.jsonl").read_text())["query_id"] == "q3"
+    printed = json.loads(command(f"{line} --out 2.parquet --max-bad-rows 1 --keep all --json -").out)
+    assert (printed["n_bad_rows"], [group["model"] for group in printed["groups"]]) == (1, ["m0", "m1"])
+    assert pq.read_schema("2.parquet").names == written.schema.names
+
+
+def test_only_new_files_are_scored_into_a_folder(command: Runner) -> None:
+    Path("logs").mkdir()
+    line = "score-logs logs --out scores --incremental --workers 1 -k 1 --metrics recall"
+    for number in range(2):
+        write_rows(Path(f"logs/{number}.parquet"), [row(f"q{number}")])
+        assert command(line).out.splitlines()[0].strip().startswith(f"scores: {number + 1} quer")
+    assert len(list(Path("scores").glob("*.parquet"))) == 2
+    outcome = command(f"{line} --force")
+    assert (outcome.code, outcome.err) == (
+        2,
+        "InvalidInputError: `--incremental` does not work with `--force`: to start again, give a new folder.\n",
+    )
+    Path("other").mkdir()
+    Path("other/mine").touch()
+    outcome = command(line.replace("scores", "other"))
+    assert outcome.err == (
+        "InvalidInputError: other: was not made by --incremental. Give the path of a new folder, or of one that was.\n"
+    )
+
+
+def write_groups(n_groups: int) -> None:
+    groups = [n_groups - 1 - number % n_groups for number in range(WHOLE.num_rows)]
+    pq.write_table(pa.Table.from_batches([WHOLE.append_column("group", pa.array(groups))]), "grouped.parquet")
+
+
+def test_scores_by_group_are_printed_in_order(command: Runner) -> None:
+    write_groups(40)
+    out = command("score-logs grouped.parquet --match id -k 1,3 --workers 1 --by group --out 1.parquet").out
+    lines = out.splitlines()
+    title = lines.index("40 groups by group")
+    assert lines[title + 1].split()[:4] == ["group", "queries", "hit_rate@3", "hit_rate_all@3"]
+    groups = score_logs("grouped.parquet", "2.parquet", k=(1, 3), match_method="id", by="group").groups
+    assert groups is not None
+    for number, line in enumerate(lines[title + 2 : title + 32]):
+        assert line.split()[:2] == [str(number), "30"]
+        assert line.split()[-1] == f"{groups[number]['ndcg@3']:.4f}"
+    assert lines[title + 32] == "... and 10 more groups: --json FILE writes all"
+
+
+def test_scores_by_group_are_written_as_json(command: Runner) -> None:
+    write_groups(40)
+    line = "score-logs grouped.parquet --match id -k 3 --workers 1 --by group --intervals --metrics mrr --json -"
+    printed = json.loads(command(f"{line} --out 1.parquet").out)
+    groups = score_logs(
+        "grouped.parquet", "2.parquet", k=3, match_method="id", by="group", metrics="mrr", intervals=True
+    ).groups
+    assert groups is not None
+    assert printed["groups"] == groups.to_records()
+    assert list(printed["groups"][0]) == ["group", "n_queries", "mrr@3", "mrr@3_low", "mrr@3_high"]
+
+
+def test_columns_that_are_not_there_are_refused(run: Runner) -> None:
+    outcome = run("score-logs logs --match id --by model --out 1.parquet")
+    assert outcome.code == 2
+    assert "logs/0.parquet: The input has no column 'model', which `--by` names." in outcome.err
+    assert not list(Path().glob("1.parquet*"))

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from krag_eval.cli.output import plain, print_report
+from krag_eval._utils.formatting import one_line
+from krag_eval.cli.output import print_report
 from krag_eval.report import Cell, Column, Report, Table
 from tests.support import table_cases as cases
 from tests.support.report_reading import printed, tables_of
@@ -91,8 +92,8 @@ def test_nothing_in_a_hostile_report_steers_the_terminal() -> None:
 
 @given(st.text())
 def test_a_plain_text_is_one_line(text: str) -> None:
-    assert plain(text) == plain(plain(text))
-    assert not any(unicodedata.category(c) == "Cc" for c in plain(text))
+    assert one_line(text) == one_line(one_line(text))
+    assert not any(unicodedata.category(c) == "Cc" for c in one_line(text))
 
 
 def test_a_report_without_a_defined_value_says_so() -> None:

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from krag_eval import EvalSet, InvalidInputError, Run, RunRow, read_evalset, read_run, write_evalset, write_run
-from krag_eval._utils.files import io
 from krag_eval.datasets.formats.registry import FORMATS
 from tests.datasets.test_formats import FULL, RUN
 
@@ -177,11 +176,10 @@ def test_a_packed_line_that_never_ends_is_refused_before_it_fills_the_memory(
 ) -> None:
     path = tmp_path / "x.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"id": "q", "gold": []}\n' + b" " * 3_000_000))
-    monkeypatch.setattr(io, "MAX_LINE", 2**20)
+    monkeypatch.setenv("KRAG_EVAL_LIMITS", "row=1MB")
     assert refused(lambda: read_evalset(path)).startswith(f"{path}:2: unpacks to a line of more than 1 MB.")
-    monkeypatch.setattr(io, "MAX_LINE", 2**30)
-    monkeypatch.setattr(io, "MAX_UNPACKED", 2**10)
-    assert "unpacks to more than 0 GB" in refused(lambda: read_evalset(path))
+    monkeypatch.setenv("KRAG_EVAL_LIMITS", "row=1GB,unpacked=1kB")
+    assert "unpacks to more than 1 kB" in refused(lambda: read_evalset(path))
 
 
 def test_a_pipe_is_read_as_jsonl_without_being_looked_at_first(tmp_path: Path) -> None:

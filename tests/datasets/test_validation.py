@@ -133,6 +133,17 @@ def test_every_format_is_looked_at(tmp_path: Path, name: str) -> None:
     assert kinds(validate(path)) == [("empty_gold", ("c",)), ("duplicate_question", ("a", "b"))]
 
 
+def test_parquet_whose_pages_have_no_checksums_is_noted(tmp_path: Path) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "set.parquet"
+    write_evalset(EvalSet([row("a")]), path)
+    assert validate(path).findings == ()
+    pq.write_table(pq.read_table(path), path)
+    (found,) = validate(path).findings
+    assert (found.kind, found.severity, found.places) == ("unchecked", "note", (str(path),))
+    assert found.message.startswith("The file has no page checksums, so damaged pages would go unnoticed.")
+
+
 @pytest.mark.parametrize(
     ("name", "duplicates", "near", "similar"),
     [

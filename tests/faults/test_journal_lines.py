@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 import pytest
 
 from krag_eval import InvalidInputError
-from krag_eval._utils.files import io
 from krag_eval._utils.journal.journal import Journal
 from krag_eval._utils.journal.rows import JournalKind, read_journal, seal
 
@@ -40,7 +39,7 @@ def test_a_journal_whose_bytes_cannot_be_read_is_refused() -> None:
 def test_a_line_without_an_end_is_refused_at_the_bound_and_the_file_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(io, "MAX_LINE", 1_000)
+    monkeypatch.setenv("KRAG_EVAL_LIMITS", "row=1k")
     path = write(tmp_path / "x.jsonl", {"n": 1}, tail=b"9" * 1_001)
     for read in (lambda: list(read_journal(path, KIND)), lambda: resume(path)):
         with pytest.raises(InvalidInputError, match=r"x\.jsonl:3: this line has more than"):

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -60,24 +61,34 @@ def test_a_result_that_lacks_nothing_comes_without_a_warning(gate: Gate, monkeyp
     assert hanging(gate, monkeypatch).result().n_queries == 1
 
 
-def test_other_threads_run_between_the_steps_of_the_scorer() -> None:
+def test_other_threads_run_between_the_steps_of_the_scorer(monkeypatch: pytest.MonkeyPatch) -> None:
     judge = RetrievalJudge(
         GOLD, k=1, metrics=None, level="chunk", doc_key="doc_id", keep=False, settings={"match_method": "id"}
     )
     batch = [Retrieval("a framework", str(n), "q1", None, None, [], 0.0, [Document(id="b")]) for n in range(64)]
     judge.score(batch)
-    interval = sys.getswitchinterval()
-    turns = 0
-    # Nobody takes the interpreter away from a thread: another one runs only where it is let.
-    sys.setswitchinterval(1000)
-    try:
-        thread = threading.Thread(target=judge.score, args=(batch,))
-        thread.start()
-        while thread.is_alive():
-            turns += 1
-            thread.join(0.000001)
-    finally:
-        sys.setswitchinterval(interval)
+    turns, mine, theirs = 0, threading.Semaphore(0), threading.Semaphore(0)
+
+    def let_the_other_run(seconds: float) -> None:
+        """What `time.sleep` does, on a machine as busy as it may be: the other thread always gets its turn."""
+        assert seconds > 0
+        theirs.release()
+        assert mine.acquire(timeout=30)
+
+    done = threading.Event()
+
+    def score() -> None:
+        judge.score(batch)
+        done.set()
+        theirs.release()
+
+    monkeypatch.setattr(time, "sleep", let_the_other_run)
+    thread = threading.Thread(target=score)
+    thread.start()
+    while theirs.acquire(timeout=30) and not done.is_set():
+        turns += 1
+        mine.release()
+    thread.join(30)
     assert turns >= 3
 
 

@@ -18,9 +18,9 @@ def defined_in(path: Path) -> set[str]:
 
 
 def rows_of(page: Path) -> list[list[str]]:
-    """The rows of its tables, without their headings."""
-    lines = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "`" in line]
+    """The rows of its tables of promises, without their headings."""
+    tables = re.findall(r"^\| promise \|.*\n\|[-|]+\n((?:\|.*\n)+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return [[cell.strip() for cell in line.strip("|").split("|")] for table in tables for line in table.splitlines()]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from krag_eval import InvalidInputError, read_run, run_retriever
-from krag_eval._utils.files import io
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
 
@@ -16,7 +15,7 @@ ROWS = [{"id": f"q{n}", "question": f"question {n}", "gold_chunk_ids": ["c"]} fo
 
 @pytest.fixture(autouse=True)
 def small_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(io, "MAX_LINE", 1000)
+    monkeypatch.setenv("KRAG_EVAL_LIMITS", "row=1000")
 
 
 def search(question: str) -> list[dict[str, str]]:
@@ -28,7 +27,7 @@ def test_a_question_whose_row_is_too_long_is_an_error_and_the_others_have_their_
     (message,) = run.errors.values()
     assert list(run.errors) == ["q2"]
     assert message.startswith(f"RowTooLongError: {tmp_path / 'run.jsonl'}: a row of 0 MB is too large. A row has at")
-    assert message.endswith("Keep fewer documents, or shorter texts and metadata.")
+    assert message.endswith('metadata. If it is real data, allow it with set_limits(row="3kB").')
     read = read_run(tmp_path / "run.jsonl")
     assert read.rows == {query_id: run.rows[query_id] for query_id in read.rows}
     assert sorted(read.rows) == sorted(run.rows) == [row["id"] for row in ROWS]
@@ -41,7 +40,7 @@ def test_a_row_that_is_just_as_long_as_allowed_is_read_back(tmp_path: Path, monk
     journal = KeyedJournal(tmp_path / "x.jsonl", JournalKind("kept", "test"), {})
     journal.put("a", {"text": "x" * 500})
     longest = max(map(len, (tmp_path / "x.jsonl").read_bytes().splitlines(keepends=True)))
-    monkeypatch.setattr(io, "MAX_LINE", longest)
+    monkeypatch.setenv("KRAG_EVAL_LIMITS", f"row={longest}")
     journal.put("b", {"text": "x" * 500})
     with pytest.raises(InvalidInputError, match="a row of 0 MB is too large"):
         journal.put("c", {"text": "x" * 501})

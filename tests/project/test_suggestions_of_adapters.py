@@ -221,6 +221,9 @@ ALLOWED = {
     "`diagnosis` is of another result": "tests/adapters/langfuse/test_data_types.py passes one of the result too",
     "Ray dataset": "tests/adapters/ray reads one",
     "Spark DataFrame": "tests/adapters/spark reads one",
+    'bad_rows="keep"` shows': "tests/adapters/ray/test_scoring.py and tests/adapters/spark/test_engines.py keep them",
+    "or name the columns to keep": "tests/adapters/spark/test_classic.py names them",
+    "The columns of this `groupBy` cannot be read": "tests/adapters/spark/test_engines.py passes `by=`",
     "pass its name with `query_id=`": "tests/adapters/ray/test_long_logs.py and tests/adapters/spark name columns",
     "allow repeats with `allow_repeated_ids=True`": "tests/adapters/ray and tests/adapters/spark allow them",
 }

@@ -62,7 +62,7 @@ def test_a_last_row_that_lacks_only_its_line_end_is_kept(tmp_path: Path, whole: 
 def test_blocks_of_zeros_at_the_end_after_a_power_cut_are_cut_off(tmp_path: Path, whole: bytes) -> None:
     path = tmp_path / "run.jsonl"
     lines = whole.splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[:4]) + lines[4][:30] + b"\0" * 40 + b"\n" + b"\0" * 512)
+    path.write_bytes(b"".join(lines[:4]) + lines[4][:30] + b"\0" * 552)
     search = Search()
     run(path, search)
     assert len(search.asked) == 3

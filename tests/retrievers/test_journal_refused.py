@@ -48,6 +48,14 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         lambda w: changed(w, 7, lambda line: line.replace(b'"c', b'"d', 1)),
         ":7: the checksum of the row is wrong",
     ),
+    "the last row cut in the middle and ended": (lambda w: w[:-40] + b"\n", ":7: the row is damaged"),
+    "the end of the last row flipped": (lambda w: w[:-1] + b"\x0b", ":7: the row is damaged"),
+    "the ends of the last two rows flipped": (
+        lambda w: b"\x8a".join(w.rsplit(b"\n", 2)),
+        ":6: the row is damaged",
+    ),
+    "the last two rows overwritten": (lambda w: w[:-300] + b"\0" * 299 + b"\n", ": the row is damaged"),
+    "zeros amid the last row": (lambda w: w[:-60] + b"\0" * 20 + w[-40:-1], ":7: the row is damaged"),
     "a row without a checksum": (
         lambda w: w + b'{"query_id": "q9", "retrieved": []}\n',
         ":8: the checksum of the row is missing",

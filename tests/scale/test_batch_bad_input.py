@@ -45,7 +45,7 @@ def test_a_column_that_is_missing_is_named_with_the_type_it_needs() -> None:
     [
         ("query_id", pa.float64(), "`query_id` has the type double, and it needs string"),
         ("actual", pa.string(), "`actual` has the type string, and it needs list<struct<id: string>>"),
-        ("predicted", pa.list_(pa.string()), "`predicted` has the type list<item: string>"),
+        ("predicted", pa.list_(pa.float64()), "`predicted` has the type list<item: double>"),
         ("predicted", pa.list_(pa.struct([("text", pa.string())])), "Its documents have no field 'id'."),
         (
             "actual",
@@ -148,7 +148,7 @@ def test_states_of_other_settings_and_texts_that_are_no_state_are_refused() -> N
     with pytest.raises(InvalidInputError, match="The state has no query"):
         SCORER.finalize(SCORER.merge([]))
     text = state.to_json()
-    for wrong in ("", "[]", "{}", text[:-1], text.replace('"krag_eval_state":1', '"krag_eval_state":2'), "[" * 90_000):
+    for wrong in ("", "[]", "{}", text[:-1], text.replace('"krag_eval_state":2', '"krag_eval_state":1'), "[" * 90_000):
         with pytest.raises(InvalidInputError, match=r"not a state that `PartialState\.to_json` wrote"):
             PartialState.from_json(wrong)
 

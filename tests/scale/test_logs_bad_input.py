@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from krag_eval import InvalidInputError, UnknownArgumentError, score_logs
+from krag_eval import InvalidInputError, KragEvalWarning, UnknownArgumentError, score_logs
 from krag_eval.scale.output import CompleteFile
 from tests.support.arrow_cases import SCHEMA
 from tests.support.log_cases import damage, write_logs, write_rows
@@ -92,9 +93,9 @@ def test_files_that_are_none_or_no_parquet_are_named(tmp_path: Path) -> None:
 
 def test_a_column_of_another_type_is_named_with_its_file_before_anything_is_scored(tmp_path: Path) -> None:
     good = write_rows(tmp_path / "1.parquet", [row("q")], SCHEMA)
-    bad = write_rows(tmp_path / "2.parquet", [row("r") | {"predicted": ["a"]}])
+    bad = write_rows(tmp_path / "2.parquet", [row("r") | {"predicted": [0.5]}])
     told = refusal([good, bad], tmp_path / "out.parquet")
-    assert told.startswith(f"{bad}: The column `predicted` has the type list<element: string>, and it needs list<")
+    assert told.startswith(f"{bad}: The column `predicted` has the type list<element: double>, and it needs list<")
     assert not (tmp_path / "out.parquet.parts").exists()
 
 
@@ -216,3 +217,23 @@ def test_a_folder_that_may_not_be_read_is_told_and_never_passed_over(
     monkeypatch.setattr(os, "scandir", refusing)
     told = refusal(tmp_path / "logs", tmp_path / "out.parquet")
     assert told == f"{closed}: cannot be read (Permission denied). Check the path."
+
+
+@pytest.mark.parametrize("options", [{}, {"use_dictionary": False, "compression": None}, {"data_page_version": "2.0"}])
+def test_logs_whose_pages_have_no_checksums_are_named_once(tmp_path: Path, options: dict[str, Any]) -> None:
+    paths = write_logs(tmp_path / "logs")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score_logs(paths, tmp_path / "out.parquet", k=1, match_method="id")
+    for path in paths[1:]:
+        pq.write_table(pq.read_table(path), path, **options)
+    with pytest.warns(KragEvalWarning) as told:
+        score_logs(paths, tmp_path / "other.parquet", k=1, match_method="id")
+    (message,) = [str(one.message) for one in told]
+    assert message.startswith(f"{paths[1]}: has no page checksums, so damaged pages would go unnoticed.")
+    assert message.endswith("write_page_checksum=True.")
+    for path in paths[1:]:
+        pq.write_table(pq.read_table(path), path, write_page_checksum=True, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score_logs(paths, tmp_path / "third.parquet", k=1, match_method="id")

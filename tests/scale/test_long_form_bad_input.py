@@ -102,7 +102,11 @@ def test_logs_in_which_no_query_of_the_gold_comes_are_warned_about(
     gold = write_rows(tmp_path / "gold.parquet", [{"query_id": 1, "id": "a"}])
     logs = tmp_path / "logs.parquet"
     ids, ranks = pa.array(["a" for _ in query_ids], pa.string()), pa.array([1 for _ in query_ids], pa.int64())
-    pq.write_table(pa.table({"query_id": pa.array(query_ids, pa.string()), "id": ids, "rank": ranks}), logs)
+    pq.write_table(
+        pa.table({"query_id": pa.array(query_ids, pa.string()), "id": ids, "rank": ranks}),
+        logs,
+        write_page_checksum=True,
+    )
     with pytest.warns(KragEvalWarning, match="The logs have no document for any query of the gold") as caught:
         result = score_logs(logs, tmp_path / "out.parquet", gold=gold, **HOW)
     assert str(caught[0].message).endswith(f"query ids: '1' in {gold}, {shown.format(logs=logs)}.")

@@ -104,7 +104,9 @@ def test_a_script_without_a_guard_is_told_what_it_lacks(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, script.name], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "The processes of `workers=2` ended at once. A script that uses them must keep its own" in done.stderr
+    assert (
+        "The processes of `workers=2` ended at once, with exit code 1; see what they printed. A script" in done.stderr
+    )
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from krag_eval import InvalidInputError, apply_labels, read_corpus, read_evalset, read_run
-from krag_eval._utils.files import io
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
 from krag_eval.analysis.gate import read_policy
@@ -190,8 +189,7 @@ ELSEWHERE = {"evalset unnamed", "evalset packed", "results", "qrels", "corpus pa
 def test_a_line_without_an_end_is_refused_at_the_bound_by_every_reader(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(io, "MAX_LINE", 300_000)
-    monkeypatch.setattr(io, "MAX_DOCUMENT", 1_000_000)
+    monkeypatch.setenv("KRAG_EVAL_LIMITS", "row=300k,file=1M")
     file, read = FILES[name]
     path = tmp_path / file
     path.write_bytes(b"9" * 2_000_000)
@@ -221,7 +219,7 @@ def test_a_policy_has_no_limit_that_is_no_number(number: str, tmp_path: Path) ->
 def test_a_prompt_that_cannot_be_read_is_refused_within_bounds(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(io, "MAX_DOCUMENT", 3_000_000)
+    monkeypatch.setenv("KRAG_EVAL_LIMITS", "file=3M")
     path = tmp_path / "judge.txt"
     making: dict[str, Callable[[], Any]] = {
         "no UTF-8": lambda: path.write_bytes("언제?".encode("cp949")),

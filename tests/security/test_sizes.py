@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import InvalidInputError, read_evalset, read_run
-from krag_eval._utils.files import io
-from krag_eval._utils.files.io import MAX_LINE
+from krag_eval._utils.limits import limit
 from krag_eval.datasets.formats.topics import read_queries
 from krag_eval.datasets.validation import validate
 
@@ -31,7 +30,7 @@ def write_bomb(path: Path, unit: bytes, size: int) -> int:
 @pytest.mark.parametrize(
     ("unit", "size", "message"),
     [
-        (b"[", 300 * MB, f":1: unpacks to a line of more than {MAX_LINE // MB} MB"),
+        (b"[", 300 * MB, ":1: unpacks to a line of more than 64 MB"),
         (b" " * 65_535 + b"\n", 100 * MB, "unpacks to more than 500 times its size, which is no real data"),
     ],
     ids=["one line without an end", "lines with nothing on them"],
@@ -47,7 +46,7 @@ def test_a_gzip_bomb_is_refused_before_it_fills_the_memory(
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert message in str(error.value)
-    assert peak < 3 * MAX_LINE
+    assert peak < 3 * limit("row")
 
 
 def test_a_parquet_of_many_rows_in_few_bytes_is_read_a_batch_at_a_time(tmp_path: Path) -> None:
@@ -68,7 +67,7 @@ def test_a_parquet_of_many_rows_in_few_bytes_is_read_a_batch_at_a_time(tmp_path:
 def test_a_line_without_an_end_is_refused_at_the_bound(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(io, "MAX_LINE", 1_000)
+    monkeypatch.setenv("KRAG_EVAL_LIMITS", "row=1000")
     lines = {
         "x.jsonl": b'{"id": "q", "gold": []}',
         "x.csv": b"id,gold",
@@ -76,7 +75,7 @@ def test_a_line_without_an_end_is_refused_at_the_bound(
         "x.run": b"q Q0 a 1 1 t",
     }
     (tmp_path / name).write_bytes(lines[name] + b"\n" + b"9" * 1_001)
-    with pytest.raises(InvalidInputError, match=rf"{name}:2: this line has more than 0 MB"):
+    with pytest.raises(InvalidInputError, match=rf"{name}:2: this line has more than 1000 B"):
         (read_run if name == "x.run" else read_evalset)(tmp_path / name)
 
 
@@ -84,8 +83,7 @@ def test_a_line_without_an_end_is_refused_at_the_bound(
 def test_a_device_without_an_end_is_refused_at_the_bound(
     reader: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(io, "MAX_DOCUMENT", 3 * MB)
-    monkeypatch.setattr(io, "MAX_LINE", 3 * MB)
+    monkeypatch.setenv("KRAG_EVAL_LIMITS", "row=3MB,file=3MB")
     (tmp_path / "zero.json").symlink_to("/dev/zero")
     with pytest.raises(InvalidInputError, match="more than"):
         list(reader(tmp_path / "zero.json"))  # type: ignore[operator]  # a reader

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ import pyarrow.parquet as pq
 from krag_eval import ColumnarScorer, EvaluationResult
 
 K = (1, 5, 10)
+BY = ["model", "day"]
+N_BAD = 3
+NEEDS_ID = "Every query needs a unique id, a string that is not empty or an integer."
 
 
 def documents(ids: Any, lengths: Any, **others: Any) -> pa.Array:
@@ -34,6 +38,45 @@ def logs(n: int, seed: int = 7) -> pa.Table:
             "predicted": documents(random.integers(0, 40, n_retrieved.sum()), n_retrieved),
         }
     )
+
+
+def grouped_logs(n: int) -> pa.Table:
+    """Queries of several models, one of them null, on several days."""
+    random = np.random.default_rng(11)
+    models = [("m1", "m2", None)[number] for number in random.integers(0, 3, n)]
+    days = [dt.date(2026, 11, 1 + int(number)) for number in random.integers(0, 2, n)]
+    return logs(n).append_column("model", pa.array(models)).append_column("day", pa.array(days))
+
+
+def with_bad_rows(table: pa.Table) -> pa.Table:
+    """The same with two rankings that are null, and a query without an id."""
+    columns = {name: table.column(name).to_pylist() for name in ("query_id", "predicted")}
+    columns["predicted"][5] = columns["predicted"][70] = columns["query_id"][40] = None
+    for name, values in columns.items():
+        field = table.schema.field(name)
+        table = table.set_column(table.schema.get_field_index(name), field, pa.array(values, field.type))
+    return table
+
+
+def plain_ids(table: pa.Table) -> pa.Table:
+    """The same with lists of ids instead of lists of documents."""
+    for name in ("actual", "predicted"):
+        lists = [[document["id"] for document in documents] for documents in table.column(name).to_pylist()]
+        table = table.set_column(table.schema.get_field_index(name), name, pa.array(lists, pa.list_(pa.string())))
+    return table
+
+
+def groups_here(table: pa.Table, **settings: Any) -> dict[str, Any]:
+    """The bits of each group, scored by itself in this process."""
+    records = table.select(BY).to_pylist()
+    keys = [tuple(record.values()) for record in records]
+    parts = {key: table.filter(pa.array([one == key for one in keys])) for key in set(keys)}
+    return {str(key): bits(scored_here(part, **settings)[1]) for key, part in parts.items()}
+
+
+def group_bits(result: EvaluationResult) -> dict[str, Any]:
+    """The bits of each group of a result."""
+    return {str(key): bits(one) for key, one in (result.groups or {}).items()}
 
 
 def write(table: pa.Table, folder: Path, n_files: int = 4, rows_in_group: int = 1500) -> str:

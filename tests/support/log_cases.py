@@ -33,7 +33,7 @@ def write_logs(folder: Path, bounds: tuple[int, ...] = (0, 500, 900, 1200), row_
 
 
 def write_rows(path: Path, rows: list[dict[str, Any]], schema: pa.Schema | None = None) -> Path:
-    pq.write_table(pa.Table.from_pylist(rows, schema), path)
+    pq.write_table(pa.Table.from_pylist(rows, schema), path, write_page_checksum=True)
     return path
 
 

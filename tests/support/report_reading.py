@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -13,6 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich.console import Console
 
+from krag_eval._utils.formatting import one_line
 from krag_eval.cli.output import print_report_table
 from krag_eval.report import Report, Section, Table, sections_of
 from krag_eval.report.writers import json_lines, markdown
@@ -43,8 +43,8 @@ def tables_of(report: Report) -> list[Table]:
 
 
 def shown(text: str) -> str:
-    """A text as a page shows it: white space runs together, and what steers a terminal is a replacement character."""
-    return re.sub("[\x00-\x1f\x7f-\x9f]", "\ufffd", " ".join(text.split()))
+    """A text as a page shows it: white space runs together, and what could steer a terminal is escaped."""
+    return one_line(text)
 
 
 def parse_markdown(report: Report) -> list[Token]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
+import hashlib
 import io
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import zlib
@@ -16,6 +19,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.formatting import escape_controls
+from krag_eval._utils.limits import limit, shown, to_allow
 
 StrPath = str | os.PathLike[str]
 
@@ -30,11 +35,9 @@ class Copy(str):
     location: str
 
 
-MAX_LINE = 64 * 2**20
-MAX_DOCUMENT = 2 * 2**30
-MAX_UNPACKED = 16 * 2**30
 # Nothing real is packed better than this: gzip reaches 1,000 on zeros, and 20 on JSON.
-_MOST_UNPACKED = 500
+_MOST_TIMES = 500
+_MOST_EMPTY_LINES = 1_000_000
 DASH = "-"
 
 
@@ -58,8 +61,10 @@ class StandardStreams:
         return self._copy
 
     def write(self, parts: Iterable[bytes]) -> None:
-        """Write to standard output, byte by byte what a file would hold."""
+        """Write to standard output, byte by byte what a file would hold; a terminal is not to be steered by it."""
         self._output.flush()
+        if self._output.isatty():
+            parts = [escape_controls(b"".join(parts).decode("utf-8", "backslashreplace")).encode()]
         for part in parts:
             self._output.buffer.write(part)
         self._output.flush()
@@ -132,38 +137,50 @@ def lines_of(path: StrPath) -> Iterator[bytes]:
     """Yield the lines of a file, each with its line end.
 
     Raises:
-        InvalidInputError: The file cannot be opened or read, or a line has more than `MAX_LINE` bytes.
+        InvalidInputError: The file cannot be opened or read, or a line is longer than the limit `row`.
     """
     with open_file(path) as file:
-        number = 0
         try:
-            while line := file.readline(MAX_LINE + 1):
-                number += 1
-                if len(line) > MAX_LINE:
-                    raise InvalidInputError(
-                        f"{path}:{number}: this line has more than {MAX_LINE // 2**20} MB. Each line must be one row; "
-                        "is this another kind of file?"
-                    )
+            for _, line in _numbered_lines(path, file, "this line has"):
                 yield line
         except OSError as error:
             raise unreadable(path, error) from error
+
+
+def _numbered_lines(path: StrPath, file: Any, has: str) -> Iterator[tuple[int, bytes]]:
+    """Yield each line with its number, within the bounds."""
+    longest, n_empty, number = limit("row"), 0, 0
+    while line := file.readline(longest + 1):
+        number += 1
+        if len(line) > longest:
+            raise InvalidInputError(
+                f"{path}:{number}: {has} more than {shown('row')}. Each line must be one row; is this another kind of "
+                f"file? {to_allow('row')}"
+            )
+        n_empty = n_empty + 1 if line.isspace() else 0
+        if n_empty > _MOST_EMPTY_LINES:
+            raise InvalidInputError(
+                f"{path}:{number}: more than {_MOST_EMPTY_LINES:,} lines one after the other are empty, which is no "
+                "real data. Remove them."
+            )
+        yield number, line
 
 
 def read_whole(path: StrPath) -> bytes:
     """Return the content of a file.
 
     Raises:
-        InvalidInputError: The file cannot be opened or read, or has more than `MAX_DOCUMENT` bytes.
+        InvalidInputError: The file cannot be opened or read, or has more bytes than the limit `file`.
     """
     content = io.BytesIO()
     with open_file(path) as file:
         try:
             while part := file.read(1 << 20):
                 content.write(part)
-                if content.tell() > MAX_DOCUMENT:  # a device such as /dev/zero has no end
+                if content.tell() > limit("file"):  # a device such as /dev/zero has no end
                     raise InvalidInputError(
-                        f"{path}: has more than {MAX_DOCUMENT // 2**30} GB, too much for a file that is read as a "
-                        "whole. Write it as JSONL."
+                        f"{path}: has more than {shown('file')}, too much for a file that is read as a whole. Write it "
+                        f"as JSONL. {to_allow('file')}"
                     )
         except OSError as error:
             raise unreadable(path, error) from error
@@ -193,25 +210,20 @@ def unpacked_lines(path: StrPath) -> Iterator[bytes]:
         InvalidInputError: The file cannot be read, is damaged or cut off, or unpacks to more than the bounds.
     """
     total = number = 0
+    always, most = limit("row"), limit("unpacked")
     try:
         with open_file(path) as packed, gzip.GzipFile(fileobj=packed) as file:
-            while line := file.readline(MAX_LINE + 1):
-                number += 1
+            for number, line in _numbered_lines(path, file, "unpacks to a line of"):
                 total += len(line)
-                if len(line) > MAX_LINE:
+                if total > most:
                     raise InvalidInputError(
-                        f"{path}:{number}: unpacks to a line of more than {MAX_LINE // 2**20} MB. "
-                        "Each line must be one row; unpack the file first if this is intended."
+                        f"{path}:{number}: unpacks to more than {shown('unpacked')}. Unpack the file to read all of "
+                        f"it. {to_allow('unpacked')}"
                     )
-                if total > MAX_UNPACKED:
+                if total > always and total > _MOST_TIMES * _size_of(packed):
                     raise InvalidInputError(
-                        f"{path}:{number}: unpacks to more than {MAX_UNPACKED // 2**30} GB. Unpack the file to read "
-                        "all of it."
-                    )
-                if total > max(MAX_LINE, _MOST_UNPACKED * _size_of(packed)):
-                    raise InvalidInputError(
-                        f"{path}:{number}: unpacks to more than {_MOST_UNPACKED} times its size, which is no real "
-                        "data. Unpack the file first if this is intended."
+                        f"{path}:{number}: unpacks to more than {_MOST_TIMES} times its size, which is no real data. "
+                        "Unpack the file first if this is intended."
                     )
                 yield line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -239,8 +251,9 @@ def write_atomically(path: StrPath, parts: Iterable[str]) -> None:
         streams.write(part.encode("utf-8", "backslashreplace") for part in parts)
         return
     try:
-        is_stream = Path(path).exists() and not Path(path).is_file()
-        place = contextlib.nullcontext(Path(path)) if is_stream else replacing(path)
+        target = _followed(path)
+        is_stream = target.exists() and not target.is_file()
+        place = contextlib.nullcontext(target) if is_stream else replacing(path)
         with place as target, target.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             file.writelines(_noting(parts, errors))
     except (OSError, InvalidInputError) as error:
@@ -254,8 +267,10 @@ def write_atomically(path: StrPath, parts: Iterable[str]) -> None:
 def replacing(path: StrPath) -> Iterator[Path]:
     """Yield a path to write a file or a folder to, which then takes the place of the target, whole or not at all.
 
-    The path lies in a temporary folder beside the target. What is written there gets the usual permissions of new
-    files, and is on the disk before it has the target's name, so that no crash leaves an empty file under it.
+    The path lies in a temporary folder beside the target, which nobody else can open. What is written there gets the
+    permissions and, where possible, the owner of what it replaces, or the usual permissions of new files. It is on the
+    disk before it has the target's name, so that no crash leaves an empty file under it. If the target is a symbolic
+    link of this user or of root, what it leads to is replaced; links of other users are refused.
 
     Raises:
         InvalidInputError: It cannot be written, or the target is neither a file nor an empty folder; in both cases the
@@ -270,7 +285,7 @@ def replacing(path: StrPath) -> Iterator[Path]:
                 streams.write(iter(lambda: file.read(1 << 20), b""))
         return
     try:
-        target = Path(path).resolve() if Path(path).is_symlink() else Path(path)
+        target = _followed(path)
         if target.exists() and not target.is_file() and not (target.is_dir() and not any(target.iterdir())):
             raise InvalidInputError(f"{path}: exists and is not a file. Give another path, or remove it first.")
         folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
@@ -290,12 +305,80 @@ def replacing(path: StrPath) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _followed(path: StrPath) -> Path:
+    """Return what a path leads to, through links of this user and of root.
+
+    Raises:
+        InvalidInputError: A link belongs to somebody else, who would choose what is overwritten.
+        OSError: The links are a loop.
+    """
+    target = Path(path)
+    for _ in range(40):
+        if not target.is_symlink():
+            return target
+        if hasattr(os, "geteuid") and target.lstat().st_uid not in (0, os.geteuid()):
+            raise InvalidInputError(f"{path}: is a symbolic link of another user. Give the path that it leads to.")
+        target = target.parent / target.readlink()
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+
+def refuse_link(path: StrPath) -> None:
+    """Refuse a symbolic link where nobody needs one: somebody else may have put it there.
+
+    Raises:
+        InvalidInputError: It is one.
+    """
+    if Path(path).is_symlink():
+        raise InvalidInputError(f"{path}: is a symbolic link, and nothing is written through it. Remove the link.")
+
+
+_LIMITS: ContextVar[tuple[int, int]] = ContextVar("permissions of files that are written", default=(0o777, 0o777))
+
+
+@contextlib.contextmanager
+def no_looser_than(source: StrPath, new: int = 0o777) -> Iterator[None]:
+    """Let files written here be readable by nobody else than what they are made from; Windows has no such permissions.
+
+    Args:
+        source: What they are made from. If it has no permissions, such as standard input, nothing changes.
+        new: The most permissions of files that do not replace others.
+    """
+    most = 0o777
+    with contextlib.suppress(OSError, ValueError):
+        most = 0o600 | stat.S_IMODE(Path(os.fspath(source)).stat().st_mode)
+    token = _LIMITS.set((most, most & new))
+    try:
+        yield
+    finally:
+        _LIMITS.reset(token)
+
+
+def _permit(temporary: Path, target: Path) -> None:
+    """Give what is written the permissions and the owner of what it replaces, within the limits."""
+    old, (most, most_of_new) = None, _LIMITS.get()
+    with contextlib.suppress(FileNotFoundError):
+        old = target.stat(follow_symlinks=False)
+    for path in (temporary, *temporary.rglob("*")):
+        here = path.stat()
+        mode, limit = stat.S_IMODE(here.st_mode), most_of_new
+        if old is not None and path == temporary and stat.S_IFMT(old.st_mode) == stat.S_IFMT(here.st_mode):
+            mode, limit = stat.S_IMODE(old.st_mode), most
+            if hasattr(os, "chown") and (here.st_uid, here.st_gid) != (old.st_uid, old.st_gid):
+                with contextlib.suppress(PermissionError):
+                    os.chown(path, old.st_uid, old.st_gid)
+        if path.is_dir():
+            limit |= (limit & 0o444) >> 2  # who may read a folder may enter it
+        if mode & limit != stat.S_IMODE(path.stat().st_mode):
+            path.chmod(mode & limit)
+
+
 def put_in_place(temporary: Path, target: Path) -> None:
     """Let a finished file or folder replace the target, after all of it is on the disk.
 
     Raises:
         OSError: The disk or the file system refuses; the target is left unchanged.
     """
+    _permit(temporary, target)
     for written in (temporary, *temporary.rglob("*")):
         if written.is_dir():
             sync_folder(written)
@@ -304,6 +387,44 @@ def put_in_place(temporary: Path, target: Path) -> None:
                 os.fsync(file.fileno())
     temporary.replace(target)
     sync_folder(target.parent)
+
+
+def seal_files(seal: Path, *files: Path) -> None:
+    """Append a checksum to a file: of its own content, which may be none, and of the other files."""
+    with seal.open("ab") as end:
+        end.write(_digest_of(seal, files))
+
+
+def check_seal(seal: Path, *files: Path) -> None:
+    """Check that files are as they were when `seal_files` sealed them.
+
+    Raises:
+        InvalidInputError: One of them is damaged or missing.
+    """
+    try:
+        with seal.open("rb") as end:
+            end.seek(max(0, seal.stat().st_size - _DIGEST))
+            is_sound = end.read() == _digest_of(seal, files, without=_DIGEST)
+    except OSError as error:
+        raise unreadable(error.filename or seal, error) from error
+    if not is_sound:
+        raise InvalidInputError(
+            f"{(*files, seal)[0]}: is damaged: its checksum, in {seal.name}, is wrong. Remove it, and run the same "
+            "again to write it anew."
+        )
+
+
+_DIGEST = hashlib.sha256().digest_size
+
+
+def _digest_of(seal: Path, files: Iterable[Path], without: int = 0) -> bytes:
+    """Return a checksum of the digests of all files, and of the content of the seal without its last bytes."""
+    seen = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            seen.update(hashlib.file_digest(file, "sha256").digest())
+    seen.update(seal.read_bytes()[: seal.stat().st_size - without])
+    return seen.digest()
 
 
 def sync_folder(folder: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.io import no_looser_than, refuse_link, replacing
 from krag_eval._utils.formatting import number_of
 
 T = TypeVar("T")
@@ -109,7 +109,13 @@ class Rejects:
             self._tell()
 
     def _write(self, lines: Iterable[bytes]) -> None:
-        write_atomically(self.kept_in, self._records(lines))
+        refuse_link(self.kept_in)
+        with (
+            no_looser_than(self.path, new=0o600),
+            replacing(self.kept_in) as temporary,
+            temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file,
+        ):
+            file.writelines(self._records(lines))
 
     def _records(self, lines: Iterable[bytes]) -> Iterator[str]:
         last = max(self._reasons)

@@ -9,6 +9,7 @@ like any other.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
@@ -17,9 +18,11 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.encodings import decode, not_utf8
 from krag_eval._utils.files.io import StrPath, lines_of, read_whole
 from krag_eval._utils.files.rejects import Rejects
+from krag_eval._utils.limits import limit, to_allow
 
 MAX_NESTING = 200
 _CONTAINERS = (dict, list)
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _INFINITY = float("inf")
 _SPACED_COLONS = (" :", "\t:", "\n:", "\r:")
 
@@ -31,13 +34,19 @@ class NestedTooDeepError(ValueError):
         super().__init__("nested too deeply to be read")
 
 
+class TooManyValuesError(ValueError):
+    """A JSON text of more values than the limit."""
+
+
 def parse_json(text: str) -> object:
     """Return a JSON value, read under the policy of this module.
 
     Raises:
         NestedTooDeepError: It has too many levels.
+        TooManyValuesError: It has more values than the limit.
         ValueError: It is not JSON, or breaks the policy.
     """
+    _check_size(text)
     try:
         value: object = _DECODER.decode(text)
         # Each key that was written has a colon right after its quote, and one that appears twice is lost. Where
@@ -47,6 +56,15 @@ def parse_json(text: str) -> object:
     except RecursionError:
         raise NestedTooDeepError from None
     return value
+
+
+def _check_size(text: str) -> None:
+    """Refuse a text of more values than the limit, before they take a hundred times its memory."""
+    most = limit("values")
+    if len(text) > most and sum(map(text.count, ",[{")) > most:
+        n_values = sum(map(_STRING.sub("", text).count, ",[{"))  # texts hold commas too
+        if n_values > most:
+            raise TooManyValuesError(f"has {n_values:,} values, more than {most:,}. {to_allow('values', n_values)}")
 
 
 def _count_keys(value: object) -> int:
@@ -139,6 +157,8 @@ def _parse_line(line: bytes, place: str) -> dict[str, Any]:
         raise InvalidInputError(not_utf8(place, error.start, line)) from None
     except NestedTooDeepError as error:
         raise InvalidInputError(f"{place}: {error}. A row is an object of a few levels.") from None
+    except TooManyValuesError as error:
+        raise InvalidInputError(f"{place}: {error}") from None
     except ValueError as error:
         reason = _reason(error)
         raise InvalidInputError(f"{place}: not valid JSON: {reason}. Each line must be one JSON object.") from None
@@ -166,6 +186,8 @@ def read_json(path: StrPath) -> object:
             f"{path}:{error.lineno}: not valid JSON: {error.msg} at column {error.colno}. "
             "The file must be one JSON value; if each line is one of its own, name the format jsonl."
         ) from None
+    except TooManyValuesError as error:
+        raise InvalidInputError(f"{path}: {error}") from None
     except ValueError as error:
         raise InvalidInputError(f"{path}: not valid JSON: {error}. The file must be one JSON value.") from None
 

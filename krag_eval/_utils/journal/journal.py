@@ -15,14 +15,17 @@ from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files import io
-from krag_eval._utils.files.io import StrPath, lines_of, replacing, sync_folder
+from krag_eval._utils.files.io import StrPath, lines_of, refuse_link, replacing, sync_folder
 from krag_eval._utils.journal.rows import JournalKind, read_lines, seal
+from krag_eval._utils.limits import limit, shown, to_allow
 
 Check = Callable[[Path, Mapping[str, Any]], object]
 Take = Callable[[str, dict[str, Any]], bool]
 SYNC_ROWS = 64
 SYNC_SECONDS = 1.0
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND
+for _name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW"):  # some systems lack some of them
+    _FLAGS |= getattr(os, _name, 0)
 
 
 class RowTooLongError(InvalidInputError):
@@ -33,7 +36,8 @@ class Journal:
     """An append-only JSONL file, open for writing by nobody else.
 
     A row is handed to the system by a single `write`, so that killing the process loses nothing that was recorded; it
-    is on the disk after 64 rows or a second, so that a power cut loses no more than that.
+    is on the disk after 64 rows or a second, so that a power cut loses no more than that. A new file is readable for
+    its owner alone; an existing one keeps its permissions.
 
     Args:
         path: The file; its folder is created.
@@ -97,10 +101,10 @@ class Journal:
             InvalidInputError: It cannot be written, for example because the disk is full; the rows before it are safe.
         """
         line = seal(row)
-        if len(line) > io.MAX_LINE:
+        if len(line) > limit("row"):
             raise RowTooLongError(
                 f"{self.path}: a row of {len(line) / 2**20:,.0f} MB is too large. A row has at most "
-                f"{io.MAX_LINE // 2**20} MB. Keep fewer documents, or shorter texts and metadata."
+                f"{shown('row')}. Keep fewer documents, or shorter texts and metadata. {to_allow('row', len(line))}"
             )
         self._write(line)
         error = self._syncing.row_written()
@@ -144,7 +148,8 @@ class Journal:
 
     def _open(self) -> int:
         while True:
-            handle = os.open(self.path, _FLAGS, 0o666)
+            refuse_link(self.path)
+            handle = os.open(self.path, _FLAGS, 0o600)
             try:
                 self._check_regular(handle)
                 if not lock(handle):

@@ -1,7 +1,8 @@
 """Read the rows of a journal: JSONL whose first row says how it was made, and whose rows each carry a checksum.
 
 A row is whole or, if the process or the machine died while it was written, the torn end of the file: such an end is
-ignored. Damage that sound rows follow, and rows that were changed after they were written, are refused.
+ignored. It is one line without an end. Every other damage, and rows that were changed after they were written, are
+refused.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from krag_eval._utils.files.io import StrPath, lines_of
 from krag_eval._utils.files.strict_json import parse_json
 
 _SEAL = re.compile(rb', "crc": "([0-9a-f]{8})"\}$')
+_INNER_SEAL = re.compile(_SEAL.pattern.removesuffix(b"$"))
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
@@ -81,20 +83,19 @@ def read_lines(lines: Iterable[bytes], path: StrPath, kind: JournalKind) -> Iter
     Raises:
         InvalidInputError: A row is damaged or was changed, or the first one is not a header.
     """
-    end, torn, is_first = 0, None, True
+    end, is_first = 0, True
     for number, line in enumerate(lines, 1):
         place, start, end = f"{path}:{number}", end, end + len(line)
         raw = line.rstrip(b"\r\n")
         if not raw.strip():
             continue
         row = _row_of(raw, place)
+        if row is None and line == raw and not _was_whole(raw):
+            continue  # only the last line of a file has no end
         if row is None:
-            torn = torn or place
-            continue
-        if torn is not None:
             raise InvalidInputError(
-                f"{torn}: the row is damaged, and intact rows follow it, so the {kind.what} was not just cut short. "
-                "Restore the file, or delete this line if its question may be asked again."
+                f"{place}: the row is damaged, and the {kind.what} was not just cut short there. Restore the file, or "
+                "delete this line if its question may be asked again."
             )
         if is_first:
             _check_header(row, place, kind)
@@ -146,6 +147,14 @@ def _check_header(row: Mapping[str, Any], place: str, kind: JournalKind) -> None
 def _is_sealed(raw: bytes) -> bool:
     found = _SEAL.search(raw)
     return found is not None and int(found[1], 16) == zlib.crc32(raw[: found.start()] + b"}")
+
+
+def _was_whole(raw: bytes) -> bool:
+    """Return whether a line without an end has more than the beginning of a row: a process that dies leaves no more.
+
+    A power cut may also leave zeros, up to the end of the file.
+    """
+    return b"\0" in raw.rstrip(b"\0") or any(_is_sealed(raw[: found.end()]) for found in _INNER_SEAL.finditer(raw))
 
 
 def _unsealed(raw: bytes, row: dict[str, Any], place: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.checks import as_number, one_of
-from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.errors import InvalidInputError, show, warn
 from krag_eval._utils.suggestions import check_names
 from krag_eval.analysis.comparison.result import Comparison, ComparisonRow, Transition
 from krag_eval.analysis.comparison.systems import Slice, System, check_comparable, check_systems, score, slices_of
@@ -165,7 +165,7 @@ def _check_margin(value: object) -> float:
     margin = as_number(value)
     if margin is None or not 0 <= margin < float("inf"):
         raise InvalidInputError(
-            f"`margin` must be a number of at least 0, got {value!r:.60}. It is the smallest difference that matters."
+            f"`margin` must be a number of at least 0, got {show(value)}. It is the smallest difference that matters."
         )
     return margin
 
@@ -196,7 +196,7 @@ def _choose_keys(shared: Sequence[str], keys: Sequence[str] | None) -> list[str]
     if keys is None:
         return list(shared)
     if isinstance(keys, str) or not keys:
-        raise InvalidInputError(f"`keys` must be a list of values such as 'recall@10', got {keys!r:.60}.")
+        raise InvalidInputError(f"`keys` must be a list of values such as 'recall@10', got {show(keys)}.")
     return list(dict.fromkeys(one_of("keys", key if key in shared else as_key(key), shared) for key in keys))
 
 

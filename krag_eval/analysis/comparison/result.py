@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import UnknownMetricError, did_you_mean, needing
 from krag_eval._utils.formatting import UNDEFINED, format_difference, format_mean, format_p, number_of, one_line
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import json_text
 from krag_eval.metrics.names import as_key
 
@@ -181,7 +182,7 @@ _KEPT = ("results", "diagnoses", "evalset")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Comparison:
+class Comparison(ComparedByFields):
     """Systems against a baseline: `comparison["hybrid", "recall@5"]` is a row, its `verdict` the answer in words.
 
     Attributes:

@@ -11,7 +11,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import IntArray
 from krag_eval._utils.checks import describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, warn, with_name
+from krag_eval._utils.errors import InvalidInputError, did_you_mean, show, warn, with_name
 from krag_eval.datasets import EvalSet, Question, Run
 from krag_eval.datasets.by_query import by_query
 from krag_eval.datasets.run import as_run
@@ -268,7 +268,7 @@ def slices_of(questions: EvalSet, by: object) -> list[Slice]:
         by = (_DEFAULT,) if any(question.type is not None for question in questions) else ()
     fields = [by] if isinstance(by, str) else by
     if not isinstance(fields, Sequence) or not all(isinstance(field, str) for field in fields):
-        raise InvalidInputError(f"`by` must be a field of the questions or a list of fields, got {by!r:.60}.")
+        raise InvalidInputError(f"`by` must be a field of the questions or a list of fields, got {show(by)}.")
     return [part for field in dict.fromkeys(fields) for part in _slices_by(questions, field)]
 
 

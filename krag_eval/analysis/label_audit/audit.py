@@ -11,7 +11,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, IntArray
 from krag_eval._utils.checks import check_count, check_threshold, describe_type
-from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.errors import InvalidInputError, show, warn
 from krag_eval.analysis.label_audit.evidence import Evidence, Pool, fill_texts, normal_form, pool_documents, weigh
 from krag_eval.analysis.label_audit.report import Candidate, ContainedGold, DoctorReport, LostGold, NearQuestions
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
@@ -84,7 +84,7 @@ def audit_labels(
     k, least = check_count("k", k), _check_min_systems(min_systems, len(systems))
     for name, value in (("near", near), ("near_questions", near_questions)):
         if not check_threshold(value, name):
-            raise InvalidInputError(f"`{name}` must be above 0 and at most 1, got {value!r}. Give one such as 0.6.")
+            raise InvalidInputError(f"`{name}` must be above 0 and at most 1, got {show(value)}. Give one such as 0.6.")
     checked = make_settings(**settings_at(level, doc_key, settings))
     keys = checked.id_key, checked.grade_key
     gold_rows = questions.gold(level, doc_key)

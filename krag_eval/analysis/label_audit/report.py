@@ -13,7 +13,8 @@ from krag_eval._utils.checks import check_kind, describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.files.strict_json import dump_json, read_jsonl
-from krag_eval._utils.formatting import number_of
+from krag_eval._utils.formatting import number_of, one_line
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval.datasets import EvalSet, Question, as_evalset
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import as_grade, as_id
@@ -91,7 +92,7 @@ class Candidate:
 
     def __str__(self) -> str:
         ranks = ", ".join(f"{name} {rank}" for name, rank in self.ranks.items())
-        return f"{self.query_id}: {show_document(self.document)}: {REASONS[self.reasons[0]]} ({ranks})"
+        return one_line(f"{self.query_id}: {show_document(self.document)}: {REASONS[self.reasons[0]]} ({ranks})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +122,7 @@ class ContainedGold:
 
     def __str__(self) -> str:
         relation = "has the text of" if self.is_same else "contains"
-        return f"{self.query_id}: {show_document(self.outer)} {relation} {show_document(self.inner)}"
+        return one_line(f"{self.query_id}: {show_document(self.outer)} {relation} {show_document(self.inner)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +157,7 @@ class LostGold:
         }
 
     def __str__(self) -> str:
-        text = f"{self.query_id}: {show_document(self.gold)}"
+        text = f"{one_line(self.query_id)}: {show_document(self.gold)}"
         if self.in_corpus is False:
             text += ": the corpus has no such id"
         if self.nearest is not None:
@@ -185,12 +186,12 @@ class NearQuestions:
 
     def __str__(self) -> str:
         return " | ".join(
-            f"{query_id}: {_cut(text)}" for query_id, text in zip(self.query_ids, self.questions, strict=True)
+            one_line(f"{query_id}: {_cut(text)}") for query_id, text in zip(self.query_ids, self.questions, strict=True)
         )
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class DoctorReport:
+class DoctorReport(ComparedByFields):
     """What is probably wrong with the gold documents of a question set.
 
     Attributes:
@@ -261,7 +262,7 @@ class DoctorReport:
         }
 
     def __repr__(self) -> str:
-        runs = f"{number_of(len(self.systems), 'run')} ({', '.join(self.systems)})"
+        runs = f"{number_of(len(self.systems), 'run')} ({one_line(', '.join(self.systems))})"
         told_apart = f"documents identified by {' then '.join(self.methods)}"
         lines = [f"{number_of(self.n_questions, 'question')}, {runs}, {told_apart}"]
         lines += _section("documents that may be gold", self.candidates)

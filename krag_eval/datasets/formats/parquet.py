@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import InvalidInputError, needing, warn
-from krag_eval._utils.files.io import is_file, is_folder, located, read_head, replacing
+from krag_eval._utils.files.io import is_file, is_folder, located, open_file, read_head, replacing
 from krag_eval._utils.files.strict_json import dump_json, parse_json
+from krag_eval.datasets.formats import tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 _BATCH = 1024
 _MARK = b"krag_eval"
+_SEAL, _UNSEALED = b"krag_eval.seal", b"0" * 16 + b":" + b"0" * 64
+_FOOTER = 1 << 20
 # Columns of documents are lists of structs; what else has no type of its own in Parquet is JSON text, and marked so.
 DOCUMENTS = {"gold": "grade", "retrieved": "score"}
 TEXTS = frozenset({"id", "question", "answer", "type", "notes", "source", "query_id", "error"})
@@ -62,6 +67,7 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any
         MissingDependencyError: pyarrow is not installed.
     """
     with _opened(path) as file:
+        _check_seal(path)
         import pyarrow as pa  # `_opened` has made sure that it is there
 
         schema = file.schema_arrow
@@ -71,11 +77,13 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any
             warn(f"{path}: the columns {', '.join(left_out)} hold bytes and are not read. Only text and numbers are.")
         marked = {field.name for field in schema if (field.metadata or {}).get(_MARK) == b"json"}
         number = 0
-        batches = file.iter_batches(batch_size=_BATCH, columns=names, use_threads=False)
+        batches = file.iter_batches(_BATCH, columns=names, use_threads=False)
         while True:
             try:
                 batch = next(batches, None)
                 rows = [] if batch is None else batch.to_pylist()
+            except InvalidInputError:
+                raise
             except (pa.ArrowException, OSError, ValueError, ArithmeticError, LookupError) as error:
                 raise _damaged(path, error) from error
             if batch is None:
@@ -84,6 +92,44 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any
                 number += 1
                 place = f"{path}: row {number}"
                 yield place, {name: _value(name, value, name in marked, place) for name, value in _set(row)}
+
+
+def _seal_of(content: bytes) -> bytes:
+    """Return the size and the checksum of a file that is not sealed yet: those of its pages leave out the footer."""
+    return b"%016d:%b" % (len(content), hashlib.sha256(content).hexdigest().encode())
+
+
+def _check_seal(path: str | os.PathLike[str]) -> None:
+    """Check that a file that `write_rows` wrote is as it was; what other programs write has no seal of its size.
+
+    Raises:
+        InvalidInputError: It is damaged.
+    """
+    with open_file(path) as file:
+        file.seek(-min(_FOOTER, file.seek(0, os.SEEK_END)), os.SEEK_END)
+        sealed = re.search(re.escape(_SEAL) + rb"..(\d{16}:[0-9a-f]{64})", file.read(), re.DOTALL)
+        if sealed is None or int(sealed[1][:16]) != file.tell():
+            return
+        file.seek(0)
+        if sealed[1] != _seal_of(file.read().replace(sealed[1], _UNSEALED)):
+            raise _damaged(path, ValueError("the checksum of the file is wrong"))
+
+
+UNCHECKED = (
+    "has no page checksums, so damaged pages would go unnoticed. To have them checked, write it with checksums; in "
+    "pandas and pyarrow: write_page_checksum=True."
+)
+HEAD = 64
+
+
+def is_unchecked(head: bytes) -> bool:
+    """Return whether the pages of a Parquet file have no checksums, by its first bytes; only a page itself says so.
+
+    The first page follows the four bytes of the signature. Its header, in the compact form of Thrift, has three 32-bit
+    numbers, which are its kind and two sizes, and a fourth if there is a checksum. Encrypted pages do not look so.
+    """
+    numbers = re.match(rb"PAR1(?:\x15[\x80-\xff]*[\x00-\x7f]){3}", head)
+    return numbers is not None and head[numbers.end() : numbers.end() + 1] != b"\x15"
 
 
 def write_rows(
@@ -111,7 +157,11 @@ def write_rows(
     except (pa.ArrowException, UnicodeError) as error:
         raise InvalidInputError(f"{path}: cannot be written ({_one_line(error)}). Write JSONL instead.") from error
     with replacing(path) as temporary:
-        pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
+        with pq.ParquetWriter(temporary, table.schema, compression="zstd", write_page_checksum=True) as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata({_SEAL: _UNSEALED})
+        content = temporary.read_bytes()
+        temporary.write_bytes(content.replace(_UNSEALED, _seal_of(content)))
 
 
 def _column(name: str, values: Sequence[Any]) -> tuple[pa.Array[Any], bool]:
@@ -216,17 +266,22 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
     head = read_head(path, 32)
     _need(path)
     import pyarrow as pa
-    import pyarrow.parquet as pq
+
+    from krag_eval._utils.files.limited_parquet import LimitedParquetFile
 
     if not head:
         raise InvalidInputError(f"{path}: is empty. It must be a Parquet file.")
     try:
-        file = pq.ParquetFile(located(path), page_checksum_verification=True)
+        source = pa.OSFile(os.fspath(located(path)))
+        file = LimitedParquetFile(source, path)
         names = file.schema_arrow.names
+    except InvalidInputError:
+        raise
     except (pa.ArrowException, OSError, ValueError, LookupError) as error:
         raise _damaged(path, error) from error
-    with file:
-        twice = next((name for name in names if names.count(name) > 1), None)
+    with source, file:
+        tables.check_width(os.fspath(path), names)
+        twice = next((name for name, n_columns in Counter(names).items() if n_columns > 1), None)
         if twice is not None:
             raise InvalidInputError(f"{path}: two columns are called {twice!r:.60}. Each needs a name of its own.")
         yield file

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import functools
 import os
 import stat
 import zlib
@@ -17,6 +16,7 @@ from krag_eval._utils.files.encodings import in_utf8
 from krag_eval._utils.files.io import DASH, is_folder, lines_of, located, read_head, unpacked_lines, unreadable
 from krag_eval._utils.files.rejects import Rejects
 from krag_eval._utils.files.strict_json import parse_jsonl, read_json
+from krag_eval._utils.objects import cached_property
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import parquet, tables, workbook
 from krag_eval.datasets.formats.layout import Layout, layout_of
@@ -88,13 +88,13 @@ class Source:
         except (OSError, ValueError) as error:
             raise unreadable(self.path, error) from error
 
-    @functools.cached_property
+    @cached_property
     def rejects(self) -> Rejects:
         """What collects its bad lines; none may be skipped if the file cannot be read twice, or if all would be bad."""
         is_possible = self._max_bad_rows and self.is_regular and self.path != DASH and not self.head.startswith(_UTF_16)
         return Rejects(self.path, self._max_bad_rows if is_possible else 0)
 
-    @functools.cached_property
+    @cached_property
     def head(self) -> bytes:
         """The beginning of the file, unpacked; empty for a pipe.
 
@@ -111,13 +111,13 @@ class Source:
                 return b""  # reading it will say what is wrong
         return head.removeprefix(b"\xef\xbb\xbf")
 
-    @functools.cached_property
+    @cached_property
     def first_line(self) -> bytes:
         """The first line of the head that is neither empty nor a comment."""
         lines = self.head.split(b"\n")
         return next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
 
-    @functools.cached_property
+    @cached_property
     def container(self) -> str | None:
         """How its rows are stored; None if neither the name nor the content tells."""
         head, name = self.head, self.path.lower()
@@ -149,7 +149,7 @@ class Source:
         lines = [line.strip() for line in self.head.split(b"\n") if line.strip()]
         return len(lines) > 1 and lines[0].endswith(b"}") and lines[1].startswith(b"{")
 
-    @functools.cached_property
+    @cached_property
     def document(self) -> object:
         """The file as one JSON value.
 
@@ -198,12 +198,12 @@ class Source:
             return iter(self._cells)
         return tables.read_records(self.path, None if self.container == "csv" else "\t", self.rejects)
 
-    @functools.cached_property
+    @cached_property
     def _cells(self) -> list[tuple[str, list[str]]]:
         """The records of a workbook, which are in memory anyway."""
         return list(workbook.read_records(self.path, self._sheet))
 
-    @functools.cached_property
+    @cached_property
     def _layout(self) -> Layout | None:
         """Where the fields of a row are; None if its rows are certainly as they should be."""
         if self.kind is None and not self.is_table:
@@ -241,7 +241,7 @@ class Source:
                 raise InvalidInputError(f"{self.path}: row {number} is {describe_type(row)}. It must be an object.")
             yield f"{self.path}: row {number}", row
 
-    @functools.cached_property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns, or the keys of the first row, in their order; empty if they cannot be read."""
         if not self.is_regular:

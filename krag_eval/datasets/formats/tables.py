@@ -16,9 +16,10 @@ from typing import Any
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.encodings import not_utf8
-from krag_eval._utils.files.io import MAX_LINE, lines_of
+from krag_eval._utils.files.io import lines_of
 from krag_eval._utils.files.rejects import Rejects
 from krag_eval._utils.files.strict_json import dump_json, parse_json
+from krag_eval._utils.limits import limit, shown, to_allow
 
 IDS = frozenset({"gold_doc_ids", "gold_chunk_ids", "reference_context_ids", "retrieved_context_ids", "retrieved_ids"})
 LISTS = frozenset({"gold", "retrieved", "reference_contexts", "retrieved_contexts"})
@@ -158,7 +159,7 @@ def _delimiter_of(header: str) -> str:
 
 
 def _next_record(reader: Iterator[list[str]], place: str) -> list[str] | None:
-    before = csv.field_size_limit(MAX_LINE)  # one limit for the whole process: others may rely on theirs
+    before = csv.field_size_limit(limit("row"))  # one limit for the whole process: others may rely on theirs
     try:
         return next(reader, None)
     except csv.Error as error:
@@ -169,9 +170,23 @@ def _next_record(reader: Iterator[list[str]], place: str) -> list[str] | None:
         csv.field_size_limit(before)
 
 
+def check_width(place: str, names: Sequence[str]) -> None:
+    """Refuse a table of more columns than the limit.
+
+    Raises:
+        InvalidInputError: It has too many.
+    """
+    if len(names) > limit("columns"):
+        raise InvalidInputError(
+            f"{place}: has {len(names):,} columns, more than {shown('columns')}. {to_allow('columns', len(names))}"
+        )
+
+
 def _check_names(place: str, header: Sequence[str]) -> list[str]:
     names = [name.strip() for name in header]
-    twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
+    check_width(place, names)
+    seen: set[str] = set()
+    twice = next((name for name in names if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
     if twice is not None:
         raise InvalidInputError(f"{place}: two columns are called {twice!r}. Each needs a name of its own.")
     return names

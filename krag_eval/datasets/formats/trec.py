@@ -10,13 +10,13 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.files.io import lines_of, write_atomically
 from krag_eval._utils.files.rejects import Rejects
+from krag_eval._utils.limits import limit, shown, to_allow
 from krag_eval.datasets.by_query import NEGATIVE_GRADE, gold_document, in_single_precision, number_in, order_of
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats.source import Kind, Source
@@ -212,13 +212,32 @@ def _read_lines(source: Source, shape: _Shape) -> Iterator[Line]:
 def _by_query(source: Source, shape: _Shape) -> dict[str, list[Line]]:
     by_query: dict[str, list[Line]] = {}
     for line in _read_lines(source, shape):
-        by_query.setdefault(line.query, []).append(line)
+        lines = by_query.setdefault(line.query, [])
+        lines.append(line)
+        _check_length(lines)
     return by_query
 
 
 def _neighbors(source: Source, shape: _Shape) -> Iterator[list[Line]]:
     """Yield the lines of each query, which must be together."""
-    return (list(lines) for _, lines in itertools.groupby(_read_lines(source, shape), operator.attrgetter("query")))
+    lines: list[Line] = []
+    for line in _read_lines(source, shape):
+        if lines and lines[-1].query != line.query:
+            yield lines
+            lines = []
+        lines.append(line)
+        _check_length(lines)
+    if lines:
+        yield lines
+
+
+def _check_length(lines: Sequence[Line]) -> None:
+    """Refuse a query of more values than a row may have; a line has four besides its query."""
+    if 4 * len(lines) > limit("values"):
+        raise InvalidInputError(
+            f"{lines[-1].place}: the query {lines[-1].query!r:.60} has {len(lines):,} lines or more, with over "
+            f"{shown('values')} values. {to_allow('values')}"
+        )
 
 
 def _number_of(place: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import os
 import re
 import warnings
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import InvalidInputError, did_you_mean, needing
 from krag_eval._utils.files.io import StrPath, open_file
+from krag_eval._utils.limits import limit, shown, to_allow
 
 if TYPE_CHECKING:
     from openpyxl.workbook import Workbook
@@ -19,9 +21,12 @@ if TYPE_CHECKING:
 ZIP, OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _OPEN_DOCUMENT = b"opendocument"
 _SAVE = "Open it in Excel or LibreOffice and save it as .xlsx"
-_MOST_CELLS = 5_000_000
-# Real workbooks are packed at most fifty times, and every cell takes hundreds of bytes once it is read.
-_MOST_UNPACKED, _MOST_TIMES, _ALWAYS = 2**30, 200, 2**26
+# Real workbooks are packed at most fifty times.
+_MOST_TIMES, _ALWAYS = 200, 2**26
+# A cell has an element of its own and one for its value; a text that cells share has two more.
+_ELEMENTS_A_CELL = 4
+_MERGED = re.compile(rb"""<mergeCell[^>]*?\sref\s*=\s*["']([A-Z]{1,3})([0-9]{1,7}):([A-Z]{1,3})([0-9]{1,7})["']""")
+_AT_ONCE, _OVERLAP = 2**20, 200
 _EXACT = 2**53  # Excel keeps numbers as doubles
 
 Range = tuple[int, int, int, int]  # the first row, the first column, the last row, the last column, from 1
@@ -41,10 +46,12 @@ def read_records(path: StrPath, sheet: str | None = None) -> Iterator[tuple[str,
     book = _open(path)
     chosen = _sheet(book, path, sheet)
     place = f"{path}: row" if sheet is None else f"{path}: sheet {sheet!r}, row"
-    if chosen.max_row * chosen.max_column > _MOST_CELLS:
+    n_cells = chosen.max_row * chosen.max_column
+    if n_cells > limit("cells"):
         raise InvalidInputError(
             f"{path}: the sheet reaches to row {chosen.max_row:,} and column {chosen.max_column:,}, more than "
-            f"{_MOST_CELLS:,} cells. Delete what stands apart from the table, or save it as CSV."
+            f"{shown('cells')} cells. Delete what stands apart from the table, or save it as CSV. "
+            f"{to_allow('cells', n_cells)}"
         )
     merged = [(r.min_row, r.min_col, r.max_row, r.max_col) for r in chosen.merged_cells.ranges]
     rows = [(number, [_text(cell, path) for cell in row]) for number, row in enumerate(chosen.iter_rows(), 1)]
@@ -84,11 +91,14 @@ def _open(path: StrPath) -> Workbook:
         try:
             with zipfile.ZipFile(file) as packed:
                 size, unpacked = os.fstat(file.fileno()).st_size, sum(one.file_size for one in packed.infolist())
-            if unpacked <= max(_ALWAYS, min(_MOST_UNPACKED, _MOST_TIMES * size)):
+                is_small = unpacked <= max(_ALWAYS, min(limit("file"), _MOST_TIMES * size))
+                if is_small:
+                    _check_parts(packed, path)
+            if is_small:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # styles and charts, which nobody reads here
                     return openpyxl.load_workbook(file, data_only=True, keep_links=False)
-        except (KeyboardInterrupt, MemoryError):
+        except (KeyboardInterrupt, MemoryError, InvalidInputError):
             raise
         except Exception as error:  # openpyxl raises whatever a damaged part leads to
             reason = " ".join(str(error).split())[:200].rstrip(".")
@@ -96,7 +106,42 @@ def _open(path: StrPath) -> Workbook:
                 f"{path}: is no readable Excel workbook ({reason}). It may be damaged or cut off. {_SAVE} again, or as "
                 "“CSV UTF-8”."
             ) from error
-    raise InvalidInputError(f"{path}: unpacks to {unpacked / 2**20:,.0f} MB, too much for a workbook. Save it as CSV.")
+    raise InvalidInputError(
+        f"{path}: unpacks {size:,} bytes to {unpacked / 2**20:,.0f} MB, too much for a workbook. Save it as CSV. "
+        f"{to_allow('file', unpacked)}"
+    )
+
+
+def _check_parts(packed: zipfile.ZipFile, path: StrPath) -> None:
+    """Refuse parts that would take far more time and memory than their size: openpyxl reads all of them at once."""
+    n_elements = n_cells = 0
+    for one in packed.infolist():
+        if not one.filename.endswith((".xml", ".rels")):
+            continue
+        with packed.open(one) as part:
+            tail = b""
+            while new := part.read(_AT_ONCE):
+                n_elements += new.count(b"<")
+                n_cells += new.count(b"<c ") + new.count(b"<c/") + new.count(b"<c>")
+                text = tail + new
+                n_cells += sum(_area(found) for found in _MERGED.finditer(text) if found.end() > len(tail))
+                if b"<!DOCTYPE" in text:
+                    raise InvalidInputError(f"{path}: its part {one.filename} defines entities of XML. {_SAVE} again.")
+                tail = text[-_OVERLAP:]
+                needed = max(n_cells, n_elements // _ELEMENTS_A_CELL)
+                if needed > limit("cells"):
+                    raise InvalidInputError(
+                        f"{path}: has more than {shown('cells')} cells. Save it as CSV. {to_allow('cells')}"
+                    )
+
+
+def _area(merged: re.Match[bytes]) -> int:
+    """Return how many cells a merged range has."""
+    left, top, right, bottom = (
+        int(part) if part.isdigit() else functools.reduce(lambda n, c: 26 * n + c - 64, part, 0)
+        for part in merged.groups()
+    )
+    return (abs(right - left) + 1) * (abs(bottom - top) + 1)
 
 
 def _sheet(book: Workbook, path: StrPath, name: str | None) -> Any:
@@ -119,7 +164,7 @@ def _sheet(book: Workbook, path: StrPath, name: str | None) -> Any:
 
 
 def _is_filled(sheet: Any) -> bool:
-    return sheet.max_row * sheet.max_column > _MOST_CELLS or any(
+    return sheet.max_row * sheet.max_column > limit("cells") or any(
         cell not in (None, "") for row in sheet.iter_rows(values_only=True) for cell in row
     )
 

@@ -10,7 +10,7 @@ from operator import eq
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
-from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, did_you_mean
+from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, did_you_mean, show
 from krag_eval.documents.embeddings import cosines, embed
 from krag_eval.evaluation.answers.pairs import AnswerPairs, NumberedTexts
 from krag_eval.matching.batch import number
@@ -376,7 +376,7 @@ def choose_answer_metrics(metrics: object, *, has_embeddings: bool) -> dict[str,
     known = ", ".join(ANSWER_METRICS)
     if not isinstance(given, Sequence) or not given:
         raise InvalidInputError(
-            f"`metrics` must be a list of names or functions, got {metrics!r:.60}. Known metrics: {known}."
+            f"`metrics` must be a list of names or functions, got {show(metrics)}. Known metrics: {known}."
         )
     table: dict[str, AnswerMetric] = {}
     for metric in given:

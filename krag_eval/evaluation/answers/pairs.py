@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import string
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import runs
 from krag_eval.documents.embeddings import check_embeddings, describe_embeddings
 from krag_eval.documents.text import Normalizer, normalize, normalize_all
@@ -61,27 +61,27 @@ class AnswerPairs:
             some = slice(start, start + size)
             yield AnswerPairs(self.references[some], self.answers[some], self.settings)
 
-    @functools.cached_property
+    @cached_property
     def normal_references(self) -> list[str]:
         """The references, normalised."""
         return self._normal(self.references)
 
-    @functools.cached_property
+    @cached_property
     def normal_answers(self) -> list[str]:
         """The answers, normalised."""
         return self._normal(self.answers)
 
-    @functools.cached_property
+    @cached_property
     def tokens(self) -> _TokenPairs:
         """The tokens of the normalised texts, for `exact_match` and `token_f1`."""
         return _TokenPairs(self.normal_references, self.normal_answers, self.settings.plain_tokenizer())
 
-    @functools.cached_property
+    @cached_property
     def squad(self) -> _TokenPairs:
         """The tokens of SQuAD."""
         return _TokenPairs(self.references, self.answers, FunctionTokenizer(squad_tokens))
 
-    @functools.cached_property
+    @cached_property
     def rouge(self) -> _TokenPairs:
         """The tokens of the texts as they are, for ROUGE."""
         return _TokenPairs(self.references, self.answers, self.settings.rouge_tokenizer())
@@ -109,7 +109,7 @@ def _texts(name: str, texts: Sequence[object]) -> list[str]:
 class NumberedTexts(TokenTable):
     """A token table that numbers the tokens of all its texts once, and hands out those asked for."""
 
-    @functools.cached_property
+    @cached_property
     def everything(self) -> NumberedTokens:
         """The tokens of all texts."""
         return super().numbered(np.arange(len(self)))
@@ -135,7 +135,7 @@ class _TokenPairs:
         self._reference, self._answer = codes.actual, codes.predicted
         self._table = NumberedTexts(texts, tokenizer)
 
-    @functools.cached_property
+    @cached_property
     def _lengths(self) -> IntArray:
         return np.diff(self._table.everything.offsets)
 

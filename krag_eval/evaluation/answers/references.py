@@ -10,6 +10,7 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, did_you_mean
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval.datasets import EvalSet, Question
 from krag_eval.documents.readers import as_id
 from krag_eval.evaluation.answers.refusals import is_empty
@@ -164,8 +165,8 @@ def _as_list(name: str, given: object) -> list[object]:
 _MISSING = object()
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerSheet:
+@dataclass(frozen=True, slots=True, eq=False)
+class AnswerSheet(ComparedByFields):
     """Answers beside their references.
 
     Attributes:

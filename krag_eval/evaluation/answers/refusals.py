@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.formatting import qualified_name
 from krag_eval.documents.text import normalize
 
@@ -119,7 +119,7 @@ def _phrases(given: object) -> tuple[str, ...]:
     phrases = None if isinstance(given, (str, bytes)) or not isinstance(given, Iterable) else tuple(given)
     if phrases is None or not all(isinstance(phrase, str) and _bare(phrase) for phrase in phrases):
         raise InvalidInputError(
-            f"`refusals` must be a list of phrases or a function of an answer, got {given!r:.60}. "
+            f"`refusals` must be a list of phrases or a function of an answer, got {show(given)}. "
             'Write refusals=["ask the help desk"], or leave it out for the phrases that are known.'
         )
     return tuple(dict.fromkeys(phrases))

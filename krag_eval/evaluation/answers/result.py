@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
-from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing
+from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, needing, show
 from krag_eval._utils.formatting import number_of
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import json_text
 from krag_eval._utils.suggestions import key_hint
 from krag_eval.evaluation.answers.references import AnswerSheet
@@ -60,7 +61,7 @@ class AnswerRow:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AnswerResult:
+class AnswerResult(ComparedByFields):
     """The outcome of scoring answers: `result["token_f1"]` is the mean over the answers where it is defined.
 
     Attributes:
@@ -178,7 +179,7 @@ class AnswerResult:
         chosen = [operator.index(row) for row in rows]
         if len(set(chosen)) < len(chosen) or not all(0 <= row < self.n_answers for row in chosen):
             raise InvalidInputError(
-                f"`rows` must be different numbers from 0 to {self.n_answers - 1}, got {chosen!r:.60}. "
+                f"`rows` must be different numbers from 0 to {self.n_answers - 1}, got {show(chosen)}. "
                 "They are the `index` of the rows in `per_answer`."
             )
         values = {key: column[chosen] for key, column in self.values.items()}

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval.datasets import EvalSet, Question, Run
 from krag_eval.evaluation.answers.result import AnswerResult
 from krag_eval.evaluation.results import EvaluationResult
@@ -41,8 +42,8 @@ EVAL_MODES: dict[str, tuple[str, ...]] = {
 """The types of questions that each mode asks."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Bench(ComparedByFields):
     """The results of every stage, and the report on all of them.
 
     Attributes:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from krag_eval._utils.checks import check_count, describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, RetrieverError, did_you_mean
+from krag_eval._utils.errors import InvalidInputError, RetrieverError, did_you_mean, show
 from krag_eval._utils.progress import ProgressHook, reporter
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.threads import DaemonThreads
@@ -126,7 +126,7 @@ def _metrics(given: object) -> tuple[str, ...]:
     names = CONTEXT_METRICS if given is None else (given,) if isinstance(given, str) else given
     if not isinstance(names, Sequence) or not names:
         raise InvalidInputError(
-            f"`metrics` must be a list of names, got {given!r:.60}. Known metrics: {', '.join(CONTEXT_METRICS)}."
+            f"`metrics` must be a list of names, got {show(given)}. Known metrics: {', '.join(CONTEXT_METRICS)}."
         )
     return tuple(dict.fromkeys(one_of("metrics", name, CONTEXT_METRICS) for name in names))
 

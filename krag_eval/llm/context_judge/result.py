@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import UnknownMetricError, did_you_mean, needing
+from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import json_text
 from krag_eval.llm.calling import ModelCounters
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ContextResult:
+class ContextResult(ComparedByFields):
     """The outcome of judging contexts: `result["context_recall"]` is the mean over the questions where it is defined.
 
     Attributes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 from rapidfuzz.distance import LCSseq
 
+from krag_eval._utils.objects import cached_property
 from krag_eval.datasets.shared_text import size_of
 from krag_eval.documents.text import normalize
 from krag_eval.documents.tokenizers import WordTokenizer
@@ -130,7 +130,7 @@ class CandidateFilter:
             return True
         return words_of(answer).total() >= _WORDS_TO_LOOK_FOR and _spaced_words(answer) in self._words_of_corpus
 
-    @functools.cached_property
+    @cached_property
     def _words_of_corpus(self) -> str:
         return "\n".join(_spaced_words(chunk.text) for chunk in self._corpus)
 

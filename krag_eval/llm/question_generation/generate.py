@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from krag_eval._utils.checks import check_count, check_threshold, describe_type
-from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.errors import InvalidInputError, show, warn
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.progress import ProgressHook, hook_for, reporter
@@ -197,7 +197,7 @@ def _check_share(name: str, value: object) -> float:
 
 def _check_seed(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidInputError(f"`seed` must be an integer, got {value!r:.60}.")
+        raise InvalidInputError(f"`seed` must be an integer, got {show(value)}.")
     return value
 
 

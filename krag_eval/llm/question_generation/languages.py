@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval.documents.text import nfkc
 
 # Names and codes of languages, with the name for the prompt and the script. One script may serve several languages.
@@ -115,7 +115,7 @@ def check_language(given: object) -> str:
     """
     if isinstance(given, str) and given.strip():
         return given
-    raise InvalidInputError(f'`language` must be "auto", a code such as "ko", or a name, got {given!r:.60}.')
+    raise InvalidInputError(f'`language` must be "auto", a code such as "ko", or a name, got {show(given)}.')
 
 
 _MARKS = "?？؟;՞፧⸮"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from krag_eval._utils.formatting import escape_controls
 from krag_eval.datasets import EvalSet
 from krag_eval.llm.calling import ModelCounters
 from krag_eval.llm.question_generation.checks import REASONS
@@ -122,7 +123,7 @@ class GenerationReport:
         ]
         if self.stopped:
             lines.append(f"Fewer than wanted: {self.stopped}")
-        return "\n".join([*lines, FLATTERY])
+        return escape_controls("\n".join([*lines, FLATTERY]))
 
 
 @dataclass(frozen=True, slots=True)

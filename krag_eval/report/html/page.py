@@ -7,7 +7,6 @@ Whatever users wrote is escaped, and a Content-Security-Policy allows the page's
 from __future__ import annotations
 
 import base64
-import functools
 import hashlib
 import json
 import math
@@ -21,6 +20,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.errors import needing
 from krag_eval._utils.formatting import format_value
+from krag_eval._utils.objects import cached_property
 from krag_eval._utils.version import __version__
 from krag_eval.analysis.diagnosis import CAUSES
 from krag_eval.documents.document import Document
@@ -385,7 +385,7 @@ class Documents:
         """Return the number of a document; an empty text counts as none."""
         return self._pairs.number((self.ids.number(document.id), self._texts.number(document.text or None)))
 
-    @functools.cached_property
+    @cached_property
     def columns(self) -> dict[str, list[int]]:
         """The numbers of the id and the text of each document."""
         pairs = self._pairs.values()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from krag_eval._utils.checks import as_number, check_count
-from krag_eval._utils.errors import InvalidInputError, did_you_mean
+from krag_eval._utils.errors import InvalidInputError, did_you_mean, show
 from krag_eval.metrics.names import as_key
 
 Band = tuple[float | None, float | None]
@@ -89,7 +89,7 @@ def check_alerts(bands: Mapping[str, Band] | None, on_alert: object) -> None:
         InvalidInputError: One of them is missing, or `on_alert` is not a function.
     """
     if on_alert is not None and not callable(on_alert):
-        raise InvalidInputError(f"`on_alert` must be a function that takes an Alert, got {on_alert!r:.60}.")
+        raise InvalidInputError(f"`on_alert` must be a function that takes an Alert, got {show(on_alert)}.")
     if bool(bands) != (on_alert is not None):
         raise InvalidInputError(
             "`bands` and `on_alert` belong together. "
@@ -108,11 +108,11 @@ def _check_band(key: str, band: object, keys: tuple[str, ...]) -> Band:
     if key not in keys:
         raise InvalidInputError(f"`bands` names {key!r}.{did_you_mean(key, keys)} Known keys: {', '.join(keys)}.")
     if not isinstance(band, (tuple, list)) or len(band) != 2:
-        raise InvalidInputError(f"The band of {key!r} must be a pair such as (0.7, None), got {band!r:.60}.")
+        raise InvalidInputError(f"The band of {key!r} must be a pair such as (0.7, None), got {show(band)}.")
     low, high = band
     for end in (low, high):
         if end is not None and as_number(end) is None:
-            raise InvalidInputError(f"The band of {key!r} must hold numbers or None, got {band!r:.60}.")
+            raise InvalidInputError(f"The band of {key!r} must hold numbers or None, got {show(band)}.")
     if low is not None and high is not None and low > high:
         raise InvalidInputError(f"The band of {key!r} ends below its start: {band!r:.60}. Give (lowest, highest).")
     return low, high

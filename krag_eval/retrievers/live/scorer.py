@@ -14,6 +14,7 @@ from typing import Any, Unpack
 
 from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.objects import OfOneProcess
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.suggestions import check_names
 from krag_eval._utils.threads import WorkQueue, register_background
@@ -40,7 +41,7 @@ RESULT_TIMEOUT = 30.0
 ENOUGH_TO_JUDGE = 20
 
 
-class LiveScorer:
+class LiveScorer(OfOneProcess):
     """Score retrievals against gold that is looked up by query id, then by the exact text of the query.
 
     An adapter calls `begin`, `end`, `fail` and `drop` on the application's threads: they are fast and never raise. In a

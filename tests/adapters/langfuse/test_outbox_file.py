@@ -22,7 +22,7 @@ from langfuse import Langfuse
 
 from krag_eval import InvalidInputError
 from krag_eval_langfuse import Target, resend_outbox
-from krag_eval_langfuse.outbox import Row, ScoreFile
+from krag_eval_langfuse.outbox import Row, ScoreFile, _is_whole_log
 from krag_eval_langfuse.scores import Score
 from tests.adapters.langfuse.faulty_server import FaultyLangfuse
 from tests.adapters.langfuse.runs import in_a_copy
@@ -287,6 +287,47 @@ def test_a_process_that_is_killed_while_it_writes_loses_nothing_and_holds_nothin
     assert len(kept) <= n_put + 1
     assert file.claim()
     file.close()
+
+
+def copied(source: ScoreFile, path: Path) -> dict[str, bytes]:
+    """Copy a file that is open, with its log and index: what a process that is killed now leaves."""
+    contents = {end: Path(f"{source.path}{end}").read_bytes() for end in ("", "-wal", "-shm")}
+    for end, content in contents.items():
+        Path(f"{path}{end}").write_bytes(content)
+    return contents
+
+
+@pytest.mark.parametrize("is_used_again", [False, True])
+def test_a_page_that_was_being_written_when_the_process_was_killed_is_no_damage_wherever_it_is_cut(
+    path: Path, tmp_path: Path, is_used_again: bool
+) -> None:
+    file = filled(tmp_path / "running", *(f"id-{number}" for number in range(5)))
+    if is_used_again:  # then pages of the earlier use follow, with another salt
+        file._read("PRAGMA wal_checkpoint(RESTART)")
+        file.put([score("before")])
+    before = copied(file, path)
+    file.put([score("last")])
+    after = copied(file, path)
+    file.close()
+    old, new = before["-wal"], after["-wal"]
+    written = [place for place in range(len(new)) if new[place : place + 1] != old[place : place + 1]]
+    first, last = written[0], written[-1] + 1
+    assert last - first > 8192
+    # At every byte, this takes minutes and says the same.
+    for cut in [*range(first, last, 499), *range(first, first + 40), last - 1, last]:
+        for end, content in before.items():
+            Path(f"{path}{end}").write_bytes(content)
+        Path(f"{path}-wal").write_bytes(new[:cut] + old[cut:])
+        opened = ScoreFile(path)
+        assert opened.n_waiting() in (5 + is_used_again, 6 + is_used_again), cut
+        opened.close()
+    for place in [*range(0, last, 997), *range(32, 56), last - 1]:  # what had been written, flipped or cut off
+        for damaged in (new[:place] + bytes([new[place] ^ 1]) + new[place + 1 :], new[: max(1, place)]):
+            Path(f"{path}-wal").write_bytes(damaged)
+            Path(f"{path}-shm").write_bytes(after["-shm"])
+            assert not _is_whole_log(path), place
+    with pytest.raises(InvalidInputError, match=r"is damaged \(the end of langfuse.outbox-wal cannot be read\)"):
+        ScoreFile(path)
 
 
 def make_damaged(path: Path, how: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pytest
 import ray
 
-from krag_eval import InvalidInputError
+from krag_eval import InvalidInputError, MissingDependencyError
 from krag_eval_ray import aggregate, plain_errors, score
 from tests.support.engine_logs import bits, collected, logs, scored_here
 
@@ -51,7 +52,7 @@ def broken() -> Any:
 
 
 def test_a_row_that_fails_in_a_worker_is_named_by_its_query() -> None:
-    says = "^`predicted` is null for query 'q4' "
+    says = "^`predicted` is null for query 'q4'"
     with pytest.raises(InvalidInputError, match=says):
         aggregate(broken(), 5, match_method="id")
 
@@ -86,6 +87,44 @@ def test_errors_that_are_not_ours_stay_as_they_are() -> None:
 def test_settings_are_refused_before_anything_runs(front: Any, settings: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidInputError, match=says):
         front(never_run(), **{"match_method": "id", **settings})
+
+
+@pytest.mark.parametrize(
+    ("front", "settings", "says"),
+    [
+        (aggregate, {"intervals": 1.5}, "^`intervals` must be a number between 0 and 1, got 1.5."),
+        (aggregate, {"max_bad_rows": -1}, "^`max_bad_rows` must be an integer of at least 0, got -1."),
+        (aggregate, {"by": ""}, "^`by` must be"),
+        (aggregate, {"by": "recall@5"}, "^`by` cannot group by 'recall@5'"),
+        (score, {"bad_rows": "skip"}, "^`bad_rows` must be 'raise' or 'keep', got 'skip'."),
+        (score, {"names": "sql"}, "^`names`"),
+        (score, {"keep": 3}, "^`keep` must be the names of columns"),
+        (score, {"keep": "n_gold"}, "^The output would have two columns 'n_gold'"),
+    ],
+)
+def test_arguments_are_refused_before_anything_runs(front: Any, settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidInputError, match=says):
+        front(never_run(), 5, match_method="id", **settings)
+
+
+def test_intervals_without_scipy_are_refused_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    with pytest.raises(MissingDependencyError, match="scipy"):
+        aggregate(never_run(), 5, match_method="id", intervals=True)
+
+
+@pytest.mark.parametrize(
+    ("front", "settings", "says"),
+    [
+        (aggregate, {"by": ["model"]}, "'model', which `by` names"),
+        (score, {"keep": ["model"]}, "^`keep` names the column 'model', and the input has none"),
+    ],
+)
+def test_columns_to_group_by_or_to_keep_are_looked_for_before_anything_runs(
+    front: Any, settings: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=says):
+        front(ray.data.from_arrow(logs(3)), 5, match_method="id", **settings)
 
 
 @BOTH

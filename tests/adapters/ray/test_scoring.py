@@ -15,8 +15,26 @@ import pyarrow.parquet as pq
 import pytest
 import ray
 
+from krag_eval import InvalidInputError, KragEvalWarning
 from krag_eval_ray import aggregate, score
-from tests.support.engine_logs import K, bits, collected, documents, logs, scored_here, write
+from tests.support.engine_logs import (
+    BY,
+    N_BAD,
+    NEEDS_ID,
+    K,
+    bits,
+    collected,
+    documents,
+    group_bits,
+    grouped_logs,
+    groups_here,
+    in_order,
+    logs,
+    plain_ids,
+    scored_here,
+    with_bad_rows,
+    write,
+)
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +53,7 @@ def test_rows_and_result_are_those_of_one_process_to_the_last_bit(parquet: str) 
     rows, result = scored_here(parquet)
     ds = ray.data.read_parquet(parquet)
 
-    assert collected(score(ds, K, match_method="id")).equals(rows)
+    assert collected(score(ds, K, keep=[], match_method="id")).equals(rows)
     assert bits(aggregate(ds, K, match_method="id", intervals=True)) == bits(result)
 
 
@@ -44,8 +62,62 @@ def test_the_blocks_that_ray_cuts_change_no_bit(parquet: str) -> None:
     ds = in_blocks(parquet, 4).repartition(23)
 
     options = {"batch_size": 700, "num_cpus": 0.5}
-    assert collected(score(ds, K, match_method="id", map_options=options)).equals(rows)
+    assert collected(score(ds, K, keep=[], match_method="id", map_options=options)).equals(rows)
     assert bits(aggregate(ds, K, match_method="id", intervals=True, map_options=options)) == bits(result)
+
+
+def in_blocks_of(table: pa.Table, n_rows: int) -> Any:
+    """The rows in blocks of so many."""
+    return ray.data.from_arrow([table.slice(start, n_rows) for start in range(0, len(table), n_rows)])
+
+
+@pytest.mark.parametrize("shape", [lambda table: table, plain_ids], ids=["documents", "ids"])
+def test_groups_have_the_bits_of_their_queries_alone(shape: Any) -> None:
+    table = shape(grouped_logs(600))
+    result = aggregate(in_blocks_of(table, 100), 5, match_method="id", by=BY, intervals=True)
+    assert bits(result) == bits(scored_here(table, k=5)[1])
+    assert len(result.groups or ()) == 6
+    assert group_bits(result) == groups_here(table, k=5)
+
+
+def test_rows_keep_the_other_columns_and_have_names_for_sql() -> None:
+    table = grouped_logs(300)
+    rows = collected(score(in_blocks_of(table, 70), 5, match_method="id", names="safe"))
+    given, values = in_order(table), scored_here(table, k=5)[0]
+    others = ["asked_at", *BY]
+    assert rows.column_names[:6] == ["query_id", *others, "n_gold", "n_retrieved"]
+    assert rows.select(["query_id", *others]).to_pylist() == given.select(["query_id", *others]).to_pylist()
+    assert rows.column_names[-1] == "ndcg_at_5"
+    assert rows.drop_columns(others).rename_columns(values.column_names).equals(values)
+
+    few = score(in_blocks_of(table, 70), 5, metrics="mrr", match_method="id", keep=["day"], allow_repeated_ids=True)
+    assert few.columns() == ["query_id", "day", "n_gold", "n_retrieved", "mrr@5"]
+
+
+def test_bad_rows_are_kept_with_their_reasons_or_counted_and_skipped() -> None:
+    table = grouped_logs(300)
+    bad = with_bad_rows(table)
+    rows = collected(score(in_blocks_of(bad, 100), 5, match_method="id", keep="model", bad_rows="keep"))
+    empty = "Write an empty list where nothing was retrieved."
+    left = [row for row in rows.to_pylist() if row["error"]]
+    assert [(row["query_id"], row["model"], row["n_gold"], row["recall@5"], row["error"]) for row in left] == [
+        ("query-5", bad["model"][5].as_py(), None, None, f"`predicted` is null for query 'query-5'. {empty}"),
+        ("query-70", bad["model"][70].as_py(), None, None, f"`predicted` is null for query 'query-70'. {empty}"),
+        (None, bad["model"][40].as_py(), None, None, f"`query_id` is null. {NEEDS_ID}"),
+    ]
+    assert len(rows) == 300
+
+    with pytest.warns(KragEvalWarning, match=r"^3 bad rows were skipped: "):
+        result = aggregate(in_blocks_of(bad, 100), 5, match_method="id", intervals=True, max_bad_rows=N_BAD)
+    sound = table.take([row for row in range(300) if row not in (5, 40, 70)])
+    assert bits(result) == bits(scored_here(sound, k=5)[1])
+    assert result.n_bad_rows == N_BAD
+    with pytest.raises(InvalidInputError, match=r"^More than 2 rows cannot be scored. `predicted` is null for query "):
+        aggregate(in_blocks_of(bad, 100), 5, match_method="id", max_bad_rows=N_BAD - 1)
+    with pytest.raises(
+        InvalidInputError, match=r"^None of 1 rows can be scored. `predicted` is null for query 'query-"
+    ):
+        aggregate(in_blocks_of(bad.slice(5, 1), 1), 5, match_method="id", max_bad_rows=2)
 
 
 def test_texts_are_matched_as_one_process_matches_them() -> None:
@@ -74,7 +146,7 @@ def test_blocks_without_a_row_add_nothing() -> None:
     ds = ray.data.from_arrow([table.slice(0, 0), table.slice(0, 4), table.slice(4, 0), table.slice(4)])
     rows, result = scored_here(table)
 
-    assert collected(score(ds, K, match_method="id")).equals(rows)
+    assert collected(score(ds, K, keep=[], match_method="id")).equals(rows)
     assert bits(aggregate(ds, K, match_method="id", intervals=True)) == bits(result)
 
 
@@ -115,7 +187,7 @@ def test_a_worker_that_is_killed_changes_no_bit(work: str, parquet: str, tmp_pat
     ds = in_blocks(parquet, 8).map_batches(StopsOnce(tmp_path).__call__, batch_format="pyarrow")
     try:
         if work == "score":
-            assert collected(score(ds, K, match_method="id", allow_repeated_ids=True)).equals(rows)
+            assert collected(score(ds, K, keep=[], match_method="id", allow_repeated_ids=True)).equals(rows)
         else:
             assert bits(aggregate(ds, K, match_method="id", intervals=True)) == bits(result)
     finally:
@@ -134,5 +206,5 @@ def test_one_query_with_a_million_rows_among_20_000_is_as_one_process_scores_it(
     rows, result = scored_here(table)
 
     ds = ray.data.from_arrow([table.slice(start, 5000) for start in range(0, n, 5000)])
-    assert collected(score(ds, K, match_method="id")).equals(rows)
+    assert collected(score(ds, K, keep=[], match_method="id")).equals(rows)
     assert bits(aggregate(ds, K, match_method="id", intervals=True)) == bits(result)

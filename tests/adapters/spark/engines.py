@@ -18,10 +18,23 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
-from krag_eval import METRICS, EvaluationResult, InvalidInputError, RepeatFinder
+from krag_eval import METRICS, EvaluationResult, InvalidInputError, KragEvalWarning, RepeatFinder
 from krag_eval_spark import aggregate, from_long, plain_errors, score, scoring
-from tests.support.engine_logs import K, bits, in_order, logs, write
+from tests.support.engine_logs import (
+    BY,
+    N_BAD,
+    K,
+    bits,
+    group_bits,
+    grouped_logs,
+    in_order,
+    logs,
+    plain_ids,
+    with_bad_rows,
+    write,
+)
 from tests.support.long_logs import GOLD, GOLD_OF_NONE, LOGS
 
 ROOT = Path(__file__).parents[3]
@@ -75,7 +88,16 @@ def write_queries(folder: Path) -> Path:
     """Queries to be matched by id, and some to be matched by text."""
     write(logs(20_000), folder / "ids")
     write(text_logs(300), folder / "texts", rows_in_group=40)
+    write(other_columns(grouped_logs(600)), folder / "groups", rows_in_group=40)
+    write(plain_ids(grouped_logs(600)), folder / "plain", rows_in_group=40)
+    write(with_bad_rows(grouped_logs(600)), folder / "bad", rows_in_group=40)
     return folder
+
+
+def other_columns(table: pa.Table) -> pa.Table:
+    """The same with a name that SQL has to quote, and a type that is neither a number nor a string."""
+    tags = pa.array([[("place", number)] for number in range(len(table))], pa.map_(pa.string(), pa.int32()))
+    return table.append_column("doc.id", pa.array(range(len(table)))).append_column("tags", tags)
 
 
 def text_logs(n: int) -> pa.Table:
@@ -90,7 +112,7 @@ def ask(spark: Any, folder: Path, answers: Path) -> dict[str, Any]:
     """Everything the adapter does, done by one engine; the rows go to a file."""
     queries, texts = spark.read.parquet(str(folder / "ids")), spark.read.parquet(str(folder / "texts"))
     answers.mkdir(parents=True)
-    pq.write_table(in_order(score(queries, K, match_method="id").toArrow()), answers / "rows.parquet")
+    pq.write_table(in_order(score(queries, K, keep=[], match_method="id").toArrow()), answers / "rows.parquet")
 
     def result() -> EvaluationResult:
         return aggregate(queries, K, match_method="id", intervals=True)
@@ -101,6 +123,8 @@ def ask(spark: Any, folder: Path, answers: Path) -> dict[str, Any]:
         "cut otherwise": bits(aggregate(queries.repartition(19), K, match_method="id", intervals=True)),
         "texts": bits(aggregate(texts, intervals=True, **TEXTS)),
         "joined": joined(spark),
+        **by_group(spark, folder),
+        **bad_rows(spark, folder, answers),
         "refused": {
             name: refusal(call)
             for name, call in {**refused(spark, queries), **repeated(queries), **of_no_query(spark)}.items()
@@ -108,6 +132,40 @@ def ask(spark: Any, folder: Path, answers: Path) -> dict[str, Any]:
     }
     told: dict[str, Any] = plain(found)
     return told
+
+
+def by_group(spark: Any, folder: Path) -> dict[str, Any]:
+    """Results by group, of documents and of plain ids, and of `groupBy`."""
+    queries, ids = (spark.read.parquet(str(folder / name)) for name in ("groups", "plain"))
+
+    def result(frame: Any, **call: Any) -> dict[str, Any]:
+        return group_bits(aggregate(frame, 5, match_method="id", intervals=True, **call))
+
+    try:
+        grouped = result(queries.groupBy(*BY))
+    except InvalidInputError as error:
+        grouped = {"refused": str(error)}
+    return {"groups": result(queries, by=BY), "groups of ids": result(ids, by=BY), "groupBy": grouped}
+
+
+def bad_rows(spark: Any, folder: Path, answers: Path) -> dict[str, Any]:
+    """Rows that keep their other columns, and rows that cannot be scored."""
+    queries, bad = (spark.read.parquet(str(folder / name)) for name in ("groups", "bad"))
+    kept = score(queries, 5, match_method="id", names="safe")
+    pq.write_table(in_order(kept.toArrow()), answers / "kept.parquet")
+    left = score(bad, 5, match_method="id", keep="model", bad_rows="keep").toArrow()
+    pq.write_table(left.sort_by([("error", "ascending"), ("query_id", "ascending")]), answers / "bad.parquet")
+    with pytest.warns(KragEvalWarning, match=r"^3 bad rows were skipped: "):
+        result = aggregate(bad, 5, match_method="id", intervals=True, max_bad_rows=N_BAD)
+
+    return {
+        "columns": kept.columns,
+        "by a column of values": len(kept.groupBy("model").avg("recall_at_5").collect()),
+        "without bad rows": bits(result),
+        "number of bad rows": result.n_bad_rows,
+        "too many": refusal(lambda: aggregate(bad, 5, match_method="id", max_bad_rows=N_BAD - 1)),
+        "none": refusal(lambda: aggregate(bad.where("predicted is null"), 5, match_method="id", max_bad_rows=2)),
+    }
 
 
 def plain(found: object) -> Any:

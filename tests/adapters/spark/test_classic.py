@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from examples.spark_score_logs import main as example
-from krag_eval import METRICS, ColumnarScorer, InvalidInputError, UnknownMetricError
+from krag_eval import METRICS, ColumnarScorer, InvalidInputError, MissingDependencyError, UnknownMetricError
 from krag_eval_spark import aggregate, from_long, score
 from tests.support.engine_logs import bits, logs
 
@@ -135,6 +136,92 @@ def test_columns_and_settings_are_refused_before_any_job(
     assert list(jobs.getJobIdsForGroup(says)) == []
 
 
+@pytest.mark.parametrize(
+    ("function", "columns", "call", "says"),
+    [
+        (aggregate, "*", {"intervals": 1.5}, "`intervals` must be a number between 0 and 1, got 1.5."),
+        (aggregate, "*", {"max_bad_rows": -1}, "`max_bad_rows` must be an integer of at least 0, got -1."),
+        (aggregate, "*", {"by": "model"}, "'model', which `by` names"),
+        (aggregate, "*, 0.5D as model", {"by": ["model"]}, "`by` needs strings, integers,"),
+        (score, "*", {"bad_rows": "skip"}, "`bad_rows` must be 'raise' or 'keep', got 'skip'."),
+        (score, "*", {"names": "sql"}, "names"),
+        (score, "*", {"keep": ["model"]}, "`keep` names the column 'model', and the input has none."),
+        (score, "*", {"keep": 3}, "`keep` must be the names of columns"),
+        (score, "*, 1 as `recall@5`", {}, "The output would have two columns 'recall@5'."),
+        (score, "*, 1 as Recall_at_5", {"names": "safe"}, "the columns `Recall_at_5` and `recall_at_5`, which Spark"),
+        (score, "*, 1 as error", {"bad_rows": "keep"}, "The output would have two columns 'error'."),
+        (score, "*, map('a', interval '1' year) as age", {}, "`age` holds Spark's type 'interval year', which Python"),
+    ],
+)
+def test_arguments_are_refused_before_any_job(
+    spark: Any, folder: Path, function: Any, columns: str, call: dict[str, Any], says: str
+) -> None:
+    queries = spark.read.parquet(str(folder / "ids")).selectExpr(*columns.split(", ", 1))
+    spark.sparkContext.setJobGroup(says, says)
+    with pytest.raises(InvalidInputError) as refused:
+        function(queries, 5, match_method="id", **call)
+    assert says in str(refused.value)
+    assert list(spark.sparkContext.statusTracker().getJobIdsForGroup(says)) == []
+
+
+def test_columns_that_cannot_be_kept_need_not_be(spark: Any, folder: Path) -> None:
+    queries = spark.read.parquet(str(folder / "groups"))
+    others = queries.selectExpr("*", "1 as Recall_at_5", "interval '1' year as age")
+    call: dict[str, Any] = {"match_method": "id", "metrics": "recall", "names": "safe", "allow_repeated_ids": True}
+    with pytest.raises(InvalidInputError, match=r'as in `keep=\["model"\]`'):
+        score(others, 5, **call)
+    assert score(others, 5, keep=["model"], **call).columns == [
+        "query_id", "model", "n_gold", "n_retrieved", "recall_at_5"
+    ]  # fmt: skip
+
+
+def test_intervals_without_scipy_are_refused_before_any_job(
+    spark: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queries = spark.read.parquet(str(folder / "ids"))
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    spark.sparkContext.setJobGroup("scipy", "scipy")
+    with pytest.raises(MissingDependencyError, match="scipy"):
+        aggregate(queries, 5, match_method="id", intervals=True)
+    assert list(spark.sparkContext.statusTracker().getJobIdsForGroup("scipy")) == []
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [
+        "parse_json('{}')",
+        "interval '1 02:03' day to minute",
+        "cast('x' as binary)",
+        "timestamp'2026-11-22 10:00:00'",
+        "timestamp_ntz'2026-11-22 10:00:00'",
+        "cast(1.5 as decimal(20, 3))",
+        "named_struct('interval', array(map('a', null)))",
+        "null",
+    ],
+)
+def test_kept_columns_have_any_type(spark: Any, folder: Path, type_: str) -> None:
+    queries = spark.read.parquet(str(folder / "ids")).selectExpr("*", f"{type_} as other").limit(3)
+    kept = score(queries, 5, metrics="mrr", match_method="id", allow_repeated_ids=True)
+    assert kept.schema["other"].dataType == queries.schema["other"].dataType
+    (one,) = kept.selectExpr("cast(other as string)").distinct().collect()
+    assert one == queries.selectExpr("cast(other as string)").first()
+
+
+def test_what_is_not_grouped_by_plain_columns_is_refused(spark: Any, folder: Path) -> None:
+    queries = spark.read.parquet(str(folder / "groups"))
+    for grouped in (
+        queries.rollup("model"),
+        queries.groupBy("model").pivot("day"),
+        queries.groupBy(),
+        queries.selectExpr("*", "upper(model) as upper").groupBy(queries.model.substr(1, 1).alias("model")),
+    ):
+        with pytest.raises(InvalidInputError, match="it must be of plain columns"):
+            aggregate(grouped, 5, match_method="id")
+    with pytest.raises(InvalidInputError, match="`by` names columns by which"):
+        aggregate(queries.groupBy("model"), 5, match_method="id", by="day")
+    assert list(aggregate(queries.groupBy("model"), 5, match_method="id").groups or {}) == ["m1", "m2", None]
+
+
 def test_a_metric_that_is_unknown_and_a_frame_that_is_none_of_sparks_are_refused(spark: Any) -> None:
     with pytest.raises(UnknownMetricError, match="Did you mean 'ndcg'"):
         score(spark.range(1), metrics="ndgc", match_method="id")
@@ -171,8 +258,9 @@ def test_columns_of_other_names_and_whole_numbers_as_ids_are_read(spark: Any) ->
 def test_the_example_runs_in_the_session_that_there_is(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert example(["--k", "1", "30", "--output", str(tmp_path / "scores")]) == 0
+    assert example(["--k", "1", "30", "--by", "topic", "--output", str(tmp_path / "scores")]) == 0
     printed = capsys.readouterr().out
-    assert "2000 rows with the columns query_id, n_gold, n_retrieved, hit_rate@1" in printed
+    assert "2000 rows with the columns query_id, topic, n_gold, n_retrieved, hit_rate_at_1" in printed
     assert "EvaluationResult of 2,000 queries" in printed
+    assert "3 groups by topic" in printed
     assert len(list((tmp_path / "scores").glob("*.parquet"))) > 0

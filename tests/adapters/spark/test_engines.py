@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.adapters.spark.engines import MOST_RETRIEVED, TEXTS, ask, asked_in_another_process, plain
-from tests.support.engine_logs import bits, scored_here
+from tests.support.engine_logs import N_BAD, NEEDS_ID, bits, groups_here, in_order, scored_here
 
 
 @pytest.fixture(scope="module", params=["classic", "connect", "sail"])
@@ -39,6 +39,51 @@ def test_rows_and_results_are_those_of_one_process_to_the_last_bit(
     _, by_text = scored_here(str(folder / "texts"), **TEXTS)
     assert 0 < (by_text["recall@2"] or 0) < 1
     assert told["texts"] == plain(bits(by_text))
+
+
+def test_groups_have_the_bits_of_their_queries_alone(answers: tuple[dict[str, Any], Path], folder: Path) -> None:
+    told, _ = answers
+    expected = plain(groups_here(pq.read_table(folder / "groups"), k=5))
+    assert len(expected) == 6
+    assert told["groups"] == expected
+    assert told["groups of ids"] == plain(groups_here(pq.read_table(folder / "plain"), k=5))
+    if "refused" in told["groupBy"]:  # Sail does not compare plans
+        assert '`aggregate(df, by=["model", "day"])`' in told["groupBy"]["refused"]
+    else:
+        assert told["groupBy"] == expected
+
+
+def test_rows_keep_the_other_columns_and_have_names_for_sql(answers: tuple[dict[str, Any], Path], folder: Path) -> None:
+    told, found = answers
+    kept, given = pq.read_table(found / "kept.parquet"), in_order(pq.read_table(folder / "groups"))
+    others = ["asked_at", "model", "day", "doc.id", "tags"]
+    assert told["columns"][:8] == ["query_id", *others, "n_gold", "n_retrieved"]
+    assert kept.select(["query_id", *others]).to_pylist() == given.select(["query_id", *others]).to_pylist()
+    values = kept.drop_columns(others)
+    assert values.column_names[-1] == "ndcg_at_5"
+    assert values.rename_columns(scored_here(given, k=5)[0].column_names).equals(scored_here(given, k=5)[0])
+    assert told["by a column of values"] == 3
+
+
+def test_bad_rows_are_kept_with_their_reasons_or_counted_and_skipped(
+    answers: tuple[dict[str, Any], Path], folder: Path
+) -> None:
+    told, found = answers
+    rows, given = pq.read_table(found / "bad.parquet").to_pylist(), pq.read_table(folder / "bad").to_pylist()
+    assert len(rows) == len(given)
+    empty = "Write an empty list where nothing was retrieved."
+    assert [(row["query_id"], row["model"], row["n_gold"], row["recall@5"], row["error"]) for row in rows[:3]] == [
+        ("query-5", given[5]["model"], None, None, f"`predicted` is null for query 'query-5'. {empty}"),
+        ("query-70", given[70]["model"], None, None, f"`predicted` is null for query 'query-70'. {empty}"),
+        (None, given[40]["model"], None, None, f"`query_id` is null. {NEEDS_ID}"),
+    ]
+    assert {row["error"] for row in rows[3:]} == {None}
+
+    sound = pq.read_table(folder / "groups").take([row for row in range(len(given)) if row not in (5, 40, 70)])
+    assert told["without bad rows"] == plain(bits(scored_here(sound, k=5)[1]))
+    assert told["number of bad rows"] == N_BAD
+    assert told["too many"].startswith("refused: More than 2 rows cannot be scored. `predicted` is null for query 'q")
+    assert told["none"].startswith("refused: None of 2 rows can be scored. `predicted` is null for query 'query-5'.")
 
 
 def test_logs_are_joined_to_their_gold_documents_in_an_order_that_never_changes(

@@ -21,7 +21,8 @@ N = 20_000
 def summaries(table: pa.Table, rows_in_batch: int = 8192, fingerprints_of: Any = RepeatFinder.fingerprints) -> pa.Table:
     """The rows of one partition."""
     batches = table.combine_chunks().to_batches(max_chunksize=rows_in_batch)
-    return pa.Table.from_batches(summarize_batches(SCORER, fingerprints_of)(iter(batches)))
+    summarize = summarize_batches(SCORER, table.column_names, fingerprints_of, max_bad_rows=0)
+    return pa.Table.from_batches(summarize(iter(batches)))
 
 
 def merged(*parts: pa.Table) -> dict[str, Any]:
@@ -77,7 +78,8 @@ def test_many_fingerprints_go_where_spark_has_room_on_the_disk_and_are_removed(
     def many(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         blob = np.arange(1 << 21, dtype=np.uint64) << np.uint64(40)
         for number in range(2):
-            yield pa.record_batch([[0], [None], [(blob + np.uint64(number)).tobytes()]], schema=part.schema)
+            row = {"bucket": 0, "fingerprints": (blob + np.uint64(number)).tobytes()}
+            yield pa.RecordBatch.from_pylist([row], schema=part.schema)
             held.append(len(list(tmp_path.iterdir())))
         yield from batches
 

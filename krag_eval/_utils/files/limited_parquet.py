@@ -1,0 +1,181 @@
+"""Parquet files that are read within the limits, whatever their compression and encodings make of a few bytes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.limits import limit, shown, to_allow
+
+# Nothing real is packed better than this.
+_MOST_TIMES = 200
+_MOST_REPEATS = 500
+_MOST_FOOTER = 2**26
+_BUFFER = 2**20
+_AT_ONCE, _SMALL = 2**26, 2**24
+# Beyond this, what repeats in a dictionary is not written out.
+_MOST_REPEATED = 2**28
+_BYTES_A_VALUE = 16
+_MOST_DICTIONARY_BATCHES = 64
+
+
+class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has no types
+    """A Parquet file whose row groups are checked before they are read, and whose rows come in bounded batches.
+
+    Args:
+        source: The opened file.
+        path: Its name, for messages.
+        read_dictionary: The columns of strings that are read as dictionaries.
+        metadata: The footer, if it was read before.
+    """
+
+    def __init__(
+        self, source: pa.NativeFile, path: str | os.PathLike[str], *, read_dictionary: Any = None, metadata: Any = None
+    ) -> None:
+        size = source.size()
+        self._opened, self._path = source, path
+        self._n_footer = length = int.from_bytes(source.read_at(8, max(size - 8, 0))[:4], "little")
+        if _MOST_FOOTER < length < size:
+            raise InvalidInputError(
+                f"{path}: its footer has {length / 2**20:,.0f} MB, more than {_MOST_FOOTER // 2**20} MB, which is no "
+                "real data. Write it in fewer row groups and columns."
+            )
+        # Streamed, since a row group may be larger than the memory.
+        super().__init__(
+            source,
+            read_dictionary=read_dictionary,
+            metadata=metadata,
+            page_checksum_verification=True,
+            pre_buffer=False,
+            buffer_size=_BUFFER,
+        )
+
+    def iter_batches(
+        self, batch_size: int, row_groups: Sequence[int] | None = None, columns: Any = None, use_threads: bool = True
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in batches of at most about 64 MB.
+
+        Raises:
+            InvalidInputError: A row group or a row unpacks to more than the limits `file`, `values` and `row` allow.
+        """
+        groups = range(self.metadata.num_row_groups) if row_groups is None else row_groups
+        suspects = [(group, path) for group in groups for path in self._check_group(group, columns)]
+        repeated = {path for group, path in suspects if self._repeats(group, path)}
+        row = sum(self.metadata.row_group(group).num_rows for group in range(groups[0])) if groups else 0
+        reader: Any = super()
+        if repeated:
+            # Each batch brings the dictionaries again.
+            most = max(self.metadata.row_group(group).num_rows for group in groups)
+            batch_size, reader = (
+                max(batch_size, most // _MOST_DICTIONARY_BATCHES),
+                self._as_dictionaries(list(repeated)),
+            )
+        packed = sum(self._packed(group) for group in groups) if repeated else 0
+        most_bytes, n_bytes = max(limit("unpacked") // 64, _MOST_REPEATS * packed), 0
+        for batch in reader.iter_batches(batch_size, row_groups=list(groups), columns=columns, use_threads=use_threads):
+            is_small = not repeated and batch.nbytes <= _SMALL
+            for part, size in [(batch, 0)] if is_small else self._divided(batch, row):
+                n_bytes += size if repeated else 0
+                if n_bytes > most_bytes:
+                    raise InvalidInputError(
+                        f"{self._path}: row {row + 1}: the strings up to here unpack to more than {_MOST_REPEATS:,} "
+                        f"times their size, which is no real data. {to_allow('unpacked')}"
+                    )
+                yield part
+            row += len(batch)
+
+    def _check_group(self, group: int, columns: Any) -> Iterator[str]:
+        """Check what a row group unpacks to, and yield the columns whose strings could repeat too often."""
+        if self._n_footer != self.metadata.serialized_size:  # Arrow would abort the process
+            raise OSError("it cannot be read without decrypting it")
+        there = self.metadata.row_group(group)
+        every = [there.column(number) for number in range(there.num_columns)]
+        packed = self._packed(group)
+        for leaf in every:
+            path, n_values, n_bytes = leaf.path_in_schema, leaf.num_values, leaf.total_uncompressed_size
+            if columns is not None and not any(path == one or path.startswith(f"{one}.") for one in columns):
+                continue
+            name, needed = "values", n_values
+            place = f"{self._path}: row group {group}: the column `{path:.60}`"
+            if n_values > max(limit("values"), packed):
+                what = f"has {n_values:,} values in {packed:,} bytes"
+            elif n_bytes > max(limit("file"), _MOST_TIMES * packed):
+                name, needed, what = "file", n_bytes, f"unpacks {packed:,} bytes to {n_bytes / 2**20:,.0f} MB"
+            elif n_bytes > n_values * limit("row") + 2**20:
+                name, needed = "row", -(-n_bytes // max(n_values, 1))
+                what = f"unpacks to {n_bytes / 2**20:,.0f} MB in {n_values:,} values"
+            else:
+                if leaf.physical_type == "BYTE_ARRAY" and n_values * n_bytes > _MOST_REPEATED:
+                    yield path
+                continue
+            raise InvalidInputError(f"{place} {what}, more than {shown(name)}. {to_allow(name, needed)}")
+
+    def _packed(self, group: int) -> int:
+        there = self.metadata.row_group(group)
+        return sum(there.column(number).total_compressed_size for number in range(there.num_columns))
+
+    def _repeats(self, group: int, path: str) -> bool:
+        """Return whether the longest string of a column, repeated in every value, would be too much."""
+        batch = next(pq.ParquetFile.iter_batches(self._as_dictionaries([path]), 1, row_groups=[group], columns=[path]))
+        column = batch.column(0)
+        while not pa.types.is_dictionary(column.type):
+            column = column.field(0) if pa.types.is_struct(column.type) else column.values
+        longest = pc.max(pc.binary_length(column.dictionary)).as_py()  # None if the first row has none of it
+        number = [self.schema.column(at).path for at in range(len(self.schema))].index(path)
+        leaf = self.metadata.row_group(group).column(number)
+        return longest is None or "DELTA_BYTE_ARRAY" in leaf.encodings or longest * leaf.num_values > _MOST_REPEATED
+
+    def _as_dictionaries(self, paths: Sequence[str]) -> pq.ParquetFile:
+        return pq.ParquetFile(
+            self._opened,
+            read_dictionary=paths,
+            metadata=self.metadata,
+            page_checksum_verification=True,
+            pre_buffer=False,
+            buffer_size=_BUFFER,
+        )
+
+    def _divided(self, batch: pa.RecordBatch, first: int) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """Yield parts of a batch that are held at once, with their sizes, and refuse a row that is too large."""
+        weights = sum((_weights(column) for column in batch.columns), np.zeros(len(batch), np.int64))
+        too_large = np.flatnonzero(weights > limit("row"))
+        if len(too_large):
+            row = int(too_large[0])
+            raise InvalidInputError(
+                f"{self._path}: row {first + row + 1} unpacks to {weights[row] / 2**20:,.0f} MB, more than "
+                f"{shown('row')}. {to_allow('row', int(weights[row]))}"
+            )
+        ends, start = np.cumsum(weights), 0
+        while start < len(batch):
+            before = ends[start - 1] if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, before + _AT_ONCE, side="right")))
+            yield batch.slice(start, stop - start), int(ends[stop - 1] - before)
+            start = stop
+
+
+def _weights(column: Any) -> Any:
+    """Return about how many bytes each value of a column takes in memory, as an array of integers."""
+    kind, size = column.type, np.full(len(column), _BYTES_A_VALUE)
+    if pa.types.is_dictionary(kind):
+        lengths = np.append(np.asarray(pc.binary_length(column.dictionary)).astype(np.int64), 0)
+        return size + lengths[np.asarray(column.indices.fill_null(len(lengths) - 1))]
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return size + np.asarray(pc.binary_length(column).fill_null(0)).astype(np.int64)
+    if pa.types.is_struct(kind):
+        return sum(map(_weights, column.flatten()), size)
+    if pa.types.is_fixed_size_list(kind):
+        return size * (1 + kind.list_size)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind):
+        offsets = np.asarray(column.offsets).astype(np.int64)
+        parts = [column.keys, column.items] if pa.types.is_map(kind) else [column.values]
+        start, size_inside = offsets[0], offsets[-1] - offsets[0]
+        ends = np.append(0, np.cumsum(sum(_weights(part.slice(start, size_inside)) for part in parts)))
+        return size + np.diff(ends[offsets - start])
+    return size

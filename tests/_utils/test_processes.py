@@ -1,0 +1,126 @@
+"""Processes that are killed at any moment: their calls are repeated, and what is told is true."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from krag_eval import InvalidInputError
+from krag_eval._utils.processes import run_in_processes
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="need /proc, which this system lacks")
+
+
+def twice(number: int) -> int:
+    time.sleep(0.02)
+    return 2 * number
+
+
+def fatal_for_three(number: int) -> int:
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 2 * number
+
+
+def missing(number: int) -> int:
+    raise FileNotFoundError(number)
+
+
+def in_two(work: Any = twice, n_items: int = 6) -> dict[int, int]:
+    return dict(run_in_processes(work, range(n_items), 2, lambda item: f"Item {item}"))
+
+
+def children() -> set[int]:
+    """The ids of the processes that a pool started; not through multiprocessing, which another thread is using."""
+    found = set()
+    for folder in Path("/proc/self/task").iterdir():
+        for child in (folder / "children").read_text().split():
+            with suppress(OSError):
+                if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    found.add(int(child))
+    return found
+
+
+@contextmanager
+def killing(most: int, delay: float) -> Iterator[list[int]]:
+    """Kill new child processes so many seconds after they were seen, one after the other."""
+    before, killed, done = children(), list[int](), threading.Event()
+
+    def work() -> None:
+        while len(killed) < most and not done.wait(0.001):
+            for child in children() - before:
+                if len(killed) < most:
+                    before.add(child)
+                    time.sleep(delay)
+                    with suppress(ProcessLookupError):
+                        os.kill(child, signal.SIGKILL)
+                        killed.append(child)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        done.set()
+        thread.join()
+
+
+SOME = [0.0, 0.3]
+
+
+@pytest.mark.parametrize(
+    "delay", [*SOME, *(pytest.param(n / 20, marks=pytest.mark.full) for n in range(21) if n / 20 not in SOME)]
+)
+def test_a_process_that_is_killed_so_long_after_its_start_is_replaced(delay: float) -> None:
+    with killing(1, delay) as killed:
+        assert in_two() == {n: 2 * n for n in range(6)}
+    assert len(killed) <= 1  # none if all was done before
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_processes_that_are_killed_before_they_are_ready_are_replaced(n: int) -> None:
+    with killing(n, 0) as killed:
+        assert in_two() == {n: 2 * n for n in range(6)}
+    assert len(killed) == n
+
+
+def test_if_every_process_is_killed_before_it_is_ready_that_is_told_and_no_item_is_blamed() -> None:
+    with killing(100, 0), pytest.raises(InvalidInputError) as caught:
+        in_two()
+    assert str(caught.value) == (
+        "The processes of `workers=2` were killed 4 times before they could work, the last time by SIGKILL. The system "
+        "does that if memory runs out: use workers=1, or end other programs."
+    )
+
+
+def test_an_item_that_kills_every_process_is_named() -> None:
+    with pytest.raises(InvalidInputError, match=r"^Item 3: its process was killed 4 times\. The system does that if "):
+        in_two(fatal_for_three)
+
+
+def test_if_no_process_can_be_started_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: object) -> None:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    monkeypatch.setattr(SpawnProcess, "start", refuse)
+    with pytest.raises(InvalidInputError) as caught:
+        in_two()
+    assert str(caught.value) == (
+        "The processes of `workers=2` cannot be started ([Errno 12] Cannot allocate memory). End other programs, or "
+        "use workers=1."
+    )
+
+
+def test_an_error_of_the_system_in_a_call_is_raised_as_it_is() -> None:
+    with pytest.raises(FileNotFoundError):
+        in_two(missing)

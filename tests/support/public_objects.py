@@ -1,0 +1,195 @@
+"""An object of every public class, made the way users make it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import krag_eval as front
+from krag_eval.documents.tokenizers import StemmingTokenizer
+from krag_eval.llm.bench.answering import AnswerError
+from krag_eval.retrievers.recording import RetrieverChangedError
+from tests.support import bench_cases, context_judge_cases, gate_cases, generation_cases, live_cases
+
+GOLD: list[list[Any]] = [["the red lamp", "a blue chair"], ["green tea"], []]
+FOUND: list[list[Any]] = [["a blue chair", "old red lamps", "tea"], ["tea", "green tea"], ["water"]]
+OTHER: list[list[Any]] = [["tea"], ["tea"], ["lamp"]]
+QUESTIONS = [
+    {"id": f"q{n}", "question": f"Which {n}?", "gold": [{"id": f"g{n}", "text": text} for n, text in enumerate(texts)]}
+    for n, texts in enumerate(GOLD)
+]
+
+
+def frequent(judged: front.Judgments, k: Any) -> Any:
+    """A metric of our own."""
+    return judged.relevant_within(k) * 1.0
+
+
+def evaluated(found: Any = FOUND, **settings: Any) -> front.EvaluationResult:
+    return front.evaluate(GOLD, found, k=(1, 3), queries=["one", "two", "three"], **settings)
+
+
+def scorer_of_some() -> front.Scorer:
+    scorer = front.Scorer(k=2)
+    for gold, found in zip(GOLD, FOUND, strict=True):
+        scorer.score(gold, found)
+    return scorer
+
+
+def partial_state() -> front.PartialState:
+    from tests.support.arrow_cases import as_batch
+
+    ids = [[{"id": "a"}, {"id": "b"}], [{"id": "c"}]]
+    return front.ColumnarScorer(k=2, match_method="id").partial_state(as_batch(ids, ids))
+
+
+def live() -> front.LiveScorer:
+    scorer = live_cases.scored()
+    for query, documents in live_cases.RETRIEVED.items():
+        live_cases.retrieve(scorer, query, documents)
+    assert scorer.flush(30)
+    return scorer
+
+
+def scored_retrieval() -> front.ScoredRetrieval:
+    recorder = live_cases.Recorder()
+    scorer = live_cases.scored(sinks=[recorder])
+    live_cases.retrieve(scorer, "q1", live_cases.RETRIEVED["q1"])
+    assert scorer.flush(30)
+    return recorder.scored[0]
+
+
+def run() -> front.Run:
+    return gate_cases.make_run("bm25", gate_cases.SET, range(0, 100, 7))
+
+
+@functools.cache
+def bench() -> front.Bench:
+    return front.run_bench(
+        bench_cases.CORPUS,
+        bench_cases.retrieve,
+        answer=bench_cases.answer,
+        llm=bench_cases.writer([]),
+        k=[1, 3],
+        samples=6,
+        progress=None,
+    )
+
+
+@functools.cache
+def generated() -> front.GeneratedEvalSet:
+    return generation_cases.generate(generation_cases.Writer(), n=4, progress=False)
+
+
+def embed(texts: list[str]) -> list[list[float]]:
+    return [[len(text), text.count("e"), 1.0] for text in texts]
+
+
+def judgments() -> front.Judgments:
+    taken: list[front.Judgments] = []
+
+    def take(judged: front.Judgments, k: Any) -> Any:
+        taken.append(judged)
+        return frequent(judged, k)
+
+    evaluated(metrics=[take])
+    return taken[0]
+
+
+def policy() -> front.Policy:
+    return front.Policy(scoring={"k": 1})
+
+
+def gate_report() -> front.GateReport:
+    return front.check_gate(gate_cases.SET, run(), policy())
+
+
+def retriever(query: str) -> list[dict[str, str]]:
+    return [{"id": "g0", "text": "tea"}, {"id": "g1", "text": "green tea"}]
+
+
+def evaluator() -> front.OfflineRetrievalEvaluators:
+    return front.OfflineRetrievalEvaluators(GOLD, FOUND)
+
+
+OBJECTS: dict[str, Callable[[], Any]] = {
+    "Alert": lambda: front.Alert("recall@1", 0.1, 0.4, None, 200),
+    "AnswerPairs": lambda: front.AnswerPairs(["within three days"], ["three days"]),
+    "AnswerResult": lambda: front.evaluate_answers(["at nine", None], ["at nine", "who knows"], intervals=0.9),
+    "AnswerRow": lambda: front.evaluate_answers(["at nine"], ["at nine"]).per_answer[0],
+    "AveragingMethod": lambda: front.AveragingMethod.MICRO,
+    "Bench": bench,
+    "Calibration": lambda: front.calibrate([("a b", "a b", True), ("a b", "c d", False)] * 5, method="rouge1"),
+    "ColumnarScorer": lambda: front.ColumnarScorer(k=2, match_method="rougeL", metrics="recall"),
+    "Comparison": lambda: front.compare({"one": evaluated(), "other": evaluated(OTHER)}),
+    "ContextResult": lambda: front.judge_contexts(
+        context_judge_cases.GOLD, {"q": ["three days"]}, context_judge_cases.honest, questions=context_judge_cases.ASKED
+    ),
+    "ContextRow": lambda: OBJECTS["ContextResult"]().rows[0],
+    "Diagnosis": lambda: front.diagnose(evaluated()),
+    "DoctorReport": lambda: front.audit_labels(gate_cases.SET, {"bm25": run()}),
+    "Document": lambda: front.Document(id="a", text="t", metadata={"page": 3}),
+    "EmbeddingRougeOfflineRetrievalEvaluators": lambda: front.EmbeddingRougeOfflineRetrievalEvaluators(
+        GOLD, FOUND, embeddings=embed
+    ),
+    "EvalSet": lambda: front.EvalSet(QUESTIONS),
+    "EvaluationCallback": front.EvaluationCallback,
+    "EvaluationResult": lambda: evaluated(intervals=0.9, metrics=["recall", "ndcg", frequent]),
+    "EvaluationStart": lambda: front.EvaluationStart(3, ("recall@1",), "match:id"),
+    "Explanation": lambda: evaluated().explain(0),
+    "Finding": lambda: front.validate([{"id": "a", "question": "", "gold": []}]).findings[0],
+    "GateReport": lambda: gate_report(),
+    "GeneratedEvalSet": generated,
+    "GenerationReport": lambda: generated().report,
+    "Judgments": lambda: judgments(),
+    "KragDocument": lambda: front.KragDocument("text", {"id": "a"}),
+    "Latency": lambda: front.Latency(n=2, mean=0.15, p50=0.1, p95=0.2, p99=0.2, max=0.2),
+    "Leaderboard": lambda: front.leaderboard({"one": evaluated(), "other": evaluated(OTHER)}),
+    "LiveCounters": lambda: live().counters,
+    "MatchingCriteria": lambda: front.MatchingCriteria.ALL,
+    "Miss": lambda: front.diagnose(evaluated(OTHER)).misses[0],
+    "NoAnswerCurve": lambda: front.no_answer_curve([[], ["a"]], [[("x", 0.3)], [("a", 0.9)]]),
+    "OfflineRetrievalEvaluators": evaluator,
+    "PartialState": partial_state,
+    "Policy": lambda: policy(),
+    "QueryResult": lambda: evaluated().per_query[0],
+    "QueryReview": lambda: evaluated(OTHER).misses(),
+    "Question": lambda: front.EvalSet(QUESTIONS)[0],
+    "RAGEvaluator": front.RAGEvaluator,
+    "ReanchorReport": lambda: front.reanchor(QUESTIONS, [{"id": "n", "text": "the red lamp is here"}]),
+    "Report": lambda: front.build_report({"one": evaluated(intervals=0.9), "other": evaluated(OTHER)}),
+    "RetrievalSink": front.RetrievalSink,
+    "RetrieverScores": lambda: front.evaluate_retrievers(
+        QUESTIONS, {"a": retriever, "b": retriever}, k=2, progress=False
+    ),
+    "ReviewedQuery": lambda: evaluated(OTHER).misses()[0],
+    "RougeOfflineRetrievalEvaluators": lambda: front.RougeOfflineRetrievalEvaluators(GOLD, FOUND),
+    "Run": run,
+    "RunProgress": lambda: front.RunProgress(name="bm25", done=2, total=5, errors=0, asked=2, seconds=1.5),
+    "RunRow": lambda: run().rows["q1"],
+    "ScoredRetrieval": scored_retrieval,
+    "Scorer": scorer_of_some,
+    "ScoringSettings": lambda: front.ScoringSettings(match_method="id", id_key="doc_id"),
+    "Sweep": lambda: front.sweep(GOLD, FOUND, k=3, match_method="rouge1"),
+    "Tokenizer": lambda: StemmingTokenizer(front.TOKENIZERS["words"]),
+    "TokenizerType": lambda: front.TokenizerType.KIWI,
+    "ValidationReport": lambda: front.validate([{"id": "a", "question": "", "gold": []}]),
+    "Verification": lambda: front.verify(gate_cases.SET, run(), k=(1,)),
+}
+
+# They hold threads, open files, or keys.
+OF_ONE_PROCESS: dict[str, Callable[[Path], Any]] = {
+    "LanguageModel": lambda folder: front.as_language_model(context_judge_cases.honest),
+    "LiveScorer": lambda folder: live(),
+    "Redactor": lambda folder: front.Redactor(),
+    "RepeatFinder": lambda folder: front.RepeatFinder(folder),
+}
+
+ERRORS: dict[str, Callable[[], BaseException]] = {
+    "AnswerError": lambda: AnswerError("no answer"),
+    "RetrieverChangedError": lambda: RetrieverChangedError("search.py was changed."),
+    "MissingDependencyError": lambda: front.MissingDependencyError("to_pandas()", "pandas", "pandas"),
+    "NoAnswerError": lambda: front.NoAnswerError("too slow", "timed_out", "so"),
+}
