@@ -50,27 +50,45 @@ class NodeLike:
         return self.text
 
 
-IDS = st.sampled_from([None, "", "a", "b", "c", 0, 1, True, 1.5, uuid.UUID(int=7), "1"])
+ODD_IDS = [None, "", "a", "b", "c", 0, 1, True, 1.5, uuid.UUID(int=7), "1"]
 GRADES = st.sampled_from([None, 0, 1, 2.5, 3])
-METADATA = st.dictionaries(st.sampled_from(["id", "key", "grade", "source"]), st.one_of(IDS, GRADES), max_size=3)
-VALUES = {"metadata": METADATA, "meta": METADATA, "page_content": st.just("t"), "content": st.just("t")}
-MAPPINGS = st.fixed_dictionaries(
-    {"text": st.sampled_from(["t", "u"])},
-    optional={
-        name: VALUES.get(name, IDS)
-        for name in ("id", "_id", "uuid", "metadata", "meta", "key", "page_content", "content", "score")
-    },
-)
-DOCUMENTS = st.one_of(
-    MAPPINGS,
-    st.builds(LangChainLike, st.just("t"), IDS, st.one_of(METADATA, st.none())),
-    st.builds(HaystackLike, st.just("t"), IDS, METADATA),
-    st.builds(NodeLike, st.sampled_from(["a", "b", ""])),
-    st.builds(lambda i, m: SimpleNamespace(id=i, text="t", metadata=m), IDS, METADATA),
-    st.sampled_from(["a", "some text."]),
-)
-PAIRED = st.one_of(DOCUMENTS, st.tuples(DOCUMENTS, st.sampled_from([0.5, 1, np.float32(0.25), None])))
-ROWS = st.lists(st.lists(PAIRED, max_size=5), min_size=1, max_size=4)
+NUMBERS = st.sampled_from([0.5, 1, np.float32(0.25), None])
+
+
+@st.composite
+def rows_of_documents(draw: st.DrawFn) -> list[list[Any]]:
+    """Rows of one kind of documents or of several, with ids as they should be or of any kind."""
+    ids = draw(
+        st.sampled_from([st.sampled_from(["a", "b", "c"]), st.sampled_from(["a", None]), st.sampled_from(ODD_IDS)])
+    )
+    metadata = st.fixed_dictionaries({}, optional={"id": ids, "key": ids, "grade": GRADES})
+    text = st.sampled_from(["t", "u"])
+    mappings = st.fixed_dictionaries(
+        {"text": text},
+        optional={
+            **dict.fromkeys(("id", "_id", "uuid", "key"), ids),
+            **dict.fromkeys(("metadata", "meta"), metadata),
+            **dict.fromkeys(("page_content", "content"), text),
+        },
+    )
+    kinds = [
+        mappings,
+        st.builds(LangChainLike, text, ids, metadata),
+        st.builds(LangChainLike, text, ids, st.one_of(metadata, st.none())),
+        st.builds(HaystackLike, text, ids, metadata),
+        st.builds(NodeLike, st.sampled_from(["a", "b", ""])),
+        st.builds(lambda i, m: SimpleNamespace(id=i, text="t", metadata=m), ids, metadata),
+        st.sampled_from(["a", "some text."]),
+    ]
+    documents = st.one_of(draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=3)))
+    if draw(st.booleans()):
+        documents = draw(
+            st.sampled_from([st.tuples(documents, NUMBERS), st.one_of(documents, st.tuples(documents, NUMBERS))])
+        )
+    return draw(st.lists(st.lists(documents, max_size=3), min_size=1, max_size=3))
+
+
+ROWS = rows_of_documents()
 
 
 def one_by_one(document: Any, id_key: str | None) -> str | None:
