@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain, islice, repeat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice, pairwise
 from typing import Any, Literal
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
 from krag_eval._utils.objects import cached_property
@@ -19,13 +17,13 @@ from krag_eval.documents.document import Document
 from krag_eval.documents.readers import (
     Reader,
     as_id,
-    as_text,
-    common_reader,
     id_of_pair,
     read_grade,
     reader_of,
     reader_of_pair,
+    readers_by_type,
     split_pair,
+    split_pairs,
 )
 from krag_eval.documents.stores import hits_in, hits_of_queries, string_fields
 
@@ -43,6 +41,8 @@ def runs(start: IntArray, count: IntArray) -> IntArray:
 
 
 _LOOKED_AT = 20
+# What is looked at several times stays in the processor's cache in between.
+_READ_AT_ONCE = 4096
 
 
 class Side:
@@ -65,10 +65,11 @@ class Side:
         self._set_offsets(lists)
         self._id_key = id_key
         self._grade_key = grade_key
-        types = set(map(type, self.documents))
-        self._unpaired: list[Any] = [split_pair(d)[0] for d in self.documents] if tuple in types else self.documents
-        self._readers: Sequence[Reader] = ()
-        self._reader = self._find_readers()
+        self._unpaired, self._numbers = split_pairs(self.documents)
+        self._ids: list[str | None] = []
+        self._without_id: list[int] = []
+        self._by_type: dict[type, Reader] | None = None
+        self._readers = self._find_readers()
 
     @classmethod
     def of_columns(
@@ -82,8 +83,8 @@ class Side:
         """Make a side of ids and texts that were read before; it has no documents."""
         side = cls.__new__(cls)
         side.name, side.offsets, side.first_query, side.errors = name, offsets, first_query, {}
-        # In place of the cached properties of the same names.
-        side.__dict__ |= {"ids": ids, "texts": texts}
+        side._ids = ids or []  # noqa: SLF001 - its own
+        side.__dict__["texts"] = texts  # in place of the cached property of this name
         return side
 
     def __len__(self) -> int:
@@ -101,26 +102,49 @@ class Side:
     @cached_property
     def texts(self) -> list[str | None]:
         """The text of each document, None if it has none."""
-        texts: list[Any] = self._column(operator.attrgetter("text"))
-        if not set(map(type, texts)) <= {str}:
-            texts = list(map(as_text, texts))
+        texts = self._column(Reader.read_texts, Reader.read_text)
+        if None in texts:
             self._require(texts, lambda reader, d: reader.read_id(d, self._id_key) or reader.read_id(d))
         return texts
 
-    @cached_property
+    @property
     def ids(self) -> list[str | None]:
         """The id of each document, None if it has none."""
-        if self._id_key is None:
-            ids = self._column(operator.attrgetter("id"), as_id)
-        else:
-            ids = self._column(lambda reader: functools.partial(reader.read_id, id_key=self._id_key))
+        n_documents = int(self.offsets[-1])
+        if len(self._ids) < n_documents:
+            starts = range(len(self._ids), n_documents, _READ_AT_ONCE)
+            rest = (self._read_ids(start, min(start + _READ_AT_ONCE, n_documents)) for start in starts)
+            self._ids = [*self._ids, *chain.from_iterable(rest)]
+        return self._ids
+
+    def id_rows(self, first: int, last: int) -> list[list[str | None]]:
+        """Return the ids of some queries, a list for each; they are read here if those before them were."""
+        bounds = self.offsets[first : last + 1].tolist()
+        if len(self._ids) == bounds[0]:
+            self._ids += self._read_ids(bounds[0], bounds[-1])
+        ids = self._ids if len(self._ids) >= bounds[-1] else self.ids
+        return [ids[start:stop] for start, stop in pairwise(bounds)]
+
+    def _read_ids(self, start: int, stop: int) -> list[str | None]:
+        """Return the ids of the documents from one position up to another."""
+        ids: list[str | None] = self._column(Reader.read_ids, Reader.read_id, self._id_key, start=start, stop=stop)
         if None in ids and self._id_key is not None and self.name == "actual":
-            ids = [bare_id(d) if one is None else one for one, d in zip(ids, self._unpaired, strict=True)]
+            unpaired = self._unpaired[start:stop]
+            ids = [bare_id(d) if one is None else one for one, d in zip(ids, unpaired, strict=True)]
         if None in ids:
-            if self._id_key is None and self._unpaired is not self.documents:
-                ids = [id_of_pair(d) if i is None else i for i, d in zip(ids, self.documents, strict=True)]
-            self._require(ids, lambda reader, d: reader.read_text(d) is not None or reader.read_id(d))
+            if self._id_key is None and self._numbers is not None:
+                documents = self.documents[start:stop]
+                ids = [id_of_pair(d) if one is None else one for one, d in zip(ids, documents, strict=True)]
+            self._require(ids, lambda reader, d: reader.read_text(d) is not None or reader.read_id(d), start)
+            self._without_id += [position for position, one in enumerate(ids, start) if one is None]
         return ids
+
+    @property
+    def has_id(self) -> BoolArray:
+        """Whether each document has an id."""
+        has_id = np.ones(len(self.ids), dtype=bool)
+        has_id[self._without_id] = False
+        return has_id
 
     def first_documents(self, query: int, most: int) -> list[Any]:
         """Return the first documents of one query."""
@@ -143,19 +167,17 @@ class Side:
         """Return the ids of one query, of those documents that have one."""
         return [one for one in self.ids[int(self.offsets[query]) : int(self.offsets[query + 1])] if one is not None]
 
-    @property
-    def has_ids(self) -> bool:
-        """Whether any document has an id."""
-        return any(self.ids)
-
     @cached_property
     def grades(self) -> FloatArray:
         """The grade of each gold document, 1 if none was given."""
-        if self._unpaired is self.documents and self._reader is not None and self._reader.own_grade is None:
-            metadata = self._column(operator.attrgetter("metadata"))
-            with contextlib.suppress(Exception):  # the careful loop below says which document it was
-                if all(m.get(self._grade_key) is None for m in metadata):
-                    return np.ones(len(self.documents))
+        with contextlib.suppress(Exception):  # the careful loop below says which document it was
+            given = self._read_by_type(self._unpaired, Reader.read_grades, self._grade_key)
+            if self._numbers is not None:
+                given = [one if number is None else number for one, number in zip(given, self._numbers, strict=True)]
+            if set(map(type, given)) <= {type(None), int, float}:
+                grades = np.array([1.0 if one is None else one for one in given], dtype=np.float64)
+                if (np.isfinite(grades) & (grades >= 0)).all():
+                    return grades
         grades = np.empty(len(self.documents))
         for position, document in enumerate(self.documents):
             try:
@@ -221,11 +243,12 @@ class Side:
                 f"{where}: going through {describe_type(rows)} failed ({_describe(error)}). Give a list."
             ) from error
 
-    def _find_readers(self) -> Reader | None:
-        """Find out how each document is read; return the one reader of all, if there is only one."""
+    def _find_readers(self) -> Sequence[Reader]:
+        """Find out how the documents are read: those of each type in the same way, or else each in its own."""
         with contextlib.suppress(Exception):  # the careful loop below says which document it was
-            if (common := common_reader(self._unpaired)) is not None:
-                return common
+            self._by_type = readers_by_type(self._unpaired)
+            if self._by_type is not None:
+                return ()
         readers: list[Reader] = []
         for position, document in enumerate(self._unpaired):
             try:
@@ -236,8 +259,7 @@ class Side:
             if reader is None:
                 raise self._no_document(position)
             readers.append(reader)
-        self._readers = readers
-        return None
+        return readers
 
     def _no_document(self, position: int) -> InvalidInputError:
         document = self._unpaired[position]
@@ -253,32 +275,52 @@ class Side:
             f"it has neither an id nor a text.{hint}"
         )
 
-    def _with_readers(self) -> Iterable[tuple[Any, Reader]]:
-        return zip(self._unpaired, self._readers if self._reader is None else repeat(self._reader), strict=False)
+    def _with_readers(self, start: int = 0, stop: int | None = None) -> Iterable[tuple[Any, Reader]]:
+        documents = self._unpaired[start:stop]
+        if self._by_type is None:
+            return zip(documents, self._readers[start:stop], strict=True)
+        return ((document, self._by_type[type(document)]) for document in documents)
 
     def _column(
         self,
-        function_of: Callable[[Reader], Callable[[Any], Any]],
-        then: Callable[[Any], Any] | None = None,
+        read_all: Callable[..., Any],
+        read_one: Callable[..., Any],
+        *arguments: object,
+        start: int = 0,
+        stop: int | None = None,
     ) -> list[Any]:
-        """Return a column, read in one sweep if all documents have one reader; name the document that fails.
+        """Return a column, or a part of it; name the document that fails.
 
         Args:
-            function_of: Which function of a reader reads the value of a document.
-            then: What is done to each value.
+            read_all: The method of `Reader` that reads a list of documents.
+            read_one: The method that reads one of them.
+            arguments: What both take besides.
+            start: The position of the first document.
+            stop: The position after the last one.
         """
-        if self._reader is not None:
-            with contextlib.suppress(Exception):  # the careful loop below says which document it was
-                values = map(function_of(self._reader), self._unpaired)
-                return list(values if then is None else map(then, values))
+        with contextlib.suppress(Exception):  # the careful loop below says which document it was
+            return self._read_by_type(self._unpaired[start:stop], read_all, *arguments)
         column = []
-        for position, (document, reader) in enumerate(self._with_readers()):
+        for position, (document, reader) in enumerate(self._with_readers(start, stop), start):
             try:
-                value = function_of(reader)(document)
-                column.append(value if then is None else then(value))
+                column.append(read_one(reader, document, *arguments))
             except Exception as error:  # noqa: BLE001 - raised again as ours
                 raise self._unreadable(position, error) from _as_cause(error)
         return column
+
+    def _read_by_type(self, documents: list[Any], read_all: Callable[..., Any], *arguments: object) -> list[Any]:
+        """Return the values of documents, read in one sweep for each type whose documents are read in one way."""
+        if self._by_type is None:
+            raise TypeError("documents of one type are read in several ways")
+        if len(self._by_type) == 1:
+            (reader,) = self._by_type.values()
+            return list(read_all(reader, documents, *arguments))
+        types = list(map(type, documents))
+        values: dict[type, Iterator[Any]] = {}
+        for type_ in set(types):
+            same = [document for document, its_type in zip(documents, types, strict=True) if its_type is type_]
+            values[type_] = iter(read_all(self._by_type[type_], same, *arguments))
+        return [next(values[type_]) for type_ in types]
 
     def _unreadable(self, position: int, error: Exception) -> InvalidInputError:
         return InvalidInputError(
@@ -286,9 +328,10 @@ class Side:
             f"({_describe(error)}). Convert it to a mapping with 'id' and 'text' first."
         )
 
-    def _require(self, column: list[Any], has_other: Callable[[Reader, Any], object]) -> None:
+    def _require(self, column: list[Any], has_other: Callable[[Reader, Any], object], start: int = 0) -> None:
         """Refuse a document that lacks this value and the other one of id and text too."""
-        for position, (value, (document, reader)) in enumerate(zip(column, self._with_readers(), strict=True)):
+        documents = self._with_readers(start, start + len(column))
+        for position, (value, (document, reader)) in enumerate(zip(column, documents, strict=True), start):
             if value is not None:
                 continue
             try:

@@ -23,16 +23,20 @@ attributes, so each of them is looked at.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import operator
 import re
 import sys
+from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
 from types import FunctionType, MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from krag_eval._utils.checks import as_number, describe_type
 from krag_eval._utils.errors import InvalidInputError, show
@@ -62,9 +66,9 @@ _NO_DOCUMENTS = (bytes, bytearray, list, tuple, set, frozenset, int, float, type
 class Reader:
     """How documents of one kind are read.
 
-    The functions among the attributes take a document and return what it holds there, unchecked. Mapped over documents
-    that have the same reader, each of them reads a whole column. Results keep readers, so these functions must be
-    picklable: no lambdas.
+    The functions among the attributes take a document and return what it holds there, unchecked; those whose names are
+    in the plural take a list of documents that have this reader, and are there where a loop of our own is slower.
+    Results keep readers, so all of them must be picklable: no lambdas.
 
     Attributes:
         text: Its text.
@@ -76,6 +80,9 @@ class Reader:
         own_keys: Whether it is itself a mapping in which `id_key` and the grade may stand.
         framework: Whose documents these are, if that matters.
         is_flat: Whether all there is are the plain fields of LangChain's documents: text, id and metadata, no score.
+        texts: The same as `text`, of many documents.
+        ids: The same as `id`, of many documents.
+        all_metadata: The same as `metadata`, of many documents.
     """
 
     text: Callable[[Any], object]
@@ -87,6 +94,9 @@ class Reader:
     own_keys: bool = False
     framework: str = ""
     is_flat: bool = False
+    texts: Callable[[list[Any]], list[Any]] | None = None
+    ids: Callable[[list[Any]], list[Any]] | None = None
+    all_metadata: Callable[[list[Any]], list[Any]] | None = None
 
     def read_text(self, document: Any) -> str | None:
         """Return the text of a document, or None."""
@@ -103,6 +113,33 @@ class Reader:
             own = None if self.own_id is None else as_id(self.own_id(document))
             return as_id(self.id(document)) if own is None else own
         return found
+
+    def read_texts(self, documents: list[Any]) -> list[str | None]:
+        """Return the text of each document, as `read_text` does."""
+        texts: list[Any] = list(map(self.text, documents)) if self.texts is None else self.texts(documents)
+        return texts if set(map(type, texts)) <= {str} else list(map(as_text, texts))
+
+    def read_ids(self, documents: list[Any], id_key: str | None) -> list[str | None]:
+        """Return the id of each document, as `read_id` does."""
+        if id_key is None:
+            return as_ids(list(map(self.id, documents)) if self.ids is None else self.ids(documents))
+        found = as_ids([metadata.get(id_key) for metadata in self._read_metadata(documents)])
+        if None in found:
+            return [self.read_id(d, id_key) if one is None else one for one, d in zip(found, documents, strict=True)]
+        return found
+
+    def read_grades(self, documents: list[Any], grade_key: str) -> list[Any]:
+        """Return the grade that each gold document has itself or in its metadata, unchecked; None where it has none."""
+        grades: list[object] = [None] * len(documents)
+        if self.own_grade is not None:
+            grades = [self.own_grade(document, grade_key) for document in documents]
+        if None not in grades:
+            return grades
+        metadata = self._read_metadata(documents)
+        return [m.get(grade_key) if grade is None else grade for grade, m in zip(grades, metadata, strict=True)]
+
+    def _read_metadata(self, documents: list[Any]) -> list[Mapping[str, Any]]:
+        return list(map(self.metadata, documents)) if self.all_metadata is None else self.all_metadata(documents)
 
     def other_id(self, document: Any, id_: str | None) -> str | None:
         """Return the id that a document itself has if it is not `id_`, under which it is read; else None."""
@@ -125,17 +162,18 @@ def reader_of(document: object) -> Reader | None:
     return _reader_of_object(document)
 
 
-def common_reader(documents: Collection[object]) -> Reader | None:
-    """Return the one reader of all these documents; None if they have several, or each must be looked at."""
-    types = set(map(type, documents))
-    if len(types) != 1:
-        return None
-    (type_,) = types
-    reader = reader_of_type(type_)
-    if reader is None and _has_only_its_names(type_):
-        names = set(map(tuple, map(vars, documents)))
-        return _reader_of_names(type_, *names) if len(names) == 1 else None
-    return reader
+def readers_by_type(documents: Collection[object]) -> dict[type, Reader] | None:
+    """Return the one reader of all documents of each type; None if those of a type have several."""
+    found: dict[type, Reader] = {}
+    for type_ in set(map(type, documents)):
+        reader = reader_of_type(type_)
+        if reader is None and _has_only_its_names(type_):
+            names = {tuple(vars(document)) for document in documents if type(document) is type_}
+            reader = _reader_of_names(type_, *names) if len(names) == 1 else None
+        if reader is None:
+            return None
+        found[type_] = reader
+    return found
 
 
 def require_reader(document: object) -> Reader:
@@ -289,6 +327,27 @@ def _mapping_id(document: Mapping[str, Any]) -> object:
     return _mapping_metadata(document).get("id") if hit is None else hit
 
 
+def _mapping_texts(documents: list[Any]) -> list[Any]:
+    texts = [document.get("text") for document in documents]
+    return texts if None not in texts else list(map(_mapping_text, documents))
+
+
+def _mapping_ids(documents: list[Any]) -> list[Any]:
+    own = [document.get("id") for document in documents]
+    types = set(map(type, own))
+    if types <= {str, int} and all(own) and not [d for d in documents if "page_content" in d]:
+        return own
+    if types == {type(None)} and not [d for d in documents if "_id" in d or "uuid" in d]:
+        return [metadata.get("id") for metadata in _all_mapping_metadata(documents)]
+    return list(map(_mapping_id, documents))
+
+
+def _all_mapping_metadata(documents: list[Any]) -> list[Any]:
+    metadata = [document.get("metadata") for document in documents]
+    is_plain = set(map(type, metadata)) == {dict} and all(metadata)
+    return metadata if is_plain else list(map(_mapping_metadata, documents))
+
+
 def _mapping_own_id(document: Mapping[str, Any]) -> object:
     return document.get("id")
 
@@ -318,6 +377,23 @@ def _mapping_grade(document: Mapping[str, Any], grade_key: str) -> object:
 def _langchain_id(document: Any) -> object:
     own = _as_mapping(getattr(document, "metadata", None)).get("id")
     return own if as_id(own) is not None else getattr(document, "id", None)
+
+
+def _langchain_ids(documents: list[Any]) -> list[Any]:
+    found = [metadata.get("id") for metadata in _all_metadata(documents)]
+    types = set(map(type, found))
+    if types == {type(None)}:
+        return list(map(operator.attrgetter("id"), documents))
+    return found if types == {str} and all(found) else list(map(_langchain_id, documents))
+
+
+def _all_metadata(documents: list[Any]) -> list[Any]:
+    metadata = list(map(operator.attrgetter("metadata"), documents))
+    return metadata if set(map(type, metadata)) == {dict} else list(map(_as_mapping, metadata))
+
+
+def _own_ids(documents: list[Any]) -> list[Any]:
+    return list(map(operator.attrgetter("id"), documents))
 
 
 def _scored_node_text(document: Any) -> object:
@@ -369,16 +445,27 @@ MAPPING = Reader(
     own_id=_mapping_own_id,
     own_grade=_mapping_grade,
     own_keys=True,
+    texts=_mapping_texts,
+    ids=_mapping_ids,
+    all_metadata=_all_mapping_metadata,
 )
-LANGCHAIN = Reader(operator.attrgetter("page_content"), _langchain_id, _metadata, _score, own_id=_id)
+LANGCHAIN = Reader(
+    operator.attrgetter("page_content"),
+    _langchain_id,
+    _metadata,
+    _score,
+    own_id=_id,
+    ids=_langchain_ids,
+    all_metadata=_all_metadata,
+)
 _LLAMA_INDEX_NODE = Reader(
     operator.methodcaller("get_content"), operator.attrgetter("node_id"), _metadata, _score, framework="LlamaIndex"
 )
 _LLAMA_INDEX_SCORED = Reader(
     _scored_node_text, operator.attrgetter("node.node_id"), _scored_node_metadata, _score, framework="LlamaIndex"
 )
-_HAYSTACK = Reader(_haystack_text, _id, _haystack_metadata, _score)
-_PLAIN_OBJECT = Reader(_text, _id, _metadata, _score, own_grade=_grade)
+_HAYSTACK = Reader(_haystack_text, _id, _haystack_metadata, _score, ids=_own_ids)
+_PLAIN_OBJECT = Reader(_text, _id, _metadata, _score, own_grade=_grade, ids=_own_ids)
 _QDRANT = Reader(_payload_text, _id, _payload, _score)
 _WEAVIATE = Reader(_properties_text, operator.attrgetter("uuid"), _properties, _nothing)
 _PINECONE = Reader(_metadata_text, _id, _metadata, _score)
@@ -432,6 +519,11 @@ def as_id(value: object) -> str | None:
         return None
 
 
+def as_ids(values: list[Any]) -> list[str | None]:
+    """Return each value as an id, as `as_id` does."""
+    return values if set(map(type, values)) <= {str} and all(values) else list(map(as_id, values))
+
+
 def _is_uuid(value: object) -> bool:
     return "uuid" in sys.modules and isinstance(value, sys.modules["uuid"].UUID)  # whoever has one has imported it
 
@@ -457,6 +549,24 @@ def split_pair(document: object) -> tuple[object, object]:
     if type(document) is tuple and len(document) == 2 and (document[1] is None or as_number(document[1]) is not None):
         return document
     return document, None
+
+
+_PLAIN_NUMBERS = {float, int, np.float32, np.float64}
+
+
+def split_pairs(documents: list[Any]) -> tuple[list[Any], list[Any] | None]:
+    """Return the documents and numbers of pairs, as `split_pair` does; None for the numbers if there is no pair."""
+    types = set(map(type, documents))
+    if tuple not in types:
+        return documents, None
+    if types == {tuple} and set(map(len, documents)) == {2}:
+        numbers = [number for _, number in documents]
+        if set(map(type, numbers)) <= _PLAIN_NUMBERS:
+            with contextlib.suppress(OverflowError):  # an integer beyond the range of a double
+                deque(map(float, numbers), maxlen=0)
+                return [document for document, _ in documents], numbers
+    pairs = list(map(split_pair, documents))
+    return [document for document, _ in pairs], [number for _, number in pairs]
 
 
 def read_grade(document: object, grade_key: str) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, compress
+from itertools import chain, compress, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,9 @@ from krag_eval.documents.text import normalize, normalize_all
 from krag_eval.matching.overlap import UNIT_OF, Sketches, sketch
 from krag_eval.matching.settings import Settings
 from krag_eval.matching.tokens import CHEAP_TOKENIZERS, TokenTable
+
+# Their ids are looked at several times: so many queries stay in the processor's cache in between.
+_QUERIES_AT_ONCE = 32
 
 
 class Codes(NamedTuple):
@@ -101,11 +104,9 @@ class Batch:
         settings: The scoring settings.
         unique_texts: Every different text once.
         matches_first_only: Whether of equal retrieved ids only the first is ever matched.
-        has_gold_repeats: Whether a query may have the same gold document twice.
     """
 
     matches_first_only = False
-    has_gold_repeats = True
 
     def __init__(self, actual: Side, predicted: Side, settings: Settings) -> None:
         self.actual = actual
@@ -202,13 +203,52 @@ class Batch:
         """Ids as integers."""
         return number(self.actual.ids, self.predicted.ids)[0]
 
+    @cached_property
+    def gold_ids(self) -> Codes:
+        """Ids as integers, where ids alone are matched; a retrieved id that is not gold for its query is `MISSING`."""
+        numbers, different = number(self.actual.ids, [])
+        found = self.equal_ids()
+        codes = np.full(int(self.predicted.offsets[-1]), MISSING)
+        codes[found.predicted] = numbers.actual[found.actual]
+        return Codes(numbers.actual, codes, len(different))
+
+    @property
+    def has_gold_repeats(self) -> bool:
+        """Whether a query may have the same gold document twice."""
+        return self.settings.uses_texts or self._equal_ids[1]
+
     def equal_ids(self) -> Found:
         """Return the pairs with the same id."""
-        return _join(self, self.ids)
+        return join(self, self.ids) if self.settings.uses_texts else self._equal_ids[0]
+
+    @cached_property
+    def _equal_ids(self) -> tuple[Found, bool]:
+        """The pairs with the same id, and whether a query may have a gold id twice.
+
+        The ids of some queries are read and matched at a time, while they are in the processor's cache.
+        """
+        gold: list[int] = []
+        retrieved: list[int] = []
+        has_repeats = False
+        gold_starts, starts = self.actual.offsets.tolist(), self.predicted.offsets.tolist()
+        for first in range(0, len(self), _QUERIES_AT_ONCE):
+            last = min(first + _QUERIES_AT_ONCE, len(self))
+            wanted, rows = self.actual.id_rows(first, last), self.predicted.id_rows(first, last)
+            different = [set(ids) for ids in wanted]
+            for query, shared in enumerate(map(set.intersection, different, rows), first):
+                ids, row = wanted[query - first], rows[query - first]
+                has_repeats = has_repeats or len(different[query - first]) < len(ids)
+                for id_ in shared:
+                    if id_ is None:
+                        continue
+                    pairs = list(product(_places(ids, id_), _places(row, id_)))
+                    gold += [gold_starts[query] + place for place, _ in pairs]
+                    retrieved += [starts[query] + place for _, place in pairs]
+        return Found.of([np.array(gold, dtype=np.int64)], [np.array(retrieved, dtype=np.int64)]), has_repeats
 
     def equal_texts(self) -> Found:
         """Return the pairs with the same normalized text."""
-        return _join(self, self.normal_texts)
+        return join(self, self.normal_texts)
 
     def pair_blocks(self, block: int = 1 << 13) -> Iterator[Pairs]:
         """Yield every gold document of a query with every retrieved one, about `block` pairs at a time."""
@@ -237,7 +277,7 @@ def number(actual: Sequence[str | None], predicted: Sequence[str | None]) -> tup
     return Codes(gold, retrieved, len(unique)), unique
 
 
-def _join(batch: Batch, codes: Codes) -> Found:
+def join(batch: Batch, codes: Codes) -> Found:
     """Return the pairs of one query with equal codes; a missing value equals nothing."""
     is_gold = np.zeros(codes.size + 1, dtype=bool)
     is_gold[codes.actual] = True
@@ -254,6 +294,12 @@ def _join(batch: Batch, codes: Codes) -> Found:
     return Found(
         actual[order[runs(start, count)]], np.repeat(predicted, count), np.ones(int(count.sum()), dtype=np.float64)
     )
+
+
+def _places(values: list[str | None], wanted: str) -> list[int]:
+    if values.count(wanted) == 1:
+        return [values.index(wanted)]
+    return [place for place, value in enumerate(values) if value == wanted]
 
 
 Matcher = Callable[[Batch], Found]

@@ -51,11 +51,6 @@ class IdSide(Side):
         """Return the ids of one query."""
         return self.rows[query]
 
-    @property
-    def has_ids(self) -> bool:
-        """Whether there is any id."""
-        return any(self.rows)
-
     @cached_property
     def grades(self) -> FloatArray:
         """The grade of each gold id, 1 where none was given."""
@@ -116,7 +111,7 @@ class IdBatch(Batch):
         super().__init__(actual, predicted, settings)
         gold: list[int] = []
         retrieved: list[int] = []
-        self.has_gold_repeats = False
+        self._has_repeats = False
         gold_starts, starts = actual.offsets.tolist(), predicted.offsets.tolist()
         for first in range(0, len(actual), _QUERIES_AT_ONCE):
             last = min(first + _QUERIES_AT_ONCE, len(actual))
@@ -128,7 +123,7 @@ class IdBatch(Batch):
                 if len(different[query - first]) != len(ids) + 1:
                     if "" in ids:
                         actual.checked_id(query, ids.index(""), "")
-                    self.has_gold_repeats = True
+                    self._has_repeats = True
                 for id_ in shared:
                     place = row.index(id_)
                     if not id_:
@@ -136,6 +131,11 @@ class IdBatch(Batch):
                     retrieved.append(starts[query] + place)
                     gold.append(gold_starts[query] + ids.index(id_))
         self._found = Found(np.array(gold, dtype=np.int64), np.array(retrieved, dtype=np.int64), np.ones(len(gold)))
+
+    @property
+    def has_gold_repeats(self) -> bool:
+        """Whether a query has the same gold id twice."""
+        return self._has_repeats
 
     def equal_ids(self) -> Found:
         """Return the pairs with the same id."""

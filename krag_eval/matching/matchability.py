@@ -18,7 +18,7 @@ from krag_eval._utils.arrays import BoolArray, IntArray
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.serialization import read_list, read_record, read_whole, refuse
-from krag_eval.documents.columns import MISSING, Side, SideName
+from krag_eval.documents.columns import Side, SideName
 from krag_eval.matching.batch import Batch, Codes, Matches
 from krag_eval.matching.fronts import NO_LISTS, Front
 from krag_eval.matching.id_batch import IdSide
@@ -59,9 +59,8 @@ class SideCounts:
         counts = cls(n_documents)
         has_any = np.zeros(n_documents, dtype=bool)
         if settings.uses_ids:
-            has_id = _have_id(side, batch)
-            has_any |= has_id
-            counts.with_id = int(has_id.sum())
+            has_any |= side.has_id
+            counts.with_id = int(has_any.sum())
             counts.ids = _first_ids(side.ids)
         if settings.uses_texts:
             has_text = _have_text(side, batch)
@@ -316,13 +315,9 @@ def unmatchable_of(side: Side, batch: Batch) -> IntArray:
     """Return how many documents of each query lack everything that the methods read."""
     settings = batch.settings
     lack = np.ones(int(side.offsets[-1]), dtype=bool)
-    lack &= ~_have_id(side, batch) if settings.uses_ids else True
+    lack &= ~side.has_id if settings.uses_ids else True
     lack &= ~_have_text(side, batch) if settings.uses_texts else True
     return np.diff(np.append(0, np.cumsum(lack))[side.offsets])
-
-
-def _have_id(side: Side, batch: Batch) -> BoolArray:
-    return np.asarray(_of(side, batch.ids) != MISSING)
 
 
 def _have_text(side: Side, batch: Batch) -> BoolArray:

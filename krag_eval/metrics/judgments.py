@@ -178,7 +178,8 @@ def sum_by_query(query: IntArray, values: IntArray, n_queries: int) -> IntArray:
 def judge(batch: Batch, matches: Matches) -> Judgments:
     """Decide what each rank and each gold document earned."""
     actual, predicted = batch.actual, batch.predicted
-    group = merge_equal(actual, [key.actual for key in identity_keys(batch)] if batch.has_gold_repeats else [])
+    same = identity_keys(batch) if batch.settings.uses_texts else [batch.gold_ids]
+    group = merge_equal(actual, [key.actual for key in same] if batch.has_gold_repeats else [])
     is_first = group == np.arange(len(group))
     grade_of_group = actual.grades
     if not is_first.all():
@@ -192,7 +193,7 @@ def judge(batch: Batch, matches: Matches) -> Judgments:
     matched, gold = matches.predicted, gold_number[matches.actual]
     counts = gold >= 0
     matched, gold = matched[counts], gold[counts]
-    keys = [] if batch.matches_first_only else [key.predicted for key in identity_keys(batch)]
+    keys = [] if batch.matches_first_only else [key.predicted for key in same]
     fresh = ~np.isin(matched, list(earlier_equal(predicted, matched, keys)))
     n_gold = max(len(gold_position), 1)
     edges = np.sort(matched[fresh] * n_gold + gold[fresh])

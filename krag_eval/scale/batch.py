@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.limits import limit, shown, to_allow
 from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import MISSING, Side, SideName, runs
 from krag_eval.documents.readers import OWN_ID
 from krag_eval.matching import Batch
-from krag_eval.matching.batch import Codes
+from krag_eval.matching.batch import Codes, Found, join
 from krag_eval.matching.settings import Settings
 
 _VALUES_AT_ONCE = 1024
@@ -77,9 +77,9 @@ class ArrowSide(Side):
         return ArrowStrings(self.text_column)
 
     @property
-    def has_ids(self) -> bool:
-        """Whether any document has an id."""
-        return any(self.ids)
+    def has_id(self) -> BoolArray:
+        """Whether each document has an id."""
+        return np.asarray(pc.fill_null(pc.not_equal(self.id_column, ""), False), dtype=bool)
 
     @cached_property
     def grades(self) -> FloatArray:
@@ -144,6 +144,11 @@ class ArrowBatch(Batch):
             for column in codes[:2]:
                 column[column == empty] = MISSING
         return codes
+
+    @property
+    def _equal_ids(self) -> tuple[Found, bool]:
+        """The pairs with the same id, and that a query may have a gold id twice: Arrow numbers all ids fast."""
+        return join(self, self.ids), True
 
     @cached_property
     def _numbered_texts(self) -> tuple[Codes, list[str]]:
