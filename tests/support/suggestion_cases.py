@@ -668,7 +668,9 @@ EVALUATE = [
     ),
     Case("validate wide.jsonl --limits row=1kB", r"--limits row=\w+"),
     Case(
-        lambda **more: front.evaluate_run(SET_BY_CHUNK, run_of_sources(**more), match_method="id", id_key="source", k=2),
+        lambda **more: front.evaluate_run(
+            SET_BY_CHUNK, run_of_sources(**more), match_method="id", id_key="source", k=2
+        ),
         "metadata='all'",
         {"metadata": "none"},
         holds=lambda result: result["recall@2"] == 1,
