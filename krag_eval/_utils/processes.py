@@ -119,6 +119,8 @@ def _pool(workers: _Workers, n_processes: int) -> Iterator[ProcessPoolExecutor]:
     ours, theirs = workers.Pipe()
     try:
         with ProcessPoolExecutor(n_processes, workers, initializer=_follow, initargs=(theirs,)) as pool:
+            # Otherwise it starts some while its thread ends others after a death, and then waits for them forever.
+            pool._safe_to_dynamically_spawn_children = False  # type: ignore[attr-defined] # noqa: SLF001 - not public
             try:
                 yield pool
             except (KeyboardInterrupt, SystemExit, GeneratorExit):
