@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -15,6 +16,9 @@ INTERRUPTED, TERMINATED, PIPE_CLOSED = 130, 143, 141  # 128 and the number of th
 def end_at_once() -> None:
     """From now on, let Ctrl+C end the process in one line and SIGTERM without one, whatever is being imported."""
     _handle(_end)
+    # What is registered first is done last. Python then takes our handlers away, and the default would kill a process
+    # that has done its work.
+    atexit.register(_handle, signal.SIG_IGN)
 
 
 @contextlib.contextmanager
