@@ -85,7 +85,7 @@ def left_running(group: int) -> bool:
     return True
 
 
-DELAYS = [0, 0.4, *(pytest.param(n / 50, marks=pytest.mark.full) for n in range(1, 60) if n != 20)]
+DELAYS = [0, 0.4, *(pytest.param(n / 20, marks=pytest.mark.full) for n in range(1, 25) if n != 8)]
 SOME = ("evaluate", "run", "score-logs")
 
 
