@@ -12,7 +12,7 @@ from typing import NoReturn, TextIO
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError
 from krag_eval._utils.formatting import escape_controls
-from krag_eval._utils.signals import exit_codes, interruptible
+from krag_eval._utils.signals import PIPE_CLOSED, exit_codes, interruptible
 from krag_eval._utils.version import __version__
 from krag_eval.cli.wording import as_typed
 
@@ -83,7 +83,7 @@ def _run(app: Callable[[], object]) -> None:
         with contextlib.suppress(OSError, ValueError):  # Python would try to write again when it exits, and complain
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if cause.errno == errno.EPIPE:
-            sys.exit(128 + 13)  # as a shell calls it
+            sys.exit(PIPE_CLOSED)
         raise InvalidInputError(
             f"The output cannot be written ({os.strerror(cause.errno)}). Free some space, or redirect the output."
         ) from error
