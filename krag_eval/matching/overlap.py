@@ -17,10 +17,10 @@ where it is used: matching by id or text does not need it.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,8 +46,10 @@ _PAIRS_A_TEXT = 4
 _MOST_FEATURES = 1 << 24
 # A pair of equal units costs Hunt and Szymanski's algorithm about as much as this many cells the bit-parallel one.
 _CELLS_A_PAIR = 20_000
-# How much of the shorter text may be missing from the subsequence, tried in turn.
-_MISSING = (0.02, 0.08)
+# Into how many classes the units of two long texts are divided for an upper bound, few after many.
+_CLASSES = (64, 16)
+# If no more than this share of the shorter text is missing, a narrow band is tried first, that much wider than needed.
+_FEW_MISSING, _WIDER = 0.2, 1.25
 _Sequence = str | list[int]
 
 # What each kind of ROUGE counts.
@@ -181,13 +183,16 @@ def overlap(
     one_side, other_side = ([sequences[text] for text in side[short].tolist()] for side in (left, right))
     shared[short] = cpdist(one_side, other_side, scorer=LCSseq.similarity, dtype=np.int64)
     for pair in undecided[is_long].tolist():
-        one, other, cut_off = sequences[int(left[pair])], sequences[int(right[pair])], int(needed[pair])
-        most = (Counter(one) & Counter(other)).total()
-        if kind == "rougeL" and most >= cut_off:
-            if len(one) * len(other) > limit("token_pairs"):
-                raise TooLongError(pair, (len(one), len(other)))
-            most = _long_subsequence(one, other, cut_off)
-        shared[pair] = most
+        one, other = (
+            units.numbers[units.offsets[text] : units.offsets[text + 1]] for text in (left[pair], right[pair])
+        )
+        common = _common(one, other)
+        if kind != "rougeL" or common.most < needed[pair]:
+            shared[pair] = common.most
+        elif len(one) * len(other) > limit("token_pairs"):
+            raise TooLongError(pair, (len(one), len(other)))
+        else:
+            shared[pair] = _long_subsequence(common, int(needed[pair]))
     return shared
 
 
@@ -269,31 +274,82 @@ def _shared_units(
     return shared
 
 
-def _long_subsequence(one: _Sequence, other: _Sequence, needed: int) -> int:
+class _Common(NamedTuple):
+    """Two texts without the units that only one of them has.
+
+    Attributes:
+        one: Units as numbers, the most frequent ones 0, 1, ..., which rapidfuzz looks up directly.
+        other: Those of the other text.
+        size: How many different ones there are.
+        most: The size of the multiset intersection.
+        n_pairs: Pairs of equal units.
+    """
+
+    one: IntArray
+    other: IntArray
+    size: int
+    most: int
+    n_pairs: int
+
+
+def _common(one: IntArray, other: IntArray) -> _Common:
+    """Return what can be part of a common subsequence at all."""
+    used, places = np.unique(np.concatenate([one, other]), return_inverse=True)
+    sides = places[: len(one)], places[len(one) :]
+    counts = np.stack([np.bincount(side, minlength=len(used)) for side in sides])
+    shared = np.minimum(*counts)
+    rank = np.argsort(np.argsort(-counts.sum(axis=0) * (shared > 0), kind="stable"))
+    first, second = (rank[side[shared[side] > 0]] for side in sides)
+    return _Common(first, second, int((shared > 0).sum()), int(shared.sum()), int(counts.prod(axis=0).sum()))
+
+
+def _long_subsequence(common: _Common, needed: int) -> int:
     """Return the length of the longest common subsequence, or 0 if it is below `needed`.
 
     Memory is proportional to the two texts. If few units are equal, as in texts of rare words, each pair of equal
     units is visited (Hunt & Szymanski 1977, doi:10.1145/359581.359603); otherwise rapidfuzz's bit-parallel algorithm
-    runs in a band (Hyyrö 2004), a narrow one first: most long texts that match are nearly the same.
+    runs in a band (Hyyrö 2004), whose width follows from an upper bound: most long texts that match are nearly the
+    same, and most others are settled by the bound.
     """
     from rapidfuzz.distance import LCSseq
 
-    # Units that the other text lacks are no part of any common subsequence.
-    common = set(one) & set(other)
-    left, right = ([unit for unit in text if unit in common] for text in (one, other))
-    counts, other_counts = Counter(left), Counter(right)
-    if sum(count * other_counts[unit] for unit, count in counts.items()) * _CELLS_A_PAIR < len(left) * len(right):
-        length = _by_pairs(left, right)
+    one, other, size, bound, n_pairs = common
+    shorter = min(len(one), len(other))
+    if n_pairs * _CELLS_A_PAIR < len(one) * len(other):
+        length = _by_pairs(one.tolist(), other.tolist())
         return length if length >= needed else 0
-    # Frequent units get the small numbers, which rapidfuzz looks up directly.
-    rank = {unit: place for place, (unit, _) in enumerate((counts + other_counts).most_common())}
-    numbers = np.array([rank[unit] for unit in (*left, *right)], dtype=np.int64)
-    first, second = _sequences(NumberedTokens(numbers, np.array([0, len(left), len(numbers)]), len(rank)))
-    most = min(len(first), len(second))
-    for cut_off in (*(int(most * (1 - missing)) for missing in _MISSING), needed):
-        if length := int(LCSseq.similarity(first, second, score_cutoff=max(cut_off, needed))):
+    for n_classes in _CLASSES:
+        bound = min(bound, _sum_of_classes(common, n_classes))
+        if bound < needed:
+            return 0
+        if shorter - bound <= _FEW_MISSING * shorter:
+            break
+    numbers, offsets = np.concatenate([one, other]), np.cumsum([0, len(one), len(other)])
+    first, second = _sequences(NumberedTokens(numbers, offsets, size))
+    narrow = shorter - int((shorter - bound) * _WIDER)
+    for cut_off in (narrow, needed) if narrow > needed and shorter - bound <= _FEW_MISSING * shorter else (needed,):
+        if length := int(LCSseq.similarity(first, second, score_cutoff=cut_off)):
             return length
     return 0
+
+
+def _sum_of_classes(common: _Common, n_classes: int) -> int:
+    """Return an upper bound of the longest common subsequence of two texts.
+
+    The units are divided into classes. What a common subsequence has of one class is a common subsequence of what the
+    two texts have of it, so the longest ones of all classes together are at least as long. Each class has only a part
+    of both texts: all classes together take the time of the whole divided by their number.
+    """
+    from rapidfuzz.distance import LCSseq
+    from rapidfuzz.process import cpdist
+
+    sides = []
+    for units in (common.one, common.other):
+        of_class = (units % n_classes).astype(np.uint8)
+        numbers = (units // n_classes)[np.argsort(of_class, kind="stable")]
+        offsets = np.append(0, np.cumsum(np.bincount(of_class, minlength=n_classes)))
+        sides.append(_sequences(NumberedTokens(numbers, offsets, common.size)))
+    return int(cpdist(*sides, scorer=LCSseq.similarity, dtype=np.int64).sum())
 
 
 def _by_pairs(one: Sequence[object], other: Sequence[object]) -> int:
