@@ -1,10 +1,10 @@
 """Count how many units two texts share, for rougeL in the same order: first an upper bound, then exactly.
 
 The upper bound comes from 1,024 bits for each text. Units fall into slots by their hash, and what a text sets bits for
-is (slot, n) for the first, second, ... unit in a slot: the second "the" is another feature than the first. A bit that
-differs between two texts stands for at least one feature that they do not share, so
+is (slot, n) for the first, second, ... unit in a slot: the second "the" is another feature than the first. What two
+texts share sets bits in both, and leaves at most as many units without a bit of their own as each whole text does, so
 
-    overlap <= (|a| + |b| - popcount(bits_a XOR bits_b)) / 2
+    overlap <= popcount(bits_a AND bits_b) + min(|a| - popcount(bits_a), |b| - popcount(bits_b))
 
 Units that share a slot, and features that share a bit, only make the bound looser, never wrong. It settles nearly all
 pairs.
@@ -16,6 +16,7 @@ where it is used: matching by id or text does not need it.
 
 from __future__ import annotations
 
+import functools
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,10 @@ from krag_eval.matching.tokens import HashedTokens, NumberedTokens, TokenTable, 
 _BITS = 1024
 _WORDS = _BITS // 64
 _SLOT_BITS = 10
+# Bits of a text where single features are compared, not slots.
+_FEATURE_BITS = 12
+# What is compared or counted at once stays in the processor's cache.
+_TEXTS_AT_ONCE, _PAIRS_AT_ONCE = 512, 1024
 # Further units of a slot set bits that are spread over all of them; beyond this many they are left out.
 _SLOT_FACTOR, _DISTANCE, _MOST_IN_SLOT = 5, 389, 64
 _BYTE_PAIRS = np.uint64(0x00FF00FF00FF00FF)
@@ -63,21 +68,21 @@ class Sketches:
     Attributes:
         lengths: Units of each text; shape (n_texts + 1,), the last for a missing text.
         has_tokens: Whether a text has a token at all; a single one makes no bigram.
-        bits: Shape (n_texts + 1, 16).
+        bits: Shape (n_texts + 1, n_words).
+        without_bit: How many units of each text set no bit of their own.
     """
 
     lengths: IntArray
     has_tokens: BoolArray
     bits: Words
+    without_bit: IntArray
 
     def most_shared(self, first: IntArray, second: IntArray) -> IntArray:
         """Return an upper bound of the number of units that the texts `first[i]` and `second[i]` share, for each i."""
-        differing = np.bitwise_count(self.bits[first] ^ self.bits[second]).view(np.uint64)
-        counts = differing[:, 0] + differing[:, 1]  # in each byte of a word a count of at most 128
+        counts = np.bitwise_count(self.bits[first] & self.bits[second]).view(np.uint64)  # at most 64 in each byte
         counts = (counts & _BYTE_PAIRS) + ((counts >> np.uint64(8)) & _BYTE_PAIRS)
-        n_differing = ((counts * _SUM_LANES) >> np.uint64(48)).astype(np.int64)
-        one, other = self.lengths[first], self.lengths[second]
-        bound: IntArray = np.minimum((one + other - n_differing) >> 1, np.minimum(one, other))
+        n_common = (functools.reduce(np.add, counts.T) * _SUM_LANES) >> np.uint64(48)
+        bound: IntArray = n_common.astype(np.int64) + np.minimum(self.without_bit[first], self.without_bit[second])
         return bound
 
 
@@ -85,7 +90,12 @@ def sketch(tokens: TokenTable, units: Iterable[str]) -> dict[str, Sketches]:
     """Return the sketches of all texts for each of these units (`token`, `bigram`), from one pass over the texts."""
     size = len(tokens) + 1
     sketches = {
-        unit: Sketches(np.zeros(size, np.int64), np.zeros(size, np.bool_), np.zeros((size, _WORDS), np.uint64))
+        unit: Sketches(
+            np.zeros(size, np.int64),
+            np.zeros(size, np.bool_),
+            np.zeros((size, _WORDS), np.uint64),
+            np.zeros(size, np.int64),
+        )
         for unit in units
     }
     for hashed in tokens.hashed():
@@ -93,7 +103,10 @@ def sketch(tokens: TokenTable, units: Iterable[str]) -> dict[str, Sketches]:
             of_unit = hashed if unit == "token" else _bigrams(hashed)
             sketch_.lengths[of_unit.texts] = np.diff(of_unit.offsets)
             sketch_.has_tokens[of_unit.texts] = np.diff(hashed.offsets) > 0
-            sketch_.bits[of_unit.texts] = _bits(of_unit)
+            sketch_.bits[of_unit.texts] = bits = _bits(of_unit)
+            sketch_.without_bit[of_unit.texts] = np.diff(of_unit.offsets) - np.bitwise_count(bits).sum(
+                axis=1, dtype=int
+            )
     return sketches
 
 
@@ -106,15 +119,15 @@ def _bigrams(tokens: HashedTokens) -> HashedTokens:
     return HashedTokens(tokens.texts, pairs, offsets)
 
 
-def _bits(units: HashedTokens, texts_at_once: int = 512) -> Words:
+def _bits(units: HashedTokens) -> Words:
     """Return the bits of each text, from how many of its units fall into each of 1,024 slots.
 
     A slot with n units sets n bits: its own, and one for each further unit at a fixed distance.
     """
     bits = np.empty((len(units.texts), _WORDS), dtype=np.uint64)
     slots = (units.hashes >> np.uint64(64 - _SLOT_BITS)).astype(np.int64)
-    for start in range(0, len(bits), texts_at_once):
-        offsets = units.offsets[start : start + texts_at_once + 1]
+    for start in range(0, len(bits), _TEXTS_AT_ONCE):
+        offsets = units.offsets[start : start + _TEXTS_AT_ONCE + 1]
         n_texts = len(offsets) - 1
         text = np.repeat(np.arange(n_texts) << _SLOT_BITS, np.diff(offsets))
         counts = np.bincount(text + slots[offsets[0] : offsets[-1]], minlength=n_texts << _SLOT_BITS)
@@ -164,12 +177,14 @@ def overlap(
     units = _units(tokens.numbered(texts), kind)
     shared = np.zeros(len(first), dtype=np.int64)
     undecided = np.arange(len(first))
-    if len(first) >= _PAIRS_A_TEXT * len(np.unique(left)):
-        counted = _shared_units(*_in_any_order(units), left, right)
-        if counted is not None and kind != "rougeL":
-            return counted
-        if counted is not None:  # what two texts share in order is no more than what they share
-            undecided = np.flatnonzero(counted >= needed)
+    if len(first) >= _PAIRS_A_TEXT * len(np.unique(left)) and (features := _features(units)) is not None:
+        undecided = _possible(features, left, right, needed)
+        counted = _shared_units(features, left[undecided], right[undecided])
+        if kind != "rougeL":
+            shared[undecided] = counted
+            return shared
+        # What two texts share in order is no more than what they share.
+        undecided = undecided[counted >= needed[undecided]]
     if kind != "rougeL":
         units = _in_any_order(units)
     from rapidfuzz.distance import LCSseq  # only now: where counting was enough, it is not needed
@@ -228,36 +243,57 @@ def _sequences(units: NumberedTokens) -> list[_Sequence]:
     return [everything[start:stop] for start, stop in pairwise(bounds)]
 
 
-def _shared_units(
-    numbers: IntArray, offsets: IntArray, size: int, first: IntArray, second: IntArray
-) -> IntArray | None:
-    """Return the size of the multiset intersection of the texts `first[i]` and `second[i]`, for each i.
-
-    A feature is a unit and how often it occurred before in its text, so that a multiset becomes a set. The features of
-    one text are flagged in a table, and all texts that it is paired with are looked up there at once.
-
-    Args:
-        numbers: The units of all texts as numbers, sorted within each text.
-        offsets: Where each text begins; shape (n_texts + 1,).
-        size: Numbers lie below this.
-        first: Text numbers.
-        second: Text numbers, of the same shape.
+def _features(units: NumberedTokens) -> NumberedTokens | None:
+    """Return each unit together with how often it occurred before in its text: a multiset becomes a set.
 
     Returns:
-        The sizes, or None if the table would be too large.
+        The features as numbers, or None if a table with a place for each would be too large.
     """
-    lengths = np.diff(offsets)
-    text = np.repeat(np.arange(len(lengths)), lengths)
+    numbers, offsets, size = _in_any_order(units)
     place = np.arange(len(numbers))
     is_new = np.ones(len(numbers), dtype=bool)
-    is_new[1:] = (numbers[1:] != numbers[:-1]) | (text[1:] != text[:-1])
+    is_new[1:] = numbers[1:] != numbers[:-1]
+    is_new[offsets[:-1][np.diff(offsets) > 0]] = True
     occurrence = place - np.maximum.accumulate(np.where(is_new, place, 0))
     most = int(occurrence.max(initial=0)) + 1
-    if size * most > _MOST_FEATURES:
-        return None
-    features = numbers * most + occurrence
+    return None if size * most > _MOST_FEATURES else NumberedTokens(numbers * most + occurrence, offsets, size * most)
+
+
+def _possible(features: NumberedTokens, first: IntArray, second: IntArray, needed: IntArray) -> IntArray:
+    """Return for which i the texts `first[i]` and `second[i]` may share `needed[i]` features: a bit for each feature.
+
+    These are more bits than in the sketches, and a feature does not share its bit with its neighbors' next ones.
+    """
+    numbers, offsets, _ = features
+    lengths, n_texts = np.diff(offsets), len(offsets) - 1
+    places = (mix(numbers.astype(np.uint64)) >> np.uint64(64 - _FEATURE_BITS)).astype(np.int64)
+    bits = np.empty((n_texts, (1 << _FEATURE_BITS) // 64), dtype=np.uint64)
+    for start in range(0, n_texts, _TEXTS_AT_ONCE):
+        inside = offsets[start : start + _TEXTS_AT_ONCE + 1]
+        text = np.repeat(np.arange(len(inside) - 1) << _FEATURE_BITS, np.diff(inside))
+        flags = np.zeros((len(inside) - 1) << _FEATURE_BITS, dtype=bool)
+        flags[text + places[inside[0] : inside[-1]]] = True
+        bits[start : start + _TEXTS_AT_ONCE] = np.packbits(flags).view(np.uint64).reshape(len(inside) - 1, -1)
+    sketches = Sketches(lengths, lengths > 0, bits, lengths - np.bitwise_count(bits).sum(axis=1, dtype=int))
+    parts = [slice(start, start + _PAIRS_AT_ONCE) for start in range(0, len(first), _PAIRS_AT_ONCE)]
+    most = [sketches.most_shared(first[part], second[part]) for part in parts]
+    return np.flatnonzero(np.concatenate([np.empty(0, np.int64), *most]) >= needed)
+
+
+def _shared_units(units: NumberedTokens, first: IntArray, second: IntArray) -> IntArray:
+    """Return how many features the texts `first[i]` and `second[i]` share, for each i.
+
+    The features of one text are flagged in a table, and all texts that it is paired with are looked up there at once.
+
+    Args:
+        units: The features of all texts.
+        first: Text numbers.
+        second: Text numbers, of the same shape.
+    """
+    features, offsets, size = units
+    lengths = np.diff(offsets)
     of_text = [features[start:stop] for start, stop in pairwise(offsets.tolist())]
-    flags = np.zeros(size * most, dtype=np.int32)
+    flags = np.zeros(size, dtype=np.int32)
     shared = np.zeros(len(first), dtype=np.int64)
     some: BoolArray = (lengths[first] > 0) & (lengths[second] > 0)
     pairs = np.flatnonzero(some)
