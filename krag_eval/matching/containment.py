@@ -4,6 +4,9 @@ A text that contains another contains all of its shingles. A shingle is eight ne
 by its hash, so the same ones in every text, and each text has a table of the bits that its chosen shingles set. A few
 shingles of the shorter text are looked up in the table of the longer one; if a bit is missing, the longer text cannot
 contain the shorter one (Broder 1997 compares sets of shingles likewise). Only the pairs that are left are searched.
+
+If many texts are searched in the same long one, its shingles are counted once. Each short text can only be where its
+rarest shingle is: in most cases nowhere or at one place.
 """
 
 from __future__ import annotations
@@ -24,6 +27,11 @@ _LOOKED_UP = 4
 # Bits of a text's table for each chosen shingle, and at least.
 _BITS_A_SHINGLE, _FEWEST_BITS = 8, 512
 _BYTES_AT_ONCE = 1 << 18
+# So many texts are searched together in one of so many characters. The rarest shingle is looked for at their beginning,
+# and beyond a place in so many bytes, all of them cost more than a search.
+_TOGETHER_FROM, _LONG, _BEGINNING, _BYTES_A_PLACE = 64, 1 << 16, 256, 1 << 10
+_SLOT_BITS = 18
+_PAIRS_AT_ONCE = 1 << 17
 _GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -35,8 +43,8 @@ def match_containment(batch: Batch) -> Found:
     length = np.array([*map(len, forms), 0], dtype=np.int64)
     n_pairs = int((batch.actual.sizes * batch.predicted.sizes).sum())
     shingles = _Shingles(forms) if n_pairs > _PAIRS_A_TEXT * len(forms) else None
-    actual: list[IntArray] = []
-    predicted: list[IntArray] = []
+    found: list[Found] = []
+    waiting: list[tuple[IntArray, ...]] = []
     for pairs in batch.pair_blocks():
         gold, retrieved = codes.actual[pairs.actual], codes.predicted[pairs.predicted]
         possible = (length[gold] > 0) & (length[retrieved] > 0)
@@ -51,12 +59,71 @@ def match_containment(batch: Batch) -> Found:
         if shingles is not None:
             likely = np.flatnonzero(shingles.may_contain(long, short))
             candidates, short, long = candidates[likely], short[likely], long[likely]
-        texts = zip(short.tolist(), long.tolist(), strict=True)
-        holds = np.fromiter((forms[s] in forms[t] for s, t in texts), bool, len(short))
-        hits = candidates[holds]
-        actual.append(pairs.actual[hits])
-        predicted.append(pairs.predicted[hits])
-    return Found.of(actual, predicted)
+        waiting.append((pairs.actual[candidates], pairs.predicted[candidates], long, short))
+        if sum(len(columns[0]) for columns in waiting) >= _PAIRS_AT_ONCE:
+            found.append(_search(forms, length, waiting))
+            waiting = []
+    if waiting:
+        found.append(_search(forms, length, waiting))
+    return Found.of([f.actual for f in found], [f.predicted for f in found])
+
+
+def _search(forms: Sequence[str], length: IntArray, waiting: list[tuple[IntArray, ...]]) -> Found:
+    """Keep the pairs of which one text contains the other."""
+    actual, predicted, long, short = (np.concatenate(column) for column in zip(*waiting, strict=True))
+    left = np.ones(len(long), dtype=bool)
+    holds = np.zeros(len(long), dtype=bool)
+    is_frequent = np.bincount(long, minlength=len(length)) >= _TOGETHER_FROM
+    for text in np.flatnonzero(is_frequent & (length >= _LONG)).tolist():
+        group = np.flatnonzero(long == text)
+        holds[group] = _contained(forms[text], [forms[part] for part in short[group].tolist()])
+        left[group] = False
+    texts = zip(short[left].tolist(), long[left].tolist(), strict=True)
+    holds[left] = np.fromiter((forms[s] in forms[t] for s, t in texts), bool, int(left.sum()))
+    return Found.of([actual[holds]], [predicted[holds]])
+
+
+def _contained(text: str, parts: list[str]) -> BoolArray:
+    """Return which of the parts are in the text."""
+    whole, beginnings = _encode(text), [_encode(part[:_BEGINNING]) for part in parts]
+    n_slots = 1 << _SLOT_BITS
+    counts = sum((np.bincount(slots, minlength=n_slots) for _, slots in _slots(whole)), np.zeros(n_slots, np.int64))
+    lengths = np.fromiter(map(len, beginnings), np.int64, len(parts))
+    starts = np.cumsum(lengths) - lengths
+    part_slots = np.concatenate([np.zeros(0, np.int64), *(slots for _, slots in _slots(b"".join(beginnings)))])
+    # Of each part the smallest number of places of a shingle, and which shingle it is.
+    keys = np.append(counts[part_slots] << 32 | np.arange(len(part_slots)), 0)
+    some = np.flatnonzero(lengths >= _SIZE)
+    rarest = np.minimum.reduceat(keys, np.stack([starts, starts + lengths - _SIZE + 1], axis=1)[some].ravel())[::2]
+    is_rare = (rarest >> 32) <= len(whole) // _BYTES_A_PLACE
+    some, rarest = some[is_rare], rarest[is_rare] & 0xFFFFFFFF
+    is_wanted = np.zeros(n_slots, dtype=bool)
+    is_wanted[part_slots[rarest]] = True
+    there = [(start + place, slots[place]) for start, slots in _slots(whole) for place in is_wanted[slots].nonzero()]
+    places, slots = np.concatenate([np.zeros((2, 0), np.int64), *there], axis=1)
+    order = np.argsort(slots, kind="stable")
+    places, ends = places[order], [np.searchsorted(slots[order], part_slots[rarest], side=s) for s in ("left", "right")]
+    holds = np.zeros(len(parts), dtype=bool)
+    for part, offset, first, last in zip(some, rarest - starts[some], *ends, strict=True):
+        encoded = _encode(parts[part]) if last > first else b""
+        possible = places[first:last] - offset
+        holds[part] = any(whole.startswith(encoded, place) for place in possible[possible >= 0].tolist())
+    others = np.setdiff1d(np.arange(len(parts)), some)
+    holds[others] = [parts[part] in text for part in others]
+    return holds
+
+
+def _slots(buffer: bytes) -> Iterator[tuple[int, IntArray]]:
+    """Yield the slots of all shingles of the buffer, a part of it at a time, and where that part begins."""
+    n_shingles = len(buffer) - _SIZE + 1
+    for start in range(0, n_shingles, _BYTES_AT_ONCE):
+        size = min(n_shingles - start, _BYTES_AT_ONCE)
+        words = np.ndarray(size, dtype="<u8", buffer=buffer, offset=start, strides=(1,))
+        yield start, ((words * _GOLDEN_RATIO) >> np.uint64(64 - _SLOT_BITS)).astype(np.int64)
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 class _Shingles:
@@ -110,7 +177,7 @@ def _chunks(texts: Sequence[str]) -> Iterator[tuple[int, int, list[bytes]]]:
     encoded: list[bytes] = []
     start = size = 0
     for number, text in enumerate(texts, 1):
-        encoded.append(text.encode("utf-8", "surrogatepass"))
+        encoded.append(_encode(text))
         size += len(encoded[-1])
         if size >= _BYTES_AT_ONCE or number == len(texts):
             yield start, number, encoded

@@ -6,7 +6,9 @@ by it: tokens whose hashes collide only loosen the upper bound of the overlap, a
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,17 +147,9 @@ class TokenTable:
             start = stop
 
 
-class _Numbers(dict[str, int]):
-    """Each token's number; a new token gets the next one."""
-
-    def __missing__(self, token: str) -> int:
-        self[token] = number = len(self)
-        return number
-
-
 def _vocabulary(rows: list[list[str]]) -> tuple[list[str], IntArray, IntArray]:
     """Return the different tokens of all rows, the place of each token in them, and where each row begins."""
-    numbers = _Numbers()
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
     places = [np.fromiter(map(numbers.__getitem__, row), np.int64, len(row)) for row in rows]
     offsets = np.append(0, np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows))))
     return list(numbers), np.concatenate([np.empty(0, np.int64), *places]), offsets

@@ -81,7 +81,8 @@ def similar(kind: RougeKind, threshold: float) -> Test:
 
 IDS = st.sampled_from(["d1", "d2", "d3", "D1", " d1", "１"])
 TEXTS = st.lists(
-    st.sampled_from(["a", "A", "b", "ab", "Ａ", "가", "가나", "\u200b", " ", "é", "e\u0301"]), max_size=5
+    st.sampled_from(["a", "A", "b", "ab", "Ａ", "가", "가나", "\u200b", " ", "é", "e\u0301", "\ud83d", "\ude00", "😀"]),
+    max_size=5,
 ).map("".join)
 PAGE = "The cat sat on the mat. Кот сидел на коврике. 고양이가 매트에 앉았다. 猫坐在垫子上。 aaaaaaaaaaaaaaaaaa " * 3
 TEXTS |= st.tuples(*[st.integers(0, len(PAGE))] * 2).map(lambda ends: PAGE[min(ends) : max(ends)])
@@ -110,7 +111,17 @@ def test_texts_match_as_in_the_naive_loop(case: tuple[Rows, Rows]) -> None:
 
 
 @pytest.mark.parametrize("direction", CONTAINED)
-@pytest.mark.parametrize("limits", [{}, {"containment._PAIRS_A_TEXT": -1, "containment._BYTES_AT_ONCE": 300}], ids=len)
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {},
+        {"containment._PAIRS_A_TEXT": -1, "containment._BYTES_AT_ONCE": 300},
+        {"containment._TOGETHER_FROM": 1, "containment._LONG": 0},
+        {"containment._TOGETHER_FROM": 1, "containment._LONG": 0, "containment._BYTES_A_PLACE": 1}
+        | {"containment._BYTES_AT_ONCE": 7, "containment._SLOT_BITS": 2, "containment._PAIRS_AT_ONCE": 1},
+    ],
+    ids=len,
+)
 @given(case=inputs())
 def test_containment_matches_as_in_the_naive_loop(
     limits: dict[str, int], direction: str, case: tuple[Rows, Rows]
@@ -214,6 +225,26 @@ HOSTILE = {
 @pytest.mark.parametrize(("gold", "retrieved", "expected"), HOSTILE.values(), ids=HOSTILE)
 def test_containment_of_long_runs_of_one_letter_is_decided(gold: str, retrieved: str, expected: set[Any]) -> None:
     assert set(engine([[{"text": gold}]], [[{"text": retrieved}]], match_method="containment")) == expected
+
+
+@pytest.mark.parametrize("kind", ["words", "one letter"])
+def test_many_texts_are_found_in_a_long_one(kind: str) -> None:
+    rng = random.Random(kind)
+    words = ["the", "cat", "кот", "고양이가", "앉았다", "猫", "แมว", "e\u0301", "😀", "\ud83d", "a" * 40]
+    whole = " ".join(rng.choices(words, k=20_000)) if kind == "words" else "a" * 80_000 + "b" + "a" * 9
+    starts = [0, 0, len(whole) - 1, *(rng.randrange(len(whole)) for _ in range(300))]
+    parts = [whole[start : start + rng.randrange(1, 400)] for start in starts]
+    parts += [part[: len(part) // 2] + rng.choice(words) + part[len(part) // 2 :] for part in parts]
+    for gold, retrieved in (([whole], parts), (parts, [whole])):
+        found = find_matches(
+            Batch(
+                *(Side("actual", [r], None, "relevance") for r in (gold, retrieved)),
+                make_settings(match_method="containment", normalize=None),
+            )
+        )
+        assert set(zip(found.actual.tolist(), found.predicted.tolist(), strict=True)) == {
+            (i, j) for i, one in enumerate(gold) for j, other in enumerate(retrieved) if one in other or other in one
+        }
 
 
 COLLECTIONS = [f"xquad/xquad.{language}" for language in ("en", "ru", "zh", "ar", "th")]

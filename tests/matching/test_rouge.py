@@ -44,6 +44,12 @@ def one_hash_for_all(spans: Spans, _first_words: Words | None = None) -> Words:
 LIMITS: dict[str, dict[str, object]] = {
     "as shipped": {},
     "every text is long": {"overlap._LONG": 0},
+    "long, and divided into classes": {
+        "overlap._LONG": 0,
+        "overlap._CELLS_A_PAIR": 0,
+        "overlap._CLASSES": (3, 2),
+        "overlap._FEW_MISSING": 0.5,
+    },
     "long, and more units than code points": {"overlap._LONG": 0, "overlap._MOST_UNITS": 1},
     "hashes that all collide": {"tokens.hash_spans": one_hash_for_all},
     "partners looked up together": {"overlap._PAIRS_A_TEXT": 0},
