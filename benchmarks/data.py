@@ -127,6 +127,20 @@ def long_runs(n_queries: int, n_gold: int, n_retrieved: int, *, n_characters: in
     return Collection(gold, [rng.sample(corpus, n_retrieved) for _ in range(n_queries)])
 
 
+def parts_of_one(n_parts: int, n_characters: int) -> Collection:
+    """One query: sentences as gold documents, every second cut from the one long text that was retrieved."""
+    rng = random.Random(20261125)
+    words = _words(rng, "latin")
+    weights = list(accumulate(1 / (rank + 2.7) for rank in range(len(words))))
+    whole = " ".join(rng.choices(words, cum_weights=weights, k=n_characters // 5))
+    parts = []
+    for number in range(n_parts):
+        start, length = rng.randrange(len(whole) - 150), rng.randint(30, 150)
+        part = whole[start : start + length].split()
+        parts.append(" ".join(part if number % 2 else rng.sample(part, len(part))))
+    return Collection([parts], [[whole]])
+
+
 def ids(n_queries: int, n_gold: int, n_retrieved: int) -> Collection:
     """Gold and retrieved ids out of 100,000, each a string of its own; about half of the gold ids are retrieved."""
     rng = random.Random(20261124)

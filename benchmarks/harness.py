@@ -37,7 +37,9 @@ class Row:
         theirs: The figure it is compared with; None where our figure itself is limited.
         asked: The target: a ratio, or a limit of our figure; None if there is none.
         at_most: The ratio is ours to theirs and must not exceed `asked`; otherwise theirs to ours, at least `asked`.
-        unit: Of both figures.
+        unit: Of all figures.
+        limit: What nobody can fall below, such as reading each object once; None if nobody measured it.
+        limited_by: What that is, in words.
         note: What readers of the figure should know, such as how it was measured.
         reason: In words, why the target was missed.
         profile: Where our time goes, if the target was missed.
@@ -50,6 +52,8 @@ class Row:
     asked: float | None = None
     at_most: bool = False
     unit: str = "s"
+    limit: float | None = None
+    limited_by: str = ""
     note: str = ""
     reason: str = ""
     profile: str = ""

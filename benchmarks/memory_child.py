@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from krag_eval import EvaluationResult, evaluate, evaluate_ids, evaluate_stream
+from krag_eval import EvaluationResult, evaluate, evaluate_ids, evaluate_stream, set_limits
 from krag_eval.datasets.streaming import stream_pairs
 
 Pairs = Iterator[tuple[list[str], list[str]]]
@@ -123,6 +123,7 @@ def main(name: str, size: int, rest: list[str]) -> None:
         print("{}")
         return
     work: Callable[[], EvaluationResult]
+    limited: Callable[[], object] = list  # what nobody can avoid
     if name == "ids_generator":
         work = lambda: evaluate_stream(ids(size), bare_ids=True)  # noqa: E731
     elif name == "ids_jsonl":
@@ -138,12 +139,17 @@ def main(name: str, size: int, rest: list[str]) -> None:
         work = lambda: evaluate_stream(texts(size), match_method="rouge1", threshold=0.7)  # noqa: E731
     else:
         one, other = long_texts(size, rest[0])
+        set_limits(token_pairs="1T")  # two texts of 5 MB have more pairs of tokens than is allowed by default
         work = lambda: evaluate([[one]], [[other]], 1, match_method="rougeL", threshold=0.7)  # noqa: E731
+        limited = lambda: (one.split(), other.split())  # noqa: E731
     start = time.perf_counter()
     result = work()
     seconds = time.perf_counter() - start
+    peak, start = peak_megabytes(), time.perf_counter()
+    limited()
+    limit = time.perf_counter() - start
     values = {key: None if value is None else value.hex() for key, value in result.to_dict().items()}
-    print(json.dumps({"seconds": seconds, "before": before, "mb": peak_megabytes(), "values": values}))
+    print(json.dumps({"seconds": seconds, "before": before, "mb": peak, "limit": limit, "values": values}))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ def run(smoke: bool) -> Iterator[Row]:
                 theirs=one.seconds,
                 asked=3.0,
                 at_most=True,
+                limit=one.seconds,
+                limited_by=f"one threshold of {THRESHOLD}",
                 note=(
                     f"{n_matches(all_of_them.result):,} of {n_queries * 3 * n_retrieved:,} pairs reach {LOWEST}, "
                     f"{n_matches(one.result):,} reach {THRESHOLD}"

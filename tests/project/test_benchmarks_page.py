@@ -29,6 +29,16 @@ def test_the_page_has_every_figure_and_the_range_of_each_tool_but_no_target() ->
     assert "a profile" not in written
 
 
+def test_the_page_says_how_far_each_line_is_from_its_limit() -> None:
+    limited = Row(work="Kiwi", peer="krag", ours=3.0, theirs=90.0, limit=2.0, limited_by="Kiwi alone")
+    alone = Row(work="a file", peer="", ours=10.0, unit="MB", limit=8.0, limited_by="a copy")
+    written = page.render({"ids": [limited], "memory": [alone], "import": TABLES["import"]}, [])
+    lines = written[written.index("## How far each line is from its limit") :].splitlines()
+    assert "| Kiwi | 3 s | 90 s (krag) | 2 s | 1.5 x | Kiwi alone |" in lines
+    assert "| a file | 10 MB |  | 8 MB | 1.25 x | a copy |" in lines
+    assert not any("import" in line and line.startswith("|") for line in lines)
+
+
 def test_the_terminal_says_how_many_targets_were_reached_and_which_were_missed() -> None:
     count, missed, profile = targets.report(TABLES)
     assert count == "Targets: 2 of 3 reached"
