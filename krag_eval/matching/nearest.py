@@ -40,15 +40,12 @@ def some_queries(batch: Batch, indices: Iterable[int]) -> Batch:
         Side(
             side.name,
             [side.documents[slice(*side.offsets[index : index + 2].tolist())] for index in wanted],
-            *_keys(batch.settings),
+            batch.settings.id_key,
+            batch.settings.grade_key,
         )
         for side in (full.actual, full.predicted)
     ]
     return Batch(sides[0], sides[1], batch.settings)
-
-
-def _keys(settings: Settings) -> tuple[str | None, str]:
-    return settings.id_key, settings.grade_key
 
 
 def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float = NEAR) -> Nearest:

@@ -17,11 +17,9 @@ where it is used: matching by id or text does not need it.
 from __future__ import annotations
 
 import functools
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -49,8 +47,6 @@ _LONG = 4_000_000
 _PAIRS_A_TEXT = 4
 # A table with a place for each feature must not outgrow what it saves.
 _MOST_FEATURES = 1 << 24
-# A pair of equal units costs Hunt and Szymanski's algorithm about as much as this many cells the bit-parallel one.
-_CELLS_A_PAIR = 20_000
 # Into how many classes the units of two long texts are divided for an upper bound, few after many.
 _CLASSES = (64, 16)
 # If no more than this share of the shorter text is missing, a narrow band is tried first, that much wider than needed.
@@ -202,12 +198,12 @@ def overlap(
             units.numbers[units.offsets[text] : units.offsets[text + 1]] for text in (left[pair], right[pair])
         )
         common = _common(one, other)
-        if kind != "rougeL" or common.most < needed[pair]:
-            shared[pair] = common.most
+        if kind != "rougeL" or common[3] < needed[pair]:
+            shared[pair] = common[3]
         elif len(one) * len(other) > limit("token_pairs"):
             raise TooLongError(pair, (len(one), len(other)))
         else:
-            shared[pair] = _long_subsequence(common, int(needed[pair]))
+            shared[pair] = _long_subsequence(*common, int(needed[pair]))
     return shared
 
 
@@ -310,66 +306,46 @@ def _shared_units(units: NumberedTokens, first: IntArray, second: IntArray) -> I
     return shared
 
 
-class _Common(NamedTuple):
-    """Two texts without the units that only one of them has.
+def _common(one: IntArray, other: IntArray) -> tuple[IntArray, IntArray, int, int]:
+    """Return two texts without the units that only one of them has: these are part of no common subsequence.
 
-    Attributes:
-        one: Units as numbers, the most frequent ones 0, 1, ..., which rapidfuzz looks up directly.
-        other: Those of the other text.
-        size: How many different ones there are.
-        most: The size of the multiset intersection.
-        n_pairs: Pairs of equal units.
+    Returns:
+        Both as numbers, the most frequent units 0, 1, ..., which rapidfuzz looks up directly; how many different units
+        there are; the size of the multiset intersection.
     """
-
-    one: IntArray
-    other: IntArray
-    size: int
-    most: int
-    n_pairs: int
-
-
-def _common(one: IntArray, other: IntArray) -> _Common:
-    """Return what can be part of a common subsequence at all."""
     used, places = np.unique(np.concatenate([one, other]), return_inverse=True)
     sides = places[: len(one)], places[len(one) :]
-    counts = np.stack([np.bincount(side, minlength=len(used)) for side in sides])
+    counts = [np.bincount(side, minlength=len(used)) for side in sides]
     shared = np.minimum(*counts)
-    rank = np.argsort(np.argsort(-counts.sum(axis=0) * (shared > 0), kind="stable"))
+    rank = np.argsort(np.argsort(-sum(counts) * (shared > 0), kind="stable"))
     first, second = (rank[side[shared[side] > 0]] for side in sides)
-    return _Common(first, second, int((shared > 0).sum()), int(shared.sum()), int(counts.prod(axis=0).sum()))
+    return first, second, int((shared > 0).sum()), int(shared.sum())
 
 
-def _long_subsequence(common: _Common, needed: int) -> int:
+def _long_subsequence(one: IntArray, other: IntArray, size: int, bound: int, needed: int) -> int:
     """Return the length of the longest common subsequence, or 0 if it is below `needed`.
 
-    Memory is proportional to the two texts. If few units are equal, as in texts of rare words, each pair of equal
-    units is visited (Hunt & Szymanski 1977, doi:10.1145/359581.359603); otherwise rapidfuzz's bit-parallel algorithm
-    runs in a band (Hyyrö 2004), whose width follows from an upper bound: most long texts that match are nearly the
-    same, and most others are settled by the bound.
+    Memory is proportional to the two texts. rapidfuzz's bit-parallel algorithm runs in a band (Hyyrö 2004), whose width
+    follows from an upper bound: most long texts that match are nearly the same, and the bound settles most others.
     """
     from rapidfuzz.distance import LCSseq
 
-    one, other, size, bound, n_pairs = common
     shorter = min(len(one), len(other))
-    if n_pairs * _CELLS_A_PAIR < len(one) * len(other):
-        length = _by_pairs(one.tolist(), other.tolist())
-        return length if length >= needed else 0
     for n_classes in _CLASSES:
-        bound = min(bound, _sum_of_classes(common, n_classes))
+        bound = min(bound, _sum_of_classes(one, other, size, n_classes))
         if bound < needed:
             return 0
         if shorter - bound <= _FEW_MISSING * shorter:
             break
-    numbers, offsets = np.concatenate([one, other]), np.cumsum([0, len(one), len(other)])
-    first, second = _sequences(NumberedTokens(numbers, offsets, size))
-    narrow = shorter - int((shorter - bound) * _WIDER)
-    for cut_off in (narrow, needed) if narrow > needed and shorter - bound <= _FEW_MISSING * shorter else (needed,):
+    first, second = _sequences(NumberedTokens(np.concatenate([one, other]), np.cumsum([0, len(one), len(other)]), size))
+    narrow = shorter - int((shorter - bound) * _WIDER) if shorter - bound <= _FEW_MISSING * shorter else needed
+    for cut_off in dict.fromkeys((max(narrow, needed), needed)):
         if length := int(LCSseq.similarity(first, second, score_cutoff=cut_off)):
             return length
     return 0
 
 
-def _sum_of_classes(common: _Common, n_classes: int) -> int:
+def _sum_of_classes(one: IntArray, other: IntArray, size: int, n_classes: int) -> int:
     """Return an upper bound of the longest common subsequence of two texts.
 
     The units are divided into classes. What a common subsequence has of one class is a common subsequence of what the
@@ -380,21 +356,9 @@ def _sum_of_classes(common: _Common, n_classes: int) -> int:
     from rapidfuzz.process import cpdist
 
     sides = []
-    for units in (common.one, common.other):
+    for units in (one, other):
         of_class = (units % n_classes).astype(np.uint8)
         numbers = (units // n_classes)[np.argsort(of_class, kind="stable")]
         offsets = np.append(0, np.cumsum(np.bincount(of_class, minlength=n_classes)))
-        sides.append(_sequences(NumberedTokens(numbers, offsets, common.size)))
+        sides.append(_sequences(NumberedTokens(numbers, offsets, size)))
     return int(cpdist(*sides, scorer=LCSseq.similarity, dtype=np.int64).sum())
-
-
-def _by_pairs(one: Sequence[object], other: Sequence[object]) -> int:
-    places: dict[object, list[int]] = {}
-    for place in range(len(other) - 1, -1, -1):  # of one unit the last place first, so that each is used once
-        places.setdefault(other[place], []).append(place)
-    ends: list[int] = []  # the smallest place in `other` where a common subsequence of each length can end
-    for unit in one:
-        for place in places.get(unit, ()):
-            length = bisect_left(ends, place)
-            ends[length : length + 1] = [place]
-    return len(ends)

@@ -46,7 +46,6 @@ LIMITS: dict[str, dict[str, object]] = {
     "every text is long": {"overlap._LONG": 0},
     "long, and divided into classes": {
         "overlap._LONG": 0,
-        "overlap._CELLS_A_PAIR": 0,
         "overlap._CLASSES": (3, 2),
         "overlap._FEW_MISSING": 0.5,
     },
