@@ -117,7 +117,7 @@ class Judgments:
         start, stop = np.searchsorted(self.edge_query, [query, query + 1]).tolist()
         stop = start + int(np.searchsorted(self.edge_rank[start:stop], np.inf if k is None else k, side="right"))
         rank, gold = self.edge_rank[start:stop], self.edge_gold[start:stop]
-        if len(np.unique(rank)) == len(rank):  # there is nothing to choose
+        if len(set(rank.tolist())) == len(rank):  # there is nothing to choose
             return {r: g for r, g in zip(rank.tolist(), gold.tolist(), strict=True) if self.gold_rank[g] == r}
         values = self.fixed_point(self.edge_query[start:stop], gains[gold] * discounts[rank])
         return _best_assignment(rank, gold, values)[1]
