@@ -42,14 +42,14 @@ CAUSES = {
     "other_id": "the same text was retrieved under another id",
     "in_longer_text": "a retrieved text contains it",
     "cut": "a chunk border cuts it: a retrieved text holds only its beginning or its end",
-    "piece": "a piece of it was retrieved",
+    "piece": "a piece of it was retrieved, without its beginning and its end",
     "near_miss": "a retrieved text is similar, but under the threshold",
     "wrong_chunk": "another chunk of the same document was retrieved",
     "never_retrieved": "nothing like it was retrieved",
 }
 # These are decided by the texts alone: a retrieved text holds all of the gold text, or a part of it.
 _HELD = ("other_id", "in_longer_text", "cut", "piece")
-# A part has at least so many characters, or half of the gold text if that is less; but never fewer than 8.
+# A part has at least 20 characters, or a quarter of the gold text if that is less; but never fewer than 8.
 _LEAST_PART, _LEAST_OF_ALL = 20, 8
 
 
@@ -196,13 +196,16 @@ def diagnose(
 ) -> Diagnosis:
     """Give every gold document that was missed one cause, decided from the lists alone.
 
-    The causes, in the order in which they are looked for, are those of `CAUSES`. `crowded_out`: it was retrieved below
-    rank k, and the repeats and near duplicates above it (F-measure of ROUGE-L of at least 0.85), taken out, would bring
-    it into the first k. `other_id`, `in_longer_text`, `cut`, `piece`: a retrieved text, at any rank, is equal to the
-    gold text, contains it, begins or ends within it, or is a part of it, after normalising; parts count from 20
-    characters or half of the gold text, and of several texts the one that holds most of it decides. `near_miss`: the
-    most similar retrieved text reaches `near` times the threshold; it also goes before a part that another text holds,
-    if its similarity is larger than that share.
+    The causes are those of `CAUSES`, looked for in that order:
+
+    * `crowded_out`: it was retrieved below rank k, and would be within it without the repeats and near duplicates above
+      it. Two texts are near duplicates if the F-measure of their ROUGE-L is at least 0.85.
+    * `other_id`, `in_longer_text`, `cut`, `piece`: a retrieved text, at any rank, equals the gold text, contains it,
+      holds its beginning or its end but not both, or is a part from within it, after normalising. A part has at least
+      20 characters, or a quarter of the gold text if that is less, but never fewer than 8. Of several texts the one
+      that holds most decides.
+    * `near_miss`: the most similar retrieved text reaches `near` times the threshold. It goes before `cut` and `piece`
+      if that text holds no part, and its similarity is larger than the share that another text holds.
 
     Args:
         result: What `evaluate` or `evaluate_run` returned.
@@ -437,11 +440,12 @@ def _shared(gold: str, text: str) -> tuple[int, int]:
     >>> _shared("one two three", "zero one two"), _shared("one two three", "one two three four")
     ((7, -2), (13, -1))
     """
-    least = max(_LEAST_OF_ALL, min(_LEAST_PART, (len(gold) + 1) // 2))
+    least = max(_LEAST_OF_ALL, min(_LEAST_PART, len(gold) // 4))
     if gold in text:
         return len(gold), -1 if len(text) > len(gold) else 0
     if text in gold:
-        return (len(text), -3) if len(text) >= least else (0, 0)
+        how = -2 if gold.startswith(text) or gold.endswith(text) else -3
+        return (len(text), how) if len(text) >= least else (0, 0)
     return max(_overlap(text, gold, least), _overlap(gold, text, least)), -2
 
 

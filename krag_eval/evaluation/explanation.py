@@ -169,8 +169,7 @@ def explain(
     gains = [_gain(grade, settings.gain) for grade in grades]
     ideal = ideal_of(judged, settings.gain)
     assigned = {
-        rank: numbers.index(number)
-        for rank, number in judged.assigned(index, ideal.gains, ideal.discounts, k).items()
+        rank: numbers.index(number) for rank, number in judged.assigned(index, ideal.gains, ideal.discounts, k).items()
     }
     ranks = tuple(
         RankOutcome(

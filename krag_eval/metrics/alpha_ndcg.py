@@ -71,9 +71,9 @@ def refuse_own_ideal(key: str, signature: str) -> None:
     """
     if has_own_ideal(key, signature):
         raise InvalidInputError(
-            f"{key!r} cannot be compared or bounded where texts are matched: its ideal ranking is made of the documents "
-            "that the system itself retrieved, so finding a better one lowers the value. Use ndcg for the order and "
-            "redundancy for what is repeated, or match by ids alone."
+            f"{key!r} cannot be compared or bounded where texts are matched: its ideal ranking is made of the "
+            "documents that the system itself retrieved, so finding a better one lowers the value. Use ndcg for the "
+            "order and redundancy for what is repeated, or match by ids alone."
         )
 
 

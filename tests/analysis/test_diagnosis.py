@@ -201,6 +201,9 @@ def test_found_and_causes_agree_with_recall_and_the_ceilings_bound_it(
         assert ceilings.recall <= ceilings.without_repeats <= 1
         assert ceilings.recall <= ceilings.with_perfect_reranking <= 1
         unrepeated = [list(dict.fromkeys(row)) for row in retrieved]
+        kept = diagnose(evaluate(gold, unrepeated, k=k)).causes
+        pairs_of_causes = zip(diagnosis.causes, kept, strict=True)
+        assert all((cause == "crowded_out") == (cause != "found" == other) for cause, other in pairs_of_causes)
         assert ceilings.without_repeats == pytest.approx(evaluate(gold, unrepeated, k=k)[f"recall@{k}"], abs=1e-15)
 
 

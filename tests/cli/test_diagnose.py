@@ -12,7 +12,7 @@ from krag_eval import diagnose, evaluate_run, read_evalset, read_run
 from tests.support.cli_evaluate_cases import ROWS, jsonl, prepare
 from tests.support.command_line import Runner
 
-# Beside run.jsonl, where the text of a is retrieved under another id: here b is below rank 1, a missing, and c has no list at all.
+# Beside run.jsonl, where the text of a has another id: here b is below rank 1, a missing, and c has no list at all.
 OTHER = [{"query_id": "q1", "retrieved": [{"id": "x"}, {"id": "b"}]}, {"query_id": "q2", "error": "timed\x1b[2J out"}]
 
 
