@@ -27,7 +27,7 @@ from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.near_duplicates import near_pairs
 from krag_eval.matching.nearest import NEAR, Nearest, nearest_of, some_queries
 from krag_eval.metrics.cut_offs import TokenBudget, check_cut_offs
-from krag_eval.metrics.judgments import Judgments, earlier_equal, identity_keys
+from krag_eval.metrics.judgments import Judgments, repeated_positions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -340,7 +340,7 @@ def _decide(
     is_found = (rank > 0) & (rank <= k) if k is not None else rank > 0
     position = _positions(judged)
     wanted = ~is_found & (rank == 0)
-    unmatched = np.where(_is_matched(judged), -1, judged.gold_number)
+    unmatched = judged.missed_gold
     looked_at = batch
     if queries is not None:
         wanted &= np.isin(query, queries)
@@ -366,15 +366,6 @@ def _decide(
     cause = np.select(list(by_cause.values()), list(range(len(by_cause))))
     names = list(by_cause)
     return _Decided([names[c] for c in cause.tolist()], rank, nearest.rank, nearest.similarity, position)
-
-
-def _is_matched(judged: Judgments) -> BoolArray:
-    """Return which of the given gold documents are matched at some rank; those of grade 0 are not."""
-    number = judged.gold_number
-    matched: BoolArray = np.append(judged.gold_rank > 0, False)[
-        number
-    ]  # a grade of 0 has the number -1, the last place
-    return matched
 
 
 def _positions(judged: Judgments) -> IntArray:
@@ -469,26 +460,19 @@ def _crowded_out(batch: Batch, query: IntArray, rank: IntArray, is_below: BoolAr
     np.maximum.at(depth, query[below], rank[below])
     every = runs(batch.predicted.offsets[:-1], depth)  # the ranks down to the lowest that matters
     offsets = np.append(0, np.cumsum(depth))
-    repeats = np.isin(every, _repeated_positions(batch)).tolist()
+    repeats = np.isin(every, repeated_positions(batch)).tolist()
     near = near_pairs([batch.predicted.texts[place] for place in every.tolist()], offsets, batch.settings)
-    # In turn: how many ranks of the query, down to this one, neither repeat nor resemble one that was counted above.
+    # A rank counts if it neither repeats nor resembles one that counted above it.
     counted: set[int] = set()
     for place, is_repeat in enumerate(repeats):
         if not is_repeat and counted.isdisjoint(near.get(place, ())):
             counted.add(place)
-    n_counted = np.append(0, np.cumsum([place in counted for place in range(len(every))]))
-    place = offsets[query[below]] + rank[below] - 1
-    is_counted = np.diff(n_counted)[place] > 0
-    crowded[below] = is_counted & (n_counted[place] - n_counted[offsets[query[below]]] < k)
+    is_counted = np.isin(np.arange(len(every)), list(counted))
+    n_above = np.append(0, np.cumsum(is_counted))
+    first = offsets[query[below]]
+    at = first + rank[below] - 1
+    crowded[below] = is_counted[at] & (n_above[at] - n_above[first] < k)
     return crowded
-
-
-def _repeated_positions(batch: Batch) -> IntArray:
-    """Return the sorted positions of retrieved documents that repeat an earlier one of their query."""
-    every = np.arange(int(batch.predicted.offsets[-1]))
-    return np.array(
-        sorted(earlier_equal(batch.predicted, every, [key.predicted for key in identity_keys(batch)])), dtype=np.int64
-    )
 
 
 def _ceilings(detail: Detail, k: int | None) -> Ceilings:
@@ -515,7 +499,7 @@ def _most_covered_by(judged: Judgments, k: int) -> IntArray:
 
 def _covered_without_repeats(judged: Judgments, batch: Batch, k: int | None) -> IntArray:
     """Return how many gold documents each query covers within k once duplicate ranks are removed."""
-    positions = _repeated_positions(batch)
+    positions = repeated_positions(batch)
     covered = np.flatnonzero(judged.gold_rank > 0)
     query, rank = judged.gold_query[covered], judged.gold_rank[covered]
     start = batch.predicted.offsets[query]

@@ -205,9 +205,7 @@ def explain(
 def _gain(grade: float, gain: str) -> float:
     if gain == "linear":
         return grade
-    if grade >= sys.float_info.max_exp:
-        return math.inf
-    return math.ldexp(1.0, int(grade)) - 1.0 if grade.is_integer() else math.expm1(grade * math.log(2))
+    return 2.0**grade - 1 if grade < sys.float_info.max_exp else math.inf
 
 
 def _ranks_of(index: int, query: IntArray, rank: IntArray) -> set[int]:
@@ -218,9 +216,7 @@ def _ranks_of(index: int, query: IntArray, rank: IntArray) -> set[int]:
 
 def _nearest(batch: Batch, judged: Judgments, index: int, known: Nearest | None) -> dict[int, Match]:
     """Return for each gold document of the query that no rank matches, by its number, the text that comes near."""
-    start, stop = batch.actual.offsets[index : index + 2].tolist()
-    numbers = judged.gold_number[start:stop]
-    missed = np.where(np.append(judged.gold_rank == 0, False)[numbers], numbers, -1)
+    missed = judged.missed_gold[slice(*batch.actual.offsets[index : index + 2].tolist())]
     if (missed < 0).all():
         return {}
     found = nearest_of(some_queries(batch, [index]), missed, len(judged.gold_rank)) if known is None else known

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-import numpy as np
-
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError
@@ -160,9 +158,7 @@ class EvaluationResult(ComparedByFields):
             InvalidInputError: The result was streamed and kept no documents.
         """
         kept = self._kept("explanations")
-        missed = np.append(kept.judged.gold_rank == 0, False)
-        numbers = np.where(missed[kept.judged.gold_number], kept.judged.gold_number, -1)
-        nearest = nearest_of(with_documents(kept.batch), numbers, len(kept.judged.gold_rank))
+        nearest = nearest_of(with_documents(kept.batch), kept.judged.missed_gold, len(kept.judged.gold_rank))
         k = largest_cut_off(self)
         return (self._explain(index, k, nearest) for index in range(self.n_queries))
 

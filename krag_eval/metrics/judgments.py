@@ -64,6 +64,12 @@ class Judgments:
     def __len__(self) -> int:
         return len(self.n_gold)
 
+    @cached_property
+    def missed_gold(self) -> IntArray:
+        """The `gold_number` of each gold document as it was given, where no rank matches it; else -1."""
+        missed = np.append(self.gold_rank == 0, False)[self.gold_number]  # -1, of grade 0, is the last place
+        return np.where(missed, self.gold_number, -1)
+
     @property
     def is_defined(self) -> BoolArray:
         """Whether a query has gold documents; without any, its metrics are undefined."""
@@ -238,10 +244,14 @@ def judge(batch: Batch, matches: Matches) -> Judgments:
 
 def count_repeats(batch: Batch) -> IntArray:
     """Return how many retrieved documents of each query repeat an earlier one; shape (n_queries,)."""
-    predicted = batch.predicted
-    every = np.arange(int(predicted.offsets[-1]))
-    repeats = list(earlier_equal(predicted, every, [key.predicted for key in identity_keys(batch)]))
-    return np.bincount(predicted.query_of(np.array(repeats, dtype=np.int64)), minlength=len(batch))
+    return np.bincount(batch.predicted.query_of(repeated_positions(batch)), minlength=len(batch))
+
+
+def repeated_positions(batch: Batch) -> IntArray:
+    """Return the sorted positions of retrieved documents that repeat an earlier one of their query."""
+    every = np.arange(int(batch.predicted.offsets[-1]))
+    repeats = earlier_equal(batch.predicted, every, [key.predicted for key in identity_keys(batch)])
+    return np.array(sorted(repeats), dtype=np.int64)
 
 
 def identity_keys(batch: Batch) -> list[Codes]:
@@ -421,5 +431,5 @@ def _best_assignment(rank: IntArray, gold: IntArray, values: IntArray) -> tuple[
         holder[end] = new
         served = holder >= 0
         held[served] = value[holder[served], np.flatnonzero(served)]
-    served = np.flatnonzero(holder >= 0)
-    return int(held.sum()), dict(zip(ranks[holder[served]].tolist(), golds[served].tolist(), strict=True))
+    given = holder >= 0
+    return int(held.sum()), dict(zip(ranks[holder[given]].tolist(), golds[given].tolist(), strict=True))

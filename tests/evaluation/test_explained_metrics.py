@@ -38,12 +38,13 @@ def by_hand(explained: Explanation, k: int, settings: dict[str, Any]) -> dict[st
     names = [*HAND, "precision", "f1", "map", "ndcg", "r_precision", "rbp", "alpha_ndcg"]
     if not gold:
         return dict.fromkeys(names)
-    values = {name: of(explained, k) for name, of in HAND.items()}
+    simple = {name: of(explained, k) for name, of in HAND.items()}
     divisor = k if settings.get("precision_denominator") == "k" else len(ranks)
-    precision, recall = sum(rank.is_relevant for rank in ranks) / max(divisor, 1), values["recall"]
+    precision, recall = sum(rank.is_relevant for rank in ranks) / max(divisor, 1), simple["recall"]
     credited = [rank.rank for rank in ranks if rank.is_credited]
     ideal = sorted((outcome.gain for outcome in gold), reverse=True)[:k]
-    return values | {
+    return {
+        **simple,
         "precision": precision,
         "f1": 2 * precision * recall / (precision + recall) if precision + recall else 0.0,
         "map": sum(n / rank for n, rank in enumerate(credited, 1)) / len(gold),

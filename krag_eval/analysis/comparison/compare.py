@@ -197,12 +197,11 @@ def _shared_keys(systems: Sequence[System]) -> list[str]:
 def _with_one_ideal(keys: Sequence[str], signature: str, *, asked: bool) -> list[str]:
     """Refuse keys whose ideal depends on the system, or leave them out if nobody asked for them."""
     kept = [key for key in keys if not has_own_ideal(key, signature)]
-    for key in keys:
-        if asked or not kept:
-            refuse_own_ideal(key, signature)
-    if len(kept) < len(keys):
-        left = ", ".join(key for key in keys if key not in kept)
-        warn(f"{left} is left out of the comparison: where texts are matched, its ideal ranking is each system's own.")
+    for key in keys if asked or not kept else ():
+        refuse_own_ideal(key, signature)
+    if left := [key for key in keys if key not in kept]:
+        why = "where texts are matched, its ideal ranking is each system's own"
+        warn(f"{', '.join(left)} is left out of the comparison: {why}.")
     return kept
 
 
