@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,15 +17,17 @@ from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.formatting import format_value, one_line
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import data_frame
+from krag_eval.documents.columns import runs
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import reader_of, split_pair
 from krag_eval.evaluation.explanation import show_document
 from krag_eval.evaluation.results import Detail, EvaluationResult, largest_cut_off
 from krag_eval.matching import Batch
 from krag_eval.matching.id_batch import with_documents
-from krag_eval.matching.nearest import NEAR, nearest_of, some_queries
+from krag_eval.matching.near_duplicates import near_pairs
+from krag_eval.matching.nearest import NEAR, Nearest, nearest_of, some_queries
 from krag_eval.metrics.cut_offs import TokenBudget, check_cut_offs
-from krag_eval.metrics.judgments import Judgments, earlier_equal, identity_keys
+from krag_eval.metrics.judgments import Judgments, repeated_positions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,12 +37,20 @@ FOUND = "found"
 CAUSES = {
     "retriever_error": "the retriever raised",
     "nothing_retrieved": "nothing was retrieved",
+    "crowded_out": "without repeats and near duplicates above it, it would be within the cut-off",
     "ranked_below_k": "it was retrieved, but below the cut-off",
+    "other_id": "the same text was retrieved under another id",
+    "in_longer_text": "a retrieved text contains it",
+    "cut": "a chunk border cuts it: a retrieved text holds only its beginning or its end",
+    "piece": "a piece of it was retrieved, without its beginning and its end",
     "near_miss": "a retrieved text is similar, but under the threshold",
     "wrong_chunk": "another chunk of the same document was retrieved",
-    "crowded_out": "repeats of documents took up ranks",
     "never_retrieved": "nothing like it was retrieved",
 }
+# These are decided by the texts alone: a retrieved text holds all of the gold text, or a part of it.
+_HELD = ("other_id", "in_longer_text", "cut", "piece")
+# A part has at least 20 characters, or a quarter of the gold text if that is less; but never fewer than 8.
+_LEAST_PART, _LEAST_OF_ALL = 20, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +65,10 @@ class Miss:
         gold: The document.
         cause: A key of `CAUSES`.
         rank: The rank that matches it, below the cut-off; else None.
-        near_rank: The rank of the most similar retrieved text, where one is near; else None.
-        similarity: The similarity of that text, from 0 to 1.
+        near_rank: The rank of the retrieved text that shows the cause, or else of the most similar one, where one is
+            near; else None.
+        similarity: The similarity of that text, from 0 to 1; of `other_id`, `in_longer_text`, `cut` and `piece` the
+            share of the gold text that it holds.
         near: That document.
     """
 
@@ -90,11 +103,11 @@ class Miss:
     @property
     def reason(self) -> str:
         """The cause in words, with the rank or the similarity that belongs to it."""
-        detail = {
-            "ranked_below_k": f" (rank {self.rank})",
-            "near_miss": f" (similarity {self.similarity or 0:.3f} at rank {self.near_rank})",
-        }
-        return CAUSES[self.cause] + detail.get(self.cause, "")
+        share = self.similarity or 0
+        measured = {"near_miss": f"similarity {share:.3f} at ", "cut": f"{share:.0%} of it at "}
+        measured["piece"] = measured["cut"]
+        rank = self.near_rank if self.cause in ("near_miss", *_HELD) else self.rank
+        return CAUSES[self.cause] + (f" ({measured.get(self.cause, '')}rank {rank})" if rank else "")
 
     def __str__(self) -> str:
         name = self.query_id or self.query or f"query {self.query_index}"
@@ -183,9 +196,16 @@ def diagnose(
 ) -> Diagnosis:
     """Give every gold document that was missed one cause, decided from the lists alone.
 
-    The causes, in the order in which they are looked for: the retriever raised; nothing was retrieved; it was
-    retrieved below rank k; a near miss (the most similar retrieved text reaches `near` times the threshold); another
-    chunk of the same document was retrieved; repeats took up ranks of a full list; never retrieved.
+    The causes are those of `CAUSES`, looked for in that order:
+
+    * `crowded_out`: it was retrieved below rank k, and would be within it without the repeats and near duplicates above
+      it. Two texts are near duplicates if the F-measure of their ROUGE-L is at least 0.85.
+    * `other_id`, `in_longer_text`, `cut`, `piece`: a retrieved text, at any rank, equals the gold text, contains it,
+      holds its beginning or its end but not both, or is a part from within it, after normalising. A part has at least
+      20 characters, or a quarter of the gold text if that is less, but never fewer than 8. Of several texts the one
+      that holds most decides.
+    * `near_miss`: the most similar retrieved text reaches `near` times the threshold. It goes before `cut` and `piece`
+      if that text holds no part, and its similarity is larger than the share that another text holds.
 
     Args:
         result: What `evaluate` or `evaluate_run` returned.
@@ -320,7 +340,7 @@ def _decide(
     is_found = (rank > 0) & (rank <= k) if k is not None else rank > 0
     position = _positions(judged)
     wanted = ~is_found & (rank == 0)
-    unmatched = np.where(_is_matched(judged), -1, judged.gold_number)
+    unmatched = judged.missed_gold
     looked_at = batch
     if queries is not None:
         wanted &= np.isin(query, queries)
@@ -328,28 +348,24 @@ def _decide(
         parts = [unmatched[slice(*batch.actual.offsets[q : q + 2])] for q in queries]
         unmatched = np.concatenate([unmatched[:0], *parts])
     nearest = nearest_of(looked_at, unmatched, len(rank), near)
+    held = _held_by_texts(batch, position, query, wanted, nearest)
+    is_below = ~is_found & (rank > 0)
+    if queries is not None:
+        is_below &= np.isin(query, queries)
     by_cause: dict[str, BoolArray] = {
         FOUND: is_found,
         "retriever_error": failed[query],
         "nothing_retrieved": judged.n_retrieved[query] == 0,
+        "crowded_out": _crowded_out(batch, query, rank, is_below, k),
         "ranked_below_k": rank > 0,
+        **{name: held == number for number, name in enumerate(_HELD)},
         "near_miss": nearest.rank > 0,
         "wrong_chunk": _same_document(batch, position, query, wanted, doc_key, k),
-        "crowded_out": (_repeats_within(batch, k) > 0)[query] & _is_full(judged, k)[query],
         "never_retrieved": np.ones(len(rank), dtype=bool),
     }
     cause = np.select(list(by_cause.values()), list(range(len(by_cause))))
     names = list(by_cause)
     return _Decided([names[c] for c in cause.tolist()], rank, nearest.rank, nearest.similarity, position)
-
-
-def _is_matched(judged: Judgments) -> BoolArray:
-    """Return which of the given gold documents are matched at some rank; those of grade 0 are not."""
-    number = judged.gold_number
-    matched: BoolArray = np.append(judged.gold_rank > 0, False)[
-        number
-    ]  # a grade of 0 has the number -1, the last place
-    return matched
 
 
 def _positions(judged: Judgments) -> IntArray:
@@ -386,25 +402,77 @@ def _document_id(document: object, doc_key: str) -> str | None:
     return None if reader is None else reader.read_id(inner, doc_key)
 
 
-def _is_full(judged: Judgments, k: int | None) -> BoolArray:
-    """Return which queries have k documents: if ranks are free, duplicates crowd nothing out."""
-    return judged.n_retrieved >= k if k is not None else np.zeros(len(judged), dtype=bool)
+def _held_by_texts(batch: Batch, position: IntArray, query: IntArray, wanted: BoolArray, nearest: Nearest) -> IntArray:
+    """Return how a retrieved text holds each wanted gold text, as a place in `_HELD`, -1 where none does.
+
+    The rank of that text, and the share of the gold text that it holds, are written into `nearest`.
+    """
+    held = np.full(len(position), -1)
+    texts, form = batch.texts, batch.settings.normalize or str
+    forms = functools.cache(lambda code: form(batch.unique_texts[code]) if code >= 0 else "")
+    for number in np.flatnonzero(wanted).tolist():
+        gold = forms(int(texts.actual[position[number]]))
+        if not gold:
+            continue
+        start, stop = batch.predicted.offsets[query[number] : query[number] + 2].tolist()
+        codes = texts.predicted[start:stop].tolist()
+        shared = [(*_shared(gold, forms(code)), -rank) for rank, code in enumerate(codes, 1)]
+        most, how, at = max(shared, default=(0, 0, 0))
+        near = int(nearest.rank[number])
+        is_nearer = near and not shared[near - 1][0] and nearest.similarity[number] > most / len(gold)
+        if most and not is_nearer:
+            held[number], nearest.rank[number], nearest.similarity[number] = -how, -at, most / len(gold)
+    return held
 
 
-def _repeats_within(batch: Batch, k: int | None) -> IntArray:
-    """Return how many of the first `k` ranks of each query repeat an earlier one; shape (n_queries,)."""
-    positions = _repeated_positions(batch)
-    query = batch.predicted.query_of(positions)
-    rank = positions - batch.predicted.offsets[query] + 1
-    return np.bincount(query[rank <= k] if k is not None else query, minlength=len(batch))
+def _shared(gold: str, text: str) -> tuple[int, int]:
+    """Return how many characters of the gold text a retrieved text holds, and how: minus the place in `_HELD`.
+
+    >>> _shared("one two three", "zero one two"), _shared("one two three", "one two three four")
+    ((7, -2), (13, -1))
+    """
+    least = max(_LEAST_OF_ALL, min(_LEAST_PART, len(gold) // 4))
+    if gold in text:
+        return len(gold), -1 if len(text) > len(gold) else 0
+    if text in gold:
+        how = -2 if gold.startswith(text) or gold.endswith(text) else -3
+        return (len(text), how) if len(text) >= least else (0, 0)
+    return max(_overlap(text, gold, least), _overlap(gold, text, least)), -2
 
 
-def _repeated_positions(batch: Batch) -> IntArray:
-    """Return the sorted positions of retrieved documents that repeat an earlier one of their query."""
-    every = np.arange(int(batch.predicted.offsets[-1]))
-    return np.array(
-        sorted(earlier_equal(batch.predicted, every, [key.predicted for key in identity_keys(batch)])), dtype=np.int64
-    )
+def _overlap(first: str, second: str, least: int) -> int:
+    """Return the length of the longest end of one text that is the beginning of another; 0 if it is below `least`."""
+    place = first.find(second[:least])
+    while 0 <= place <= len(first) - least:
+        if second.startswith(first[place:]):
+            return len(first) - place
+        place = first.find(second[:least], place + 1)
+    return 0
+
+
+def _crowded_out(batch: Batch, query: IntArray, rank: IntArray, is_below: BoolArray, k: int | None) -> BoolArray:
+    """Return which gold documents that are ranked below `k` would be within it without repeats and near duplicates."""
+    crowded = np.zeros(len(rank), dtype=bool)
+    below = np.flatnonzero(is_below)
+    if k is None or not len(below):
+        return crowded
+    depth = np.zeros(len(batch), dtype=np.int64)
+    np.maximum.at(depth, query[below], rank[below])
+    every = runs(batch.predicted.offsets[:-1], depth)  # the ranks down to the lowest that matters
+    offsets = np.append(0, np.cumsum(depth))
+    repeats = np.isin(every, repeated_positions(batch)).tolist()
+    near = near_pairs([batch.predicted.texts[place] for place in every.tolist()], offsets, batch.settings)
+    # A rank counts if it neither repeats nor resembles one that counted above it.
+    counted: set[int] = set()
+    for place, is_repeat in enumerate(repeats):
+        if not is_repeat and counted.isdisjoint(near.get(place, ())):
+            counted.add(place)
+    is_counted = np.isin(np.arange(len(every)), list(counted))
+    n_above = np.append(0, np.cumsum(is_counted))
+    first = offsets[query[below]]
+    at = first + rank[below] - 1
+    crowded[below] = is_counted[at] & (n_above[at] - n_above[first] < k)
+    return crowded
 
 
 def _ceilings(detail: Detail, k: int | None) -> Ceilings:
@@ -431,7 +499,7 @@ def _most_covered_by(judged: Judgments, k: int) -> IntArray:
 
 def _covered_without_repeats(judged: Judgments, batch: Batch, k: int | None) -> IntArray:
     """Return how many gold documents each query covers within k once duplicate ranks are removed."""
-    positions = _repeated_positions(batch)
+    positions = repeated_positions(batch)
     covered = np.flatnonzero(judged.gold_rank > 0)
     query, rank = judged.gold_query[covered], judged.gold_rank[covered]
     start = batch.predicted.offsets[query]

@@ -24,6 +24,7 @@ from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.matching.settings import ScoringSettings, make_settings
+from krag_eval.metrics.alpha_ndcg import refuse_own_ideal
 from krag_eval.metrics.names import DefaultCutOffs, as_key
 from krag_eval.statistics.checks import check_seed, check_share
 
@@ -473,6 +474,7 @@ def check_result(
         MissingDependencyError: An interval is asked for, and scipy is not installed.
     """
     key = requirement.key
+    refuse_own_ideal(key, result.signature)
     value = figures[key] if figures is not None and key in figures else result[key]
     if value is None:
         return Check(requirement.text, where, Status.INCONCLUSIVE, f"{key} is undefined: no query has a value")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +15,7 @@ from krag_eval.matching import Batch, Matches
 from krag_eval.matching.nearest import Nearest, nearest_of, some_queries
 from krag_eval.matching.settings import Settings
 from krag_eval.metrics.judgments import Judgments
+from krag_eval.metrics.ndcg import ideal_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class GoldOutcome:
         repeat_of: The place of an earlier gold document that is the same, else None. Both count as one.
         match: How it was found, at its best rank; None where it was missed or is not counted.
         nearest: Where it was missed, the most similar retrieved text, if one is near (0.6 of the threshold).
+        grade: Its grade, of equal documents the highest; 0 where it is not counted.
+        gain: What nDCG makes of the grade: 2^grade - 1 or the grade itself, by the setting `gain`.
     """
 
     document: Document
@@ -49,6 +54,8 @@ class GoldOutcome:
     repeat_of: int | None
     match: Match | None
     nearest: Match | None = None
+    grade: float = 1.0
+    gain: float = 1.0
 
     @property
     def is_missed(self) -> bool:
@@ -65,8 +72,11 @@ class RankOutcome:
         document: The document as it was read.
         repeat_of: The rank of an earlier document that is the same, else None.
         is_relevant: It matches a gold document and repeats no earlier rank.
-        is_credited: It is given a gold document of its own, which average precision and nDCG count.
+        is_credited: It and all credited ranks above it can be given different gold documents: average precision
+            counts it.
         matches: Every gold document that it matches.
+        assigned: The gold document that nDCG gives it, as a place in the query's gold list; None where it gives none.
+        gain: The gain of that document, 0 where there is none. DCG@k is the sum of gain / log2(rank + 1).
     """
 
     rank: int
@@ -75,11 +85,13 @@ class RankOutcome:
     is_relevant: bool
     is_credited: bool
     matches: tuple[Match, ...]
+    assigned: int | None = None
+    gain: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One query, explained; print it.
+    """One query, explained; print it. Every metric up to rank `k` can be computed by hand from it.
 
     Attributes:
         index: Which query, from 0.
@@ -87,6 +99,8 @@ class Explanation:
         gold: One entry per gold document, in the order given.
         ranks: One entry per retrieved document, in rank order.
         error: What the retriever raised, if it did.
+        k: The cut-off for which nDCG assigned gold documents to ranks; None for all ranks. With grades that differ,
+            another cut-off may assign them otherwise.
     """
 
     index: int
@@ -94,6 +108,7 @@ class Explanation:
     gold: tuple[GoldOutcome, ...]
     ranks: tuple[RankOutcome, ...]
     error: str | None = None
+    k: int | None = None
 
     @property
     def missed(self) -> tuple[GoldOutcome, ...]:
@@ -102,21 +117,34 @@ class Explanation:
 
     def __str__(self) -> str:
         counted = [outcome for outcome in self.gold if outcome.is_counted and outcome.repeat_of is None]
+        is_graded = any(outcome.grade != 1 for outcome in counted)
         title = f"Query {self.index}" + (f": {one_line(self.query)}" if self.query else "")
         lines = [title, f"  gold: {len(counted)}, found: {len(counted) - len(self.missed)}"]
         if self.error is not None:
             lines.append(f"  the retriever raised {one_line(self.error)}")
         for place, outcome in enumerate(self.gold):
-            lines.append(f"    [{place}] {show_document(outcome.document)}: {_what_became(outcome)}")
+            grade = f" (grade {outcome.grade:g}, gain {outcome.gain:g})" if outcome in counted and is_graded else ""
+            lines.append(f"    [{place}] {show_document(outcome.document)}{grade}: {_what_became(outcome)}")
         lines.append(f"  retrieved: {len(self.ranks)}")
-        lines += [f"    {rank.rank:>3}. {show_document(rank.document)}: {_earned(rank)}" for rank in self.ranks]
+        for rank in self.ranks:
+            is_shown = is_graded and rank.is_relevant and (self.k is None or rank.rank <= self.k)
+            gain = "no gain in ndcg" if rank.assigned is None else f"gain {rank.gain:g} of [{rank.assigned}]"
+            lines.append(
+                f"    {rank.rank:>3}. {show_document(rank.document)}: {_earned(rank)}" + f"; {gain}" * is_shown
+            )
         return "\n".join(lines)
 
 
 def explain(
-    batch: Batch, matches: Matches, judged: Judgments, index: int, query: str | None, nearest: Nearest | None = None
+    batch: Batch,
+    matches: Matches,
+    judged: Judgments,
+    index: int,
+    query: str | None,
+    k: int | None,
+    nearest: Nearest | None = None,
 ) -> Explanation:
-    """Explain query `index` of a batch; `nearest` is the nearest text of every gold document, where it is known."""
+    """Explain query `index` of a batch up to rank `k`; `nearest` has the nearest texts of all, where they are known."""
     settings = batch.settings
     gold_start, gold_stop = batch.actual.offsets[index : index + 2].tolist()
     start, stop = batch.predicted.offsets[index : index + 2].tolist()
@@ -135,6 +163,14 @@ def explain(
     repeat_of = _earlier_equal(retrieved, settings)
     relevant = _ranks_of(index, judged.relevant_query, judged.relevant_rank)
     credited = _ranks_of(index, judged.credited_query, judged.credited_rank)
+    # Gold documents that are the same have one number; those that are not counted have none.
+    numbers = judged.gold_number[gold_start:gold_stop].tolist()
+    grades = [float(judged.gold_grade[number]) if number >= 0 else 0.0 for number in numbers]
+    gains = [_gain(grade, settings.gain) for grade in grades]
+    ideal = ideal_of(judged, settings.gain)
+    assigned = {
+        rank: numbers.index(number) for rank, number in judged.assigned(index, ideal.gains, ideal.discounts, k).items()
+    }
     ranks = tuple(
         RankOutcome(
             rank=rank,
@@ -143,11 +179,11 @@ def explain(
             is_relevant=rank in relevant,
             is_credited=rank in credited,
             matches=tuple(match for match in found if match.rank == rank),
+            assigned=assigned.get(rank),
+            gain=gains[assigned[rank]] if rank in assigned else 0.0,
         )
         for rank, document in enumerate(retrieved, 1)
     )
-    # Gold documents that are the same have one number; those that are not counted have none.
-    numbers = judged.gold_number[gold_start:gold_stop].tolist()
     near = _nearest(batch, judged, index, nearest)
     gold = tuple(
         GoldOutcome(
@@ -156,12 +192,20 @@ def explain(
             repeat_of=numbers.index(number) if number >= 0 and numbers.index(number) < place else None,
             match=next((m for m in found if number >= 0 and numbers[m.gold] == number and m.rank in relevant), None),
             nearest=near.get(number),
+            grade=grades[place],
+            gain=gains[place],
         )
         for place, (document, number) in enumerate(
             zip(batch.actual.documents[gold_start:gold_stop], numbers, strict=True)
         )
     )
-    return Explanation(index, query, gold, ranks, batch.predicted.errors.get(index))
+    return Explanation(index, query, gold, ranks, batch.predicted.errors.get(index), k)
+
+
+def _gain(grade: float, gain: str) -> float:
+    if gain == "linear":
+        return grade
+    return 2.0**grade - 1 if grade < sys.float_info.max_exp else math.inf
 
 
 def _ranks_of(index: int, query: IntArray, rank: IntArray) -> set[int]:
@@ -172,9 +216,7 @@ def _ranks_of(index: int, query: IntArray, rank: IntArray) -> set[int]:
 
 def _nearest(batch: Batch, judged: Judgments, index: int, known: Nearest | None) -> dict[int, Match]:
     """Return for each gold document of the query that no rank matches, by its number, the text that comes near."""
-    start, stop = batch.actual.offsets[index : index + 2].tolist()
-    numbers = judged.gold_number[start:stop]
-    missed = np.where((numbers >= 0) & (judged.gold_rank[numbers] == 0), numbers, -1) if len(numbers) else numbers
+    missed = judged.missed_gold[slice(*batch.actual.offsets[index : index + 2].tolist())]
     if (missed < 0).all():
         return {}
     found = nearest_of(some_queries(batch, [index]), missed, len(judged.gold_rank)) if known is None else known

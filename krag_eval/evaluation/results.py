@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-import numpy as np
-
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError
@@ -23,6 +21,7 @@ from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.nearest import Nearest, nearest_of
 from krag_eval.metrics import ALL_METRICS
 from krag_eval.metrics.aggregation import NoAnswerState, Tally
+from krag_eval.metrics.cut_offs import check_ranks
 from krag_eval.metrics.names import as_key
 
 if TYPE_CHECKING:
@@ -133,18 +132,24 @@ class EvaluationResult(ComparedByFields):
             error=self.errors.get(index),
         )
 
-    def explain(self, index: int) -> Explanation:
+    def explain(self, index: int, k: int | None = None) -> Explanation:
         """Return which gold documents of query `index` were found at which rank, by what, and what each rank earned.
 
+        Args:
+            index: The place of the query in the input, from 0.
+            k: The cut-off up to which nDCG assigns gold documents to ranks; by default the largest of the result, or
+                all ranks if these were scored.
+
         Raises:
-            InvalidInputError: There is no such query, or the result was streamed and kept no documents.
+            InvalidInputError: There is no such query, `k` is no rank, or the result was streamed and kept no documents.
         """
         self._kept("explain")
         if not hasattr(index, "__index__") or not -self.n_queries <= operator.index(index) < self.n_queries:
             raise InvalidInputError(
                 f"There is no query {index!r}: this result has queries 0 to {self.n_queries - 1}. Give one of these."
             )
-        return self._explain(operator.index(index) % self.n_queries)
+        cut_off = largest_cut_off(self) if k is None else check_ranks(k, "an explanation")[-1]
+        return self._explain(operator.index(index) % self.n_queries, cut_off)
 
     def explanations(self) -> Iterator[Explanation]:
         """Explain every query in turn; near texts are found in one pass over all queries.
@@ -153,16 +158,15 @@ class EvaluationResult(ComparedByFields):
             InvalidInputError: The result was streamed and kept no documents.
         """
         kept = self._kept("explanations")
-        missed = np.append(kept.judged.gold_rank == 0, False)
-        numbers = np.where(missed[kept.judged.gold_number], kept.judged.gold_number, -1)
-        nearest = nearest_of(with_documents(kept.batch), numbers, len(kept.judged.gold_rank))
-        return (self._explain(index, nearest) for index in range(self.n_queries))
+        nearest = nearest_of(with_documents(kept.batch), kept.judged.missed_gold, len(kept.judged.gold_rank))
+        k = largest_cut_off(self)
+        return (self._explain(index, k, nearest) for index in range(self.n_queries))
 
-    def _explain(self, index: int, nearest: Nearest | None = None) -> Explanation:
+    def _explain(self, index: int, k: int | None, nearest: Nearest | None = None) -> Explanation:
         kept = self._kept("explain")
         name = kept.queries if kept.queries is not None else kept.query_ids
         query = name[index] if name is not None else None
-        return explain(kept.batch, kept.matches, kept.judged, index, query, nearest)
+        return explain(kept.batch, kept.matches, kept.judged, index, query, k, nearest)
 
     def misses(self, k: int | None = None, *, doc_key: str = "doc_id") -> QueryReview:
         """Return every query that misses a gold document, with what was retrieved instead, and why.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -61,6 +62,24 @@ def group_near_duplicates(
         first_texts, second_texts = (np.concatenate(column) for column in zip(*queries, strict=True))
         groups.join(first_texts[matches.actual], second_texts[matches.predicted])
     return groups.of_several()
+
+
+def near_pairs(texts: list[str | None], offsets: IntArray, settings: Settings) -> dict[int, set[int]]:
+    """Return for each text the earlier ones of its query that are near to it, as positions; only texts that have any.
+
+    Args:
+        texts: The texts of all queries, one query after the other; None is near to nothing.
+        offsets: Where the texts of each query begin, and the end.
+        settings: The scoring settings, for the tokenizer.
+    """
+    by_words = replace(settings, match_method="rougeL", threshold=NEAR, rouge_measure="fmeasure")
+    sides = [Side.of_columns(name, None, texts, offsets) for name in ("actual", "predicted")]
+    matches = find_matches(Batch(sides[0], sides[1], by_words))
+    near: dict[int, set[int]] = {}
+    for earlier, later in zip(matches.actual.tolist(), matches.predicted.tolist(), strict=True):
+        if earlier < later:
+            near.setdefault(later, set()).add(earlier)
+    return near
 
 
 def _part_of(whole: Batch, queries: list[tuple[IntArray, IntArray]]) -> Batch:

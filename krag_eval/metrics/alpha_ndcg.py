@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.errors import InvalidInputError
 from krag_eval.metrics.judgments import CutOff, Judgments
 
 
@@ -20,6 +21,11 @@ def alpha_ndcg(judged: Judgments, k: CutOff = None, *, alpha: float = 0.5, cut_i
     The gold documents are the nuggets, whatever their grades. The ideal ranking takes again and again the document
     that gains most, from the retrieved ones and, for each gold document that none of them matches, one that matches
     just it.
+
+    This ideal measures the order of what one system retrieved. Where documents are matched by ids alone, each matches
+    one gold document, and the ideal is that of the gold documents, for any system. By texts it is a system's own: if a
+    better document is appended, the value falls. So `compare` and the gate refuse the metric there
+    (`refuse_own_ideal`).
 
     Shape: (n_queries,), float64. Range: 0 to 1, higher is better. NaN where a query has no gold document.
 
@@ -55,6 +61,25 @@ def alpha_ndcg(judged: Judgments, k: CutOff = None, *, alpha: float = 0.5, cut_i
         if ideal:
             value[query] = min(1.0, _dcg(matched, cut_off, 1 - alpha) / ideal)
     return value
+
+
+def refuse_own_ideal(key: str, signature: str) -> None:
+    """Refuse to compare or to bound alpha-nDCG where each system has an ideal of its own: see `alpha_ndcg`.
+
+    Raises:
+        InvalidInputError: The key is one of this metric, and documents are not matched by ids alone.
+    """
+    if has_own_ideal(key, signature):
+        raise InvalidInputError(
+            f"{key!r} cannot be compared or bounded where texts are matched: its ideal ranking is made of the "
+            "documents that the system itself retrieved, so finding a better one lowers the value. Use ndcg for the "
+            "order and redundancy for what is repeated, or match by ids alone."
+        )
+
+
+def has_own_ideal(key: str, signature: str) -> bool:
+    """Return whether a value is relative to an ideal that depends on the system: alpha-nDCG where texts are matched."""
+    return key.removeprefix("macro_").startswith("alpha_ndcg") and not signature.startswith("match:id|")
 
 
 def _dcg(matched: dict[int, list[int]], k: float, rest: float) -> float:

@@ -64,6 +64,12 @@ class Judgments:
     def __len__(self) -> int:
         return len(self.n_gold)
 
+    @cached_property
+    def missed_gold(self) -> IntArray:
+        """The `gold_number` of each gold document as it was given, where no rank matches it; else -1."""
+        missed = np.append(self.gold_rank == 0, False)[self.gold_number]  # -1, of grade 0, is the last place
+        return np.where(missed, self.gold_number, -1)
+
     @property
     def is_defined(self) -> BoolArray:
         """Whether a query has gold documents; without any, its metrics are undefined."""
@@ -109,8 +115,18 @@ class Judgments:
         for query in self._queries_with_a_choice.tolist():
             start, stop = np.searchsorted(self.edge_query, [query, query + 1]).tolist()
             chosen = start + np.flatnonzero(within(self.edge_query[start:stop], self.edge_rank[start:stop], k))
-            total[query] = _best_sum(self.edge_rank[chosen], self.edge_gold[chosen], values[chosen])
+            total[query] = _best_assignment(self.edge_rank[chosen], self.edge_gold[chosen], values[chosen])[0]
         return total
+
+    def assigned(self, query: int, gains: FloatArray, discounts: FloatArray, k: int | None) -> dict[int, int]:
+        """Return for each rank of one query the gold document that `dcg` gives it, as a position in `gold_`."""
+        start, stop = np.searchsorted(self.edge_query, [query, query + 1]).tolist()
+        stop = start + int(np.searchsorted(self.edge_rank[start:stop], np.inf if k is None else k, side="right"))
+        rank, gold = self.edge_rank[start:stop], self.edge_gold[start:stop]
+        if len(set(rank.tolist())) == len(rank):  # there is nothing to choose
+            return {r: g for r, g in zip(rank.tolist(), gold.tolist(), strict=True) if self.gold_rank[g] == r}
+        values = self.fixed_point(self.edge_query[start:stop], gains[gold] * discounts[rank])
+        return _best_assignment(rank, gold, values)[1]
 
     def fixed_point(self, query: IntArray, values: FloatArray) -> IntArray:
         """Return values from 0 to 1 as whole numbers, in a unit that depends on the query alone.
@@ -179,7 +195,10 @@ def judge(batch: Batch, matches: Matches) -> Judgments:
     """Decide what each rank and each gold document earned."""
     actual, predicted = batch.actual, batch.predicted
     same = identity_keys(batch) if batch.settings.uses_texts else [batch.gold_ids]
-    group = merge_equal(actual, [key.actual for key in same] if batch.has_gold_repeats else [])
+    gold_keys = [key.actual for key in same] if batch.has_gold_repeats else []
+    if batch.settings.uses_texts:  # what was judged not relevant is no gold document, and lends its matches to none
+        gold_keys = [np.where(actual.grades > 0, key, MISSING) for key in gold_keys]
+    group = merge_equal(actual, gold_keys)
     is_first = group == np.arange(len(group))
     grade_of_group = actual.grades
     if not is_first.all():
@@ -225,10 +244,14 @@ def judge(batch: Batch, matches: Matches) -> Judgments:
 
 def count_repeats(batch: Batch) -> IntArray:
     """Return how many retrieved documents of each query repeat an earlier one; shape (n_queries,)."""
-    predicted = batch.predicted
-    every = np.arange(int(predicted.offsets[-1]))
-    repeats = list(earlier_equal(predicted, every, [key.predicted for key in identity_keys(batch)]))
-    return np.bincount(predicted.query_of(np.array(repeats, dtype=np.int64)), minlength=len(batch))
+    return np.bincount(batch.predicted.query_of(repeated_positions(batch)), minlength=len(batch))
+
+
+def repeated_positions(batch: Batch) -> IntArray:
+    """Return the sorted positions of retrieved documents that repeat an earlier one of their query."""
+    every = np.arange(int(batch.predicted.offsets[-1]))
+    repeats = earlier_equal(batch.predicted, every, [key.predicted for key in identity_keys(batch)])
+    return np.array(sorted(repeats), dtype=np.int64)
 
 
 def identity_keys(batch: Batch) -> list[Codes]:
@@ -368,8 +391,8 @@ def _serve(ranks: list[int], golds: list[int]) -> set[int]:
     return served
 
 
-def _best_sum(rank: IntArray, gold: IntArray, values: IntArray) -> int:
-    """Return the largest sum of values over all one-to-one assignments of one query.
+def _best_assignment(rank: IntArray, gold: IntArray, values: IntArray) -> tuple[int, dict[int, int]]:
+    """Return the largest sum of values over all one-to-one assignments of one query, and the gold of each rank there.
 
     Ranks are added from the top; each may push others along a best alternating path, found by relaxation over the
     gold documents (Bellman-Ford on the residual graph of the assignment problem).
@@ -408,4 +431,5 @@ def _best_sum(rank: IntArray, gold: IntArray, values: IntArray) -> int:
         holder[end] = new
         served = holder >= 0
         held[served] = value[holder[served], np.flatnonzero(served)]
-    return int(held.sum())
+    given = holder >= 0
+    return int(held.sum()), dict(zip(ranks[holder[given]].tolist(), golds[given].tolist(), strict=True))

@@ -42,7 +42,7 @@ def ndcg(judged: Judgments, k: CutOff = None, *, gain: str = "exponential", cut_
     Source: Järvelin & Kekäläinen (2002), ACM TOIS 20(4), doi:10.1145/582415.582418; exponential gain: Burges et al.
     (2005), ICML. Like trec_eval's `ndcg_cut` (which has linear gain), every rank is discounted by log2(rank + 1).
     """
-    best = _ideal_of(judged, gain)
+    best = ideal_of(judged, gain)
     inside = within(judged.gold_query, best.rank, k if cut_ideal else None)
     ideal = sum_by_query(judged.gold_query, best.values * inside, len(judged))
     # Between grades that differ in their last bits rounding can make another order the best one.
@@ -67,8 +67,8 @@ class _Ideal:
     values: IntArray
 
 
-def _ideal_of(judged: Judgments, gain: str) -> _Ideal:
-    # Every cut-off needs the same one.
+def ideal_of(judged: Judgments, gain: str) -> _Ideal:
+    """Return the ideal ranking of each query, made once for all cut-offs."""
     if gain not in judged.ideals:
         judged.ideals[gain] = _find_ideal(judged, gain)
     ideal: _Ideal = judged.ideals[gain]

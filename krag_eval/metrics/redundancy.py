@@ -8,7 +8,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval.matching import Batch
-from krag_eval.metrics.judgments import CutOff, Judgments, earlier_equal, identity_keys, within
+from krag_eval.metrics.judgments import CutOff, Judgments, repeated_positions, within
 
 SHINGLE = 4
 
@@ -37,20 +37,14 @@ def redundancy(judged: Judgments, k: CutOff = None, *, batch: Batch, overlap: fl
     Source: containment of shingles, Broder (1997), SEQUENCES, doi:10.1109/SEQUEN.1997.666900, here in the union of
     the earlier texts.
     """
-    redundant = _is_repeat(batch) | _is_contained(batch, overlap)
+    redundant = _is_contained(batch, overlap)
+    redundant[repeated_positions(batch)] = True
     positions = np.flatnonzero(redundant)
     query = batch.predicted.query_of(positions)
     rank = positions - batch.predicted.offsets[query] + 1
     n_redundant = np.bincount(query[within(query, rank, k)], minlength=len(judged))
     out_of = judged.retrieved_within(k)
     return np.asarray(np.divide(n_redundant, out_of, out=np.full(len(judged), np.nan), where=out_of > 0))
-
-
-def _is_repeat(batch: Batch) -> BoolArray:
-    repeat = np.zeros(int(batch.predicted.offsets[-1]), dtype=bool)
-    keys = [key.predicted for key in identity_keys(batch)]
-    repeat[list(earlier_equal(batch.predicted, np.arange(len(repeat)), keys))] = True
-    return repeat
 
 
 def _is_contained(batch: Batch, overlap: float) -> BoolArray:

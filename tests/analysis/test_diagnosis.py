@@ -39,9 +39,15 @@ NEAR_A = doc("x", "one two three four ten", "X")
         ([NEAR_A, doc("n", "six", "A")], "near_miss"),
         ([NOISE[2], NEAR_A], "near_miss"),
         ([NOISE[0], doc("n", "six", "A")], "wrong_chunk"),
-        ([NOISE[0], NOISE[0], doc("n", "six", "A")], "crowded_out"),
-        ([NOISE[0], NOISE[0]], "crowded_out"),
-        ([NOISE[0], NOISE[1], NOISE[1]], "never_retrieved"),
+        ([NOISE[0], NOISE[0], A], "crowded_out"),
+        ([NOISE[0], doc("m", "SIX  seven"), A], "crowded_out"),
+        ([NOISE[0], NOISE[1], NOISE[1], A], "ranked_below_k"),  # without the repeat it is third
+        ([NOISE[0], NOISE[0], doc("n", "six", "A")], "never_retrieved"),  # removing repeats does not bring it in
+        ([NOISE[0], NOISE[0]], "never_retrieved"),
+        ([doc("x", "zero one two three four five six", "X")], "in_longer_text"),
+        ([doc("x", "zero one two three four", "X")], "cut"),
+        ([doc("x", "two three four", "X")], "piece"),
+        ([doc("x", "three", "X")], "never_retrieved"),  # 5 characters may stand anywhere
         (NOISE, "never_retrieved"),
     ],
 )
@@ -49,9 +55,29 @@ def test_the_first_cause_that_holds_is_the_cause(retrieved: Any, cause: str) -> 
     assert cause_of(A, retrieved, match_method="rouge1", threshold=0.9) == cause
 
 
-def test_repeats_crowd_nothing_out_of_a_list_with_room_left() -> None:
-    assert cause_of(A, [NOISE[0], NOISE[0]], k=3, match_method="id") == "never_retrieved"
-    assert cause_of(A, [NOISE[0], NOISE[0]], k=None, match_method="id") == "never_retrieved"
+LONG = "the quick brown fox jumps over the lazy dog near the old mill by the river"
+NEARLY = [doc(f"l{n}", f"{LONG} {n}") for n in range(4)]
+
+
+@nothing_may_match
+@pytest.mark.parametrize(
+    ("retrieved", "cause"),
+    [
+        ([*NEARLY[:3], NOISE[0], A], "ranked_below_k"),  # two go, and it is the third
+        ([*NEARLY, A], "crowded_out"),
+        ([*NEARLY[:2], NOISE[0], NOISE[0], A], "ranked_below_k"),
+        ([NEARLY[0], NEARLY[0], NEARLY[1], A], "crowded_out"),  # repeats and near duplicates together
+        ([doc("n"), doc("n"), A], "crowded_out"),  # ids are enough for repeats
+        ([NOISE[0], doc("m", A["text"] + " "), A], "ranked_below_k"),  # without near duplicates it would go itself
+    ],
+)
+def test_only_what_removing_duplicates_brings_in_was_crowded_out(retrieved: Any, cause: str) -> None:
+    assert cause_of(A, retrieved, match_method="id") == cause
+
+
+def test_of_many_documents_the_repeats_of_another_query_crowd_nothing_out() -> None:
+    gold, retrieved = [["a"], ["b"], ["c"]], [["x", "y", "a"], ["x", "x", "b"], ["y", "x", "x", "x", "c"]]
+    assert diagnose(evaluate_ids(gold, retrieved, k=2)).causes == ("ranked_below_k", "crowded_out", "ranked_below_k")
 
 
 @pytest.mark.parametrize(
@@ -60,13 +86,13 @@ def test_repeats_crowd_nothing_out_of_a_list_with_room_left() -> None:
         ({"match_method": "rougeL", "threshold": 0.5, "near": 0.6}, "one two w x y", True),  # F = 2/5
         ({"match_method": "rouge1", "threshold": 0.5, "near": 0.8}, "two one w x y", True),  # 0.4 = 0.8 x 0.5
         ({"match_method": "rouge1", "threshold": 0.5, "near": 0.81}, "two one w x y", False),
-        ({"match_method": "text"}, "one two three four", True),  # F = 8/9
+        ({"match_method": "text"}, "one two four three", True),  # F = 8/9
         ({"match_method": "text"}, "one two", False),  # F = 4/7
         ({"match_method": "containment"}, "one two three x y z u v w", True),  # 3/5 of the gold
         ({"match_method": "containment"}, "one two x y z u v w", False),
         ({"match_method": "containment", "containment": "retrieved_in_gold"}, "one x", False),
         ({"match_method": "containment", "containment": "retrieved_in_gold"}, "one two x", True),
-        ({"match_method": "id"}, "one two three four five", True),  # the same text under another id
+        ({"match_method": "id"}, "one two three five four", True),
     ],
 )
 def test_how_near_is_near_depends_on_the_method(settings: dict[str, Any], retrieved: str, near: bool) -> None:
@@ -78,7 +104,7 @@ def test_how_near_is_near_depends_on_the_method(settings: dict[str, Any], retrie
 
 @nothing_may_match
 def test_a_near_miss_names_the_most_similar_text_and_of_equals_the_first() -> None:
-    texts = ["six", "one two three", "four one two three", "one two three 4", "five one two three"]
+    texts = ["six", "one three two", "four one three two", "one three two 4", "five one three two"]
     retrieved = [doc(id_, text) for id_, text in zip("npqrs", texts, strict=True)]
     result = evaluate([[A]], [retrieved], k=2, match_method="rouge1", threshold=1)
     (miss,) = diagnose(result).misses
@@ -127,9 +153,9 @@ def test_one_chunk_that_contains_several_gold_passages_counts_with_all_of_them_i
 
 
 def test_bare_ids_are_diagnosed_too() -> None:
-    diagnosis = diagnose(evaluate_ids([["a", "b"], ["c"]], [["x", "a", "a", "b"], ["x", "x"]], k=2))
+    diagnosis = diagnose(evaluate_ids([["a", "b"], ["c"]], [["x", "a", "a", "b"], ["x", "x", "c"]], k=2))
     assert diagnosis.causes == ("found", "ranked_below_k", "crowded_out")
-    assert diagnosis.ceilings.without_repeats == (1 / 2 + 0) / 2
+    assert diagnosis.ceilings.without_repeats == (1 / 2 + 1) / 2
 
 
 def test_the_table_reads_like_one() -> None:
@@ -175,6 +201,9 @@ def test_found_and_causes_agree_with_recall_and_the_ceilings_bound_it(
         assert ceilings.recall <= ceilings.without_repeats <= 1
         assert ceilings.recall <= ceilings.with_perfect_reranking <= 1
         unrepeated = [list(dict.fromkeys(row)) for row in retrieved]
+        kept = diagnose(evaluate(gold, unrepeated, k=k)).causes
+        pairs_of_causes = zip(diagnosis.causes, kept, strict=True)
+        assert all((cause == "crowded_out") == (cause != "found" == other) for cause, other in pairs_of_causes)
         assert ceilings.without_repeats == pytest.approx(evaluate(gold, unrepeated, k=k)[f"recall@{k}"], abs=1e-15)
 
 

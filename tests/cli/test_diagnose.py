@@ -12,7 +12,7 @@ from krag_eval import diagnose, evaluate_run, read_evalset, read_run
 from tests.support.cli_evaluate_cases import ROWS, jsonl, prepare
 from tests.support.command_line import Runner
 
-# Beside run.jsonl, where a is a near miss: here b is below rank 1, a missing, and c has no list at all.
+# Beside run.jsonl, where the text of a has another id: here b is below rank 1, a missing, and c has no list at all.
 OTHER = [{"query_id": "q1", "retrieved": [{"id": "x"}, {"id": "b"}]}, {"query_id": "q2", "error": "timed\x1b[2J out"}]
 
 
@@ -29,10 +29,11 @@ def test_each_cause_has_its_count_its_share_and_examples_for_each_run(run: Runne
     lines = outcome.out.splitlines()
     counts = {line.split()[0]: line.split()[1:7] for line in lines if "%" in line}
     assert counts["found"][:6] == ["1", "33.3", "%", "0", "0.0", "%"]
-    assert counts["near_miss"][:6] == ["1", "33.3", "%", "0", "0.0", "%"]
+    assert counts["other_id"][:6] == ["1", "33.3", "%", "0", "0.0", "%"]
     assert counts["ranked_below_k"][:6] == ["1", "33.3", "%", "1", "33.3", "%"]
     assert counts["retriever_error"][:6] == ["0", "0.0", "%", "1", "33.3", "%"]
-    assert lines[lines.index("run: near_miss, 1 of 1") + 1].startswith("  q1: a 'Fees.': a retrieved text is similar")
+    example = lines[lines.index("run: other_id, 1 of 1") + 1]
+    assert example.startswith("  q1: a 'Fees.': the same text was retrieved under another id (rank ")
     assert lines[lines.index("other: ranked_below_k, 1 of 1") + 1].endswith("below the cut-off (rank 2)")
     assert "What recall@1 could be" in lines
 
@@ -60,7 +61,7 @@ def test_missed_documents_are_written_as_rows(run: Runner) -> None:
     with Path("rows.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["run"], row["query_id"], row["gold_id"], row["cause"]) for row in rows] == [
-        ("run", "q1", "a", "near_miss"),
+        ("run", "q1", "a", "other_id"),
         ("run", "q1", "b", "ranked_below_k"),
         ("other", "q1", "a", "never_retrieved"),
         ("other", "q1", "b", "ranked_below_k"),

@@ -45,7 +45,7 @@ def test_explaining_a_result_asks_the_model_nothing_more() -> None:
     asked = len(model.batches)
     assert "missed, the nearest is rank 1 (0.600)" in str(result.explain(0))
     assert result.explain(1).missed[0].nearest is None
-    assert diagnose(result).counts == {"near_miss": 1, "never_retrieved": 1}
+    assert diagnose(result).counts == {"in_longer_text": 1, "never_retrieved": 1}
     assert len(model.batches) == asked
 
 

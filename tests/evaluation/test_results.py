@@ -153,17 +153,17 @@ def test_an_explanation_can_be_printed() -> None:
     assert str(EXPLAINED.explain(0)).splitlines() == [
         "Query 0: Where is it?",
         "  gold: 3, found: 2",
-        "    [0] a 'Aa': found at rank 2 by id (1.000)",
+        "    [0] a 'Aa' (grade 3, gain 7): found at rank 2 by id (1.000)",
         "    [1] z 'Zz': not counted, its grade is 0",
         "    [2] a: the same as [0]",
-        "    [3] 'one two three': found at rank 5 by rouge1 (0.667)",
-        "    [4] 'Mm': missed",
+        "    [3] 'one two three' (grade 1, gain 1): found at rank 5 by rouge1 (0.667)",
+        "    [4] 'Mm' (grade 1, gain 1): missed",
         "  retrieved: 6",
         "      1. n 'Nn': -",
-        "      2. a: credited: matches [0] by id (1.000), [2] by id (1.000)",
-        "      3. A 'aa': relevant: matches [0] by text (1.000)",
+        "      2. a: credited: matches [0] by id (1.000), [2] by id (1.000); gain 7 of [0]",
+        "      3. A 'aa': relevant: matches [0] by text (1.000); no gain in ndcg",
         "      4. a: repeats rank 2",
-        "      5. 'one two x': credited: matches [3] by rouge1 (0.667)",
+        "      5. 'one two x': credited: matches [3] by rouge1 (0.667); gain 1 of [3]",
         "      6. z: -",
     ]
     assert "  the retriever raised TimeoutError: late" in str(small().explain(2)).splitlines()

@@ -11,7 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from krag_eval import FURTHER_METRICS, InvalidInputError, UnknownMetricError, evaluate, evaluate_ids
+from krag_eval import (
+    FURTHER_METRICS,
+    Document,
+    InvalidInputError,
+    KragEvalWarning,
+    Run,
+    RunRow,
+    UnknownMetricError,
+    assert_retrieval,
+    compare,
+    evaluate,
+    evaluate_ids,
+)
 from tests.support.marks import nothing_may_match
 from tests.support.metric_values import one, values
 
@@ -94,6 +106,39 @@ def test_alpha_ndcg_pays_less_for_what_was_there_already(
     gold = ["alpha", "beta"]
     value = one(gold, retrieved, metric, k, match_method="containment", containment="gold_in_retrieved")
     assert value == pytest.approx(expected, abs=1e-12)
+
+
+OWN_IDEAL = "its ideal ranking is made of the documents that the system itself retrieved"
+
+
+def test_alpha_ndcg_of_two_systems_is_not_compared_where_each_has_its_own_ideal() -> None:
+    gold, settings = [["A B", "C D"]] * 6, {"k": 1, "match_method": "containment", "metrics": ["recall", "alpha_ndcg"]}
+    short = evaluate(gold, [["A B"]] * 6, **settings)  # type: ignore[arg-type]
+    longer = evaluate(gold, [["A B", "A B C D"]] * 6, **settings)  # type: ignore[arg-type]
+    assert (short["alpha_ndcg@1"], longer["alpha_ndcg@1"]) == (1, 1 / 2), "a better document further down: half of it"
+    with pytest.warns(KragEvalWarning, match=r"alpha_ndcg@1 is left out of the comparison"):
+        assert compare({"short": short, "longer": longer}).keys == ("recall@1",)
+    with pytest.raises(InvalidInputError, match=OWN_IDEAL):
+        compare({"short": short, "longer": longer}, keys=["alpha_ndcg@1"])
+    runs = {name: Run.of(name, [RunRow(query_id="q", retrieved=(Document(text=name),))]) for name in ("A B", "A B ")}
+    with pytest.raises(InvalidInputError, match=OWN_IDEAL):
+        compare(
+            runs,
+            [{"id": "q", "question": "?", "gold": ["A B"]}],
+            k=1,
+            metrics=["recall", "alpha_ndcg"],
+            match_method="text",
+        )
+    with pytest.raises(InvalidInputError, match=OWN_IDEAL):
+        assert_retrieval(short, "alpha_ndcg@1 >= 0.5")
+
+
+def test_alpha_ndcg_by_ids_has_the_same_ideal_for_all_systems_and_is_compared() -> None:
+    gold = [["a", "b"]] * 6
+    one_id, two = (evaluate_ids(gold, [row] * 6, k=(1, 2), metrics="alpha_ndcg") for row in (["a"], ["a", "b"]))
+    assert one_id["alpha_ndcg@1"] == two["alpha_ndcg@1"] == 1
+    assert compare({"one": one_id, "two": two}).keys == ("alpha_ndcg@1", "alpha_ndcg@2")
+    assert_retrieval(two, "alpha_ndcg@2 >= 1")
 
 
 @nothing_may_match

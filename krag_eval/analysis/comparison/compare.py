@@ -23,6 +23,7 @@ from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.aggregation import MeanState
+from krag_eval.metrics.alpha_ndcg import has_own_ideal, refuse_own_ideal
 from krag_eval.metrics.names import DefaultCutOffs, as_key
 from krag_eval.statistics.bootstrap import bounds_of, mean_intervals
 from krag_eval.statistics.checks import check_rounds, check_seed, check_share, need_scipy
@@ -137,6 +138,8 @@ def compare(
     scored = score(given, questions, missing, scoring | settings)
     check_comparable(scored, questions)
     chosen = _choose_keys(_shared_keys(scored), keys)
+    asked = keys is not None or any(isinstance(system, Run) for system in given.values())
+    chosen = _with_one_ideal(chosen, scored[0].result.signature, asked=asked)
     against = next(system for system in scored if system.name == first)
     others = [system for system in scored if system.name != first]
     everything = Slice(None, None, np.arange(against.result.n_queries))
@@ -189,6 +192,17 @@ def _shared_keys(systems: Sequence[System]) -> list[str]:
             + ". Score them by the same ones."
         )
     return keys
+
+
+def _with_one_ideal(keys: Sequence[str], signature: str, *, asked: bool) -> list[str]:
+    """Refuse keys whose ideal depends on the system, or leave them out if nobody asked for them."""
+    kept = [key for key in keys if not has_own_ideal(key, signature)]
+    for key in keys if asked or not kept else ():
+        refuse_own_ideal(key, signature)
+    if left := [key for key in keys if key not in kept]:
+        why = "where texts are matched, its ideal ranking is each system's own"
+        warn(f"{', '.join(left)} is left out of the comparison: {why}.")
+    return kept
 
 
 def _choose_keys(shared: Sequence[str], keys: Sequence[str] | None) -> list[str]:

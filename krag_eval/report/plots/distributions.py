@@ -228,10 +228,14 @@ COLOURS = {
     FOUND: "#56779b",
     "retriever_error": "#d1495b",
     "nothing_retrieved": "#8a8f98",
+    "crowded_out": "#cc79a7",
     "ranked_below_k": "#3d9bd1",
+    "other_id": "#7b5ea7",
+    "in_longer_text": "#85852a",
+    "cut": "#8a5a3b",
+    "piece": "#4d9460",
     "near_miss": "#b5870a",
     "wrong_chunk": "#009e73",
-    "crowded_out": "#cc79a7",
     "never_retrieved": "#d55e00",
 }
 

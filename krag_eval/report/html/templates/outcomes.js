@@ -1,6 +1,8 @@
 // The cards of one query: what became of each gold document, and what each rank earned.
 
 const FOUND = overview.causes.length;
+// Of these a matching text was retrieved below the cut-off.
+const BELOW = new Set(["crowded_out", "ranked_below_k"]);
 const SPEAKS_FOR_ITSELF = new Set(["retriever_error", "nothing_retrieved", "never_retrieved"]);
 
 const badge = (tone, sign, text) => make("span", { class: `badge ${tone}` }, make("span", { "aria-hidden": "true" }, `${sign} `), text);
@@ -47,7 +49,7 @@ function fateLine({ cause, rank, method, similarity }, repeat) {
   const how = method === null ? "" : ` by ${inWords(method)} (${similarity})`;
   if (cause === FOUND) return [badge("good", "\u2713", `found at rank ${rank}`), make("span", { class: "quiet" }, how)];
   const { key, text } = overview.causes[cause];
-  if (key === "ranked_below_k") return [badge("bad", "\u2715", key), ` found at rank ${rank}, below ${overview.k}`, make("span", { class: "quiet" }, how)];
+  if (BELOW.has(key)) return [badge("bad", "\u2715", key), ` found at rank ${rank}, below ${overview.k}`, make("span", { class: "quiet" }, how)];
   return [badge("bad", "\u2715", key), SPEAKS_FOR_ITSELF.has(key) ? "" : ` ${text}`];
 }
 
@@ -55,7 +57,7 @@ function fateLine({ cause, rank, method, similarity }, repeat) {
 function nearestTexts(system, place, ranking, gold) {
   const { cause, rank, similarity } = fateOf(system, place);
   const near = ranking[rank - 1];
-  if (cause === NONE || cause === FOUND || !near || overview.causes[cause].key === "ranked_below_k") return [];
+  if (cause === NONE || cause === FOUND || !near || BELOW.has(overview.causes[cause].key)) return [];
   const of = state.other === null ? "" : ` of ${overview.systems[system]}`;
   const summary = make("summary", {}, isolated(`Nearest text: rank ${rank}${of}`), make("span", { class: "quiet" }, ` similarity ${similarity}`));
   return [make("details", { class: "nearest", open: true }, summary, textBlock(near.text, vocabulary(gold.text === null ? [] : [gold.text])))];
