@@ -30,8 +30,10 @@ import operator
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import compress, repeat
 from numbers import Integral
 from types import FunctionType, MappingProxyType
 from typing import Any
@@ -46,19 +48,6 @@ OWN_ID = ".id"
 """The `id_key` of the id that a document itself has; a record keeps it in its metadata if its own is another one."""
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
-# Which of these a document has decides how it is read.
-_TELLING = (
-    "page_content",
-    "get_content",
-    "node_id",
-    "node",
-    "content",
-    "meta",
-    "payload",
-    "properties",
-    "uuid",
-    "values",
-)
 _NO_DOCUMENTS = (bytes, bytearray, list, tuple, set, frozenset, int, float, type, type(None))
 
 
@@ -81,7 +70,7 @@ class Reader:
         framework: Whose documents these are, if that matters.
         is_flat: Whether all there is are the plain fields of LangChain's documents: text, id and metadata, no score.
         texts: The same as `text`, of many documents.
-        ids: The same as `id`, of many documents.
+        ids: The same as `id`, of many documents, if these are all strings that are not empty, or all integers.
         all_metadata: The same as `metadata`, of many documents.
     """
 
@@ -117,13 +106,19 @@ class Reader:
     def read_texts(self, documents: list[Any]) -> list[str | None]:
         """Return the text of each document, as `read_text` does."""
         texts: list[Any] = list(map(self.text, documents)) if self.texts is None else self.texts(documents)
-        return texts if set(map(type, texts)) <= {str} else list(map(as_text, texts))
+        return texts if _are_all(str, texts) else list(map(as_text, texts))
 
     def read_ids(self, documents: list[Any], id_key: str | None) -> list[str | None]:
         """Return the id of each document, as `read_id` does."""
         if id_key is None:
-            return as_ids(list(map(self.id, documents)) if self.ids is None else self.ids(documents))
-        found = as_ids([metadata.get(id_key) for metadata in self._read_metadata(documents)])
+            if self.ids is not None:
+                found = self.ids(documents)
+                if _are_all(str, found) and all(found):
+                    return found
+                if _are_all(int, found):
+                    return list(map(str, found))
+            return as_ids(list(map(self.id, documents)))
+        found = as_ids(_values_at(id_key, self._read_metadata(documents)))
         if None in found:
             return [self.read_id(d, id_key) if one is None else one for one, d in zip(found, documents, strict=True)]
         return found
@@ -131,7 +126,8 @@ class Reader:
     def read_grades(self, documents: list[Any], grade_key: str) -> list[Any]:
         """Return the grade that each gold document has itself or in its metadata, unchecked; None where it has none."""
         grades: list[object] = [None] * len(documents)
-        if self.own_grade is not None:
+        of_mappings = self.own_keys and not [d for d in documents if "grade" in d or grade_key in d]
+        if self.own_grade is not None and not of_mappings:
             grades = [self.own_grade(document, grade_key) for document in documents]
         if None not in grades:
             return grades
@@ -157,23 +153,53 @@ def reader_of(document: object) -> Reader | None:
     reader = reader_of_type(type_)
     if reader is not None:
         return reader
-    if _has_only_its_names(type_):
-        return _reader_of_names(type_, tuple(document.__dict__))
     return _reader_of_object(document)
 
 
-def readers_by_type(documents: Collection[object]) -> dict[type, Reader] | None:
-    """Return the one reader of all documents of each type; None if those of a type have several."""
-    found: dict[type, Reader] = {}
-    for type_ in set(map(type, documents)):
-        reader = reader_of_type(type_)
-        if reader is None and _has_only_its_names(type_):
-            names = {tuple(vars(document)) for document in documents if type(document) is type_}
-            reader = _reader_of_names(type_, *names) if len(names) == 1 else None
-        if reader is None:
-            return None
-        found[type_] = reader
-    return found
+def read_by_type(documents: list[Any], read_all: Callable[..., list[Any]], *arguments: object) -> list[Any]:
+    """Return the values of documents, read in one sweep for each type.
+
+    Args:
+        documents: The documents.
+        read_all: The method of `Reader` that reads a list of documents.
+        arguments: What it takes besides.
+
+    Raises:
+        TypeError: The documents of a type are read in several ways.
+    """
+    types = list(map(type, documents))
+    if types and types.count(types[0]) == len(types):
+        return read_all(_reader_of_all(types[0], documents), documents, *arguments)
+    values: dict[type, Iterator[Any]] = {}
+    for type_ in set(types):
+        same = list(compress(documents, map(type_.__eq__, types)))
+        values[type_] = iter(read_all(_reader_of_all(type_, same), same, *arguments))
+    return [next(values[type_]) for type_ in types]
+
+
+def _reader_of_all(type_: type, documents: list[Any]) -> Reader:
+    """Return the one reader of all these documents of a type."""
+    reader = reader_of_type(type_)
+    if reader is None and _has_only_its_names(type_):
+        reader = _reader_with(partial(_all_have, documents, _fields_of_instances(type_)))
+    if reader is None:
+        raise TypeError(f"documents of the type {type_.__name__} are read in several ways")
+    return reader
+
+
+@functools.lru_cache(maxsize=1024)
+def _fields_of_instances(type_: Any) -> frozenset[str]:
+    """Return the fields that every object of a dataclass has."""
+    return frozenset(name for name, field in getattr(type_, "__dataclass_fields__", {}).items() if field.init)
+
+
+def _all_have(documents: list[Any], fields: frozenset[str], name: str) -> bool:
+    if name in fields:
+        return True
+    n_having = operator.countOf(map(hasattr, documents, repeat(name)), True)
+    if 0 < n_having < len(documents):
+        raise TypeError(f"only some of the documents have the attribute {name}")
+    return n_having > 0
 
 
 def require_reader(document: object) -> Reader:
@@ -213,7 +239,8 @@ def _all_fields(type_: type) -> Mapping[str, object] | None:
 def _has_only_its_names(type_: Any) -> bool:
     """Return whether the names in the `__dict__` of an object and of its type are all the attributes that it has."""
     owners = type_.__mro__[:-1]
-    found = [vars(owner)[name] for name in _TELLING for owner in owners if name in vars(owner)]
+    telling = {name for names, _ in _KINDS for name in names if name not in ("id", "text", "metadata")}
+    found = [vars(owner)[name] for name in telling for owner in owners if name in vars(owner)]
     return (
         type_.__dictoffset__ != 0
         and type_.__getattribute__ is object.__getattribute__
@@ -223,11 +250,6 @@ def _has_only_its_names(type_: Any) -> bool:
     )
 
 
-@functools.lru_cache(maxsize=1024)
-def _reader_of_names(type_: type, names: tuple[str, ...]) -> Reader | None:
-    return _reader_with(lambda name: name in names or _has(type_, name))
-
-
 def _reader_of_object(document: object) -> Reader | None:
     if isinstance(document, str):  # by its `__class__`: a proxy
         return _STRING
@@ -235,33 +257,16 @@ def _reader_of_object(document: object) -> Reader | None:
         return MAPPING
     if isinstance(document, _NO_DOCUMENTS) or _is_uuid(document):
         return None
-    return _reader_with(functools.partial(_has, document))
+    return _reader_with(partial(_has, document))
 
 
 def _reader_with(has: Callable[[str], bool]) -> Reader | None:
     """Return how documents with these attributes are read."""
-    if has("page_content"):
-        reader = LANGCHAIN
-    elif has("get_content") and has("node_id"):
-        reader = _LLAMA_INDEX_NODE
-    elif has("node"):
-        reader = _LLAMA_INDEX_SCORED
-    elif has("content") and has("meta"):
-        reader = _HAYSTACK
-    elif has("text"):
-        reader = _PLAIN_OBJECT
-    elif has("payload") and has("id"):
-        reader = _QDRANT
-    elif has("properties") and has("uuid"):
-        reader = _WEAVIATE
-    elif has("values") and has("metadata") and has("id"):
-        reader = _PINECONE
-    elif has("id"):
-        reader = _PLAIN_OBJECT
-    else:
-        return None
-    # Asking a model of pydantic for an attribute that it does not have is slow.
-    return reader if has("score") else _without_score(reader)
+    for names, reader in _KINDS:
+        if all(map(has, names)):
+            # Asking a model of pydantic for an attribute that it does not have is slow.
+            return reader if has("score") else _without_score(reader)
+    return None
 
 
 @functools.cache
@@ -327,25 +332,36 @@ def _mapping_id(document: Mapping[str, Any]) -> object:
     return _mapping_metadata(document).get("id") if hit is None else hit
 
 
+def _values_at(key: str, mappings: list[Any]) -> list[Any]:
+    """Return what each mapping has under a key, None without it."""
+    if _are_all(dict, mappings):
+        with contextlib.suppress(KeyError):
+            return [mapping[key] for mapping in mappings]
+    return [mapping.get(key) for mapping in mappings]
+
+
 def _mapping_texts(documents: list[Any]) -> list[Any]:
-    texts = [document.get("text") for document in documents]
+    texts = _values_at("text", documents)
     return texts if None not in texts else list(map(_mapping_text, documents))
 
 
 def _mapping_ids(documents: list[Any]) -> list[Any]:
-    own = [document.get("id") for document in documents]
-    types = set(map(type, own))
-    if types <= {str, int} and all(own) and not [d for d in documents if "page_content" in d]:
-        return own
-    if types == {type(None)} and not [d for d in documents if "_id" in d or "uuid" in d]:
-        return [metadata.get("id") for metadata in _all_mapping_metadata(documents)]
+    if type(documents[0]) is dict:
+        with contextlib.suppress(KeyError):
+            own = [document["id"] for document in documents if "page_content" not in document]
+            if len(own) == len(documents):
+                return own
+        nested = [d for d in documents if not ("id" in d or "_id" in d or "uuid" in d)]
+        if len(nested) == len(documents):
+            return _values_at("id", _all_mapping_metadata(documents))
     return list(map(_mapping_id, documents))
 
 
 def _all_mapping_metadata(documents: list[Any]) -> list[Any]:
-    metadata = [document.get("metadata") for document in documents]
-    is_plain = set(map(type, metadata)) == {dict} and all(metadata)
-    return metadata if is_plain else list(map(_mapping_metadata, documents))
+    if not [d for d in documents if "metadata" in d or "meta" in d or "text" not in d]:
+        return [_EMPTY] * len(documents)
+    metadata = _values_at("metadata", documents)
+    return metadata if _are_all(dict, metadata) and all(metadata) else list(map(_mapping_metadata, documents))
 
 
 def _mapping_own_id(document: Mapping[str, Any]) -> object:
@@ -380,20 +396,21 @@ def _langchain_id(document: Any) -> object:
 
 
 def _langchain_ids(documents: list[Any]) -> list[Any]:
-    found = [metadata.get("id") for metadata in _all_metadata(documents)]
-    types = set(map(type, found))
-    if types == {type(None)}:
-        return list(map(operator.attrgetter("id"), documents))
-    return found if types == {str} and all(found) else list(map(_langchain_id, documents))
+    metadata = _all_metadata(documents)
+    if any(metadata):
+        found = _values_at("id", metadata)
+        if not _are_all(type(None), found):
+            return found
+    return _own_ids(documents)
 
 
 def _all_metadata(documents: list[Any]) -> list[Any]:
-    metadata = list(map(operator.attrgetter("metadata"), documents))
-    return metadata if set(map(type, metadata)) == {dict} else list(map(_as_mapping, metadata))
+    metadata = [document.metadata for document in documents]
+    return metadata if _are_all(dict, metadata) else list(map(_as_mapping, metadata))
 
 
 def _own_ids(documents: list[Any]) -> list[Any]:
-    return list(map(operator.attrgetter("id"), documents))
+    return [document.id for document in documents]
 
 
 def _scored_node_text(document: Any) -> object:
@@ -469,6 +486,18 @@ _PLAIN_OBJECT = Reader(_text, _id, _metadata, _score, own_grade=_grade, ids=_own
 _QDRANT = Reader(_payload_text, _id, _payload, _score)
 _WEAVIATE = Reader(_properties_text, operator.attrgetter("uuid"), _properties, _nothing)
 _PINECONE = Reader(_metadata_text, _id, _metadata, _score)
+# The first of these whose attributes a document has is how it is read.
+_KINDS: tuple[tuple[tuple[str, ...], Reader], ...] = (
+    (("page_content",), LANGCHAIN),
+    (("get_content", "node_id"), _LLAMA_INDEX_NODE),
+    (("node",), _LLAMA_INDEX_SCORED),
+    (("content", "meta"), _HAYSTACK),
+    (("text",), _PLAIN_OBJECT),
+    (("payload", "id"), _QDRANT),
+    (("properties", "uuid"), _WEAVIATE),
+    (("values", "metadata", "id"), _PINECONE),
+    (("id",), _PLAIN_OBJECT),
+)
 _BARE_ID = Reader(_nothing, _itself, _no_metadata, _nothing)
 
 
@@ -521,7 +550,11 @@ def as_id(value: object) -> str | None:
 
 def as_ids(values: list[Any]) -> list[str | None]:
     """Return each value as an id, as `as_id` does."""
-    return values if set(map(type, values)) <= {str} and all(values) else list(map(as_id, values))
+    return values if _are_all(str, values) and all(values) else list(map(as_id, values))
+
+
+def _are_all(type_: type, values: list[Any]) -> bool:
+    return operator.countOf(map(type, values), type_) == len(values)
 
 
 def _is_uuid(value: object) -> bool:

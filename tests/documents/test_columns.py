@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
@@ -108,7 +109,9 @@ def test_ids_are_those_of_the_documents_alone(rows: list[list[Any]], id_key: str
     assert list(side.ids) == expected
     assert side.has_id.tolist() == [one is not None for one in expected]
     by_row = Side("predicted", rows, id_key, "grade")
-    assert [ids for query in range(len(rows)) for ids in by_row.id_rows(query, query + 1)[0]] == expected
+    first = next(by_row.id_rows(), [])
+    assert [*first, *(id_ for ids in islice(by_row.id_rows(), 1, None) for id_ in ids)] == expected
+    assert by_row.documents == documents
     assert list(by_row.ids) == expected
 
 
@@ -132,7 +135,7 @@ def test_ids_matched_query_by_query_are_those_matched_all_together(
     expected = join(batch, batch.ids)
     pairs = [sorted(zip(one.actual.tolist(), one.predicted.tolist(), strict=True)) for one in (found, expected)]
     assert pairs[0] == pairs[1]
-    repeated = [len(set(ids)) < len(ids) for ids in batch.actual.id_rows(0, len(gold))]
+    repeated = [len(set(ids)) < len(ids) for ids in batch.actual.id_rows()]
     assert batch.has_gold_repeats >= any(repeated)
 
 
