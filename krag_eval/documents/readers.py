@@ -33,7 +33,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import compress, repeat
+from itertools import repeat
 from numbers import Integral
 from types import FunctionType, MappingProxyType
 from typing import Any
@@ -172,7 +172,7 @@ def read_by_type(documents: list[Any], read_all: Callable[..., list[Any]], *argu
         return read_all(_reader_of_all(types[0], documents), documents, *arguments)
     values: dict[type, Iterator[Any]] = {}
     for type_ in set(types):
-        same = list(compress(documents, map(type_.__eq__, types)))
+        same = [document for document, its_type in zip(documents, types, strict=True) if its_type is type_]
         values[type_] = iter(read_all(_reader_of_all(type_, same), same, *arguments))
     return [next(values[type_]) for type_ in types]
 
@@ -413,12 +413,38 @@ def _own_ids(documents: list[Any]) -> list[Any]:
     return [document.id for document in documents]
 
 
+# What these of LlamaIndex return is a field, which is read faster without them.
+_STORED = {"BaseNode.node_id": "id_", "TextNode.get_content": "text"}
+
+
+@functools.lru_cache(maxsize=1024)
+def _stored_field(type_: Any, name: str) -> str | None:
+    """Return the field that holds what a method or property of a node returns; None if there may be none."""
+    found = getattr(type_, name)
+    function = found.fget if isinstance(found, property) else found
+    field = _STORED.get(function.__qualname__) if function.__module__ == "llama_index.core.schema" else None
+    return field if field in (_all_fields(type_) or ()) else None
+
+
+def _read_nodes(name: str, read: Callable[[Any], Any], nodes: list[Any]) -> list[Any]:
+    field = _stored_field(type(nodes[0]), name) if _are_all(type(nodes[0]), nodes) else None
+    return list(map(read, nodes)) if field is None else [node.__dict__[field] for node in nodes]
+
+
+def _read_scored_nodes(name: str, read: Callable[[Any], Any], documents: list[Any]) -> list[Any]:
+    return _read_nodes(name, read, [document.node for document in documents])
+
+
 def _scored_node_text(document: Any) -> object:
     return document.node.get_content()
 
 
 def _scored_node_metadata(document: Any) -> Mapping[str, Any]:
     return _metadata(document.node)
+
+
+def _contents(documents: list[Any]) -> list[Any]:
+    return [document.content for document in documents]
 
 
 def _haystack_text(document: Any) -> object:
@@ -475,13 +501,27 @@ LANGCHAIN = Reader(
     ids=_langchain_ids,
     all_metadata=_all_metadata,
 )
+_NODE_TEXT = "get_content", operator.methodcaller("get_content")
+_NODE_ID = "node_id", operator.attrgetter("node_id")
 _LLAMA_INDEX_NODE = Reader(
-    operator.methodcaller("get_content"), operator.attrgetter("node_id"), _metadata, _score, framework="LlamaIndex"
+    _NODE_TEXT[1],
+    _NODE_ID[1],
+    _metadata,
+    _score,
+    framework="LlamaIndex",
+    texts=partial(_read_nodes, *_NODE_TEXT),
+    ids=partial(_read_nodes, *_NODE_ID),
 )
 _LLAMA_INDEX_SCORED = Reader(
-    _scored_node_text, operator.attrgetter("node.node_id"), _scored_node_metadata, _score, framework="LlamaIndex"
+    _scored_node_text,
+    operator.attrgetter("node.node_id"),
+    _scored_node_metadata,
+    _score,
+    framework="LlamaIndex",
+    texts=partial(_read_scored_nodes, *_NODE_TEXT),
+    ids=partial(_read_scored_nodes, *_NODE_ID),
 )
-_HAYSTACK = Reader(_haystack_text, _id, _haystack_metadata, _score, ids=_own_ids)
+_HAYSTACK = Reader(_haystack_text, _id, _haystack_metadata, _score, texts=_contents, ids=_own_ids)
 _PLAIN_OBJECT = Reader(_text, _id, _metadata, _score, own_grade=_grade, ids=_own_ids)
 _QDRANT = Reader(_payload_text, _id, _payload, _score)
 _WEAVIATE = Reader(_properties_text, operator.attrgetter("uuid"), _properties, _nothing)
