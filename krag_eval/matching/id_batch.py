@@ -29,7 +29,7 @@ class IdSide(Side):
         self._set_offsets(self.rows)
 
     @cached_property
-    def documents(self) -> list[Any]:  # type: ignore[override]
+    def documents(self) -> list[Any]:
         """The ids as documents."""
         return [{"id": id_} for id_ in self.ids]
 
@@ -72,7 +72,7 @@ class IdSide(Side):
             )
         return list(super()._check_row(query, row))
 
-    def id_rows(self) -> Iterator[list[str]]:  # type: ignore[override]
+    def id_rows(self) -> Iterator[list[str]]:
         """Yield the ids of each query; values that are not strings are converted or refused."""
         for query, row in enumerate(self.rows):
             try:
