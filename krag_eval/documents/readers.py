@@ -181,20 +181,14 @@ def _reader_of_all(type_: type, documents: list[Any]) -> Reader:
     """Return the one reader of all these documents of a type."""
     reader = reader_of_type(type_)
     if reader is None and _has_only_its_names(type_):
-        reader = _reader_with(partial(_all_have, documents, _fields_of_instances(type_)))
+        reader = _reader_with(partial(_all_have, documents, getattr(type_, "__dataclass_fields__", {})))
     if reader is None:
         raise TypeError(f"documents of the type {type_.__name__} are read in several ways")
     return reader
 
 
-@functools.lru_cache(maxsize=1024)
-def _fields_of_instances(type_: Any) -> frozenset[str]:
-    """Return the fields that every object of a dataclass has."""
-    return frozenset(name for name, field in getattr(type_, "__dataclass_fields__", {}).items() if field.init)
-
-
-def _all_have(documents: list[Any], fields: frozenset[str], name: str) -> bool:
-    if name in fields:
+def _all_have(documents: list[Any], fields: Mapping[str, Any], name: str) -> bool:
+    if name in fields and fields[name].init:
         return True
     n_having = operator.countOf(map(hasattr, documents, repeat(name)), True)
     if 0 < n_having < len(documents):
@@ -364,10 +358,6 @@ def _all_mapping_metadata(documents: list[Any]) -> list[Any]:
     return metadata if _are_all(dict, metadata) and all(metadata) else list(map(_mapping_metadata, documents))
 
 
-def _mapping_own_id(document: Mapping[str, Any]) -> object:
-    return document.get("id")
-
-
 def _mapping_metadata(document: Mapping[str, Any]) -> Mapping[str, Any]:
     found = document.get("metadata") or document.get("meta")
     if found is None and len(document) > 1 and "text" not in document and (key := fields_key(document)) is not None:
@@ -421,13 +411,15 @@ _STORED = {"BaseNode.node_id": "id_", "TextNode.get_content": "text"}
 def _stored_field(type_: Any, name: str) -> str | None:
     """Return the field that holds what a method or property of a node returns; None if there may be none."""
     found = getattr(type_, name)
-    function = found.fget if isinstance(found, property) else found
-    field = _STORED.get(function.__qualname__) if function.__module__ == "llama_index.core.schema" else None
+    function: Any = found.fget if isinstance(found, property) else found
+    is_theirs = getattr(function, "__module__", None) == "llama_index.core.schema"
+    field = _STORED.get(function.__qualname__) if is_theirs else None
     return field if field in (_all_fields(type_) or ()) else None
 
 
 def _read_nodes(name: str, read: Callable[[Any], Any], nodes: list[Any]) -> list[Any]:
-    field = _stored_field(type(nodes[0]), name) if _are_all(type(nodes[0]), nodes) else None
+    type_: Any = type(nodes[0])
+    field = _stored_field(type_, name) if _are_all(type_, nodes) else None
     return list(map(read, nodes)) if field is None else [node.__dict__[field] for node in nodes]
 
 
@@ -455,20 +447,8 @@ def _haystack_metadata(document: Any) -> Mapping[str, Any]:
     return _as_mapping(document.meta)
 
 
-def _payload_text(document: Any) -> object:
-    return text_in(_as_mapping(document.payload))
-
-
-def _payload(document: Any) -> Mapping[str, Any]:
-    return metadata_in(_as_mapping(document.payload))
-
-
-def _properties_text(document: Any) -> object:
-    return text_in(_as_mapping(document.properties))
-
-
-def _properties(document: Any) -> Mapping[str, Any]:
-    return metadata_in(_as_mapping(document.properties))
+def _in_fields(read: Callable[[Mapping[str, Any]], Any], name: str, document: Any) -> Any:
+    return read(_as_mapping(getattr(document, name)))
 
 
 def _metadata_text(document: Any) -> object:
@@ -485,7 +465,7 @@ MAPPING = Reader(
     _mapping_id,
     _mapping_metadata,
     _mapping_score,
-    own_id=_mapping_own_id,
+    own_id=operator.methodcaller("get", "id"),
     own_grade=_mapping_grade,
     own_keys=True,
     texts=_mapping_texts,
@@ -523,8 +503,13 @@ _LLAMA_INDEX_SCORED = Reader(
 )
 _HAYSTACK = Reader(_haystack_text, _id, _haystack_metadata, _score, texts=_contents, ids=_own_ids)
 _PLAIN_OBJECT = Reader(_text, _id, _metadata, _score, own_grade=_grade, ids=_own_ids)
-_QDRANT = Reader(_payload_text, _id, _payload, _score)
-_WEAVIATE = Reader(_properties_text, operator.attrgetter("uuid"), _properties, _nothing)
+_QDRANT = Reader(partial(_in_fields, text_in, "payload"), _id, partial(_in_fields, metadata_in, "payload"), _score)
+_WEAVIATE = Reader(
+    partial(_in_fields, text_in, "properties"),
+    operator.attrgetter("uuid"),
+    partial(_in_fields, metadata_in, "properties"),
+    _nothing,
+)
 _PINECONE = Reader(_metadata_text, _id, _metadata, _score)
 # The first of these whose attributes a document has is how it is read.
 _KINDS: tuple[tuple[tuple[str, ...], Reader], ...] = (
