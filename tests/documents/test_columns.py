@@ -51,7 +51,39 @@ class NodeLike:
         return self.text
 
 
-ODD_IDS = [None, "", "a", "b", "c", 0, 1, True, 1.5, uuid.UUID(int=7), "1"]
+class Text(str):
+    """A string of another type, which looks different from what it is."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "other"
+
+
+class Mapped(dict[str, Any]):
+    """A dict of another type, which has a value under every key when it is indexed."""
+
+    def __missing__(self, key: str) -> str:
+        return "made"
+
+
+@dataclass
+class Open:
+    """A Haystack document whose objects may have further attributes."""
+
+    content: str
+    id: Any = None
+    meta: Any = field(default_factory=dict)
+
+
+def opened(id_: Any, further: dict[str, Any]) -> Open:
+    """Return one with these further attributes."""
+    made = Open("t", id_)
+    vars(made).update(further)
+    return made
+
+
+ODD_IDS = [None, "", "a", "b", "c", 0, 1, True, 1.5, uuid.UUID(int=7), "1", Text("a"), np.str_("b"), np.int64(1)]
 GRADES = st.sampled_from([None, 0, 1, 2.5, 3])
 NUMBERS = st.sampled_from([0.5, 1, np.float32(0.25), None])
 
@@ -79,7 +111,11 @@ def rows_of_documents(draw: st.DrawFn) -> list[list[Any]]:
         st.builds(HaystackLike, text, ids, metadata),
         st.builds(NodeLike, st.sampled_from(["a", "b", ""])),
         st.builds(lambda i, m: SimpleNamespace(id=i, text="t", metadata=m), ids, metadata),
-        st.sampled_from(["a", "some text."]),
+        st.sampled_from(["a", "some text.", Text("a")]),
+        st.builds(Mapped, mappings),
+        st.builds(
+            opened, ids, st.fixed_dictionaries({}, optional={"page_content": text, "node": st.just(NodeLike("c"))})
+        ),
     ]
     documents = st.one_of(draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=3)))
     if draw(st.booleans()):
