@@ -142,6 +142,8 @@ class Side:
         """Return the ids of documents of which the first has this position."""
         if len(self._documents) == start:  # they may change later
             self._documents += documents
+            if len(self._documents) == self.offsets[-1]:
+                self._rows = ()
         with contextlib.suppress(Exception):  # the careful way says which document it was
             try:
                 found = read_by_type(documents, Reader.read_ids, self._id_key)

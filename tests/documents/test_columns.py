@@ -181,3 +181,16 @@ def test_the_document_that_cannot_be_read_is_named_although_all_are_read_togethe
     rows = [[good] * 3, [good, {"metadata": {}}]]
     with pytest.raises(InvalidInputError, match=r"`predicted\[1\]\[1\]` \(query 1, rank 2\)"):
         evaluate([[good], [good]], rows, k=2, match_method="id", id_key=id_key)
+
+
+def test_an_attribute_that_only_one_object_of_a_type_has_decides_how_that_one_is_read() -> None:
+    rows = [[Open("t", "a"), opened("a", {"node": NodeLike("c")})]]
+    assert list(Side("predicted", rows, None, "grade").ids) == ["a", "c"]
+
+
+def test_rows_that_change_after_their_ids_were_read_change_no_documents() -> None:
+    rows = [[{"id": "a"}], [{"id": "b"}]]
+    side = Side("predicted", rows, None, "grade")
+    assert list(side.ids) == ["a", "b"]
+    rows[0].clear()
+    assert side.documents == [{"id": "a"}, {"id": "b"}]
