@@ -114,6 +114,18 @@ sample are not the same to the last bit, the run stops.
     ),
 }
 _GROWTH = {
+    "documents": _Section(
+        "Read documents of frameworks",
+        """\
+The ratio is the other time divided by that of krag_eval, which goes from documents to a dict of all metrics.
+
+* **pytrec_eval** and **ranx** get their dicts from the same documents by a comprehension that reads the ids.
+* **Plain comprehension** is the limit: it reads the id of each document once, checks that all are strings, and scores
+  nothing.
+* **Bare ids** are scored by `evaluate_ids`.
+* **Strings** are the same texts without documents around them, scored by the same method.
+""",
+    ),
     "sweep": _Section(
         "Threshold sweeps",
         """\

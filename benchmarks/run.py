@@ -33,6 +33,7 @@ TOPICS: dict[str, Topic] = {
     "rouge": rouge.run,
     "korean": korean.run,
     "ids": ids.run,
+    "documents": ids.run_documents,
     "containment": containment.run,
     "sweep": sweep.run,
     "answers": answers.run,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, pairwise
+from itertools import chain, pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -18,10 +19,10 @@ from krag_eval.documents.readers import (
     Reader,
     as_id,
     id_of_pair,
+    read_by_type,
     read_grade,
     reader_of,
     reader_of_pair,
-    readers_by_type,
     split_pair,
     split_pairs,
 )
@@ -42,7 +43,7 @@ def runs(start: IntArray, count: IntArray) -> IntArray:
 
 _LOOKED_AT = 20
 # What is looked at several times stays in the processor's cache in between.
-_READ_AT_ONCE = 4096
+_READ_AT_ONCE = 1600
 
 
 class Side:
@@ -50,7 +51,6 @@ class Side:
 
     Attributes:
         name: `"actual"` or `"predicted"`.
-        documents: The documents as given, `(document, number)` pairs included.
         offsets: Where each query's documents begin; shape (n_queries + 1,).
         errors: The messages of queries whose retriever raised.
         first_query: The number of the first query in messages, if this is a part of a longer input.
@@ -60,16 +60,13 @@ class Side:
         self.name = name
         self.first_query = first_query
         self.errors: dict[int, str] = {}
-        lists = self._check_rows(rows)
-        self.documents: list[Any] = list(chain.from_iterable(lists))
-        self._set_offsets(lists)
+        self._rows: Sequence[Sequence[object]] = self._check_rows(rows)
+        self._set_offsets(self._rows)
         self._id_key = id_key
         self._grade_key = grade_key
-        self._unpaired, self._numbers = split_pairs(self.documents)
+        self._documents: list[Any] = []
         self._ids: list[str | None] = []
         self._without_id: list[int] = []
-        self._by_type: dict[type, Reader] | None = None
-        self._readers = self._find_readers()
 
     @classmethod
     def of_columns(
@@ -83,7 +80,7 @@ class Side:
         """Make a side of ids and texts that were read before; it has no documents."""
         side = cls.__new__(cls)
         side.name, side.offsets, side.first_query, side.errors = name, offsets, first_query, {}
-        side._ids = ids or []  # noqa: SLF001 - its own
+        side._ids, side._rows = ids or [], ()  # noqa: SLF001 - its own
         side.__dict__["texts"] = texts  # in place of the cached property of this name
         return side
 
@@ -99,6 +96,18 @@ class Side:
         """How many documents each query has."""
         return np.diff(self.offsets)
 
+    @property
+    def documents(self) -> list[Any]:
+        """The documents as given, `(document, number)` pairs included."""
+        rows = self._rows
+        if rows:  # they may change later
+            self._documents, self._rows = list(chain.from_iterable(rows)), ()
+        return self._documents
+
+    @cached_property
+    def _pairs(self) -> tuple[list[Any], list[Any] | None]:
+        return split_pairs(self.documents)
+
     @cached_property
     def texts(self) -> list[str | None]:
         """The text of each document, None if it has none."""
@@ -110,34 +119,52 @@ class Side:
     @property
     def ids(self) -> list[str | None]:
         """The id of each document, None if it has none."""
-        n_documents = int(self.offsets[-1])
-        if len(self._ids) < n_documents:
-            starts = range(len(self._ids), n_documents, _READ_AT_ONCE)
-            rest = (self._read_ids(start, min(start + _READ_AT_ONCE, n_documents)) for start in starts)
-            self._ids = [*self._ids, *chain.from_iterable(rest)]
+        if len(self._ids) < self.offsets[-1]:
+            deque(self.id_rows(), maxlen=0)
         return self._ids
 
-    def id_rows(self, first: int, last: int) -> list[list[str | None]]:
-        """Return the ids of some queries, a list for each; they are read here if those before them were."""
-        bounds = self.offsets[first : last + 1].tolist()
-        if len(self._ids) == bounds[0]:
-            self._ids += self._read_ids(bounds[0], bounds[-1])
-        ids = self._ids if len(self._ids) >= bounds[-1] else self.ids
-        return [ids[start:stop] for start, stop in pairwise(bounds)]
+    def id_rows(self) -> Iterator[Sequence[str | None]]:
+        """Yield the ids of each query, None where a document has none.
 
-    def _read_ids(self, start: int, stop: int) -> list[str | None]:
-        """Return the ids of the documents from one position up to another."""
+        The documents of some queries are read at a time, if they were not yet.
+        """
+        bounds = self.offsets.tolist()
+        n_queries = max(1, _READ_AT_ONCE * len(self) // max(1, bounds[-1]))
+        for first in range(0, len(self), n_queries):
+            last = min(first + n_queries, len(self))
+            if len(self._ids) < bounds[last]:
+                rows = self._rows[first:last] or [self._documents[bounds[first] : bounds[last]]]
+                self._ids += self._read_ids(list(chain.from_iterable(rows)), bounds[first])
+            for start, stop in pairwise(bounds[first : last + 1]):
+                yield self._ids[start:stop]
+
+    def _read_ids(self, documents: list[Any], start: int) -> list[str | None]:
+        """Return the ids of documents of which the first has this position."""
+        if len(self._documents) == start:  # they may change later
+            self._documents += documents
+            if len(self._documents) == self.offsets[-1]:
+                self._rows = ()
+        with contextlib.suppress(Exception):  # the careful way says which document it was
+            try:
+                found = read_by_type(documents, Reader.read_ids, self._id_key)
+            except TypeError:
+                found = read_by_type(split_pairs(documents)[0], Reader.read_ids, self._id_key)
+            if None not in found:
+                return found
+        stop = start + len(documents)
         ids: list[str | None] = self._column(Reader.read_ids, Reader.read_id, self._id_key, start=start, stop=stop)
+        unpaired, numbers = self._pairs
         if None in ids and self._id_key is not None and self.name == "actual":
-            unpaired = self._unpaired[start:stop]
-            ids = [bare_id(d) if one is None else one for one, d in zip(ids, unpaired, strict=True)]
+            ids = [bare_id(d) if one is None else one for one, d in zip(ids, unpaired[start:stop], strict=True)]
         if None in ids:
-            if self._id_key is None and self._numbers is not None:
-                documents = self.documents[start:stop]
+            if self._id_key is None and numbers is not None:
                 ids = [id_of_pair(d) if one is None else one for one, d in zip(ids, documents, strict=True)]
             self._require(ids, lambda reader, d: reader.read_text(d) is not None or reader.read_id(d), start)
             self._without_id += [position for position, one in enumerate(ids, start) if one is None]
         return ids
+
+    def check_missing_id(self, query: int, rank: int, value: object) -> None:
+        """Refuse what stands for no id, where every document must have one."""
 
     @property
     def has_id(self) -> BoolArray:
@@ -154,7 +181,8 @@ class Side:
     def possible_texts(self) -> str:
         """Return a sentence on the fields that may be the texts of documents without one; empty if there are none."""
         found: dict[str, None] = {}
-        for document, reader in islice(self._with_readers(), _LOOKED_AT):
+        for position, document in enumerate(self._pairs[0][:_LOOKED_AT]):
+            reader = self._reader_of(position)
             if reader.read_text(document) is None:
                 found |= dict.fromkeys(string_fields(reader.metadata(document)))
         names = ", ".join(found)
@@ -171,9 +199,10 @@ class Side:
     def grades(self) -> FloatArray:
         """The grade of each gold document, 1 if none was given."""
         with contextlib.suppress(Exception):  # the careful loop below says which document it was
-            given = self._read_by_type(self._unpaired, Reader.read_grades, self._grade_key)
-            if self._numbers is not None:
-                given = [one if number is None else number for one, number in zip(given, self._numbers, strict=True)]
+            unpaired, numbers = self._pairs
+            given = read_by_type(unpaired, Reader.read_grades, self._grade_key)
+            if numbers is not None:
+                given = [one if number is None else number for one, number in zip(given, numbers, strict=True)]
             if set(map(type, given)) <= {type(None), int, float}:
                 grades = np.array([1.0 if one is None else one for one in given], dtype=np.float64)
                 if (np.isfinite(grades) & (grades >= 0)).all():
@@ -243,26 +272,18 @@ class Side:
                 f"{where}: going through {describe_type(rows)} failed ({_describe(error)}). Give a list."
             ) from error
 
-    def _find_readers(self) -> Sequence[Reader]:
-        """Find out how the documents are read: those of each type in the same way, or else each in its own."""
-        with contextlib.suppress(Exception):  # the careful loop below says which document it was
-            self._by_type = readers_by_type(self._unpaired)
-            if self._by_type is not None:
-                return ()
-        readers: list[Reader] = []
-        for position, document in enumerate(self._unpaired):
-            try:
-                reader = reader_of(document)
-            except Exception as error:  # noqa: BLE001 - raised again as ours
-                raise self._unreadable(position, error) from _as_cause(error)
-            reader = reader or reader_of_pair(self.documents[position])
-            if reader is None:
-                raise self._no_document(position)
-            readers.append(reader)
-        return readers
+    def _reader_of(self, position: int) -> Reader:
+        try:
+            reader = reader_of(self._pairs[0][position])
+        except Exception as error:  # noqa: BLE001 - raised again as ours
+            raise self._unreadable(position, error) from _as_cause(error)
+        reader = reader or reader_of_pair(self.documents[position])
+        if reader is None:
+            raise self._no_document(position)
+        return reader
 
     def _no_document(self, position: int) -> InvalidInputError:
-        document = self._unpaired[position]
+        document = self._pairs[0][position]
         hint = pair_hint(document)
         if document is None:
             hint = " Use [] where nothing was retrieved."
@@ -274,12 +295,6 @@ class Side:
             f"{self.place(position)}: {describe_type(document)} is not a document: "
             f"it has neither an id nor a text.{hint}"
         )
-
-    def _with_readers(self, start: int = 0, stop: int | None = None) -> Iterable[tuple[Any, Reader]]:
-        documents = self._unpaired[start:stop]
-        if self._by_type is None:
-            return zip(documents, self._readers[start:stop], strict=True)
-        return ((document, self._by_type[type(document)]) for document in documents)
 
     def _column(
         self,
@@ -298,42 +313,30 @@ class Side:
             start: The position of the first document.
             stop: The position after the last one.
         """
+        documents = self._pairs[0][start:stop]
         with contextlib.suppress(Exception):  # the careful loop below says which document it was
-            return self._read_by_type(self._unpaired[start:stop], read_all, *arguments)
+            return read_by_type(documents, read_all, *arguments)
         column = []
-        for position, (document, reader) in enumerate(self._with_readers(start, stop), start):
+        for position, document in enumerate(documents, start):
+            reader = self._reader_of(position)
             try:
                 column.append(read_one(reader, document, *arguments))
             except Exception as error:  # noqa: BLE001 - raised again as ours
                 raise self._unreadable(position, error) from _as_cause(error)
         return column
 
-    def _read_by_type(self, documents: list[Any], read_all: Callable[..., Any], *arguments: object) -> list[Any]:
-        """Return the values of documents, read in one sweep for each type whose documents are read in one way."""
-        if self._by_type is None:
-            raise TypeError("documents of one type are read in several ways")
-        if len(self._by_type) == 1:
-            (reader,) = self._by_type.values()
-            return list(read_all(reader, documents, *arguments))
-        types = list(map(type, documents))
-        values: dict[type, Iterator[Any]] = {}
-        for type_ in set(types):
-            same = [document for document, its_type in zip(documents, types, strict=True) if its_type is type_]
-            values[type_] = iter(read_all(self._by_type[type_], same, *arguments))
-        return [next(values[type_]) for type_ in types]
-
     def _unreadable(self, position: int, error: Exception) -> InvalidInputError:
         return InvalidInputError(
-            f"{self.place(position)}: reading {describe_type(self._unpaired[position])} failed "
+            f"{self.place(position)}: reading {describe_type(self._pairs[0][position])} failed "
             f"({_describe(error)}). Convert it to a mapping with 'id' and 'text' first."
         )
 
     def _require(self, column: list[Any], has_other: Callable[[Reader, Any], object], start: int = 0) -> None:
         """Refuse a document that lacks this value and the other one of id and text too."""
-        documents = self._with_readers(start, start + len(column))
-        for position, (value, (document, reader)) in enumerate(zip(column, documents, strict=True), start):
+        for position, value in enumerate(column, start):
             if value is not None:
                 continue
+            document, reader = self._pairs[0][position], self._reader_of(position)
             try:
                 has = has_other(reader, document)
             except Exception as error:  # noqa: BLE001 - raised again as ours

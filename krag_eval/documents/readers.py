@@ -30,8 +30,10 @@ import operator
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import repeat
 from numbers import Integral
 from types import FunctionType, MappingProxyType
 from typing import Any
@@ -46,19 +48,6 @@ OWN_ID = ".id"
 """The `id_key` of the id that a document itself has; a record keeps it in its metadata if its own is another one."""
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
-# Which of these a document has decides how it is read.
-_TELLING = (
-    "page_content",
-    "get_content",
-    "node_id",
-    "node",
-    "content",
-    "meta",
-    "payload",
-    "properties",
-    "uuid",
-    "values",
-)
 _NO_DOCUMENTS = (bytes, bytearray, list, tuple, set, frozenset, int, float, type, type(None))
 
 
@@ -81,7 +70,7 @@ class Reader:
         framework: Whose documents these are, if that matters.
         is_flat: Whether all there is are the plain fields of LangChain's documents: text, id and metadata, no score.
         texts: The same as `text`, of many documents.
-        ids: The same as `id`, of many documents.
+        ids: The same as `id`, of many documents, if these are all strings that are not empty, or all integers.
         all_metadata: The same as `metadata`, of many documents.
     """
 
@@ -117,13 +106,19 @@ class Reader:
     def read_texts(self, documents: list[Any]) -> list[str | None]:
         """Return the text of each document, as `read_text` does."""
         texts: list[Any] = list(map(self.text, documents)) if self.texts is None else self.texts(documents)
-        return texts if set(map(type, texts)) <= {str} else list(map(as_text, texts))
+        return texts if _are_all(str, texts) else list(map(as_text, texts))
 
     def read_ids(self, documents: list[Any], id_key: str | None) -> list[str | None]:
         """Return the id of each document, as `read_id` does."""
         if id_key is None:
-            return as_ids(list(map(self.id, documents)) if self.ids is None else self.ids(documents))
-        found = as_ids([metadata.get(id_key) for metadata in self._read_metadata(documents)])
+            if self.ids is not None:
+                found = self.ids(documents)
+                if _are_all(str, found) and all(found):
+                    return found
+                if _are_all(int, found):
+                    return list(map(str, found))
+            return as_ids(list(map(self.id, documents)))
+        found = as_ids(_values_at(id_key, self._read_metadata(documents)))
         if None in found:
             return [self.read_id(d, id_key) if one is None else one for one, d in zip(found, documents, strict=True)]
         return found
@@ -131,7 +126,8 @@ class Reader:
     def read_grades(self, documents: list[Any], grade_key: str) -> list[Any]:
         """Return the grade that each gold document has itself or in its metadata, unchecked; None where it has none."""
         grades: list[object] = [None] * len(documents)
-        if self.own_grade is not None:
+        of_mappings = self.own_keys and not [d for d in documents if "grade" in d or grade_key in d]
+        if self.own_grade is not None and not of_mappings:
             grades = [self.own_grade(document, grade_key) for document in documents]
         if None not in grades:
             return grades
@@ -157,23 +153,47 @@ def reader_of(document: object) -> Reader | None:
     reader = reader_of_type(type_)
     if reader is not None:
         return reader
-    if _has_only_its_names(type_):
-        return _reader_of_names(type_, tuple(document.__dict__))
     return _reader_of_object(document)
 
 
-def readers_by_type(documents: Collection[object]) -> dict[type, Reader] | None:
-    """Return the one reader of all documents of each type; None if those of a type have several."""
-    found: dict[type, Reader] = {}
-    for type_ in set(map(type, documents)):
-        reader = reader_of_type(type_)
-        if reader is None and _has_only_its_names(type_):
-            names = {tuple(vars(document)) for document in documents if type(document) is type_}
-            reader = _reader_of_names(type_, *names) if len(names) == 1 else None
-        if reader is None:
-            return None
-        found[type_] = reader
-    return found
+def read_by_type(documents: list[Any], read_all: Callable[..., list[Any]], *arguments: object) -> list[Any]:
+    """Return the values of documents, read in one sweep for each type.
+
+    Args:
+        documents: The documents.
+        read_all: The method of `Reader` that reads a list of documents.
+        arguments: What it takes besides.
+
+    Raises:
+        TypeError: The documents of a type are read in several ways.
+    """
+    types = list(map(type, documents))
+    if types and types.count(types[0]) == len(types):
+        return read_all(_reader_of_all(types[0], documents), documents, *arguments)
+    values: dict[type, Iterator[Any]] = {}
+    for type_ in set(types):
+        same = [document for document, its_type in zip(documents, types, strict=True) if its_type is type_]
+        values[type_] = iter(read_all(_reader_of_all(type_, same), same, *arguments))
+    return [next(values[type_]) for type_ in types]
+
+
+def _reader_of_all(type_: type, documents: list[Any]) -> Reader:
+    """Return the one reader of all these documents of a type."""
+    reader = reader_of_type(type_)
+    if reader is None and _has_only_its_names(type_):
+        reader = _reader_with(partial(_all_have, documents, getattr(type_, "__dataclass_fields__", {})))
+    if reader is None:
+        raise TypeError(f"documents of the type {type_.__name__} are read in several ways")
+    return reader
+
+
+def _all_have(documents: list[Any], fields: Mapping[str, Any], name: str) -> bool:
+    if name in fields and fields[name].init:
+        return True
+    n_having = operator.countOf(map(hasattr, documents, repeat(name)), True)
+    if 0 < n_having < len(documents):
+        raise TypeError(f"only some of the documents have the attribute {name}")
+    return n_having > 0
 
 
 def require_reader(document: object) -> Reader:
@@ -213,7 +233,8 @@ def _all_fields(type_: type) -> Mapping[str, object] | None:
 def _has_only_its_names(type_: Any) -> bool:
     """Return whether the names in the `__dict__` of an object and of its type are all the attributes that it has."""
     owners = type_.__mro__[:-1]
-    found = [vars(owner)[name] for name in _TELLING for owner in owners if name in vars(owner)]
+    telling = {name for names, _ in _KINDS for name in names if name not in ("id", "text", "metadata")}
+    found = [vars(owner)[name] for name in telling for owner in owners if name in vars(owner)]
     return (
         type_.__dictoffset__ != 0
         and type_.__getattribute__ is object.__getattribute__
@@ -223,11 +244,6 @@ def _has_only_its_names(type_: Any) -> bool:
     )
 
 
-@functools.lru_cache(maxsize=1024)
-def _reader_of_names(type_: type, names: tuple[str, ...]) -> Reader | None:
-    return _reader_with(lambda name: name in names or _has(type_, name))
-
-
 def _reader_of_object(document: object) -> Reader | None:
     if isinstance(document, str):  # by its `__class__`: a proxy
         return _STRING
@@ -235,33 +251,16 @@ def _reader_of_object(document: object) -> Reader | None:
         return MAPPING
     if isinstance(document, _NO_DOCUMENTS) or _is_uuid(document):
         return None
-    return _reader_with(functools.partial(_has, document))
+    return _reader_with(partial(_has, document))
 
 
 def _reader_with(has: Callable[[str], bool]) -> Reader | None:
     """Return how documents with these attributes are read."""
-    if has("page_content"):
-        reader = LANGCHAIN
-    elif has("get_content") and has("node_id"):
-        reader = _LLAMA_INDEX_NODE
-    elif has("node"):
-        reader = _LLAMA_INDEX_SCORED
-    elif has("content") and has("meta"):
-        reader = _HAYSTACK
-    elif has("text"):
-        reader = _PLAIN_OBJECT
-    elif has("payload") and has("id"):
-        reader = _QDRANT
-    elif has("properties") and has("uuid"):
-        reader = _WEAVIATE
-    elif has("values") and has("metadata") and has("id"):
-        reader = _PINECONE
-    elif has("id"):
-        reader = _PLAIN_OBJECT
-    else:
-        return None
-    # Asking a model of pydantic for an attribute that it does not have is slow.
-    return reader if has("score") else _without_score(reader)
+    for names, reader in _KINDS:
+        if all(map(has, names)):
+            # Asking a model of pydantic for an attribute that it does not have is slow.
+            return reader if has("score") else _without_score(reader)
+    return None
 
 
 @functools.cache
@@ -327,29 +326,36 @@ def _mapping_id(document: Mapping[str, Any]) -> object:
     return _mapping_metadata(document).get("id") if hit is None else hit
 
 
+def _values_at(key: str, mappings: list[Any]) -> list[Any]:
+    """Return what each mapping has under a key, None without it."""
+    if _are_all(dict, mappings):
+        with contextlib.suppress(KeyError):
+            return [mapping[key] for mapping in mappings]
+    return [mapping.get(key) for mapping in mappings]
+
+
 def _mapping_texts(documents: list[Any]) -> list[Any]:
-    texts = [document.get("text") for document in documents]
+    texts = _values_at("text", documents)
     return texts if None not in texts else list(map(_mapping_text, documents))
 
 
 def _mapping_ids(documents: list[Any]) -> list[Any]:
-    own = [document.get("id") for document in documents]
-    types = set(map(type, own))
-    if types <= {str, int} and all(own) and not [d for d in documents if "page_content" in d]:
-        return own
-    if types == {type(None)} and not [d for d in documents if "_id" in d or "uuid" in d]:
-        return [metadata.get("id") for metadata in _all_mapping_metadata(documents)]
+    if type(documents[0]) is dict:
+        with contextlib.suppress(KeyError):
+            own = [document["id"] for document in documents if "page_content" not in document]
+            if len(own) == len(documents):
+                return own
+        nested = [d for d in documents if not ("id" in d or "_id" in d or "uuid" in d)]
+        if len(nested) == len(documents):
+            return _values_at("id", _all_mapping_metadata(documents))
     return list(map(_mapping_id, documents))
 
 
 def _all_mapping_metadata(documents: list[Any]) -> list[Any]:
-    metadata = [document.get("metadata") for document in documents]
-    is_plain = set(map(type, metadata)) == {dict} and all(metadata)
-    return metadata if is_plain else list(map(_mapping_metadata, documents))
-
-
-def _mapping_own_id(document: Mapping[str, Any]) -> object:
-    return document.get("id")
+    if not [d for d in documents if "metadata" in d or "meta" in d or "text" not in d]:
+        return [_EMPTY] * len(documents)
+    metadata = _values_at("metadata", documents)
+    return metadata if _are_all(dict, metadata) and all(metadata) else list(map(_mapping_metadata, documents))
 
 
 def _mapping_metadata(document: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -380,20 +386,45 @@ def _langchain_id(document: Any) -> object:
 
 
 def _langchain_ids(documents: list[Any]) -> list[Any]:
-    found = [metadata.get("id") for metadata in _all_metadata(documents)]
-    types = set(map(type, found))
-    if types == {type(None)}:
-        return list(map(operator.attrgetter("id"), documents))
-    return found if types == {str} and all(found) else list(map(_langchain_id, documents))
+    metadata = _all_metadata(documents)
+    if any(metadata):
+        found = _values_at("id", metadata)
+        if not _are_all(type(None), found):
+            return found
+    return _own_ids(documents)
 
 
 def _all_metadata(documents: list[Any]) -> list[Any]:
-    metadata = list(map(operator.attrgetter("metadata"), documents))
-    return metadata if set(map(type, metadata)) == {dict} else list(map(_as_mapping, metadata))
+    metadata = [document.metadata for document in documents]
+    return metadata if _are_all(dict, metadata) else list(map(_as_mapping, metadata))
 
 
 def _own_ids(documents: list[Any]) -> list[Any]:
-    return list(map(operator.attrgetter("id"), documents))
+    return [document.id for document in documents]
+
+
+# What these of LlamaIndex return is a field, which is read faster without them.
+_STORED = {"BaseNode.node_id": "id_", "TextNode.get_content": "text"}
+
+
+@functools.lru_cache(maxsize=1024)
+def _stored_field(type_: Any, name: str) -> str | None:
+    """Return the field that holds what a method or property of a node returns; None if there may be none."""
+    found = getattr(type_, name)
+    function: Any = found.fget if isinstance(found, property) else found
+    is_theirs = getattr(function, "__module__", None) == "llama_index.core.schema"
+    field = _STORED.get(function.__qualname__) if is_theirs else None
+    return field if field in (_all_fields(type_) or ()) else None
+
+
+def _read_nodes(name: str, read: Callable[[Any], Any], nodes: list[Any]) -> list[Any]:
+    type_: Any = type(nodes[0])
+    field = _stored_field(type_, name) if _are_all(type_, nodes) else None
+    return list(map(read, nodes)) if field is None else [node.__dict__[field] for node in nodes]
+
+
+def _read_scored_nodes(name: str, read: Callable[[Any], Any], documents: list[Any]) -> list[Any]:
+    return _read_nodes(name, read, [document.node for document in documents])
 
 
 def _scored_node_text(document: Any) -> object:
@@ -404,6 +435,10 @@ def _scored_node_metadata(document: Any) -> Mapping[str, Any]:
     return _metadata(document.node)
 
 
+def _contents(documents: list[Any]) -> list[Any]:
+    return [document.content for document in documents]
+
+
 def _haystack_text(document: Any) -> object:
     return getattr(document, "content", None)
 
@@ -412,20 +447,8 @@ def _haystack_metadata(document: Any) -> Mapping[str, Any]:
     return _as_mapping(document.meta)
 
 
-def _payload_text(document: Any) -> object:
-    return text_in(_as_mapping(document.payload))
-
-
-def _payload(document: Any) -> Mapping[str, Any]:
-    return metadata_in(_as_mapping(document.payload))
-
-
-def _properties_text(document: Any) -> object:
-    return text_in(_as_mapping(document.properties))
-
-
-def _properties(document: Any) -> Mapping[str, Any]:
-    return metadata_in(_as_mapping(document.properties))
+def _in_fields(read: Callable[[Mapping[str, Any]], Any], name: str, document: Any) -> Any:
+    return read(_as_mapping(getattr(document, name)))
 
 
 def _metadata_text(document: Any) -> object:
@@ -442,7 +465,7 @@ MAPPING = Reader(
     _mapping_id,
     _mapping_metadata,
     _mapping_score,
-    own_id=_mapping_own_id,
+    own_id=operator.methodcaller("get", "id"),
     own_grade=_mapping_grade,
     own_keys=True,
     texts=_mapping_texts,
@@ -458,17 +481,48 @@ LANGCHAIN = Reader(
     ids=_langchain_ids,
     all_metadata=_all_metadata,
 )
+_NODE_TEXT = "get_content", operator.methodcaller("get_content")
+_NODE_ID = "node_id", operator.attrgetter("node_id")
 _LLAMA_INDEX_NODE = Reader(
-    operator.methodcaller("get_content"), operator.attrgetter("node_id"), _metadata, _score, framework="LlamaIndex"
+    _NODE_TEXT[1],
+    _NODE_ID[1],
+    _metadata,
+    _score,
+    framework="LlamaIndex",
+    texts=partial(_read_nodes, *_NODE_TEXT),
+    ids=partial(_read_nodes, *_NODE_ID),
 )
 _LLAMA_INDEX_SCORED = Reader(
-    _scored_node_text, operator.attrgetter("node.node_id"), _scored_node_metadata, _score, framework="LlamaIndex"
+    _scored_node_text,
+    operator.attrgetter("node.node_id"),
+    _scored_node_metadata,
+    _score,
+    framework="LlamaIndex",
+    texts=partial(_read_scored_nodes, *_NODE_TEXT),
+    ids=partial(_read_scored_nodes, *_NODE_ID),
 )
-_HAYSTACK = Reader(_haystack_text, _id, _haystack_metadata, _score, ids=_own_ids)
+_HAYSTACK = Reader(_haystack_text, _id, _haystack_metadata, _score, texts=_contents, ids=_own_ids)
 _PLAIN_OBJECT = Reader(_text, _id, _metadata, _score, own_grade=_grade, ids=_own_ids)
-_QDRANT = Reader(_payload_text, _id, _payload, _score)
-_WEAVIATE = Reader(_properties_text, operator.attrgetter("uuid"), _properties, _nothing)
+_QDRANT = Reader(partial(_in_fields, text_in, "payload"), _id, partial(_in_fields, metadata_in, "payload"), _score)
+_WEAVIATE = Reader(
+    partial(_in_fields, text_in, "properties"),
+    operator.attrgetter("uuid"),
+    partial(_in_fields, metadata_in, "properties"),
+    _nothing,
+)
 _PINECONE = Reader(_metadata_text, _id, _metadata, _score)
+# The first of these whose attributes a document has is how it is read.
+_KINDS: tuple[tuple[tuple[str, ...], Reader], ...] = (
+    (("page_content",), LANGCHAIN),
+    (("get_content", "node_id"), _LLAMA_INDEX_NODE),
+    (("node",), _LLAMA_INDEX_SCORED),
+    (("content", "meta"), _HAYSTACK),
+    (("text",), _PLAIN_OBJECT),
+    (("payload", "id"), _QDRANT),
+    (("properties", "uuid"), _WEAVIATE),
+    (("values", "metadata", "id"), _PINECONE),
+    (("id",), _PLAIN_OBJECT),
+)
 _BARE_ID = Reader(_nothing, _itself, _no_metadata, _nothing)
 
 
@@ -521,7 +575,11 @@ def as_id(value: object) -> str | None:
 
 def as_ids(values: list[Any]) -> list[str | None]:
     """Return each value as an id, as `as_id` does."""
-    return values if set(map(type, values)) <= {str} and all(values) else list(map(as_id, values))
+    return values if _are_all(str, values) and all(values) else list(map(as_id, values))
+
+
+def _are_all(type_: type, values: list[Any]) -> bool:
+    return operator.countOf(map(type, values), type_) == len(values)
 
 
 def _is_uuid(value: object) -> bool:

@@ -23,9 +23,6 @@ from krag_eval.matching.overlap import UNIT_OF, Sketches, sketch
 from krag_eval.matching.settings import Settings
 from krag_eval.matching.tokens import CHEAP_TOKENIZERS, TokenTable
 
-# Their ids are looked at several times: so many queries stay in the processor's cache in between.
-_QUERIES_AT_ONCE = 32
-
 
 class Codes(NamedTuple):
     """Two columns of values as integers: equal for equal values, `MISSING` for a missing one.
@@ -223,27 +220,28 @@ class Batch:
 
     @cached_property
     def _equal_ids(self) -> tuple[Found, bool]:
-        """The pairs with the same id, and whether a query may have a gold id twice.
-
-        The ids of some queries are read and matched at a time, while they are in the processor's cache.
-        """
+        """The pairs with the same id, and whether a query may have a gold id twice."""
         gold: list[int] = []
         retrieved: list[int] = []
         has_repeats = False
-        gold_starts, starts = self.actual.offsets.tolist(), self.predicted.offsets.tolist()
-        for first in range(0, len(self), _QUERIES_AT_ONCE):
-            last = min(first + _QUERIES_AT_ONCE, len(self))
-            wanted, rows = self.actual.id_rows(first, last), self.predicted.id_rows(first, last)
-            different = [set(ids) for ids in wanted]
-            for query, shared in enumerate(map(set.intersection, different, rows), first):
-                ids, row = wanted[query - first], rows[query - first]
-                has_repeats = has_repeats or len(different[query - first]) < len(ids)
-                for id_ in shared:
-                    if id_ is None:
-                        continue
-                    pairs = list(product(_places(ids, id_), _places(row, id_)))
-                    gold += [gold_starts[query] + place for place, _ in pairs]
-                    retrieved += [starts[query] + place for _, place in pairs]
+        wanted = list(self.actual.id_rows())
+        rows = zip(wanted, self.predicted.id_rows(), strict=True)  # while they are in the processor's cache
+        starts = zip(self.actual.offsets.tolist(), self.predicted.offsets.tolist(), strict=True)
+        for query, ((ids, row), (gold_start, start)) in enumerate(zip(rows, starts, strict=False)):
+            different = {"", *ids}  # so an empty one among bare ids is found without another look
+            repeats = len(different) <= len(ids)
+            has_repeats = has_repeats or repeats
+            for id_ in different.intersection(row):
+                if not id_:
+                    self.predicted.check_missing_id(query, row.index(id_), id_)
+                    continue
+                place = row.index(id_)
+                retrieved.append(start + place)
+                gold.append(gold_start + ids.index(id_))
+                if not self.matches_first_only and (repeats or id_ in row[place + 1 :]):
+                    again = list(product(_places(ids, id_), _places(row, id_)))[1:]
+                    gold += [gold_start + place for place, _ in again]
+                    retrieved += [start + place for _, place in again]
         return Found.of([np.array(gold, dtype=np.int64)], [np.array(retrieved, dtype=np.int64)]), has_repeats
 
     def equal_texts(self) -> Found:
@@ -296,9 +294,7 @@ def join(batch: Batch, codes: Codes) -> Found:
     )
 
 
-def _places(values: list[str | None], wanted: str) -> list[int]:
-    if values.count(wanted) == 1:
-        return [values.index(wanted)]
+def _places(values: Sequence[str | None], wanted: str) -> list[int]:
     return [place for place, value in enumerate(values) if value == wanted]
 
 

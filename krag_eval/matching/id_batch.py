@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -15,11 +14,7 @@ from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import Side, SideName
 from krag_eval.documents.readers import as_grade, as_id
-from krag_eval.matching.batch import Batch, Found
-from krag_eval.matching.settings import Settings
-
-# Rows are looked at twice; so many of them stay in the processor's cache in between.
-_QUERIES_AT_ONCE = 32
+from krag_eval.matching.batch import Batch
 
 
 class IdSide(Side):
@@ -34,7 +29,7 @@ class IdSide(Side):
         self._set_offsets(self.rows)
 
     @cached_property
-    def documents(self) -> list[Any]:  # type: ignore[override]
+    def documents(self) -> list[Any]:
         """The ids as documents."""
         return [{"id": id_} for id_ in self.ids]
 
@@ -77,15 +72,20 @@ class IdSide(Side):
             )
         return list(super()._check_row(query, row))
 
-    def check(self, start: int, stop: int) -> list[list[str]]:
-        """Return the ids of some queries; values that are not strings are converted or refused."""
-        try:
-            deque(map("".join, self.rows[start:stop]), maxlen=0)  # the cheapest way to find out that all are strings
-        except TypeError:
-            for query in range(start, stop):
-                row = self.rows[query]
-                self.rows[query] = [self.checked_id(query, rank, value) for rank, value in enumerate(row)]
-        return self.rows[start:stop]
+    def id_rows(self) -> Iterator[list[str]]:
+        """Yield the ids of each query; values that are not strings are converted or refused."""
+        for query, row in enumerate(self.rows):
+            try:
+                "".join(row)  # the cheapest way to find out that all are strings
+            except TypeError:
+                row = self.rows[query] = [self.checked_id(query, rank, value) for rank, value in enumerate(row)]
+            if self.name == "actual" and "" in row:
+                self.checked_id(query, row.index(""), "")
+            yield row
+
+    def check_missing_id(self, query: int, rank: int, value: object) -> None:
+        """Refuse an empty id."""
+        self.checked_id(query, rank, value)
 
     def checked_id(self, query: int, rank: int, value: object) -> str:
         """Return the value as an id, or raise an error that names its place."""
@@ -106,40 +106,6 @@ class IdBatch(Batch):
     actual: IdSide
     predicted: IdSide
     matches_first_only = True
-
-    def __init__(self, actual: IdSide, predicted: IdSide, settings: Settings) -> None:
-        super().__init__(actual, predicted, settings)
-        gold: list[int] = []
-        retrieved: list[int] = []
-        self._has_repeats = False
-        gold_starts, starts = actual.offsets.tolist(), predicted.offsets.tolist()
-        for first in range(0, len(actual), _QUERIES_AT_ONCE):
-            last = min(first + _QUERIES_AT_ONCE, len(actual))
-            wanted, rows = actual.check(first, last), predicted.check(first, last)
-            # With the empty string among the wanted ids, a row that holds one is found out without another look.
-            different = [{"", *ids} for ids in wanted]
-            for query, shared in enumerate(map(set.intersection, different, rows), first):
-                ids, row = wanted[query - first], rows[query - first]
-                if len(different[query - first]) != len(ids) + 1:
-                    if "" in ids:
-                        actual.checked_id(query, ids.index(""), "")
-                    self._has_repeats = True
-                for id_ in shared:
-                    place = row.index(id_)
-                    if not id_:
-                        predicted.checked_id(query, place, id_)
-                    retrieved.append(starts[query] + place)
-                    gold.append(gold_starts[query] + ids.index(id_))
-        self._found = Found(np.array(gold, dtype=np.int64), np.array(retrieved, dtype=np.int64), np.ones(len(gold)))
-
-    @property
-    def has_gold_repeats(self) -> bool:
-        """Whether a query has the same gold id twice."""
-        return self._has_repeats
-
-    def equal_ids(self) -> Found:
-        """Return the pairs with the same id."""
-        return self._found
 
 
 def with_documents(batch: Batch) -> Batch:

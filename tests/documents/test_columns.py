@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
@@ -50,7 +51,39 @@ class NodeLike:
         return self.text
 
 
-ODD_IDS = [None, "", "a", "b", "c", 0, 1, True, 1.5, uuid.UUID(int=7), "1"]
+class Text(str):
+    """A string of another type, which looks different from what it is."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "other"
+
+
+class Mapped(dict[str, Any]):
+    """A dict of another type, which has a value under every key when it is indexed."""
+
+    def __missing__(self, key: str) -> str:
+        return "made"
+
+
+@dataclass
+class Open:
+    """A Haystack document whose objects may have further attributes."""
+
+    content: str
+    id: Any = None
+    meta: Any = field(default_factory=dict)
+
+
+def opened(id_: Any, further: dict[str, Any]) -> Open:
+    """Return one with these further attributes."""
+    made = Open("t", id_)
+    vars(made).update(further)
+    return made
+
+
+ODD_IDS = [None, "", "a", "b", "c", 0, 1, True, 1.5, uuid.UUID(int=7), "1", Text("a"), np.str_("b"), np.int64(1)]
 GRADES = st.sampled_from([None, 0, 1, 2.5, 3])
 NUMBERS = st.sampled_from([0.5, 1, np.float32(0.25), None])
 
@@ -78,7 +111,11 @@ def rows_of_documents(draw: st.DrawFn) -> list[list[Any]]:
         st.builds(HaystackLike, text, ids, metadata),
         st.builds(NodeLike, st.sampled_from(["a", "b", ""])),
         st.builds(lambda i, m: SimpleNamespace(id=i, text="t", metadata=m), ids, metadata),
-        st.sampled_from(["a", "some text."]),
+        st.sampled_from(["a", "some text.", Text("a")]),
+        st.builds(Mapped, mappings),
+        st.builds(
+            opened, ids, st.fixed_dictionaries({}, optional={"page_content": text, "node": st.just(NodeLike("c"))})
+        ),
     ]
     documents = st.one_of(draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=3)))
     if draw(st.booleans()):
@@ -108,7 +145,9 @@ def test_ids_are_those_of_the_documents_alone(rows: list[list[Any]], id_key: str
     assert list(side.ids) == expected
     assert side.has_id.tolist() == [one is not None for one in expected]
     by_row = Side("predicted", rows, id_key, "grade")
-    assert [ids for query in range(len(rows)) for ids in by_row.id_rows(query, query + 1)[0]] == expected
+    first = next(by_row.id_rows(), [])
+    assert [*first, *(id_ for ids in islice(by_row.id_rows(), 1, None) for id_ in ids)] == expected
+    assert by_row.documents == documents
     assert list(by_row.ids) == expected
 
 
@@ -132,7 +171,7 @@ def test_ids_matched_query_by_query_are_those_matched_all_together(
     expected = join(batch, batch.ids)
     pairs = [sorted(zip(one.actual.tolist(), one.predicted.tolist(), strict=True)) for one in (found, expected)]
     assert pairs[0] == pairs[1]
-    repeated = [len(set(ids)) < len(ids) for ids in batch.actual.id_rows(0, len(gold))]
+    repeated = [len(set(ids)) < len(ids) for ids in batch.actual.id_rows()]
     assert batch.has_gold_repeats >= any(repeated)
 
 
@@ -142,3 +181,16 @@ def test_the_document_that_cannot_be_read_is_named_although_all_are_read_togethe
     rows = [[good] * 3, [good, {"metadata": {}}]]
     with pytest.raises(InvalidInputError, match=r"`predicted\[1\]\[1\]` \(query 1, rank 2\)"):
         evaluate([[good], [good]], rows, k=2, match_method="id", id_key=id_key)
+
+
+def test_an_attribute_that_only_one_object_of_a_type_has_decides_how_that_one_is_read() -> None:
+    rows = [[Open("t", "a"), opened("a", {"node": NodeLike("c")})]]
+    assert list(Side("predicted", rows, None, "grade").ids) == ["a", "c"]
+
+
+def test_rows_that_change_after_their_ids_were_read_change_no_documents() -> None:
+    rows = [[{"id": "a"}], [{"id": "b"}]]
+    side = Side("predicted", rows, None, "grade")
+    assert list(side.ids) == ["a", "b"]
+    rows[0].clear()
+    assert side.documents == [{"id": "a"}, {"id": "b"}]
