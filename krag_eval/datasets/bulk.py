@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat
@@ -23,6 +22,7 @@ from krag_eval.documents.readers import MAPPING, as_ids
 Rows = Sequence[dict[str, Any]]
 T = TypeVar("T")
 _DOCUMENT_KEYS = {"id", "text", "grade", "score", "metadata"}
+_LARGE = 1e300  # an integer beyond the range of a float is no grade
 _MAYBE_TEXT, _MAYBE_NUMBER = {str, type(None)}, {int, float, type(None)}
 
 
@@ -89,11 +89,10 @@ def _documents(lists: list[Any], *, is_gold: bool) -> list[tuple[Document, ...]]
     if any(further) or set(map(type, texts)) - _MAYBE_TEXT or set(map(type, numbers)) - _MAYBE_NUMBER:
         return None
     ids = ids if set(map(type, ids)) == {str} and all(ids) else MAPPING.read_ids(given, None)
-    metadata, numbers = _mappings(columns["metadata"]), list(map(as_number, numbers))
-    if metadata is None:
+    metadata = _mappings(columns["metadata"])
+    if metadata is None or (is_gold and any(number is not None and not 0 <= number < _LARGE for number in numbers)):
         return None
-    if is_gold and not all(number is None or 0 <= number < math.inf for number in numbers):
-        return None
+    numbers = list(map(as_number, numbers))
     if None in ids and not all(
         id_ is not None or text is not None or more for id_, text, more in zip(ids, texts, metadata, strict=True)
     ):

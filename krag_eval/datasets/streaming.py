@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, TypeGuard
 
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, RetrieverError
 from krag_eval._utils.files.io import StrPath
-from krag_eval.datasets.formats import native
 from krag_eval.datasets.formats.registry import Reader, open_source
-from krag_eval.datasets.formats.source import Row, Source, check_documents
-from krag_eval.datasets.question import DOC_KEY, LEVELS, TEXTS, Question
-from krag_eval.datasets.run import RunRow
-from krag_eval.documents.document import as_document
+from krag_eval.datasets.formats.source import Source, check_documents
+from krag_eval.datasets.question import DOC_KEY, LEVELS
+from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import read_grade
 
-Documents = Sequence[object]
+Documents = Sequence[Document]
 Gold = Documents | Mapping[str, float]
-_PLAIN_GOLD = frozenset({"id", "text", "grade"})
-_PLAIN_RETRIEVED = frozenset({"id", "text", "score"})
 _CURE = (
     "In a stream both files must have the same questions in the same order; "
     "`read_evalset` and `read_run` take them in any order."
@@ -102,7 +97,7 @@ def _retrieved(
         yield place, ranking.query_id, documents
 
 
-def _bare(place: str, documents: Sequence[Document], name: str, id_key: str | None) -> list[str]:
+def _bare(place: str, documents: Documents, name: str, id_key: str | None) -> list[str]:
     ids = [document.id if id_key is None else as_document(document, id_key=id_key).id for document in documents]
     if None in ids:
         raise InvalidInputError(
@@ -112,7 +107,7 @@ def _bare(place: str, documents: Sequence[Document], name: str, id_key: str | No
     return [str(one) for one in ids]
 
 
-def _bare_gold(place: str, documents: Sequence[Document], id_key: str | None, grade_key: str) -> Gold:
+def _bare_gold(place: str, documents: Documents, id_key: str | None, grade_key: str) -> Gold:
     ids = _bare(place, documents, "gold", id_key)
     if all(document.grade is None and grade_key not in document.metadata for document in documents):
         return ids

@@ -96,8 +96,11 @@ def parse_lines(lines: Sequence[bytes]) -> list[dict[str, Any]] | None:
     except (ValueError, StopIteration, RecursionError):  # no JSON begins there, not even after white space
         return None
     are_whole = {text[end:] for text, (_, end) in zip(texts, found, strict=True)} <= _LINE_ENDS
-    each_key_once = n_keys == np.count_nonzero(before_colons == ord('"'))  # as in `parse_json`
-    return rows if are_whole and each_key_once and set(map(type, rows)) == {dict} else None
+    n_written = np.count_nonzero(before_colons == ord('"'))  # the keys, if no key appears twice: see `parse_json`
+    if n_written != n_keys and b'\\\\":' not in content:
+        n_written -= content.count(b'\\":')  # quotes in texts
+    is_sound = n_written == n_keys and are_whole and set(map(type, rows)) == {dict}
+    return rows if is_sound else None
 
 
 def _count_keys(level: list[Any]) -> int:
