@@ -67,12 +67,12 @@ def read_questions(rows: Rows) -> list[Question] | None:
     if any(set(map(type, columns[name])) - _MAYBE_TEXT for name in TEXTS):
         return None
     ids, metadata = as_ids(columns["id"]), _mappings(columns["metadata"])
-    gold, *of_ids = (_listed(columns[name]) for name in GOLD)
-    if None in ids or metadata is None or gold is None or None in of_ids:
+    columns |= {name: _listed(columns[name]) for name in GOLD}
+    if None in ids or metadata is None or None in [columns[name] for name in GOLD]:
         return None
-    columns |= {"id": ids, "metadata": metadata, "gold": _documents(gold, is_gold=True)}
-    columns |= {name: _unique_ids(lists) for name, lists in zip(GOLD[1:], of_ids, strict=True)}
-    if None in (columns[name] for name in GOLD):
+    columns |= {"id": ids, "metadata": metadata, "gold": _documents(columns["gold"], is_gold=True)}
+    columns |= {name: _unique_ids(columns[name]) for name in GOLD[1:]}
+    if None in [columns[name] for name in GOLD]:
         return None
     return _made(Question, len(rows), further=further, **columns)
 
@@ -101,7 +101,7 @@ def _documents(lists: list[Any], *, is_gold: bool) -> list[tuple[Document, ...]]
     return _parted(_made(Document, len(given), id=ids, text=texts, metadata=metadata, **of_kind), lists)
 
 
-def _unique_ids(lists: list[list[Any]]) -> list[tuple[str, ...]] | None:
+def _unique_ids(lists: list[Any]) -> list[tuple[str, ...]] | None:
     ids = as_ids(list(chain.from_iterable(lists)))
     return None if None in ids else [tuple(dict.fromkeys(part)) for part in _parted(ids, lists)]
 
@@ -112,7 +112,7 @@ def _parted(items: Iterable[T], lists: Iterable[list[Any]]) -> list[tuple[T, ...
     return [tuple(islice(left, len(one))) for one in lists]
 
 
-def _listed(values: list[Any]) -> list[list[Any]] | None:
+def _listed(values: list[Any]) -> list[Any] | None:
     """Return lists, an empty one for None; None if anything else is among them."""
     return None if set(map(type, values)) - {list, type(None)} else [[] if one is None else one for one in values]
 
@@ -122,7 +122,7 @@ def _mappings(values: list[Any]) -> list[dict[str, Any]] | None:
     return None if set(map(type, values)) - {dict, type(None)} else [{} if one is None else one for one in values]
 
 
-def _columns(rows: Rows, names: set[str]) -> tuple[dict[str, list[Any]], list[dict[str, Any]]]:
+def _columns(rows: Rows, names: set[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the values of rows under each of these keys, None where a row has none, and what else each row has."""
     shapes = set(map(tuple, rows))
     columns: dict[str, Any] = dict.fromkeys(names, [None] * len(rows))

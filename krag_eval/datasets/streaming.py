@@ -14,7 +14,7 @@ from krag_eval.datasets.question import DOC_KEY, LEVELS
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import read_grade
 
-Documents = Sequence[Document]
+Documents = Sequence[object]
 Gold = Documents | Mapping[str, float]
 _CURE = (
     "In a stream both files must have the same questions in the same order; "
@@ -80,7 +80,7 @@ def stream_pairs(
 
 def _gold(
     source: Source, read: Reader, id_key: str | None, grade_key: str, level: str, doc_key: str
-) -> Iterator[tuple[str, str, Documents]]:
+) -> Iterator[tuple[str, str, Sequence[Document]]]:
     """Yield each question's place, id and gold documents."""
     for place, question in read(source):
         check_documents(place, "gold", question.gold, id_key=id_key, grade_key=grade_key, is_gold=True)
@@ -89,7 +89,7 @@ def _gold(
 
 def _retrieved(
     source: Source, read: Reader, id_key: str | None
-) -> Iterator[tuple[str, str, Documents | RetrieverError]]:
+) -> Iterator[tuple[str, str, Sequence[Document] | RetrieverError]]:
     """Yield each ranking's place, id, and documents or error."""
     for place, ranking in read(source):
         check_documents(place, "retrieved", ranking.retrieved, id_key=id_key)
@@ -97,7 +97,7 @@ def _retrieved(
         yield place, ranking.query_id, documents
 
 
-def _bare(place: str, documents: Documents, name: str, id_key: str | None) -> list[str]:
+def _bare(place: str, documents: Sequence[Document], name: str, id_key: str | None) -> list[str]:
     ids = [document.id if id_key is None else as_document(document, id_key=id_key).id for document in documents]
     if None in ids:
         raise InvalidInputError(
@@ -107,7 +107,7 @@ def _bare(place: str, documents: Documents, name: str, id_key: str | None) -> li
     return [str(one) for one in ids]
 
 
-def _bare_gold(place: str, documents: Documents, id_key: str | None, grade_key: str) -> Gold:
+def _bare_gold(place: str, documents: Sequence[Document], id_key: str | None, grade_key: str) -> Gold:
     ids = _bare(place, documents, "gold", id_key)
     if all(document.grade is None and grade_key not in document.metadata for document in documents):
         return ids

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from krag_eval.datasets import bulk
 IDS = st.sampled_from(["a", "b", "д", 7, "", None, True, 1.5])
 TEXTS = st.sampled_from(["plain", 'a ":b', "foo : bar", " :", "\u2028\x85", "\ud800", "1e999", 3])
 NUMBERS = st.sampled_from([0, 1, 0.5, -1, 10**400, 1e300, "x", None, True])
-METADATA = st.sampled_from([{"source": "s"}, {"id": "m"}, {"deep": {"list": [1, {"x": 2}]}}, {}, [], None])
+METADATA: st.SearchStrategy[object] = st.sampled_from(
+    [{"source": "s"}, {"id": "m"}, {"deep": {"list": [1, {"x": 2}]}}, {}, [], None]
+)
 PLAIN = st.fixed_dictionaries({"id": st.sampled_from("abc"), "text": st.sampled_from(["plain", "a: b"])})
 ODD = st.fixed_dictionaries(
     {}, optional={"id": IDS, "text": TEXTS, "grade": NUMBERS, "score": NUMBERS, "metadata": METADATA, "title": TEXTS}
@@ -32,7 +35,7 @@ QUESTIONS = st.fixed_dictionaries(
 RANKINGS = st.fixed_dictionaries(
     {"retrieved": DOCUMENTS | st.none()}, optional={"error": TEXTS, "seconds": NUMBERS, **FURTHER}
 )
-DAMAGE = {
+DAMAGE: dict[str, Callable[[str], str]] = {
     "none": lambda line: line,
     "key twice": lambda line: line[:-1] + ', "id": "again"}',
     "key twice after a space": lambda line: line[:-1] + ', "id" : "again"}',

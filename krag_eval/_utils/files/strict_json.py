@@ -90,7 +90,7 @@ def parse_lines(lines: Sequence[bytes]) -> list[dict[str, Any]] | None:
         return None
     try:
         texts = list(map(bytes.decode, lines))
-        found = [_DECODER.scan_once(text, 0) for text in texts]
+        found = [_scan(text, 0) for text in texts]
         rows = [row for row, _ in found]
         n_keys = _count_keys(rows)
     except (ValueError, StopIteration, RecursionError):  # no JSON begins there, not even after white space
@@ -141,6 +141,7 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 # `json.loads` would make a decoder for each line.
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_scan: Callable[[str, int], tuple[Any, int]] = _DECODER.scan_once  # type: ignore[attr-defined]
 _CAREFUL_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_each_key_once)
 
 

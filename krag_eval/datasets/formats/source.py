@@ -168,9 +168,9 @@ class Source:
         Raises:
             InvalidInputError: The file cannot be read, or a row is not an object.
         """
-        if self._is_as_stored:
+        layout = self._layout
+        if layout is None or self._is_as_stored:
             return self._stored()
-        layout: Any = self._layout
 
         def shape(place: str, row: Row) -> Row:
             is_counting_lost = self.rejects.is_counting_lost
