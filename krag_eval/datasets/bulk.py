@@ -102,7 +102,7 @@ def _documents(lists: list[Any], *, is_gold: bool) -> list[tuple[Document, ...]]
 
 
 def _unique_ids(lists: list[Any]) -> list[tuple[str, ...]] | None:
-    ids = as_ids(list(chain.from_iterable(lists)))
+    ids: list[Any] = as_ids(list(chain.from_iterable(lists)))
     return None if None in ids else [tuple(dict.fromkeys(part)) for part in _parted(ids, lists)]
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from krag_eval import InvalidInputError, read_evalset, read_run
+from krag_eval import InvalidInputError, KragEvalWarning, read_evalset, read_run
 from krag_eval._utils.files import strict_json
 from krag_eval._utils.journal.rows import seal
 from krag_eval.datasets import bulk
@@ -58,7 +58,7 @@ DAMAGE: dict[str, Callable[[str], str]] = {
 def _outcome(read: Any, path: Path) -> object:
     try:
         found = read(path)
-    except InvalidInputError as error:
+    except (InvalidInputError, KragEvalWarning) as error:
         return str(error)
     return repr(list(found.rows.values()) if hasattr(found, "rows") else list(found))
 
