@@ -150,7 +150,7 @@ def _check_header(row: Mapping[str, Any], place: str, kind: JournalKind) -> None
 
 def _is_sealed(raw: bytes) -> bool:
     found = _SEAL.search(raw, len(raw) - _SEAL_LENGTH)
-    return found is not None and int(found[1], 16) == zlib.crc32(b"}", zlib.crc32(raw[: found.start()]))
+    return found is not None and int(found[1], 16) == zlib.crc32(raw[: found.start()] + b"}")
 
 
 def _was_whole(raw: bytes) -> bool:
