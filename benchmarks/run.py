@@ -21,6 +21,7 @@ from benchmarks import (
     korean,
     memory,
     page,
+    readers,
     report_load,
     rouge,
     runner,
@@ -42,6 +43,7 @@ TOPICS: dict[str, Topic] = {
     "long": memory.run_long,
     "runner": runner.run,
     "compare": comparing.run,
+    "readers": readers.run,
     "report": report_load.run,
     "import": imports.run,
 }

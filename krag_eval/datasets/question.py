@@ -19,7 +19,7 @@ LEVELS: tuple[str, ...] = get_args(Level)
 DOC_KEY = "doc_id"
 TEXTS = ("question", "answer", "type", "notes", "source")
 GOLD = ("gold", "gold_doc_ids", "gold_chunk_ids")
-_FIELDS = {"id", *TEXTS, *GOLD, "metadata"}
+QUESTION_FIELDS = {"id", *TEXTS, *GOLD, "metadata"}
 _OWN = frozenset({"id", "question"})
 
 
@@ -123,9 +123,9 @@ class Question:
                 "`id` is missing. Each question needs a string or an integer there, by which runs name it; "
                 "`evalset_from_rows` numbers rows without one."
             )
-        known = {name: value for name, value in row.items() if name in _FIELDS and value is not None}
+        known = {name: value for name, value in row.items() if name in QUESTION_FIELDS and value is not None}
         known.setdefault("id", None)
-        return cls(**known, further={name: value for name, value in row.items() if name not in _FIELDS})
+        return cls(**known, further={name: value for name, value in row.items() if name not in QUESTION_FIELDS})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row to write: the fields that are set, by name, and the unknown fields of the file."""

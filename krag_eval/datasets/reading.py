@@ -9,6 +9,7 @@ from typing import Any
 from krag_eval._utils.checks import check_kind, check_path
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.files.io import StrPath
+from krag_eval.datasets.bulk import without_collector
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import beir, huggingface, native
 from krag_eval.datasets.formats.registry import open_source, write
@@ -61,7 +62,7 @@ def read_evalset(
         check_new(question.id, questions, f"{place}: the question id")
         return question
 
-    with source.rejects.kept(source.lines):
+    with without_collector(), source.rejects.kept(source.lines):
         for _, question in source.rejects.each(read(source), check):
             questions[question.id] = question
         if not questions:
@@ -147,7 +148,7 @@ def read_run(
             )
         return row
 
-    with source.rejects.kept(source.lines):
+    with without_collector(), source.rejects.kept(source.lines):
         for _, row in source.rejects.each(read(source), check):
             rows[row.query_id] = row
     if not rows:

@@ -18,7 +18,7 @@ from krag_eval.documents.readers import as_id, looks_like_id
 if TYPE_CHECKING:
     from krag_eval._utils.redaction import Redactor
 
-_FIELDS = {"query_id", "retrieved", "error", "seconds"}
+RUN_FIELDS = {"query_id", "retrieved", "error", "seconds"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class RunRow:
             retrieved=tuple(_read(number, document) for number, document in enumerate(documents)),
             error=None if error is None else str(error),
             seconds=as_number(row.get("seconds")),
-            further={name: value for name, value in row.items() if name not in _FIELDS},
+            further={name: value for name, value in row.items() if name not in RUN_FIELDS},
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, TypeGuard
 
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, RetrieverError
 from krag_eval._utils.files.io import StrPath
-from krag_eval.datasets.formats import native
 from krag_eval.datasets.formats.registry import Reader, open_source
-from krag_eval.datasets.formats.source import Row, Source, check_documents
-from krag_eval.datasets.question import DOC_KEY, LEVELS, TEXTS, Question
-from krag_eval.datasets.run import RunRow
-from krag_eval.documents.document import as_document
+from krag_eval.datasets.formats.source import Source, check_documents
+from krag_eval.datasets.question import DOC_KEY, LEVELS
+from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import read_grade
 
 Documents = Sequence[object]
 Gold = Documents | Mapping[str, float]
-_PLAIN_GOLD = frozenset({"id", "text", "grade"})
-_PLAIN_RETRIEVED = frozenset({"id", "text", "score"})
 _CURE = (
     "In a stream both files must have the same questions in the same order; "
     "`read_evalset` and `read_run` take them in any order."
@@ -85,75 +80,25 @@ def stream_pairs(
 
 def _gold(
     source: Source, read: Reader, id_key: str | None, grade_key: str, level: str, doc_key: str
-) -> Iterator[tuple[str, str, Documents]]:
+) -> Iterator[tuple[str, str, Sequence[Document]]]:
     """Yield each question's place, id and gold documents."""
-    records: Iterator[tuple[str, Row | Question]]
-    records = source.each(_plain_question) if read is native.questions and level == "chunk" else read(source)
-    for place, question in records:
-        if isinstance(question, dict):
-            yield place, question["id"], question["gold"]
-        else:
-            check_documents(place, "gold", question.gold, id_key=id_key, grade_key=grade_key, is_gold=True)
-            yield place, question.id, question.gold_at(level, doc_key)
+    for place, question in read(source):
+        check_documents(place, "gold", question.gold, id_key=id_key, grade_key=grade_key, is_gold=True)
+        yield place, question.id, question.gold_at(level, doc_key)
 
 
 def _retrieved(
     source: Source, read: Reader, id_key: str | None
-) -> Iterator[tuple[str, str, Documents | RetrieverError]]:
+) -> Iterator[tuple[str, str, Sequence[Document] | RetrieverError]]:
     """Yield each ranking's place, id, and documents or error."""
-    records: Iterator[tuple[str, Row | RunRow]]
-    is_native = read is native.rankings
-    records = source.each(_plain_ranking, native.ranking_rows(source)) if is_native else read(source)
-    for place, ranking in records:
-        if isinstance(ranking, dict):
-            yield place, ranking["query_id"], ranking["retrieved"]
-        else:
-            check_documents(place, "retrieved", ranking.retrieved, id_key=id_key)
-            documents = ranking.retrieved if ranking.error is None else RetrieverError(ranking.error)
-            yield place, ranking.query_id, documents
+    for place, ranking in read(source):
+        check_documents(place, "retrieved", ranking.retrieved, id_key=id_key)
+        documents = ranking.retrieved if ranking.error is None else RetrieverError(ranking.error)
+        yield place, ranking.query_id, documents
 
 
-def _plain_question(row: Row) -> Row | Question:
-    """Return the row as it is if `evaluate` reads its documents as `Question.from_dict` would, which is much faster."""
-    is_plain = (
-        type(row.get("id")) is str
-        and bool(row["id"])
-        and not row.get("gold_chunk_ids")
-        and not row.get("gold_doc_ids")
-        and row.get("metadata") is None
-        and all(isinstance(row.get(name), str | None) for name in TEXTS)
-        and _are_plain(row.get("gold"), _PLAIN_GOLD)
-        and all("grade" not in document or _is_grade(document["grade"]) for document in row["gold"])
-    )
-    return row if is_plain else Question.from_dict(row)
-
-
-def _plain_ranking(row: Row) -> Row | RunRow:
-    """Return the row as it is if `evaluate` reads its documents as `RunRow.from_dict` would."""
-    is_plain = (
-        type(row.get("query_id")) is str
-        and bool(row["query_id"])
-        and row.get("error") is None
-        and _are_plain(row.get("retrieved"), _PLAIN_RETRIEVED)
-    )
-    return row if is_plain else RunRow.from_dict(row)
-
-
-def _are_plain(documents: object, keys: frozenset[str]) -> bool:
-    return type(documents) is list and all(
-        type(document) is dict and type(document.get("id")) is str and document["id"] and document.keys() <= keys
-        for document in documents
-    )
-
-
-def _is_grade(value: object) -> bool:
-    return type(value) in (int, float) and 0 <= value < 1e300  # type: ignore[operator]  # a number by now
-
-
-def _bare(place: str, documents: Documents, name: str, id_key: str | None) -> list[str]:
-    if id_key is None and _are_rows(documents):
-        return [document["id"] for document in documents]
-    ids = [as_document(document, id_key=id_key).id for document in documents]
+def _bare(place: str, documents: Sequence[Document], name: str, id_key: str | None) -> list[str]:
+    ids = [document.id if id_key is None else as_document(document, id_key=id_key).id for document in documents]
     if None in ids:
         raise InvalidInputError(
             f"{place}: `{name}[{ids.index(None)}]` has no id, but `bare_ids` needs one. "
@@ -162,16 +107,11 @@ def _bare(place: str, documents: Documents, name: str, id_key: str | None) -> li
     return [str(one) for one in ids]
 
 
-def _bare_gold(place: str, documents: Documents, id_key: str | None, grade_key: str) -> Gold:
+def _bare_gold(place: str, documents: Sequence[Document], id_key: str | None, grade_key: str) -> Gold:
     ids = _bare(place, documents, "gold", id_key)
-    if _are_rows(documents) and not any("grade" in document for document in documents):
+    if all(document.grade is None and grade_key not in document.metadata for document in documents):
         return ids
     best: dict[str, float] = {}
     for one, document in zip(ids, documents, strict=True):
         best[one] = max(read_grade(document, grade_key), best.get(one, 0.0))
     return best
-
-
-def _are_rows(documents: Documents) -> TypeGuard[Sequence[dict[str, Any]]]:
-    """Return whether the documents are rows of the file, which only plain ones are."""
-    return all(type(document) is dict for document in documents)

@@ -39,6 +39,7 @@ class Copy(str):
 # Nothing real is packed better than this: gzip reaches 1,000 on zeros, and 20 on JSON.
 _MOST_TIMES = 500
 _MOST_EMPTY_LINES = 1_000_000
+_BUFFER = 1 << 16
 DASH = "-"
 
 
@@ -129,7 +130,7 @@ def open_file(path: StrPath) -> BinaryIO:
         InvalidInputError: It cannot be opened, or no file can have such a name.
     """
     try:
-        return Path(located(path)).open("rb")
+        return Path(located(path)).open("rb", buffering=_BUFFER)
     except (OSError, ValueError) as error:  # a ValueError: a name with NUL or half a character in it
         raise unreadable(path, error) from error
 

@@ -9,9 +9,13 @@ like any other.
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
@@ -24,8 +28,11 @@ MAX_NESTING = 200
 _CONTAINERS = (dict, list)
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _PIECE = re.compile(rf'(?:[^"]++|{_STRING.pattern}){{1,20000}}+', re.DOTALL)
-_INFINITY = float("inf")
 _SPACED_COLONS = (" :", "\t:", "\n:", "\r:")
+_SPACED_COLON = re.compile(rb'"[ \t\n\r]+:')
+_LINE_ENDS = {"", "\n", "\r\n"}
+_BATCH, _BATCH_SIZE = 256, 1 << 16
+T = TypeVar("T")
 
 
 class NestedTooDeepError(ValueError):
@@ -52,7 +59,7 @@ def parse_json(text: str) -> object:
         value: object = _DECODER.decode(text)
         # Each key that was written has a colon right after its quote, and one that appears twice is lost. Where
         # texts hold such colons too, or white space precedes one, the slower decoder finds out.
-        if _count_keys(value) != text.count('":') or any(colon in text for colon in _SPACED_COLONS):
+        if _count_keys([value]) != text.count('":') or any(colon in text for colon in _SPACED_COLONS):
             _CAREFUL_DECODER.decode(text)
     except RecursionError:
         raise NestedTooDeepError from None
@@ -69,27 +76,53 @@ def _check_size(text: str) -> None:
                 raise TooManyValuesError(f"has more than {most:,} values. {to_allow('values')}")
 
 
-def _count_keys(value: object) -> int:
-    """Return how many keys all objects in a value have together, counted level by level.
+def parse_lines(lines: Sequence[bytes]) -> list[dict[str, Any]] | None:
+    """Return the object on each line; None if a line must be looked at by itself.
+
+    This reads no line that `parse_json` refuses, and reads every line as it does, in half of the time.
+    """
+    if max(map(len, lines)) > limit("values"):
+        return None
+    content = b"".join(lines)
+    codes = np.frombuffer(content, np.uint8)
+    before_colons = codes[np.flatnonzero(codes == ord(":")) - 1]
+    if (before_colons <= ord(" ")).any() and _SPACED_COLON.search(content):
+        return None
+    try:
+        texts = list(map(bytes.decode, lines))
+        found = [_scan(text, 0) for text in texts]
+        rows = [row for row, _ in found]
+        n_keys = _count_keys(rows)
+    except (ValueError, StopIteration, RecursionError):  # no JSON begins there, not even after white space
+        return None
+    are_whole = {text[end:] for text, (_, end) in zip(texts, found, strict=True)} <= _LINE_ENDS
+    n_written = np.count_nonzero(before_colons == ord('"'))  # the keys, if no key appears twice: see `parse_json`
+    if n_written != n_keys and b'\\\\":' not in content:
+        n_written -= content.count(b'\\":')  # quotes in texts
+    is_sound = n_written == n_keys and are_whole and set(map(type, rows)) == {dict}
+    return rows if is_sound else None
+
+
+def _count_keys(level: list[Any]) -> int:
+    """Return how many keys all objects in these values have together, counted level by level.
 
     Raises:
-        ValueError: It is nested too deep, or a number was too large.
+        ValueError: One is nested too deep, or a number was too large.
     """
-    n_keys, depth, level = 0, 0, [value] if type(value) in _CONTAINERS else []
+    n_keys, depth, level = 0, 0, [value for value in level if type(value) in _CONTAINERS]
     while level:
         depth += 1
         if depth > MAX_NESTING:
             raise NestedTooDeepError
-        inner: list[Any] = []
-        for container in level:
-            values: Any = container
-            if type(container) is dict:
-                n_keys += len(container)
-                values = container.values()
-            if _INFINITY in values or -_INFINITY in values:
-                raise ValueError("a number is too large for a float")
-            inner += [one for one in values if type(one) in _CONTAINERS]
-        level = inner
+        objects = [one for one in level if type(one) is dict]
+        n_keys += sum(map(len, objects))
+        values = list(chain.from_iterable(map(dict.values, objects)))
+        if len(objects) < len(level):
+            values += chain.from_iterable(one for one in level if type(one) is list)
+        kinds = set(map(type, values))
+        if float in kinds and not all(map(math.isfinite, [v for v in values if type(v) is float])):
+            raise ValueError("a number is too large for a float")
+        level = [] if kinds.isdisjoint(_CONTAINERS) else [one for one in values if type(one) in _CONTAINERS]
     return n_keys
 
 
@@ -108,6 +141,7 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 # `json.loads` would make a decoder for each line.
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_scan: Callable[[str, int], tuple[Any, int]] = _DECODER.scan_once  # type: ignore[attr-defined]
 _CAREFUL_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_each_key_once)
 
 
@@ -137,6 +171,24 @@ def parse_jsonl(
     Raises:
         InvalidInputError: A line is no JSON object.
     """
+    return chain.from_iterable(parse_batches(lines, path, first, rejects))
+
+
+def parse_batches(
+    lines: Iterable[bytes], path: StrPath, first: int = 1, rejects: Rejects | None = None
+) -> Iterator[list[tuple[str, dict[str, Any]]]]:
+    """Yield the rows of `parse_jsonl` in the lists of `in_batches`, or one by one around a line that is unusual."""
+    for batch in in_batches(lines, len):
+        if (rows := parse_lines(batch)) is not None:
+            yield [(f"{path}:{number}", row) for number, row in enumerate(rows, first)]
+        else:
+            yield from ([one] for one in _parse_each(batch, path, first, rejects))
+        first += len(batch)
+
+
+def _parse_each(
+    lines: Iterable[bytes], path: StrPath, first: int, rejects: Rejects | None
+) -> Iterator[tuple[str, dict[str, Any]]]:
     for line_number, line in enumerate(lines, first):
         place = f"{path}:{line_number}"
         if line_number == 1:
@@ -150,6 +202,31 @@ def parse_jsonl(
                 rejects.take(place, error, is_unread=True)
                 continue
             yield place, row
+
+
+def in_batches(items: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
+    """Yield the items in lists: first of one, then of twice as many each time, up to 256 or what takes 64 kB.
+
+    An error of the items is raised after the items before it.
+
+    Args:
+        items: The items.
+        size_of: Returns how many bytes an item takes.
+    """
+    batch, size, most = list[T](), 0, 1
+    try:
+        for item in items:
+            batch.append(item)
+            size += size_of(item)
+            if len(batch) >= most or size >= _BATCH_SIZE:
+                yield batch
+                batch, size, most = [], 0, min(2 * most, _BATCH)
+    except Exception:
+        if batch:
+            yield batch
+        raise
+    if batch:
+        yield batch
 
 
 def _parse_line(line: bytes, place: str) -> dict[str, Any]:

@@ -12,13 +12,15 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import repeat
+from typing import Any, NamedTuple
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import StrPath, lines_of
-from krag_eval._utils.files.strict_json import parse_json
+from krag_eval._utils.files.strict_json import in_batches, parse_json, parse_lines
 
 _SEAL = re.compile(rb', "crc": "([0-9a-f]{8})"\}$')
+_SEAL_LENGTH = len(b', "crc": "01234567"}')
 _INNER_SEAL = re.compile(_SEAL.pattern.removesuffix(b"$"))
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
@@ -47,8 +49,7 @@ class JournalKind:
         return b"\n" not in content and (content.startswith(self.start) or self.start.startswith(content))
 
 
-@dataclass(frozen=True, slots=True)
-class JournalLine:
+class JournalLine(NamedTuple):
     """One sound row of a journal.
 
     Attributes:
@@ -83,24 +84,28 @@ def read_lines(lines: Iterable[bytes], path: StrPath, kind: JournalKind) -> Iter
     Raises:
         InvalidInputError: A row is damaged or was changed, or the first one is not a header.
     """
-    end, is_first = 0, True
-    for number, line in enumerate(lines, 1):
-        place, start, end = f"{path}:{number}", end, end + len(line)
-        raw = line.rstrip(b"\r\n")
-        if not raw.strip():
-            continue
-        row = _row_of(raw, place)
-        if row is None and line == raw and not _was_whole(raw):
-            continue  # only the last line of a file has no end
-        if row is None:
-            raise InvalidInputError(
-                f"{place}: the row is damaged, and the {kind.what} was not just cut short there. Restore the file, or "
-                "delete this line if its question may be asked again."
-            )
-        if is_first:
-            _check_header(row, place, kind)
-        is_first = False
-        yield JournalLine(place, _unsealed(raw, row, place), raw, start + len(line), line.endswith(b"\n"))
+    end = number = 0
+    is_first = True
+    for batch in in_batches(lines, len):
+        for line, row in zip(batch, parse_lines(batch) or repeat(None), strict=False):
+            number += 1
+            place, start, end = f"{path}:{number}", end, end + len(line)
+            raw = line.rstrip(b"\r\n")
+            if row is None:
+                if not raw.strip():
+                    continue
+                row = _row_of(raw, place)
+            if row is None and line == raw and not _was_whole(raw):
+                continue  # only the last line of a file has no end
+            if row is None:
+                raise InvalidInputError(
+                    f"{place}: the row is damaged, and the {kind.what} was not just cut short there. Restore the file, "
+                    "or delete this line if its question may be asked again."
+                )
+            if is_first:
+                _check_header(row, place, kind)
+            is_first = False
+            yield JournalLine(place, _unsealed(raw, row, place), raw, start + len(line), line.endswith(b"\n"))
     if is_first:
         raise InvalidInputError(
             f"{path}:1: is not a journal of a {kind.what}. Its first row must say how the {kind.what} was made."
@@ -114,8 +119,7 @@ def read_journal(path: StrPath, kind: JournalKind) -> Iterator[tuple[str, dict[s
         InvalidInputError: The file cannot be opened or read, a line is longer than any row, or a row is damaged or was
             changed.
     """
-    for line in read_lines(lines_of(path), path, kind):
-        yield line.place, line.row
+    return ((line.place, line.row) for line in read_lines(lines_of(path), path, kind))
 
 
 def _row_of(raw: bytes, place: str) -> dict[str, Any] | None:
@@ -145,7 +149,7 @@ def _check_header(row: Mapping[str, Any], place: str, kind: JournalKind) -> None
 
 
 def _is_sealed(raw: bytes) -> bool:
-    found = _SEAL.search(raw)
+    found = _SEAL.search(raw, len(raw) - _SEAL_LENGTH)
     return found is not None and int(found[1], 16) == zlib.crc32(raw[: found.start()] + b"}")
 
 

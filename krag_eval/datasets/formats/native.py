@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from krag_eval._utils.files.io import StrPath, read_head, write_atomically
-from krag_eval._utils.files.strict_json import dump_json, parse_json
-from krag_eval._utils.journal.rows import JournalKind, read_journal, seal
+from krag_eval._utils.files.io import StrPath, lines_of, read_head, write_atomically
+from krag_eval._utils.files.strict_json import dump_json, in_batches, parse_json
+from krag_eval._utils.journal.rows import JournalKind, read_journal, read_lines, seal
+from krag_eval.datasets import bulk
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import parquet, tables
 from krag_eval.datasets.formats.layout import kinds_of
@@ -43,7 +44,7 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
     """
-    return source.each(Question.from_dict)
+    return source.each(Question.from_dict, read_all=bulk.read_questions)
 
 
 def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
@@ -52,7 +53,7 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
     """
-    return source.each(RunRow.from_dict, ranking_rows(source))
+    return source.each(RunRow.from_dict, _ranking_rows(source), bulk.read_rankings)
 
 
 def write_questions(container: str, evalset: EvalSet, writing: Writing) -> None:
@@ -65,10 +66,14 @@ def write_rankings(container: str, run: Run, writing: Writing) -> None:
     _write(container, [row.to_dict() for row in run.rows.values()], writing, _header_of(run))
 
 
-def ranking_rows(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows of `rankings` as they are in the file."""
-    rows = read_journal_rows(source.path) if _is_journal(source) else source.rows()
-    return ((place, row) for place, row in rows if RUN_HEADER not in row)
+def _ranking_rows(source: Source) -> Iterator[list[tuple[str, dict[str, Any]]]]:
+    if _is_journal(source):
+        lines = read_lines(lines_of(source.path), source.path, RUN_JOURNAL)
+        for batch in in_batches(lines, lambda line: len(line.raw)):
+            yield [(line.place, line.row) for line in batch if RUN_HEADER not in line.row]
+        return
+    for rows in source.batches():
+        yield [(place, row) for place, row in rows if RUN_HEADER not in row]
 
 
 def run_header(source: Source) -> Mapping[str, Any]:

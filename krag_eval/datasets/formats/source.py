@@ -15,7 +15,7 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.encodings import in_utf8
 from krag_eval._utils.files.io import DASH, is_folder, lines_of, located, read_head, unpacked_lines, unreadable
 from krag_eval._utils.files.rejects import Rejects
-from krag_eval._utils.files.strict_json import parse_jsonl, read_json
+from krag_eval._utils.files.strict_json import in_batches, parse_batches, parse_jsonl, read_json
 from krag_eval._utils.objects import cached_property
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import parquet, tables, workbook
@@ -168,15 +168,32 @@ class Source:
         Raises:
             InvalidInputError: The file cannot be read, or a row is not an object.
         """
-        rows, layout = self._stored(), self._layout
-        if layout is None or (layout.is_plain and not self.is_table):
-            return rows
+        layout = self._layout
+        if layout is None or self._is_as_stored:
+            return self._stored()
 
         def shape(place: str, row: Row) -> Row:
             is_counting_lost = self.rejects.is_counting_lost
             return layout.shaped(place, row, is_text=self.is_table, is_counting_lost=is_counting_lost)
 
-        return self.rejects.each(rows, shape)
+        return self.rejects.each(self._stored(), shape)
+
+    @property
+    def _is_as_stored(self) -> bool:
+        """Whether its rows are read as they are stored."""
+        return self._layout is None or (self._layout.is_plain and not self.is_table)
+
+    def batches(self) -> Iterator[list[tuple[str, Row]]]:
+        """Yield the same rows in lists that take little memory, of one row each unless the file is JSON.
+
+        Raises:
+            InvalidInputError: As for `rows`.
+        """
+        if self._is_as_stored and self.container == "jsonl":
+            return parse_batches(self.lines(), self.path, rejects=self.rejects)
+        if self._is_as_stored and self.container == "json":
+            return in_batches(self._rows_of_document(), lambda _: 0)
+        return ([row] for row in self.rows())
 
     def _stored(self) -> Iterator[tuple[str, Row]]:
         """Yield each row with its place as it is stored: of texts of cells, or of values."""
@@ -211,18 +228,28 @@ class Source:
         is_table = bool(self.columns) and (self.is_table or self.container == "parquet")
         return Layout(self.path, self.kind, self.columns, self._columns, is_table=is_table, evalset=self._evalset)
 
-    def each(self, read: Callable[[Row], T], rows: Iterable[tuple[str, Row]] | None = None) -> Iterator[tuple[str, T]]:
+    def each(
+        self,
+        read: Callable[[Row], T],
+        batches: Iterable[list[tuple[str, Row]]] | None = None,
+        read_all: Callable[[list[Row]], list[T] | None] = lambda _: None,
+    ) -> Iterator[tuple[str, T]]:
         """Yield what `read` makes of each row, with its place; bad rows may be skipped.
 
         Args:
             read: Reads a row; its errors get the place in front.
-            rows: The rows with their places; those of `rows()` by default.
+            batches: The rows with their places; those of `batches()` by default.
+            read_all: Returns what `read` makes of each row of a list; None if a row must be read by itself.
 
         Raises:
             InvalidInputError: The file or a row cannot be read.
         """
-        rows = self.rows() if rows is None else rows
-        return self.rejects.each(rows, lambda place, row: read_at(place, read, row))
+        for batch in self.batches() if batches is None else batches:
+            made = read_all([row for _, row in batch])
+            if made is not None:
+                yield from zip((place for place, _ in batch), made, strict=True)
+            else:
+                yield from self.rejects.each(batch, lambda place, row: read_at(place, read, row))
 
     def lines(self) -> Iterator[bytes]:
         """Yield its lines, unpacked.
