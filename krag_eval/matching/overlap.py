@@ -68,6 +68,11 @@ class Sketches:
     has_tokens: BoolArray
     bits: Words
 
+    @property
+    def columns(self) -> tuple[IntArray, BoolArray, Words]:
+        """The attributes, for those who choose or join texts."""
+        return self.lengths, self.has_tokens, self.bits
+
     def most_shared(self, first: IntArray, second: IntArray) -> IntArray:
         """Return an upper bound of the number of units that the texts `first[i]` and `second[i]` share, for each i."""
         differing = np.bitwise_count(self.bits[first] ^ self.bits[second]).view(np.uint64)
