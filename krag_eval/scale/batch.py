@@ -195,7 +195,7 @@ class ArrowBatch(Batch):
         return _without_empty(Codes(_codes(gold.indices), _codes(retrieved), len(gold.dictionary)), gold.dictionary)
 
     @cached_property
-    def _equal_ids(self) -> tuple[Found, bool]:  # type: ignore[override]
+    def _equal_ids(self) -> tuple[Found, bool]:
         """The pairs with the same id, and that a query may have a gold id twice: Arrow numbers all ids fast."""
         return join(self, self.gold_ids), True
 
@@ -257,7 +257,7 @@ def _number(*columns: Any) -> tuple[Codes, Any]:
     different = encoded.chunk(0).dictionary if encoded.num_chunks else strings[0]
     numbers = np.split(_codes(pa.chunked_array([one.indices for one in encoded.chunks], pa.int32())), [len(strings[0])])
     numbers = [all_ if at is None else np.append(all_, MISSING)[at] for all_, at in zip(numbers, places, strict=True)]
-    return Codes(*numbers, len(different)), different
+    return Codes(numbers[0], numbers[1], len(different)), different
 
 
 def _used(column: Any) -> tuple[Any, IntArray | None]:

@@ -137,7 +137,7 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
         """Return whether the different strings of a column, each once, may be held at once."""
         there = self.metadata.row_group(group)
         leaf = there.column(self._paths.index(path))
-        return leaf.physical_type == "BYTE_ARRAY" and leaf.total_uncompressed_size <= _AT_ONCE
+        return bool(leaf.physical_type == "BYTE_ARRAY" and leaf.total_uncompressed_size <= _AT_ONCE)
 
     @cached_property
     def _paths(self) -> list[str]:
