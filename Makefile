@@ -243,8 +243,9 @@ mutants: $(READY) ## Make each mistake of tests/mutants/lists in a copy, and see
 	@$(RUN)/python -m tests.mutants.run $(RUN_ARGS)
 
 .PHONY: bench
-bench: $(PEERS_READY) ## Run the benchmarks against other people's tools (RUN_ARGS=... is passed on).
+bench: $(PEERS_READY) $(READY) ## Run the benchmarks against other people's tools (RUN_ARGS=... is passed on).
 	@$(PEERS_VENV)/bin/python benchmarks/run.py $(RUN_ARGS)
+	@$(if $(RUN_ARGS),,$(RUN)/python -m benchmarks.logs --queries 200000)
 
 .PHONY: bench-smoke
 bench-smoke: $(PEERS_READY) $(READY) ## Run every benchmark once at a tiny size.

@@ -101,9 +101,11 @@ class Batch:
         settings: The scoring settings.
         unique_texts: Every different text once.
         matches_first_only: Whether of equal retrieved ids only the first is ever matched.
+        kept_tokens: The tokens of texts, if they were made before by a slow tokenizer; others are added to it.
     """
 
     matches_first_only = False
+    kept_tokens: dict[str, list[str]] | None = None
 
     def __init__(self, actual: Side, predicted: Side, settings: Settings) -> None:
         self.actual = actual
@@ -180,7 +182,7 @@ class Batch:
         lengths = np.fromiter(map(len, self.unique_texts), np.int64, len(self.unique_texts))
         if len(lengths) and lengths.max() > limit(name):
             raise self._too_long(int(np.argmax(lengths)), int(lengths.max()), name)
-        return TokenTable(self.unique_texts, tokenizer)
+        return TokenTable(self.unique_texts, tokenizer, self.kept_tokens)
 
     def _too_long(self, text: int, length: int, name: str) -> InvalidInputError:
         sides = (self.actual, self.texts.actual), (self.predicted, self.texts.predicted)

@@ -73,6 +73,11 @@ class Sketches:
     bits: Words
     without_bit: IntArray
 
+    @property
+    def columns(self) -> tuple[IntArray, BoolArray, Words]:
+        """The attributes, for those who choose or join texts."""
+        return self.lengths, self.has_tokens, self.bits
+
     def most_shared(self, first: IntArray, second: IntArray) -> IntArray:
         """Return an upper bound of the number of units that the texts `first[i]` and `second[i]` share, for each i."""
         counts = np.bitwise_count(self.bits[first] & self.bits[second]).view(np.uint64)  # at most 64 in each byte

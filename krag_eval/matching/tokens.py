@@ -73,13 +73,14 @@ class TokenTable:
     Args:
         texts: The texts; their places are their numbers.
         tokenizer: What makes their tokens.
+        kept: The tokens of texts, if they were made before by a slow tokenizer; others are added to it.
     """
 
-    def __init__(self, texts: Sequence[str], tokenizer: Tokenizer) -> None:
+    def __init__(self, texts: Sequence[str], tokenizer: Tokenizer, kept: dict[str, list[str]] | None = None) -> None:
         self._texts = texts
         self._tokenizer = tokenizer
         self._knows_ascii = type(tokenizer) in (WordTokenizer, RougeScoreTokenizer)
-        self._kept: dict[int, list[str]] | None = None if type(tokenizer) in CHEAP_TOKENIZERS else {}
+        self._kept = None if type(tokenizer) in CHEAP_TOKENIZERS else {} if kept is None else kept
         self._same_token: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -128,13 +129,13 @@ class TokenTable:
 
     def _tokenize(self, texts: list[int]) -> list[list[str]]:
         """Return the tokens of these texts, from the tokenizer or from what was kept."""
+        asked = [self._texts[number] for number in texts]
         if self._kept is None:
-            return list(tokenize_all(self._tokenizer, [self._texts[number] for number in texts]))
-        new = [number for number in texts if number not in self._kept]
-        rows = tokenize_all(self._tokenizer, [self._texts[number] for number in new])
-        same = self._same_token
-        self._kept.update((number, [same.setdefault(t, t) for t in row]) for number, row in zip(new, rows, strict=True))
-        return [self._kept[number] for number in texts]
+            return list(tokenize_all(self._tokenizer, asked))
+        new = [text for text in asked if text not in self._kept]
+        rows, same = tokenize_all(self._tokenizer, new), self._same_token
+        self._kept.update((text, [same.setdefault(t, t) for t in row]) for text, row in zip(new, rows, strict=True))
+        return [self._kept[text] for text in asked]
 
     def _chunks(self) -> Iterator[tuple[int, int]]:
         ends = np.cumsum(np.fromiter(map(len, self._texts), np.int64, len(self._texts)))

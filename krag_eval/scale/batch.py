@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, compress
+from sys import getsizeof
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,13 @@ from krag_eval.documents.columns import MISSING, Side, SideName, runs
 from krag_eval.documents.readers import OWN_ID
 from krag_eval.matching import Batch
 from krag_eval.matching.batch import Codes, Found, join
+from krag_eval.matching.overlap import Sketches
 from krag_eval.matching.settings import Settings
 
 _VALUES_AT_ONCE = 1024
+# Texts of earlier batches take about so much memory; entries of dictionaries and sketches are counted in.
+_MOST_KNOWN = 1 << 26
+_BYTES_A_TEXT, _BYTES_A_TOKEN = 256, 16
 
 
 class ArrowSide(Side):
@@ -126,29 +131,73 @@ class ArrowStrings(Sequence["str | None"]):
         return chain.from_iterable(self._column.slice(start, _VALUES_AT_ONCE).to_pylist() for start in starts)
 
 
+class KnownTexts:
+    """What texts of earlier batches were turned into: they are normalized and cut into tokens once.
+
+    Attributes:
+        forms: The normalized form of each text.
+        rows: The place of each text in the sketches.
+        sketches: By unit; the last place is of a missing text.
+        tokens: The tokens of each text, if the tokenizer is slow.
+        n_bytes: About how much memory all of it takes.
+    """
+
+    def __init__(self) -> None:
+        self.forms: dict[str, str] = {}
+        self.rows: dict[str, int] = {}
+        self.sketches: dict[str, Sketches] = {}
+        self.tokens: dict[str, list[str]] = {}
+        self.n_bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to begin anew."""
+        return self.n_bytes + sum(_BYTES_A_TOKEN * len(row) for row in self.tokens.values()) > _MOST_KNOWN
+
+    def add_forms(self, texts: list[str], forms: list[str]) -> None:
+        """Add normalized forms."""
+        self.forms.update(zip(texts, forms, strict=True))
+        self.n_bytes += sum(map(getsizeof, texts)) + sum(map(getsizeof, forms)) + _BYTES_A_TEXT * len(texts)
+
+    def add_sketches(self, texts: list[str], sketches: dict[str, Sketches]) -> None:
+        """Add sketches of texts that were not there."""
+        for unit, new in sketches.items():
+            old = self.sketches.get(unit)
+            columns = new.columns if old is None else map(_append, old.columns, new.columns)
+            self.sketches[unit] = Sketches(*columns)
+        self.rows.update(zip(texts, range(len(self.rows), len(self.rows) + len(texts)), strict=True))
+        self.n_bytes += sum(map(getsizeof, texts)) + _BYTES_A_TEXT * len(texts)
+
+
 class ArrowBatch(Batch):
     """A batch whose ids and texts are numbered by Arrow."""
 
     actual: ArrowSide
     predicted: ArrowSide
 
-    def __init__(self, actual: ArrowSide, predicted: ArrowSide, settings: Settings) -> None:
+    def __init__(self, actual: ArrowSide, predicted: ArrowSide, settings: Settings, known: KnownTexts) -> None:
         super().__init__(actual, predicted, settings)
+        self._known, self.kept_tokens = known, known.tokens
 
     @cached_property
     def ids(self) -> Codes:
         """Ids as integers; an empty id is missing."""
         codes, different = _number(self.actual.id_column, self.predicted.id_column)
-        empty = pc.index(different, pa.scalar("", different.type)).as_py()
-        if empty >= 0:
-            for column in codes[:2]:
-                column[column == empty] = MISSING
-        return codes
+        return _without_empty(codes, different)
 
-    @property
+    @cached_property
+    def gold_ids(self) -> Codes:
+        """Ids as integers, where ids alone are matched; a retrieved id that is no gold id of the batch is `MISSING`."""
+        if self.settings.uses_texts:
+            return self.ids
+        gold = self.actual.id_column.dictionary_encode()
+        retrieved = pc.index_in(self.predicted.id_column, value_set=gold.dictionary, skip_nulls=True)
+        return _without_empty(Codes(_codes(gold.indices), _codes(retrieved), len(gold.dictionary)), gold.dictionary)
+
+    @cached_property
     def _equal_ids(self) -> tuple[Found, bool]:
         """The pairs with the same id, and that a query may have a gold id twice: Arrow numbers all ids fast."""
-        return join(self, self.ids), True
+        return join(self, self.gold_ids), True
 
     @cached_property
     def _numbered_texts(self) -> tuple[Codes, list[str]]:
@@ -157,6 +206,33 @@ class ArrowBatch(Batch):
             return codes, different.to_pylist()
         except UnicodeDecodeError as error:
             raise self._not_unicode(codes, different, error) from None
+
+    def _unknown(self, known: Collection[str]) -> Batch:
+        """Return a batch of the texts that are not among those known."""
+        is_new = np.fromiter((text not in known for text in self.unique_texts), bool, len(self.unique_texts))
+        places = np.append(np.where(is_new, np.cumsum(is_new) - 1, MISSING), MISSING)
+        codes = Codes(places[self.texts.actual], places[self.texts.predicted], int(is_new.sum()))
+        batch = Batch(self.actual, self.predicted, self.settings)
+        batch.kept_tokens = self.kept_tokens
+        batch.__dict__["_numbered_texts"] = codes, list(compress(self.unique_texts, is_new))
+        return batch
+
+    @cached_property
+    def normal_forms(self) -> list[str]:
+        """The normalized form of each unique text."""
+        new = self._unknown(self._known.forms)
+        self._known.add_forms(new.unique_texts, new.normal_forms)
+        return list(map(self._known.forms.__getitem__, self.unique_texts))
+
+    @cached_property
+    def sketches(self) -> dict[str, Sketches]:
+        """The sketches of each unique text, for the units that the methods count."""
+        new = self._unknown(self._known.rows)
+        self._known.add_sketches(new.unique_texts, new.sketches)
+        rows = np.array([*map(self._known.rows.__getitem__, self.unique_texts), MISSING])
+        return {
+            unit: Sketches(*(column[rows] for column in all_.columns)) for unit, all_ in self._known.sketches.items()
+        }
 
     def _not_unicode(self, codes: Codes, different: Any, error: UnicodeDecodeError) -> InvalidInputError:
         for number in range(len(different)):
@@ -171,12 +247,44 @@ class ArrowBatch(Batch):
         )
 
 
-def _number(actual: Any, predicted: Any) -> tuple[Codes, Any]:
-    """Return two columns of strings as integers, and the distinct strings; null is `MISSING`."""
-    encoded = pa.concat_arrays([actual, predicted]).dictionary_encode()
-    codes = np.array(encoded.indices.fill_null(MISSING), dtype=np.int64)
-    different = encoded.dictionary
-    return Codes(codes[: len(actual)], codes[len(actual) :], len(different)), different
+def _number(*columns: Any) -> tuple[Codes, Any]:
+    """Return two columns of strings as integers, and the distinct strings; null is `MISSING`.
+
+    Of columns that are dictionary-encoded, each string that is used is compared once.
+    """
+    strings, places = zip(*map(_used, columns), strict=True)
+    encoded = pa.chunked_array(strings, pa.large_string()).dictionary_encode()  # without empty chunks
+    different = encoded.chunk(0).dictionary if encoded.num_chunks else strings[0]
+    numbers = np.split(_codes(pa.chunked_array([one.indices for one in encoded.chunks], pa.int32())), [len(strings[0])])
+    numbers = [all_ if at is None else np.append(all_, MISSING)[at] for all_, at in zip(numbers, places, strict=True)]
+    return Codes(numbers[0], numbers[1], len(different)), different
+
+
+def _used(column: Any) -> tuple[Any, IntArray | None]:
+    """Return the strings in the dictionary of a column that it uses, and the place of each value among them."""
+    if not pa.types.is_dictionary(column.type):
+        return column, None
+    codes, is_used = _codes(column.indices), np.zeros(len(column.dictionary) + 1, dtype=bool)
+    is_used[codes] = True
+    is_used[MISSING] = False
+    places = np.append(np.cumsum(is_used[:MISSING]) - 1, MISSING)
+    return as_strings(column.dictionary.filter(pa.array(is_used[:MISSING]))), places[codes]
+
+
+def _append(old: Any, new: Any) -> Any:
+    return np.concatenate([old[:-1], new])
+
+
+def _codes(indices: Any) -> IntArray:
+    return np.array(indices.fill_null(MISSING), dtype=np.int64)
+
+
+def _without_empty(codes: Codes, different: Any) -> Codes:
+    """Mark the empty string as missing."""
+    empty = pc.index(different, pa.scalar("", different.type)).as_py()
+    for column in codes[:2] if empty >= 0 else ():
+        column[column == empty] = MISSING
+    return codes
 
 
 def read_query_ids(batch: Any) -> Any:
@@ -221,14 +329,17 @@ def repeated(ids: list[str], n_repeated: int) -> InvalidInputError:
     )
 
 
-def read_batch(batch: Any, query_ids: Any, fields: Fields, settings: Settings) -> ArrowBatch:
+def read_batch(
+    batch: Any, query_ids: Any, fields: Fields, settings: Settings, known: KnownTexts | None = None
+) -> ArrowBatch:
     """Read the columns of a record batch whose schema was checked.
 
     Raises:
         InvalidInputError: A list or a document is null, or a document has neither an id nor a text.
     """
     actual = _side("actual", batch, query_ids, fields, settings)
-    return ArrowBatch(actual, _side("predicted", batch, query_ids, fields, settings), settings)
+    predicted = _side("predicted", batch, query_ids, fields, settings)
+    return ArrowBatch(actual, predicted, settings, known or KnownTexts())
 
 
 def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: Settings) -> ArrowSide:
@@ -258,7 +369,7 @@ def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: 
     def column(field: str | None, convert: Callable[[Any], Any]) -> Any:
         return convert(structs.field(field)) if field in there else None
 
-    ids, texts = column(fields.id, as_strings), column(fields.text, as_strings)
+    ids, texts = column(fields.id, as_strings), column(fields.text, _as_texts)
     side = ArrowSide(
         name,
         query_ids,
@@ -301,6 +412,12 @@ def as_strings(column: Any) -> Any:
         column = column.dictionary_decode()
         type_ = column.type
     return column if pa.types.is_large_string(type_) else column.cast(pa.large_string())
+
+
+def _as_texts(column: Any) -> Any:
+    """Return a column of texts as `large_string`, unless it is a dictionary without nulls: its texts are read once."""
+    is_dictionary = pa.types.is_dictionary(column.type) and not column.dictionary.null_count
+    return column if is_dictionary else as_strings(column)
 
 
 def _as_numbers(column: Any) -> Any:

@@ -159,6 +159,13 @@ def columns_to_read(file: pq.ParquetFile, fields: set[str] | None, others: Colle
     return [*read, *further]
 
 
+def texts_in(file: pq.ParquetFile, columns: Collection[str]) -> list[str]:
+    """Return those of the columns, or of their leaves, that are the texts of documents."""
+    leaves = [file.schema.column(number).path for number in range(len(file.schema.names))]
+    ends = {leaf: leaf.rpartition(".")[2] for leaf in leaves if leaf in columns or leaf.partition(".")[0] in columns}
+    return [leaf for leaf, end in ends.items() if end == "text" and leaf.partition(".")[0] in ("actual", "predicted")]
+
+
 def _is_read(parts: list[str], fields: set[str]) -> bool:
     return parts[0] in ("actual", "predicted") and parts[-1] in fields
 

@@ -38,6 +38,7 @@ from krag_eval.metrics.cut_offs import Ranks, TokenBudget, ranks_within
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 from krag_eval.scale.batch import (
     Fields,
+    KnownTexts,
     check_columns,
     check_query_ids,
     check_repeats,
@@ -83,8 +84,9 @@ class ColumnarScorer:
     the fields of these names are read. Documents may also be plain values instead of structs, as in `list<string>`:
     these are ids (strings or integers) if only ids are matched, and texts otherwise, as for `evaluate`.
 
-    A scorer keeps nothing of what it scored: `score_batch` and `partial_state` are pure functions, so that it can be
-    sent to the workers of any engine and a batch can be scored twice. It can be pickled if its settings can.
+    A scorer keeps no scores: `score_batch` and `partial_state` are pure functions, so that it can be sent to the
+    workers of any engine and a batch can be scored twice. It can be pickled if its settings can. It keeps up to 64 MB
+    of texts, so that a text of several batches is normalized and cut into tokens once.
 
     Args:
         k: One cut-off or several, each at least 1, or a budget such as `"2000tok"`; None scores all ranks.
@@ -152,6 +154,7 @@ class ColumnarScorer:
         self.keep = _check_keep(keep)
         self.schema = self._with_kept(keep if isinstance(keep, pa.Schema) else pa.schema([]))
         self._check_names([] if keep == "all" else self.names_of([]))
+        self._known: list[KnownTexts] = []
 
     def __reduce__(self) -> tuple[Any, ...]:
         k, given = self._given
@@ -377,10 +380,17 @@ class ColumnarScorer:
         return read_batch(batch, query_ids, self.document_fields, self._settings).actual.grades
 
     def _measure(self, batch: Any, query_ids: Any) -> Measured:
-        part = read_batch(batch, query_ids, self.document_fields, self._settings)
+        try:
+            known = self._known.pop()  # no two threads get the same
+        except IndexError:
+            known = KnownTexts()
+        part = read_batch(batch, query_ids, self.document_fields, self._settings, known)
         judged = judged_of(part, find_matches(part))
         ranks = ranks_within(self._cut_offs, part)
-        return judged, ranks, values_of(judged, self._columns, ranks)
+        values = values_of(judged, self._columns, ranks)
+        if not known.is_full:
+            self._known[:] = [known]
+        return judged, ranks, values
 
     def _rows(
         self, query_ids: Any, kept: Sequence[Any], schema: pa.Schema, scored: Sequence[Sequence[Any]]

@@ -26,7 +26,7 @@ from krag_eval._utils.files.io import check_seal, put_in_place, seal_files
 from krag_eval._utils.redaction import as_cause, describe_error
 from krag_eval.matching.tokens import Words
 from krag_eval.scale.batch import check_repeats, read_query_ids
-from krag_eval.scale.files import RowGroup, columns_to_read, errors_of, open_parquet, with_partitions
+from krag_eval.scale.files import RowGroup, columns_to_read, errors_of, open_parquet, texts_in, with_partitions
 from krag_eval.scale.output import bad_rows_in, bad_rows_of, check_bad_rows, parquet_options
 from krag_eval.scale.repeats import hash_ids
 from krag_eval.scale.scorer import BadRow, ColumnarScorer, PartialState
@@ -282,11 +282,13 @@ def read_batches(
     for path, groups in groupby(task.groups, lambda group: group.path):
         with open_parquet(path) as file:
             columns = columns_to_read(file, fields, others)
+            texts = texts_in(file, columns)
             for group in groups:
                 group.check_unchanged(file)
                 first = 0
                 with errors_of(group.place):
-                    for rows in file.iter_batches(_QUERIES_AT_ONCE, row_groups=[group.number], columns=columns):
+                    reading = {"row_groups": [group.number], "columns": columns, "dictionaries": texts}
+                    for rows in file.iter_batches(_QUERIES_AT_ONCE, **reading):
                         batch = LocatedBatch(group, first, with_partitions(rows, path, others))
                         if not allow_repeated_ids:
                             _check_repeats(batch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.limits import limit, shown, to_allow
+from krag_eval._utils.objects import cached_property
 
 # Nothing real is packed better than this.
 _MOST_TIMES = 200
@@ -23,7 +24,9 @@ _AT_ONCE, _SMALL = 2**26, 2**24
 # Beyond this, what repeats in a dictionary is not written out.
 _MOST_REPEATED = 2**28
 _BYTES_A_VALUE = 16
-_MOST_DICTIONARY_BATCHES = 64
+_MOST_DICTIONARY_BATCHES, _DICTIONARY_ROWS = 64, 2**15
+# Strings of a dictionary that is not written out cost nothing up to this length: a passage of a text.
+_FREE_LENGTH = 2**13
 
 
 class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has no types
@@ -58,30 +61,43 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
         )
 
     def iter_batches(
-        self, batch_size: int, row_groups: Sequence[int] | None = None, columns: Any = None, use_threads: bool = True
+        self,
+        batch_size: int,
+        row_groups: Sequence[int] | None = None,
+        columns: Any = None,
+        use_threads: bool = True,
+        dictionaries: Collection[str] = (),
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in batches of at most about 64 MB.
+
+        Args:
+            batch_size: The largest number of rows.
+            row_groups: Which; all by default.
+            columns: Which; all by default.
+            use_threads: Whether columns are decoded at the same time.
+            dictionaries: Columns of strings that are yielded as dictionaries if these are small: what repeats in them
+                takes no memory, and of its strings only long ones count for the limits.
 
         Raises:
             InvalidInputError: A row group or a row unpacks to more than the limits `file`, `values` and `row` allow.
         """
         groups = range(self.metadata.num_row_groups) if row_groups is None else row_groups
         suspects = [(group, path) for group in groups for path in self._check_group(group, columns)]
-        repeated = {path for group, path in suspects if self._repeats(group, path)}
+        kept = {path for path in dictionaries if all(self._is_small(group, path) for group in groups)}
+        repeated = kept | {path for group, path in suspects if path not in kept and self._repeats(group, path)}
         row = sum(self.metadata.row_group(group).num_rows for group in range(groups[0])) if groups else 0
         reader: Any = super()
         if repeated:
             # Each batch brings the dictionaries again.
             most = max(self.metadata.row_group(group).num_rows for group in groups)
-            batch_size, reader = (
-                max(batch_size, most // _MOST_DICTIONARY_BATCHES),
-                self._as_dictionaries(list(repeated)),
-            )
+            batch_size = max(batch_size, min(most, _DICTIONARY_ROWS), most // _MOST_DICTIONARY_BATCHES)
+            reader = self._as_dictionaries(list(repeated))
         packed = sum(self._packed(group) for group in groups) if repeated else 0
         most_bytes, n_bytes = max(limit("unpacked") // 64, _MOST_REPEATS * packed), 0
+        free = _FREE_LENGTH if repeated == kept else 0
         for batch in reader.iter_batches(batch_size, row_groups=list(groups), columns=columns, use_threads=use_threads):
             is_small = not repeated and batch.nbytes <= _SMALL
-            for part, size in [(batch, 0)] if is_small else self._divided(batch, row):
+            for part, size in [(batch, 0)] if is_small else self._divided(batch, row, free):
                 n_bytes += size if repeated else 0
                 if n_bytes > most_bytes:
                     raise InvalidInputError(
@@ -117,6 +133,16 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
                 continue
             raise InvalidInputError(f"{place} {what}, more than {shown(name)}. {to_allow(name, needed)}")
 
+    def _is_small(self, group: int, path: str) -> bool:
+        """Return whether the different strings of a column, each once, may be held at once."""
+        there = self.metadata.row_group(group)
+        leaf = there.column(self._paths.index(path))
+        return bool(leaf.physical_type == "BYTE_ARRAY" and leaf.total_uncompressed_size <= _AT_ONCE)
+
+    @cached_property
+    def _paths(self) -> list[str]:
+        return [self.schema.column(number).path for number in range(len(self.schema))]
+
     def _packed(self, group: int) -> int:
         there = self.metadata.row_group(group)
         return sum(there.column(number).total_compressed_size for number in range(there.num_columns))
@@ -128,8 +154,7 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
         while not pa.types.is_dictionary(column.type):
             column = column.field(0) if pa.types.is_struct(column.type) else column.values
         longest = pc.max(pc.binary_length(column.dictionary)).as_py()  # None if the first row has none of it
-        number = [self.schema.column(at).path for at in range(len(self.schema))].index(path)
-        leaf = self.metadata.row_group(group).column(number)
+        leaf = self.metadata.row_group(group).column(self._paths.index(path))
         return longest is None or "DELTA_BYTE_ARRAY" in leaf.encodings or longest * leaf.num_values > _MOST_REPEATED
 
     def _as_dictionaries(self, paths: Sequence[str]) -> pq.ParquetFile:
@@ -142,9 +167,9 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
             buffer_size=_BUFFER,
         )
 
-    def _divided(self, batch: pa.RecordBatch, first: int) -> Iterator[tuple[pa.RecordBatch, int]]:
+    def _divided(self, batch: pa.RecordBatch, first: int, free: int) -> Iterator[tuple[pa.RecordBatch, int]]:
         """Yield parts of a batch that are held at once, with their sizes, and refuse a row that is too large."""
-        weights = sum((_weights(column) for column in batch.columns), np.zeros(len(batch), np.int64))
+        weights = sum((_weights(column, free) for column in batch.columns), np.zeros(len(batch), np.int64))
         too_large = np.flatnonzero(weights > limit("row"))
         if len(too_large):
             row = int(too_large[0])
@@ -160,22 +185,28 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
             start = stop
 
 
-def _weights(column: Any) -> Any:
-    """Return about how many bytes each value of a column takes in memory, as an array of integers."""
+def _weights(column: Any, free: int) -> Any:
+    """Return about how many bytes each value of a column takes in memory, as an array of integers.
+
+    Args:
+        column: The values.
+        free: Up to which length strings of a dictionary cost nothing.
+    """
     kind, size = column.type, np.full(len(column), _BYTES_A_VALUE)
     if pa.types.is_dictionary(kind):
         lengths = np.append(np.asarray(pc.binary_length(column.dictionary)).astype(np.int64), 0)
+        lengths[lengths <= free] = 0
         return size + lengths[np.asarray(column.indices.fill_null(len(lengths) - 1))]
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return size + np.asarray(pc.binary_length(column).fill_null(0)).astype(np.int64)
     if pa.types.is_struct(kind):
-        return sum(map(_weights, column.flatten()), size)
+        return sum((_weights(part, free) for part in column.flatten()), size)
     if pa.types.is_fixed_size_list(kind):
         return size * (1 + kind.list_size)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind):
         offsets = np.asarray(column.offsets).astype(np.int64)
         parts = [column.keys, column.items] if pa.types.is_map(kind) else [column.values]
         start, size_inside = offsets[0], offsets[-1] - offsets[0]
-        ends = np.append(0, np.cumsum(sum(_weights(part.slice(start, size_inside)) for part in parts)))
+        ends = np.append(0, np.cumsum(sum(_weights(part.slice(start, size_inside), free) for part in parts)))
         return size + np.diff(ends[offsets - start])
     return size
