@@ -140,7 +140,8 @@ def labels_of(
                     f"`cluster`={cluster!r:.60} is a field of the questions, and there is no evaluation set. Pass "
                     "it, or give one label for each query."
                 )
-            values = [question.value(cluster) for question in evalset]
+            fields = [(question.value(cluster), question.metadata.get(cluster)) for question in evalset]
+            values = [of_metadata if field is None else field for field, of_metadata in fields]
         elif isinstance(cluster, Mapping):
             values = [cluster.get(query_id) for query_id in ids]
         else:

@@ -72,7 +72,7 @@ def signed_sums(whole: FloatArray, rounds: int, seed: int, *, draws_at_once: int
 
 def uniform_numbers(count: int, seed: int) -> FloatArray:
     """Return so many numbers from 0 to 1, of a stream of their own; shape (count,)."""
-    return (_stream(seed, _WEIGHTS).random_raw(count) >> np.uint64(11)) * 2.0**-53
+    return (_stream(seed, _WEIGHTS).random_raw(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def relabelled_sums(

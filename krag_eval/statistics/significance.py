@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -168,17 +168,17 @@ def tukey_hsd(values: FloatArray, rounds: int, seed: int) -> FloatArray:
     return np.asarray(p)
 
 
-def letters(order: Sequence[str], differ: Callable[[str, str], bool]) -> dict[str, str]:
+def letters(order: Sequence[str], differ: Collection[frozenset[str]]) -> dict[str, str]:
     """Return the compact letter display: two names share a letter if, and only if, they do not differ.
 
     Source: Piepho (2004), Journal of Computational and Graphical Statistics 13(2), doi:10.1198/1061860043515.
 
-    >>> letters(["x", "y", "z"], lambda one, other: {one, other} == {"x", "z"})
+    >>> letters(["x", "y", "z"], {frozenset("xz")})
     {'x': 'a', 'y': 'ab', 'z': 'b'}
     """
     groups = [frozenset(order)]
     for one, other in itertools.combinations(order, 2):
-        if differ(one, other):
+        if frozenset((one, other)) in differ:
             split = [part for g in groups for part in ((g - {one}, g - {other}) if {one, other} <= g else (g,))]
             groups = [g for g in dict.fromkeys(split) if not any(g < larger for larger in split)]
     groups.sort(key=lambda group: [name not in group for name in order])

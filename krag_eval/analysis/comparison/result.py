@@ -285,9 +285,9 @@ class Comparison(ComparedByFields):
         for key in self.keys if self.pairs else ():
             rows = [row for row in self.pairs if row.key == key]
             means = {one: mean for row in rows for one, mean in self._means(row)}
-            order = sorted(means, key=lambda name: -means[name] if not rows[0].lower_is_better else means[name])
+            order = sorted(means, key=means.__getitem__, reverse=not rows[0].lower_is_better)
             differ = {frozenset((r.baseline, r.system)) for r in rows if r.outcome in (Outcome.BETTER, Outcome.WORSE)}
-            shown[key] = letters(order, lambda one, other, differ=differ: frozenset((one, other)) in differ)
+            shown[key] = letters(order, differ)
         return shown
 
     @staticmethod

@@ -120,19 +120,14 @@ Repeats = Mapping[str, Sequence[Run | EvaluationResult]]
 
 
 def split_repeated(systems: object) -> tuple[object, Repeats]:
-    """Return the first run of each system, and the further ones by name.
-
-    Raises:
-        InvalidInputError: A system is an empty list.
-    """
+    """Return the first run of each system, and the further ones by name; other lists are left as they are."""
     if not isinstance(systems, Mapping):
         return systems, {}
-    lists = {name: list(given) for name, given in systems.items() if isinstance(given, (list, tuple))}
-    for name, runs in lists.items():
-        if not runs or not all(isinstance(run, (Run, EvaluationResult)) for run in runs):
-            raise InvalidInputError(
-                f"The system {name!r:.60} is a list that holds no runs. Give a run, or the list of its repeated runs."
-            )
+    lists = {
+        name: given
+        for name, given in systems.items()
+        if isinstance(given, (list, tuple)) and given and all(isinstance(run, (Run, EvaluationResult)) for run in given)
+    }
     return {**systems, **{name: runs[0] for name, runs in lists.items()}}, {n: runs[1:] for n, runs in lists.items()}
 
 
