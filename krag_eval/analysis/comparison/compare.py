@@ -289,10 +289,10 @@ class _Pair:
     against: str
     key: str
     defined: BoolArray
+    between_runs: RunVariance | None
     baseline: FloatArray
     values: FloatArray
     bounds: tuple[float, float]
-    between_runs: RunVariance | None
 
 
 def _corrected(rows: Sequence[_Tested]) -> tuple[ComparisonRow, ...]:
@@ -372,7 +372,7 @@ def _pair(baseline: System, system: System, key: str, part: Slice) -> _Pair:
         for one in (baseline, system)
     ]
     names = system.name, baseline.name
-    return _Pair(*names, key, defined, theirs[defined], ours[defined], bounds, RunVariance.of(means))
+    return _Pair(*names, key, defined, RunVariance.of(means), theirs[defined], ours[defined], bounds)
 
 
 def _tested(pairs: Sequence[_Pair], part: Slice, options: _Options, labels: IntArray | None) -> list[_Tested]:
