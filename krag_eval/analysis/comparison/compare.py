@@ -411,7 +411,7 @@ def _tested(pairs: Sequence[_Pair], part: Slice, options: _Options, labels: IntA
         if variance is not None:
             error = standard_error(units[:, place])
             mean = float(differences[:, place].mean())
-            to, at_least = variance.interval_and_p(mean, error, len(units), options.confidence)
+            to, at_least = variance.reach_and_p(mean, error, len(units), options.confidence)
             low[place], high[place] = min(low[place], mean - to), max(high[place], mean + to)
             p[place], is_exact[place] = max(p[place], at_least), False
     can_tell = 2 ** (1 - len(units)) <= 1 - options.confidence  # the least p-value that so few can have
