@@ -68,7 +68,7 @@ def _clusters(samples: int, rounds: int) -> Iterator[str]:
 
 def _correlated(labels: IntArray, correlation: float, rng: np.random.Generator) -> FloatArray:
     shared = rng.normal(size=int(labels.max()) + 1)[labels] * correlation**0.5
-    return (shared + rng.normal(size=len(labels)) * (1 - correlation) ** 0.5)[:, None]
+    return np.asarray((shared + rng.normal(size=len(labels)) * (1 - correlation) ** 0.5)[:, None])
 
 
 def _verdicts(samples: int, rounds: int) -> Iterator[str]:
@@ -91,7 +91,8 @@ def _verdicts(samples: int, rounds: int) -> Iterator[str]:
 
 def _ceiling(samples: int, rounds: int) -> Iterator[str]:
     for n, expected in ((50, 3), (50, 8), (50, 12), (200, 3), (200, 8), (200, 12)):
-        rng, columns = np.random.default_rng(n + expected), []
+        rng = np.random.default_rng(n + expected)
+        columns: list[FloatArray] = []
         while len(columns) < samples // 2:
             sample = np.where(rng.random(n) < expected / n, rng.choice(OFF, n), 1.0)
             columns += [sample] if (sample < 1).sum() < SPARSE else []

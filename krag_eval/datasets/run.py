@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.checks import as_number, check_kind, describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show, warn
+from krag_eval._utils.formatting import number_of
 from krag_eval.datasets.by_query import by_query, ranked_documents
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.question import check_new, document_row
@@ -144,8 +145,8 @@ class Run:
         unknown = self.unknown(evalset)
         if unknown:
             warn(
-                f"The run {self.name!r} has rows for {len(unknown)} queries that the evaluation set does not have, "
-                f"such as {unknown[0]!r:.60}: they are left out, as trec_eval does."
+                f"The run {self.name!r} has rows for {number_of(len(unknown), 'query')} that the evaluation set does not "
+                f"have, such as {unknown[0]!r:.60}: they are left out, as trec_eval does."
             )
         return [_ranking(self.rows.get(question_id)) for question_id in evalset.ids]
 

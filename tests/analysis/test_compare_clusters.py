@@ -152,7 +152,7 @@ def test_the_variance_between_runs_is_apart_from_that_between_questions() -> Non
     runs = [scored(base * 0.5 + shift) for shift in (0.10, 0.12, 0.14)]
     noise = np.random.default_rng(0).normal(size=40) * 1e-3
     better = compare({"one": runs, "other": scored(base * 0.5 + 0.4 + noise)}, **ROUNDS)  # unequal numbers of runs
-    row = better["score@1"]
+    row: Any = better["score@1"]
     assert row.run_deviation == pytest.approx(0.02)
     assert (row.baseline_mean, row.difference) == (pytest.approx(0.37), pytest.approx(0.28, abs=1e-3))
     assert row.outcome is Outcome.BETTER

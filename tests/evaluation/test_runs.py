@@ -158,7 +158,7 @@ def test_the_run_of_another_set_is_refused() -> None:
 
 def test_rows_for_other_questions_are_left_out_as_trec_eval_does() -> None:
     more = Run.of("r", [*RUN.rows.values(), *run_of(q9=[chunk("c1", "d1")]).rows.values()])
-    with pytest.warns(KragEvalWarning, match=r"rows for 1 queries that the evaluation set does not have, such as 'q9'"):
+    with pytest.warns(KragEvalWarning, match=r"rows for 1 query that the evaluation set does not have, such as 'q9'"):
         found = evaluate_run(SET, more, k=2)
     assert found.to_dict() == evaluate_run(SET, RUN, k=2).to_dict()
 
