@@ -145,8 +145,8 @@ class Run:
         unknown = self.unknown(evalset)
         if unknown:
             warn(
-                f"The run {self.name!r} has rows for {number_of(len(unknown), 'query')} that the evaluation set does not "
-                f"have, such as {unknown[0]!r:.60}: they are left out, as trec_eval does."
+                f"The run {self.name!r} has rows for {number_of(len(unknown), 'query')} that the evaluation set does "
+                f"not have, such as {unknown[0]!r:.60}: they are left out, as trec_eval does."
             )
         return [_ranking(self.rows.get(question_id)) for question_id in evalset.ids]
 
