@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+from krag_eval import InvalidInputError
 from krag_eval.analysis.comparison import compare as compare_runs
-from krag_eval.analysis.comparison.compare import COMPARED_CUT_OFFS
+from krag_eval.analysis.comparison.compare import COMPARED_CUT_OFFS, FIRST
 from krag_eval.cli.files import FileOptions, find_baseline, read_runs
 from krag_eval.cli.options import RunScoringOptions, cut_offs_option, parse_cut_offs, parse_names
 from krag_eval.cli.output import collected_warnings, console, print_notes, put_json
+from krag_eval.datasets.run import by_system, system_of
 
 
 def compare(
@@ -17,6 +19,8 @@ def compare(
     runs: list[Path],
     *,
     baseline: str | None = None,
+    all_pairs: bool = False,
+    cluster: str | None = None,
     k: Annotated[str | None, cut_offs_option(COMPARED_CUT_OFFS)] = None,
     metrics: str = "recall,mrr,ndcg",
     by: str | None = None,
@@ -27,8 +31,12 @@ def compare(
 ) -> None:
     """Compare runs with a baseline: differences with confidence intervals, tests, slices, and causes of misses.
 
+    Runs whose names end in the repetition that they record, such as dense-1 and dense-2 with `krag-eval run --param
+    repetition=1` and 2, are one system that was run several times.
+
     Parameters:
         runs (RUN RUN...): Retrieval results, the baseline among them.
+        all_pairs: Compare all pairs of runs with the randomized Tukey HSD test, not each with the baseline.
         metrics: Comma-separated metric names, or `all`. Each is one more test: name those that decide.
         margin: The smallest difference that matters.
         confidence: Confidence level of the intervals; the tests use 1 minus it.
@@ -38,11 +46,16 @@ def compare(
     """
     questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key)
     read = read_runs(runs, questions, files, id_key=scoring.id_key)
+    if all_pairs and baseline is not None:
+        raise InvalidInputError("`--all-pairs` has no baseline. Leave out `--baseline`.")
+    first = find_baseline(baseline, list(read), runs)
+    systems = by_system(read)
     with collected_warnings() as caught:
         comparison = compare_runs(
-            read,
+            systems,
             questions,
-            baseline=find_baseline(baseline, list(read), runs),
+            baseline=None if all_pairs else FIRST if first is None else system_of(first, read[first]),
+            cluster=cluster,
             k=parse_cut_offs(k, COMPARED_CUT_OFFS),
             metrics=None if metrics == "all" else parse_names(metrics),
             by=parse_names(by),

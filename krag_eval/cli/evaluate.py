@@ -42,6 +42,7 @@ def evaluate(
     k: CutOffs = None,
     metrics: str | None = None,
     intervals: bool = False,
+    cluster: str | None = None,
     json_out: Path | None = None,
     per_query: Path | None = None,
     failed: bool = False,
@@ -75,7 +76,7 @@ def evaluate(
             raise
         raise InvalidInputError(f"RUN, the file with what was retrieved, is missing. {error}") from None
     missing = {name: run.missing(questions) for name, run in read.items()}
-    results = score_each(questions, read, cut_offs, metrics=names, intervals=intervals, **settings)
+    results = score_each(questions, read, cut_offs, metrics=names, intervals=intervals, cluster=cluster, **settings)
     reviews = {
         name: {
             **({"misses": result.misses(doc_key=scoring.doc_key)} if failed else {}),

@@ -11,6 +11,8 @@ Parameters:
     missing: If a run lacks rows that another has: `refuse` to compare, or score them as `empty`.
     max_bad_rows: Skip up to this many bad lines of a file and keep them in FILE.rejected.jsonl.
     intervals: Show 95 % confidence intervals. Needs scipy (extra stats).
+    cluster (FIELD): Treat questions with the same value there as one cluster in intervals and tests: a field or
+        metadata key, gold for shared gold documents, or id for none.
     force: Overwrite existing files.
     json_out (--json): Write the results as JSON; `-` prints JSON instead of tables.
     k: Comma-separated cut-offs; `all` scores every rank.

@@ -135,7 +135,7 @@ def align(actual: object, predicted: object) -> Aligned | None:
     """Return the queries of `actual` with their gold and their rankings; None if neither side is by query.
 
     Raises:
-        InvalidInputError: Only one side is by query, or `predicted` has queries that `actual` does not have.
+        InvalidInputError: Only one side is by query, or `predicted` has none of the queries of `actual`.
     """
     gold, rankings = by_query(actual), by_query(predicted)
     if gold is None or rankings is None:
@@ -146,7 +146,7 @@ def align(actual: object, predicted: object) -> Aligned | None:
             f"`{keyed}` is given by query and `{listed}` is not. Give both as lists in the same order, or both by "
             "query, such as {'q1': {'d7': 1}}."
         )
-    check_queries(gold, rankings, "predicted", "actual", "actual")
+    check_queries(gold, rankings, "predicted", "actual")
     return Aligned(
         list(gold),
         [judged_documents(value, f"`actual[{query!r:.60}]`") for query, value in gold.items()],
@@ -155,20 +155,22 @@ def align(actual: object, predicted: object) -> Aligned | None:
     )
 
 
-def check_queries(gold: Collection[str], rankings: Collection[str], run: str, qrels: str, ids: str) -> None:
-    """See that rankings belong to these queries; say which of them have none.
+def check_queries(gold: Collection[str], rankings: Collection[str], run: str, qrels: str) -> None:
+    """See that rankings belong to these queries; say which have none, and how many rankings are of other queries.
 
     Raises:
-        InvalidInputError: There are rankings for other queries.
+        InvalidInputError: All rankings are for other queries.
     """
     known, missing = {*gold}, [query for query in gold if query not in rankings]
     extra = [query for query in rankings if query not in known]
     if extra:
-        raise InvalidInputError(
-            f"`{run}` has {number_of(len(extra), 'query')} that `{qrels}` does not have, such as {extra[0]!r:.60}; "
-            f"those of `{qrels}` look like {next(iter(gold), '')!r:.60}. To leave such queries out, as trec_eval does, "
-            f"pass {{query: {run}[query] for query in {ids} if query in {run}}}, with dicts."
-        )
+        found = f"`{run}` has {number_of(len(extra), 'query')} that `{qrels}` does not have, such as {extra[0]!r:.60}"
+        if len(extra) == len(rankings):
+            raise InvalidInputError(
+                f"{found}, and none that it has; those of `{qrels}` look like {next(iter(gold), '')!r:.60}. Give both "
+                "sides the same ids."
+            )
+        warn(f"{found}: left out, as trec_eval does.")
     if missing:
         warn(
             f"{number_of(len(missing), 'query')} of `{qrels}` without a ranking in `{run}`, scored as nothing "

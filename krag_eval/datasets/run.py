@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.checks import as_number, check_kind, describe_type
-from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
+from krag_eval._utils.errors import InvalidInputError, RetrieverError, show, warn
+from krag_eval._utils.formatting import number_of
 from krag_eval.datasets.by_query import by_query, ranked_documents
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.question import check_new, document_row
@@ -118,6 +119,12 @@ class Run:
         return len(self.rows)
 
     @property
+    def repetition(self) -> str | None:
+        """Which of several runs of the same system this is: its parameter `repetition`; None if it has none."""
+        given = self.parameters.get("repetition", self.recorded.get("repetition"))
+        return None if given is None else str(given)
+
+    @property
     def errors(self) -> dict[str, str]:
         """The errors of the questions whose retriever raised, by question id."""
         return {query_id: row.error for query_id, row in self.rows.items() if row.error is not None}
@@ -130,16 +137,32 @@ class Run:
     def rankings(self, evalset: EvalSet) -> list[Sequence[Document] | RetrieverError]:
         """Return the documents or the error for each question of the set, in its order; nothing if it has no row.
 
+        Rows for questions that the set does not have are left out, as trec_eval does, with a warning.
+
         Raises:
-            InvalidInputError: The run has questions that the set does not have.
+            InvalidInputError: The run has rows, and none of them is for a question of the set.
         """
-        for query_id in self.rows:
-            if evalset.get(query_id) is None:
-                raise InvalidInputError(
-                    f"The run {self.name!r} has the query {query_id!r:.60}, which the evaluation set does not have. "
-                    "Is it the run of another set?"
-                )
+        unknown = self.unknown(evalset)
+        if unknown:
+            warn(
+                f"The run {self.name!r} has rows for {number_of(len(unknown), 'query')} that the evaluation set does "
+                f"not have, such as {unknown[0]!r:.60}: they are left out, as trec_eval does."
+            )
         return [_ranking(self.rows.get(question_id)) for question_id in evalset.ids]
+
+    def unknown(self, evalset: EvalSet) -> list[str]:
+        """Return the ids of the rows for questions that the set does not have.
+
+        Raises:
+            InvalidInputError: These are all rows.
+        """
+        unknown = [query_id for query_id in self.rows if evalset.get(query_id) is None]
+        if unknown and len(unknown) == len(self.rows):
+            raise InvalidInputError(
+                f"The run {self.name!r} has the query {unknown[0]!r:.60}, which the evaluation set does not have, and "
+                f"none that it has, such as {next(iter(evalset.ids), '')!r:.60}. Is it the run of another set?"
+            )
+        return unknown
 
     def missing(self, evalset: EvalSet) -> list[str]:
         """Return the ids of the questions without a row; these count as nothing retrieved."""
@@ -188,6 +211,25 @@ def as_run(given: Any, name: str | None = None) -> Run:
         rows.append(RunRow.from_dict({"query_id": query, "retrieved": retrieved}))
     own_name = getattr(given, "name", None)
     return Run.of(name or (own_name if isinstance(own_name, str) and own_name else "run"), rows)
+
+
+def system_of(name: str, run: Run) -> str:
+    """Return the name of the system that a run is of: its own, without the repetition at its end.
+
+    >>> system_of("dense-2", Run.of("dense-2", [], parameters={"repetition": 2}))
+    'dense'
+    """
+    if run.repetition is None or not name.endswith(run.repetition):
+        return name
+    return name.removesuffix(run.repetition).rstrip("-_.# ") or name
+
+
+def by_system(runs: Mapping[str, Run]) -> dict[str, list[Run]]:
+    """Return the runs of each system: those whose names differ in the repetition alone are of one."""
+    systems: dict[str, list[Run]] = {}
+    for name, run in runs.items():
+        systems.setdefault(system_of(name, run), []).append(run)
+    return systems
 
 
 def check_run(run: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.suggestions import check_names
@@ -20,6 +20,9 @@ from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import IdSettings, ScoringSettings, make_settings
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 
+if TYPE_CHECKING:
+    from krag_eval.evaluation.intervals import Clusters
+
 
 def evaluate(
     actual: object,
@@ -33,6 +36,7 @@ def evaluate(
     raise_errors: bool = False,
     n_jobs: int = 1,
     intervals: bool | float = False,
+    cluster: Clusters = None,
     **settings: Unpack[ScoringSettings],
 ) -> EvaluationResult:
     """Score rankings against gold documents: all metrics at all cut-offs from one matching pass.
@@ -59,6 +63,8 @@ def evaluate(
             no number depends on it. Where texts are embedded it is one.
         intervals: Give every value its 95 % interval, in `result.intervals`, or one of another confidence such as 0.9.
             Needs scipy (extra `stats`).
+        cluster: What makes queries depend on each other, for the intervals: one label for each query, such as its
+            source document, labels by the id of the query, or `"gold"` to join queries that share gold documents.
         **settings: The scoring settings, which `krag_eval.ScoringSettings` describes: `match_method`, `threshold`,
             `rouge_measure`, `containment`, `tokenizer`, `use_stemmer`, `normalize`, `id_key`, `grade_key`,
             `precision_denominator`, `gain`, `count_tokens`, `embeddings`, `embedding_prefix`,
@@ -96,6 +102,7 @@ def evaluate(
         callbacks=callbacks,
         raise_errors=raise_errors,
         intervals=intervals,
+        clusters=(cluster,),
     )
 
 

@@ -2,32 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import check_kind
-from krag_eval._utils.errors import InvalidInputError
-from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.metrics.aggregation import COVERED, GOLD, OUT_OF, RELEVANT, Distributions
+from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.formatting import number_of
+from krag_eval.datasets.evalset import EvalSet
+from krag_eval.datasets.question import DOC_KEY
+from krag_eval.documents.document import Document
+from krag_eval.evaluation.results import Detail, EvaluationResult
+from krag_eval.metrics.aggregation import COVERED, GOLD, OUT_OF, RELEVANT, Distributions, counts_of
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
 from krag_eval.metrics.f1 import harmonic_mean
 from krag_eval.statistics.checks import check_rounds, check_seed, check_share, need_scipy
+from krag_eval.statistics.clusters import cluster_intervals, connected, width_ratio
 from krag_eval.statistics.distributions import CountDistribution
 from krag_eval.statistics.intervals import Interval, Pooled, Sample, sample_intervals
 
+Clusters = str | Sequence[object] | Mapping[str, object] | None
+"""What makes queries depend on each other: a field, labels in the order of the queries or by their ids, or nothing."""
+
 
 def intervals_of(
-    result: EvaluationResult, confidence: float = 0.95, n_bootstrap: int = 10_000, seed: int = 0
+    result: EvaluationResult,
+    confidence: float = 0.95,
+    n_bootstrap: int = 10_000,
+    seed: int = 0,
+    *,
+    cluster: Clusters = None,
+    evalset: EvalSet | None = None,
+    doc_key: str = DOC_KEY,
 ) -> dict[str, Interval | None]:
     """Return the interval of every value of a result, by key. Needs scipy (extra `stats`).
 
     * Where every query's value is 0 or 1, such as the hit rate: the exact binomial interval of Clopper and Pearson.
     * Other means: the expanded percentile bootstrap over queries.
     * Micro values: the same bootstrap, of whole queries with their counts.
+    * Clusters of queries: the means that a randomisation test by whole clusters does not reject.
     * More than 10,000 queries: for means Student's t with allowance for skewness, for micro values the delta method.
 
     If fewer than ten queries differ from the most common value, an interval that is not exact is widened by what the
@@ -39,6 +56,11 @@ def intervals_of(
         confidence: How often such intervals should contain the mean over all queries that might be asked.
         n_bootstrap: How many resamples.
         seed: The same seed gives the same intervals, to the last bit.
+        cluster: What makes queries depend on each other: one label for each query, such as its source document; labels
+            by the id of the query; `"gold"` to join queries that share gold documents; `"id"` if all are independent;
+            or a field of the questions or a key of their metadata.
+        evalset: The questions, for a field.
+        doc_key: The metadata key of document ids, for `"gold"`.
 
     Returns:
         The lower and the upper end by key; None where the value is undefined.
@@ -62,12 +84,165 @@ def intervals_of(
         )
     confidence, rounds = check_share("confidence", confidence), check_rounds("n_bootstrap", n_bootstrap)
     seed = check_seed(seed)
-    return sample_intervals(_samples(result, distributions), confidence, rounds, seed)
+    samples = _samples(result, distributions)
+    labels = labels_of(result, cluster, evalset, doc_key)
+    if labels is not None and result.detail is not None:
+        return {
+            key: _clustered(key, sample, result.detail, labels, (confidence, rounds, seed))
+            for key, sample in samples.items()
+        }
+    if cluster is None and result.detail is not None:
+        warn_of_shared_gold(result, result.detail.values, evalset, doc_key)
+    return sample_intervals(samples, confidence, rounds, seed)
 
 
-def with_intervals(result: EvaluationResult, confidence: bool | float) -> EvaluationResult:
+def with_intervals(
+    result: EvaluationResult,
+    confidence: bool | float,
+    cluster: Clusters = None,
+    evalset: EvalSet | None = None,
+    doc_key: str = DOC_KEY,
+) -> EvaluationResult:
     """Return the result with its intervals, of 95 % where the confidence is True."""
-    return replace(result, intervals=intervals_of(result, 0.95 if confidence is True else confidence))
+    confidence = 0.95 if confidence is True else confidence
+    found = intervals_of(result, confidence, cluster=cluster, evalset=evalset, doc_key=doc_key)
+    return replace(result, intervals=found)
+
+
+def labels_of(
+    result: EvaluationResult, cluster: Clusters, evalset: EvalSet | None = None, doc_key: str = DOC_KEY
+) -> IntArray | None:
+    """Return the number of the cluster of each query, shape (n_queries,); None if each query is a cluster of its own.
+
+    Args:
+        result: What was scored.
+        cluster: As `intervals_of` takes it. Questions that share one of several values in a field are in one cluster.
+        evalset: The questions, for a field.
+        doc_key: The metadata key of document ids, for `"gold"`.
+
+    Raises:
+        InvalidInputError: Labels are missing for some queries, all queries are in one cluster, or nothing says which
+            query has which label.
+    """
+    if cluster is None or cluster == "id":
+        return None
+    n, detail = result.n_queries, result.detail
+    if detail is None:
+        raise InvalidInputError("This result kept no queries, so they have no clusters. Leave out `cluster`.")
+    ids = detail.query_ids if detail.query_ids is not None else list(map(str, range(n)))
+    if cluster == "gold":
+        rows = _gold_keys(result, evalset, doc_key)
+    else:
+        values: Sequence[object]
+        if isinstance(cluster, str):
+            if evalset is None:
+                raise InvalidInputError(
+                    f"`cluster`={cluster!r:.60} is a field of the questions, and there is no evaluation set. Pass "
+                    "it, or give one label for each query."
+                )
+            fields = [(question.value(cluster), question.metadata.get(cluster)) for question in evalset]
+            values = [of_metadata if field is None else field for field, of_metadata in fields]
+        elif isinstance(cluster, Mapping):
+            values = [cluster.get(query_id) for query_id in ids]
+        else:
+            values = list(cluster)
+        if len(values) != n:
+            raise InvalidInputError(f"`cluster` has {len(values)} labels for {n} queries. Give one for each query.")
+        rows = [_keys_of(value) for value in values]
+        without = [query_id for query_id, row in zip(ids, rows, strict=True) if not row]
+        if without:
+            what = f" {cluster!r:.60}" if isinstance(cluster, str) else " label"
+            raise InvalidInputError(
+                f"{number_of(len(without), 'query')} of {n} without a cluster: no{what} for "
+                f"{', '.join(map(repr, without[:3]))}{', ...' if len(without) > 3 else ''}. Give each query one; "
+                "a query that depends on no other has a label of its own."
+            )
+    labels = connected(rows)
+    n_clusters = int(labels.max(initial=-1)) + 1
+    if n_clusters == 1 and n > 1:
+        raise InvalidInputError(
+            f"All {n} queries are in one cluster, which says nothing about others. Give `cluster` at least two labels."
+        )
+    return labels if n_clusters < n else None
+
+
+def _keys_of(value: object) -> list[str]:
+    """Return the labels in a value: several if it is a list; documents count by their ids or texts."""
+    values = value if isinstance(value, (list, tuple, set, frozenset)) else [value]
+    named = [v.id or v.text if isinstance(v, Document) else v for v in values]
+    return [str(v) for v in named if v is not None and v == v and str(v)]
+
+
+def _gold_keys(result: EvaluationResult, evalset: EvalSet | None, doc_key: str) -> list[list[str]]:
+    """Return the gold documents of each query: by the ids of their source documents if known, else as they matched."""
+    if evalset is not None:
+        rows = [_keys_of(gold) for gold in evalset.gold("document", doc_key)]
+        if any(rows):
+            return [row or _keys_of(question.gold_chunks()) for row, question in zip(rows, evalset, strict=True)]
+    if result.detail is None:
+        return []
+    batch = result.detail.batch
+    side = batch.actual
+    names: Sequence[str | None] = side.ids if batch.settings.uses_ids else side.texts
+    names = [name if grade else None for name, grade in zip(names, side.grades.tolist(), strict=True)]
+    return [[name for name in names[start:end] if name] for start, end in pairwise(side.offsets.tolist())]
+
+
+_WORTH_SAYING = 1.05
+
+
+def warn_of_shared_gold(
+    result: EvaluationResult, columns: Mapping[str, FloatArray], evalset: EvalSet | None, doc_key: str
+) -> None:
+    """Warn if queries share gold documents, and clusters of such queries would widen an interval by 5 % or more.
+
+    Args:
+        result: What was scored.
+        columns: What the intervals are of, by key, shape (n_queries,) each.
+        evalset: The questions, if known.
+        doc_key: The metadata key of document ids.
+    """
+    labels = connected(_gold_keys(result, evalset, doc_key))
+    n, n_clusters = len(labels), int(labels.max(initial=-1)) + 1
+    if n_clusters in (n, 1):
+        return
+    ratios = {}
+    for key, values in columns.items():
+        defined = ~np.isnan(values)
+        ratios[key] = width_ratio(values[defined], labels[defined]) or 0.0
+    key = max(ratios, key=ratios.__getitem__, default="")
+    if ratios.get(key, 0.0) >= _WORTH_SAYING:
+        warn(
+            f"Queries share gold documents: {n} queries are {n_clusters} clusters, and as such the interval of {key} "
+            f"would be {ratios[key]:.1f} times as wide. Pass cluster='gold' for that, or name a field such as the "
+            "source document; cluster='id' says that all are independent."
+        )
+
+
+def _clustered(
+    key: str, sample: Sample, detail: Detail, labels: IntArray, drawn: tuple[float, int, int]
+) -> Interval | None:
+    """Return the interval of a value of a result whose queries come in clusters.
+
+    A pooled value is replaced by its tangent: the value and what each query adds to it.
+    """
+    if not sample.values.n:
+        return None
+    if sample.pooled is None:
+        values = detail.values[key if key in detail.values else key.removeprefix("micro_")]
+        defined = ~np.isnan(values)
+        values = values[defined]
+    else:
+        _, sign, name = key.partition("@")
+        at = _cut_off(sign + name)
+        within, settings = ranks_within([at], detail.batch)[at], detail.batch.settings
+        rows, defined = counts_of(detail.judged, within, settings.precision_denominator), detail.judged.is_defined
+        estimate, slopes = sample.pooled.tangent(*sample.pooled.counts.sums)
+        values = estimate + len(rows) * (rows @ np.array([float(slope) for slope in slopes]))
+    least, most = sample.values.bounds
+    ends = np.array([least]), np.array([most])
+    low, high = cluster_intervals(values[:, None], labels[defined], ends, *drawn)
+    return low.item(), high.item()
 
 
 def _distributions_of(result: EvaluationResult) -> Distributions | None:

@@ -228,6 +228,7 @@ def measure(
     unjudged: BoolArray | None = None,
     signature_parts: Sequence[str] = (),
     intervals: bool | float = False,
+    clusters: tuple[Any, ...] = (None,),
 ) -> EvaluationResult:
     """Compute every metric at every cut-off, and call the callbacks.
 
@@ -243,6 +244,7 @@ def measure(
         unjudged: Which queries have gold that is not known; without gold they are no questions without an answer.
         signature_parts: What else can change a number.
         intervals: Whether every value gets an interval, or the confidence of these.
+        clusters: What `labels_of` takes after the result, for the intervals.
     """
     settings, n_queries = judged.batch.settings, len(judged.batch)
     runner = CallbackRunner(callbacks, raise_errors=raise_errors)
@@ -262,7 +264,9 @@ def measure(
     if intervals is not False:
         from krag_eval.evaluation.intervals import with_intervals  # statistics are slow to import
 
-        result = with_intervals(result, intervals)
+        result = with_intervals(result, intervals, *clusters)
+    elif clusters[0] is not None:
+        raise InvalidInputError("`cluster` is for intervals. Pass intervals=True, or leave it out.")
     if runner:
         for row in result.per_query:
             runner.query(row)

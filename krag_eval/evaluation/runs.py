@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -36,6 +36,9 @@ from krag_eval.metrics.judgments import CutOff, Judgments
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS, read_metrics
 from krag_eval.metrics.recall import recall
 
+if TYPE_CHECKING:
+    from krag_eval.evaluation.intervals import Clusters
+
 _SAMPLE = 100
 DOC_HIT = "doc_hit"
 NOTHING_YET = Run.of("nothing yet", [])
@@ -55,6 +58,7 @@ def evaluate_run(
     raise_errors: bool = False,
     n_jobs: int = 1,
     intervals: bool | float = False,
+    cluster: Clusters = None,
     **settings: Unpack[ScoringSettings],
 ) -> EvaluationResult:
     """Score what a retriever returned for an evaluation set.
@@ -78,6 +82,8 @@ def evaluate_run(
         raise_errors: Raise errors of callbacks instead of collecting them.
         n_jobs: How many processes may match texts.
         intervals: Give every value its 95 % interval, as `evaluate` does.
+        cluster: What makes questions depend on each other, for the intervals: a field of the questions or a key of
+            their metadata, `"gold"`, or labels, as in `compare`.
         **settings: The scoring settings that `evaluate` takes; `match_method` is `"id"` by default.
 
     Raises:
@@ -93,7 +99,8 @@ def evaluate_run(
     questions = as_evalset(evalset)
     if not isinstance(run, Run):
         run = as_run(run)
-        check_queries(questions.ids, run.rows, "run", "evalset", "as_evalset(evalset).ids")
+        check_queries(questions.ids, run.rows, "run", "evalset")
+        run = replace(run, rows={query: run.rows[query] for query in questions.ids if query in run.rows})
     checked = make_settings(**settings_at(level, doc_key, settings))
     check_callbacks(callbacks)
     if intervals is not False:
@@ -156,6 +163,7 @@ def evaluate_run(
         unjudged=unjudged,
         signature_parts=parts,
         intervals=intervals,
+        clusters=(cluster, questions, doc_key),
     )
 
 

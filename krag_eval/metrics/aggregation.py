@@ -342,7 +342,7 @@ class Distributions:
         for key, column in values.items():
             self.values[key].add(column)
         for k, within in ranks.items():
-            self.counts[key_of("", k)].add(_counts(judged, within, precision_denominator))
+            self.counts[key_of("", k)].add(counts_of(judged, within, precision_denominator))
 
     def merge(self, other: Distributions) -> None:
         """Add those of other queries, with the same keys and cut-offs."""
@@ -371,7 +371,8 @@ class Distributions:
         )
 
 
-def _counts(judged: Judgments, k: CutOff, precision_denominator: str) -> IntArray:
+def counts_of(judged: Judgments, k: CutOff, precision_denominator: str) -> IntArray:
+    """Return the counts behind the micro values, as `Distributions` has them, of the queries with gold documents."""
     columns = judged.covered_within(k), judged.n_gold, *precision_counts(judged, k, precision_denominator)
     return np.stack(columns, axis=1)[judged.is_defined]
 

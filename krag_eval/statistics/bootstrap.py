@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, FloatArray
-from krag_eval.statistics.resampling import Units, resampled_sums
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval.statistics.resampling import Units, resampled_sums, uniform_numbers
 
 SPARSE = 10
 """With fewer queries than this off the most common value, resampling cannot know which other values exist."""
@@ -20,7 +21,7 @@ def mean_intervals(
 
     These are percentiles of the means of resamples, read further out by what a sample of n is known to understate. If
     fewer than `SPARSE` rows differ from the most common value, they are widened for what the sample may have missed
-    (see `widen`). With one row, or rows that are all equal, the interval is therefore wide, not a point.
+    (see `sparse_interval`). With one row, or rows that are all equal, the interval is therefore wide, not a point.
 
     Args:
         values: Finite numbers, shape (n, n_columns), n at least 1.
@@ -37,9 +38,12 @@ def mean_intervals(
     """
     units = Units.of(values)
     low, high = percentile_interval(units.mean(resampled_sums(units.whole, rounds, seed)), len(values), confidence)
-    is_sparse = few_differ(units.whole)
-    wide = widen(low, high, units.mean(units.whole.sum(axis=0)), bounds, len(values), confidence)
-    return np.where(is_sparse, wide[0], low), np.where(is_sparse, wide[1], high)
+    for column in np.flatnonzero(few_differ(units.whole)).tolist():
+        whole, times = np.unique(units.whole[:, column], return_counts=True)
+        ends = bounds[0][column].item(), bounds[1][column].item()
+        wide = sparse_interval(np.ldexp(whole, -units.exponent[column]), times, ends, confidence, rounds, seed)
+        low[column], high[column] = min(low[column], wide[0]), max(high[column], wide[1])
+    return low, high
 
 
 def percentile_interval(means: FloatArray, n: int, confidence: float) -> tuple[FloatArray, FloatArray]:
@@ -64,6 +68,54 @@ def percentile_interval(means: FloatArray, n: int, confidence: float) -> tuple[F
     return ordered[outside], ordered[len(ordered) - 1 - outside]
 
 
+def sparse_interval(
+    values: FloatArray, times: IntArray, bounds: tuple[float, float], confidence: float, rounds: int, seed: int
+) -> tuple[float, float]:
+    """Return an interval of a mean that holds whatever few queries off the most common value would look like.
+
+    The mean of the values and of one more, the least or the largest that there is, under weights that are uniform over
+    all that add up to 1: the lower end has (1 - confidence) / 2 of these means below it. Where all values are equal it
+    is the exact interval (see `unseen_share`), for hits and misses that of Clopper and Pearson.
+
+    Args:
+        values: The distinct values in ascending order, all but one of them few.
+        times: How often each came.
+        bounds: The least and the largest value that there is.
+        confidence: Between 0 and 1.
+        rounds: How many weightings are drawn.
+        seed: At least 0.
+
+    Source: Gaffke (2005), Metrika 62, on the bound; Phan, Thomas & Learned-Miller (2021), ICML, "Towards practical mean
+    bounds for small samples", on its validity.
+    """
+    most = int(times.argmax())
+    others = np.repeat(np.delete(values, most), np.delete(times, most)).tolist()
+    common, n = values[most].item(), int(times.sum())
+    if not others:
+        share = unseen_share(n, confidence)
+        return common + share * (bounds[0] - common), common + share * (bounds[1] - common)
+    shares = _shares(len(others), n, rounds, seed)
+    mean = common * (1 - shares.sum(axis=0))
+    for value, share_of_one in zip(others, shares, strict=False):
+        mean = mean + value * share_of_one
+    outside = max(math.ceil((1 - confidence) / 2 * rounds - 1e-9) - 1, 0)
+    low, high = np.sort(mean + bounds[0] * shares[-1]), np.sort(mean + bounds[1] * shares[-1])
+    return low[outside].item(), high[rounds - 1 - outside].item()
+
+
+@functools.lru_cache(maxsize=8)
+def _shares(n_others: int, n: int, rounds: int, seed: int) -> FloatArray:
+    """Draw the weights of some of n values and of one more, shape (n_others + 1, rounds): the rest goes to the others.
+
+    Their sum has a beta distribution, of which every quantile is taken once; the cuts of it are uniform.
+    """
+    from scipy.special import betaincinv
+
+    cuts = np.sort(uniform_numbers(rounds * n_others, seed).reshape(n_others, rounds), axis=0)
+    parts = np.diff(cuts, axis=0, prepend=0.0, append=1.0)
+    return np.asarray(parts * betaincinv(n_others + 1, n - n_others, (np.arange(rounds) + 0.5) / rounds))
+
+
 def widen(
     low: FloatArray,
     high: FloatArray,
@@ -76,7 +128,7 @@ def widen(
 
     A share u of queries of which n drawn ones show none (see `unseen_share`) may have the least or the largest value
     there is; the interval reaches at least to where these would move the mean. Where all values are equal this is the
-    whole interval, and exact; for a share it is the one of Clopper and Pearson.
+    whole interval, and exact. For pooled counts and for clusters; for means of single values see `sparse_interval`.
     """
     share = unseen_share(n, confidence)
     return (

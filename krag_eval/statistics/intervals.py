@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
-from krag_eval.statistics.bootstrap import binomial_interval, percentile_interval, widen
+from krag_eval.statistics.bootstrap import binomial_interval, percentile_interval, sparse_interval, widen
 from krag_eval.statistics.distributions import (
     MOST_DRAWN,
     N_COLUMNS,
@@ -78,7 +78,7 @@ def sample_intervals(
         if values.n and values.is_binary and sample.pooled is None:
             intervals[key] = binomial_interval(values.n_one, values.n, confidence)
         elif values.n > MOST_DRAWN:
-            intervals[key] = _of_many(sample, confidence)
+            intervals[key] = _of_many(sample, confidence, rounds, seed)
         elif values.n:
             by_size.setdefault(values.n, {})[key] = sample
     for together in by_size.values():
@@ -86,7 +86,7 @@ def sample_intervals(
     return intervals
 
 
-def _of_many(sample: Sample, confidence: float) -> Interval:
+def _of_many(sample: Sample, confidence: float, rounds: int, seed: int) -> Interval:
     values, pooled = sample.values, sample.pooled
     if pooled is None:
         estimate = values.mean
@@ -94,16 +94,20 @@ def _of_many(sample: Sample, confidence: float) -> Interval:
     else:
         estimate, slopes = pooled.tangent(*pooled.counts.sums)
         low, high = _large_ratio_interval(estimate, slopes, pooled.counts, confidence)
-    return _widened(low, high, estimate, values, confidence)
+    return _widened((low, high), estimate, sample, confidence, rounds, seed)
 
 
-def _widened(low: float, high: float, estimate: float, values: ValueDistribution, confidence: float) -> Interval:
-    if not values.is_sparse:
-        return low, high
+def _widened(ends: Interval, estimate: float, sample: Sample, confidence: float, rounds: int, seed: int) -> Interval:
+    values, (low, high) = sample.values, ends
+    if values.table is None or not values.is_sparse:
+        return ends
     least, most = values.bounds
+    if sample.pooled is None:
+        wide = sparse_interval(values.table.rows, values.table.counts, (least, most), confidence, rounds, seed)
+        return min(low, wide[0]), max(high, wide[1])
     bounds = np.array([least]), np.array([most])
-    ends = widen(np.array([low]), np.array([high]), np.array([estimate]), bounds, values.n, confidence)
-    return ends[0].item(), ends[1].item()
+    wider = widen(np.array([low]), np.array([high]), np.array([estimate]), bounds, values.n, confidence)
+    return wider[0].item(), wider[1].item()
 
 
 def _bootstrapped(
@@ -129,7 +133,7 @@ def _bootstrapped(
             place = place_of[id(sample.pooled.counts)]
             drawn, estimate = (sample.pooled.combine(*means.T[place : place + 4]) for means in (resampled, observed))
         low, high = percentile_interval(drawn[:, None], sample.values.n, confidence)
-        intervals[key] = _widened(low.item(), high.item(), estimate.item(), sample.values, confidence)
+        intervals[key] = _widened((low.item(), high.item()), estimate.item(), sample, confidence, rounds, seed)
     return intervals
 
 

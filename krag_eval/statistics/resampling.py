@@ -10,7 +10,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray, IntArray
 
 # Each purpose has a stream of its own, so that none depends on what was drawn for another.
-_RESAMPLES, _SIGNS = 0, 1
+_RESAMPLES, _SIGNS, _WEIGHTS, _LABELS = range(4)
 # 256 kB an array: what is drawn stays in the cache of the processor.
 _DRAWS_AT_ONCE = 1 << 15
 
@@ -68,6 +68,31 @@ def signed_sums(whole: FloatArray, rounds: int, seed: int, *, draws_at_once: int
         times = np.add.reduceat(plus, first, axis=1, dtype=np.float64)
         sums[start:stop] = 2 * (times @ different) - total
     return sums
+
+
+def uniform_numbers(count: int, seed: int) -> FloatArray:
+    """Return so many numbers from 0 to 1, of a stream of their own; shape (count,)."""
+    return (_stream(seed, _WEIGHTS).random_raw(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def relabelled_sums(
+    whole: FloatArray, rounds: int, seed: int, *, draws_at_once: int = _DRAWS_AT_ONCE
+) -> Iterator[FloatArray]:
+    """Yield the sums of each column, in blocks of rounds, after the values of every row were put in a random order.
+
+    Args:
+        whole: Whole numbers, shape (n, n_columns), small enough for exact sums (see `Units`).
+        rounds: How many draws of orders.
+        seed: At least 0.
+        draws_at_once: About how many numbers are in memory; no number depends on it.
+
+    Yields:
+        Shape (some rounds, n_columns).
+    """
+    bits = _stream(seed, _LABELS)
+    for start, stop in _blocks(rounds, whole.size, draws_at_once):
+        order = np.argsort(bits.random_raw((stop - start) * whole.size).reshape(-1, *whole.shape), axis=2)
+        yield np.take_along_axis(np.broadcast_to(whole, order.shape), order, axis=2).sum(axis=1)
 
 
 def _different_rows(whole: FloatArray) -> tuple[FloatArray, IntArray]:

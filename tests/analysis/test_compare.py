@@ -121,16 +121,16 @@ def test_a_difference_may_be_sure_and_too_small_to_matter() -> None:
     ("n_metrics", "reason"),
     [
         (1, None),
-        (2, "its interval excludes 0, but p is 0.031 alone and 0.062 after Holm's correction for 2 tests"),
+        (2, "its interval excludes 0, but p is 0.031 alone and 0.062 after correction for 2 tests"),
     ],
 )
 def test_an_unresolved_row_whose_interval_excludes_0_says_why(n_metrics: int, reason: str | None) -> None:
     # Six queries won of six: p is 2 / 2^6. The other metric differs nowhere.
     rows = two_metrics([0.5, 0.6, 0.7, 0.8, 0.9, 1.0] + [0.0] * 24, n_metrics)
-    row = rows["first@1"]
+    assert rows["first@1"].outcome is Outcome.UNRESOLVED  # the interval includes 0
+    row = dataclasses.replace(rows["first@1"], low=0.01)
+    rows = dataclasses.replace(rows, rows=(row, *rows.rows[1:]))
     assert (row.p, row.n_tests) == (1 / 32, n_metrics)
-    assert row.low is not None
-    assert row.low > 0
     assert row.outcome is (Outcome.BETTER if reason is None else Outcome.UNRESOLVED)
     assert row.reason == row.to_dict()["reason"] == reason
     if reason is not None:
@@ -140,7 +140,9 @@ def test_an_unresolved_row_whose_interval_excludes_0_says_why(n_metrics: int, re
 def test_a_row_that_only_the_correction_leaves_unresolved_gives_both_p_values() -> None:
     rows = two_metrics([0.5] * 6 + [0.0] * 24, 2)
     row = dataclasses.replace(rows["first@1"], low=-0.001)
-    assert row.reason == "p is 0.031 alone and 0.062 after Holm's correction for 2 tests"
+    assert row.reason == "p is 0.031 alone and 0.062 after correction for 2 tests"
+    row = dataclasses.replace(row, p_holm=0.031)
+    assert (row.outcome, row.reason) == (Outcome.UNRESOLVED, "p is 0.031, but its interval includes 0")
     assert dataclasses.replace(row, p=0.06, p_holm=0.12).reason is None
     assert rows["second@1"].reason is None
 

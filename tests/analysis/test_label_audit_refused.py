@@ -38,7 +38,10 @@ def test_what_cannot_be_used_is_refused(options: dict[str, Any], said: str) -> N
         (["b"], "'runs[0]' is a str, not a run."),
         ("b", "`runs` must be runs, got a str."),
         ([run("s", {}), run("s", {})], "Two runs are called 's'."),
-        (run("s", {"other": []}), "The run 's' has the query 'other', which the evaluation set does not have."),
+        (
+            run("s", {"other": []}),
+            "The run 's' has the query 'other', which the evaluation set does not have, and none",
+        ),
     ],
 )
 def test_what_is_no_run_is_refused(runs: Any, said: str) -> None:

@@ -100,6 +100,7 @@ def test_every_option_of_the_command_is_compared_above() -> None:
         "--limits",
         "--json",
         "--per-query",
+        "--cluster",
         "--intervals",
         "--max-bad-rows",
         "--failed",

@@ -87,7 +87,7 @@ def test_a_chunk_that_holds_two_gold_documents_counts_twice_for_recall_and_once_
     retrieved = [["alpha beta gamma delta"], ["two", "three"]] * 20
     result = evaluate(gold, retrieved, None, match_method="containment")
     assert (result["micro_recall"], result["micro_precision"]) == (2 / 3, 1 / 3)
-    intervals = intervals_of(result)
+    intervals = intervals_of(result, cluster="id")
     for key in ("micro_recall", "micro_precision"):
         low, high = ends(intervals, key)
         assert low < (result[key] or 0) < high
@@ -106,7 +106,7 @@ def test_few_queries_have_wide_intervals_and_equal_ones_no_point() -> None:
 def test_the_more_queries_the_narrower() -> None:
     widths = []
     for copies in (1, 4, 16):
-        low, high = ends(intervals_of(evaluate_ids(GOLD * copies, RETRIEVED * copies, k=2)), "recall@2")
+        low, high = ends(intervals_of(evaluate_ids(GOLD * copies, RETRIEVED * copies, k=2), cluster="id"), "recall@2")
         widths.append(high - low)
     assert widths[0] / widths[1] == pytest.approx(2, rel=0.1)
     assert widths[1] / widths[2] == pytest.approx(2, rel=0.1)

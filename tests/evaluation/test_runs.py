@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, InvalidInputError, Run, RunRow, evaluate, evaluate_run, intervals_of
+from krag_eval import EvalSet, InvalidInputError, KragEvalWarning, Run, RunRow, evaluate, evaluate_run, intervals_of
 from tests.support.marks import nothing_may_match
 
 # q1: chunks known. q2: only the document is known. q3: has no answer. q4: chunk known by text and document.
@@ -154,6 +154,13 @@ def test_what_cannot_be_used_is_named(wrong: dict[str, Any], message: str) -> No
 def test_the_run_of_another_set_is_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"has the query 'q9', which the evaluation set does not have"):
         evaluate_run(SET, run_of(q9=[chunk("c1", "d1")]), k=1)
+
+
+def test_rows_for_other_questions_are_left_out_as_trec_eval_does() -> None:
+    more = Run.of("r", [*RUN.rows.values(), *run_of(q9=[chunk("c1", "d1")]).rows.values()])
+    with pytest.warns(KragEvalWarning, match=r"rows for 1 query that the evaluation set does not have, such as 'q9'"):
+        found = evaluate_run(SET, more, k=2)
+    assert found.to_dict() == evaluate_run(SET, RUN, k=2).to_dict()
 
 
 def test_every_value_has_its_interval_where_asked_for() -> None:

@@ -117,7 +117,7 @@ def test_a_large_sample_with_few_off_the_commonest_is_widened_by_what_it_may_hav
     assert nine[0] <= (1 - 4.5 / LARGE) * (1 - share)
     assert 1 - 4.5 / LARGE < nine[1] <= 1
     of_own = interval_of(np.array([10.0] * (LARGE - 3) + [9.0, 9.5, 12.0]))
-    assert of_own[1] == pytest.approx(10 - 0.5 / LARGE + 2 * share, abs=2e-4)
+    assert 10 - 0.5 / LARGE + 2 * share < of_own[1] < 10 + 4 * share
 
 
 def test_shares_of_a_large_sample_stay_exact() -> None:

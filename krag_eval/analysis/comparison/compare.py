@@ -7,18 +7,30 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import NamedTuple, Unpack
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, FloatArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import as_number, one_of
 from krag_eval._utils.errors import InvalidInputError, show, warn
 from krag_eval._utils.suggestions import check_names
 from krag_eval.analysis.comparison.result import Comparison, ComparisonRow, Transition
-from krag_eval.analysis.comparison.systems import Slice, System, check_comparable, check_systems, score, slices_of
+from krag_eval.analysis.comparison.systems import (
+    Slice,
+    System,
+    check_comparable,
+    check_systems,
+    score,
+    score_repeats,
+    slices_of,
+    split_repeated,
+    with_repeats,
+)
 from krag_eval.analysis.diagnosis import Diagnosis, diagnose
 from krag_eval.datasets import DOC_KEY, Run, as_evalset
+from krag_eval.evaluation.intervals import Clusters, labels_of, warn_of_shared_gold
 from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings
@@ -27,7 +39,16 @@ from krag_eval.metrics.alpha_ndcg import has_own_ideal, refuse_own_ideal
 from krag_eval.metrics.names import DefaultCutOffs, as_key
 from krag_eval.statistics.bootstrap import bounds_of, mean_intervals
 from krag_eval.statistics.checks import check_rounds, check_seed, check_share, need_scipy
-from krag_eval.statistics.significance import holm, randomisation_test, resolvable_difference
+from krag_eval.statistics.clusters import cluster_intervals, cluster_means, cluster_sums
+from krag_eval.statistics.significance import (
+    RunVariance,
+    effect_size,
+    holm,
+    randomisation_test,
+    resolvable_difference,
+    standard_error,
+    tukey_hsd,
+)
 
 DECISIVE_METRICS = ("recall", "mrr", "ndcg")
 COMPARED_CUT_OFFS = DefaultCutOffs([10])
@@ -53,15 +74,20 @@ class _Options:
     seed: int
 
 
+FIRST = ""
+"""The baseline by default: the first system. No system has this name."""
+
+
 def compare(
-    systems: Mapping[str, Run | EvaluationResult],
+    systems: Mapping[str, Run | EvaluationResult | Sequence[Run | EvaluationResult]],
     evalset: object = None,
     *,
-    baseline: str | None = None,
+    baseline: str | None = FIRST,
     k: int | str | Sequence[int | str | None] | None = COMPARED_CUT_OFFS,
     metrics: str | Sequence[str | MetricFunction] | None = DECISIVE_METRICS,
     keys: Sequence[str] | None = None,
     by: str | Sequence[str] | None = None,
+    cluster: Clusters = None,
     margin: float = 0.02,
     confidence: float = 0.95,
     n_bootstrap: int = 10_000,
@@ -74,7 +100,7 @@ def compare(
     n_jobs: int = 1,
     **settings: Unpack[ScoringSettings],
 ) -> Comparison:
-    """Compare systems with a baseline, query by query. Needs scipy (extra `stats`).
+    """Compare systems with a baseline, or all pairs of them, query by query. Needs scipy (extra `stats`).
 
     Per metric and system: the difference of the means with a paired bootstrap interval, a paired randomisation test
     with Holm's correction over metrics and systems, wins, ties and losses, the smallest difference that so many
@@ -83,15 +109,22 @@ def compare(
     test, which the others pay for: name those that decide.
 
     Args:
-        systems: Runs, which are scored here as `evaluate_run` does, or results that kept their queries, by name.
+        systems: Runs, which are scored here as `evaluate_run` does, or results that kept their queries, by name. A list
+            is one system that was run several times: its values are the means over these runs, and intervals and tests
+            allow for the variance between runs, too.
         evalset: The evaluation set: needed for runs, and for slices.
-        baseline: The name of the system that the others are compared with; the first by default.
+        baseline: The name of the system that the others are compared with; the first by default. None compares all
+            pairs with the randomised Tukey HSD test: see `Comparison.pairs` and `Comparison.letters`.
         k: One cut-off or several at which runs are scored, as `evaluate_run` takes them; None scores all ranks.
         metrics: What runs are scored by: names of `METRICS`, `"doc_hit"`, or functions; None for all. By default
             recall, MRR and nDCG.
         keys: Which of their values are compared, such as `["recall@10"]`; all that they share by default.
         by: A field of the questions, or a key of their metadata, or several: a slice for each value. By default
             `"type"`, where questions have one; `()` for none.
+        cluster: What makes questions depend on each other, such as their source document or conversation: a field of
+            the questions or a key of their metadata, labels by the id of the query, or one for each query.
+            `"gold"` joins questions that share gold documents, `"id"` says that all are independent. Intervals and
+            tests then treat each cluster as a whole.
         margin: The smallest difference of means that matters: an interval within it says `no difference larger than`.
         confidence: Of the intervals; 1 minus it is the level of the tests.
         n_bootstrap: Resamples behind each interval.
@@ -118,7 +151,8 @@ def compare(
     """
     check_names(settings, ScoringSettings.__annotations__)
     need_scipy("compare")
-    given, first = check_systems(systems, baseline)
+    first_runs, repeats = split_repeated(systems)
+    given, first = check_systems(first_runs, None if baseline == FIRST else baseline)
     options = _Options(
         n_bootstrap=check_rounds("n_bootstrap", n_bootstrap),
         n_randomisation=check_rounds("n_randomisation", n_randomisation),
@@ -130,22 +164,35 @@ def compare(
     if questions is None and by:
         raise InvalidInputError(f"Slices by {by!r:.60} need the evaluation set. Pass it as `evalset`.")
     parts = [] if questions is None else slices_of(questions, by)
-    if not any(isinstance(system, Run) for system in given.values()) and (metrics is not DECISIVE_METRICS or settings):
+    if not any(isinstance(system, Run) for system in (*given.values(), *chain(*repeats.values()))) and (
+        metrics is not DECISIVE_METRICS or settings
+    ):
         raise InvalidInputError(
             "Results were scored before: `metrics` and scoring settings are for runs. Leave them out, or pass runs."
         )
     scoring = {"k": k, "metrics": metrics, "level": level, "doc_key": doc_key, "proxy": proxy, "n_jobs": n_jobs}
     scored = score(given, questions, missing, scoring | settings)
-    check_comparable(scored, questions)
+    further = score_repeats(repeats, questions, missing, scoring | settings)
+    check_comparable([*scored, *further], questions)
+    scored = [with_repeats(system, [one for one in further if one.name == system.name]) for system in scored]
     chosen = _choose_keys(_shared_keys(scored), keys)
     asked = keys is not None or any(isinstance(system, Run) for system in given.values())
     chosen = _with_one_ideal(chosen, scored[0].result.signature, asked=asked)
     against = next(system for system in scored if system.name == first)
     others = [system for system in scored if system.name != first]
     everything = Slice(None, None, np.arange(against.result.n_queries))
+    labels = labels_of(against.result, cluster, questions, doc_key)
+    if labels is None and cluster is None:
+        columns = {k: other.detail.values[k] - against.detail.values[k] for k in chosen for other in others}
+        warn_of_shared_gold(against.result, columns, questions, doc_key)
     by_field: dict[str | None, list[_Tested]] = {}
     for part in parts:
-        by_field.setdefault(part.field, []).extend(_tested_rows(against, others, chosen, part, options))
+        by_field.setdefault(part.field, []).extend(_tested_rows(against, others, chosen, part, options, labels))
+    rows = _corrected(_tested_rows(against, others, chosen, everything, options, labels))
+    pairs: tuple[ComparisonRow, ...] = ()
+    if baseline is None:
+        pairs = _all_pairs([against, *others], chosen, everything, options, labels)
+        rows = tuple(row for row in pairs if row.baseline == first)
     diagnoses = {system.name: diagnose(system.result, doc_key=doc_key) for system in (against, *others)}
     return Comparison(
         signature=against.result.signature,
@@ -154,7 +201,9 @@ def compare(
         keys=tuple(chosen),
         n_queries=against.result.n_queries,
         **asdict(options),
-        rows=_corrected(_tested_rows(against, others, chosen, everything, options)),
+        rows=rows,
+        pairs=pairs,
+        n_clusters=None if labels is None else int(labels.max()) + 1,
         slices=tuple(row for rows in by_field.values() for row in _corrected(rows)),
         transitions=_transitions(against, others, diagnoses),
         errors={system.name: len(system.result.errors) for system in scored},
@@ -251,8 +300,10 @@ class _Pair:
     """One system and one key: where both values are defined, and these values."""
 
     system: str
+    against: str
     key: str
     defined: BoolArray
+    between_runs: RunVariance | None
     baseline: FloatArray
     values: FloatArray
     bounds: tuple[float, float]
@@ -272,39 +323,81 @@ def _corrected(rows: Sequence[_Tested]) -> tuple[ComparisonRow, ...]:
     )
 
 
+def _all_pairs(
+    systems: Sequence[System], keys: Sequence[str], part: Slice, options: _Options, labels: IntArray | None
+) -> tuple[ComparisonRow, ...]:
+    """Return one row per pair of systems and key, with p-values that are adjusted for all of them.
+
+    Within a key by Tukey's test, over the keys by Bonferroni's factor. That test knows no variance between runs: with
+    repeated runs, or two systems, Holm's correction is used.
+    """
+    tested = [
+        one
+        for place, system in enumerate(systems[:-1])
+        for one in _tested_rows(system, systems[place + 1 :], keys, part, options, labels)
+    ]
+    if len(systems) == 2 or any(len(system.runs) > 1 for system in systems):
+        return _corrected(tested)
+    adjusted = {}
+    for key in keys:
+        values = np.stack([system.detail.values[key] for system in systems], axis=1)
+        defined = ~np.isnan(values).any(axis=1)
+        values = values[defined] if labels is None else cluster_sums(values[defined], labels[defined])
+        adjusted[key] = np.minimum(tukey_hsd(values, options.n_randomisation, options.seed) * len(keys), 1.0)
+    number = {system.name: place for place, system in enumerate(systems)}
+    return tuple(
+        row
+        if row.p is None
+        else replace(
+            row, p_holm=adjusted[row.key][number[row.baseline], number[row.system]].item(), n_tests=len(tested)
+        )
+        for row, _ in tested
+    )
+
+
 def _tested_rows(
-    baseline: System, others: Sequence[System], keys: Sequence[str], part: Slice, options: _Options
+    baseline: System,
+    others: Sequence[System],
+    keys: Sequence[str],
+    part: Slice,
+    options: _Options,
+    labels: IntArray | None,
 ) -> list[_Tested]:
     """Return one row per system and key, by system."""
-    pairs = [
-        _pair(other.name, key, baseline.detail.values, other.detail.values, part) for other in others for key in keys
-    ]
+    pairs = [_pair(baseline, other, key, part) for other in others for key in keys]
     # Columns that are defined for the same questions share the resamples and the signs.
     by_questions: dict[bytes, list[int]] = {}
     for place, pair in enumerate(pairs):
         by_questions.setdefault(pair.defined.tobytes(), []).append(place)
     rows: dict[int, _Tested] = {}
     for places in by_questions.values():
-        rows |= zip(places, _tested([pairs[place] for place in places], part, options), strict=True)
+        rows |= zip(places, _tested([pairs[place] for place in places], part, options, labels), strict=True)
     return [rows[place] for place in range(len(pairs))]
 
 
-def _pair(
-    system: str, key: str, baseline: Mapping[str, FloatArray], values: Mapping[str, FloatArray], part: Slice
-) -> _Pair:
-    ours, theirs = values[key], baseline[key]
+def _pair(baseline: System, system: System, key: str, part: Slice) -> _Pair:
+    ours, theirs = system.detail.values[key], baseline.detail.values[key]
     both = np.concatenate([ours, theirs])
     bounds = bounds_of(both[~np.isnan(both)])
     ours, theirs = ours[part.chosen], theirs[part.chosen]
     defined = ~np.isnan(ours) & ~np.isnan(theirs)
-    return _Pair(system, key, defined, theirs[defined], ours[defined], bounds)
+    means = [
+        [_mean(run[key][part.chosen][defined]) or 0.0 for run in one.runs] if defined.any() else [0.0]
+        for one in (baseline, system)
+    ]
+    names = system.name, baseline.name
+    return _Pair(*names, key, defined, RunVariance.of(means), theirs[defined], ours[defined], bounds)
 
 
-def _tested(pairs: Sequence[_Pair], part: Slice, options: _Options) -> list[_Tested]:
+def _tested(pairs: Sequence[_Pair], part: Slice, options: _Options, labels: IntArray | None) -> list[_Tested]:
     n = len(pairs[0].values)
+    labels = None if labels is None else labels[part.chosen][pairs[0].defined]
+    n_clusters = None if labels is None else len(np.unique(labels))
     named = [
         ComparisonRow(
             system=pair.system,
+            baseline=pair.against,
+            n_clusters=n_clusters,
             key=pair.key,
             field=part.field,
             value=part.value,
@@ -320,9 +413,22 @@ def _tested(pairs: Sequence[_Pair], part: Slice, options: _Options) -> list[_Tes
         return [_Tested(row, b"") for row in named]
     differences = np.stack([pair.values - pair.baseline for pair in pairs], axis=1)
     reach = np.array([pair.bounds[1] - pair.bounds[0] for pair in pairs])
-    low, high = mean_intervals(differences, (-reach, reach), options.confidence, options.n_bootstrap, options.seed)
-    p, is_exact = randomisation_test(differences, options.n_randomisation, options.seed)
-    can_tell = 2 ** (1 - n) <= 1 - options.confidence  # the least p-value that so few queries can have
+    drawn = options.confidence, options.n_bootstrap, options.seed
+    units = differences  # what is sampled: queries, or clusters
+    if labels is None:
+        low, high = mean_intervals(differences, (-reach, reach), *drawn)
+    else:
+        units = cluster_means(differences, labels)
+        low, high = cluster_intervals(differences, labels, (-reach, reach), *drawn)
+    p, is_exact = randomisation_test(units, options.n_randomisation, options.seed)
+    for place, variance in enumerate(pair.between_runs for pair in pairs):
+        if variance is not None:
+            error = standard_error(units[:, place])
+            mean = float(differences[:, place].mean())
+            to, at_least = variance.reach_and_p(mean, error, len(units), options.confidence)
+            low[place], high[place] = min(low[place], mean - to), max(high[place], mean + to)
+            p[place], is_exact[place] = max(p[place], at_least), False
+    can_tell = 2 ** (1 - len(units)) <= 1 - options.confidence  # the least p-value that so few can have
     rows = [
         replace(
             row,
@@ -336,7 +442,9 @@ def _tested(pairs: Sequence[_Pair], part: Slice, options: _Options) -> list[_Tes
             wins=int((column < 0 if row.lower_is_better else column > 0).sum()),
             ties=int((column == 0).sum()),
             losses=int((column > 0 if row.lower_is_better else column < 0).sum()),
-            resolvable=resolvable_difference(column, options.confidence) if can_tell else None,
+            resolvable=resolvable_difference(units[:, place], options.confidence) if can_tell else None,
+            effect_size=effect_size(column),
+            run_deviation=None if pair.between_runs is None else pair.between_runs.deviation,
         )
         for place, (row, pair, column) in enumerate(zip(named, pairs, differences.T, strict=True))
     ]

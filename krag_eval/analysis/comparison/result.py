@@ -24,6 +24,7 @@ from krag_eval._utils.formatting import (
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import data_frame, json_text
 from krag_eval.metrics.names import as_key
+from krag_eval.statistics.significance import letters
 
 if TYPE_CHECKING:
     import os
@@ -51,10 +52,12 @@ class ComparisonRow:
 
     Attributes:
         system: The system.
+        baseline: The system that it is compared with.
         key: The metric and its cut-off, such as `recall@5`.
         field: What the slice is made by; None over all queries.
         value: The value that the queries of the slice have there; None where they have none.
         n: Queries compared.
+        n_clusters: Clusters of these queries; None where each query stands alone.
         n_left_out: Queries left out because the value of one of the two is undefined.
         baseline_mean: The mean of the baseline over these n; None where n is 0, as every number below.
         mean: The mean of the system over these n.
@@ -63,6 +66,7 @@ class ComparisonRow:
         high: The upper end.
         p: The randomisation test's p-value, two-sided.
         p_holm: The same adjusted for all tests made together: those over all queries, or in all slices by one field.
+            By Holm's method, or, if all pairs are compared, by the randomised Tukey HSD test.
         n_tests: How many tests these are. Metrics whose differences are multiples of each other, such as hit rate and
             recall where every query has one gold document, are one test.
         is_exact: Whether the p-value is exact, not from random draws.
@@ -72,15 +76,20 @@ class ComparisonRow:
         lower_is_better: Whether less of the metric is better, as of redundancy.
         resolvable: The smallest true difference that one test on n such queries finds four times in five; None where
             all differences are equal and say nothing about that, and where n is too small for any to be significant.
+        effect_size: The mean difference in standard deviations of the differences: Hedges' g of paired values. None
+            where no two differences differ.
+        run_deviation: The standard deviation of the mean between runs of one system; None if each was run once.
         confidence: The confidence of the interval; 1 minus it is the level of the test.
         margin: The smallest difference that matters.
     """
 
     system: str
+    baseline: str = ""
     key: str
     field: str | None = None
     value: str | None = None
     n: int
+    n_clusters: int | None = None
     n_left_out: int
     baseline_mean: float | None = None
     mean: float | None = None
@@ -96,6 +105,8 @@ class ComparisonRow:
     losses: int = 0
     lower_is_better: bool = False
     resolvable: float | None = None
+    effect_size: float | None = None
+    run_deviation: float | None = None
     confidence: float
     margin: float
 
@@ -113,6 +124,11 @@ class ComparisonRow:
         return -self.margin <= self.low and self.high <= self.margin
 
     @property
+    def excludes_0(self) -> bool:
+        """Whether the whole interval lies on one side of 0."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+    @property
     def gain(self) -> float | None:
         """The difference, with its sign turned where less is better: below 0 the system is worse."""
         return self.difference if self.difference is None or not self.lower_is_better else -self.difference
@@ -124,12 +140,13 @@ class ComparisonRow:
 
     @property
     def outcome(self) -> Outcome:
-        """Better or worse where the test says so, the same within the margin where the interval does, else unresolved.
+        """Better or worse where test and interval say so, the same within the margin where the interval does.
 
-        A difference may be both significant and within the margin: it is then called better or worse, and
-        `is_within_margin` says that it does not matter.
+        Anything else is unresolved, also a significant difference whose interval includes 0. A difference may be both
+        significant and within the margin: it is then called better or worse, and `is_within_margin` says that it does
+        not matter.
         """
-        if self.is_significant and self.gain:
+        if self.is_significant and self.excludes_0 and self.gain:
             return Outcome.BETTER if self.gain > 0 else Outcome.WORSE
         return Outcome.SAME if self.is_within_margin else Outcome.UNRESOLVED
 
@@ -139,22 +156,24 @@ class ComparisonRow:
         if self.outcome is Outcome.SAME:
             return f"no difference larger than {self.margin:g}"
         if self.outcome is Outcome.UNRESOLVED:
-            return f"cannot be resolved with {number_of(self.n, 'query')}"
+            clusters = "" if self.n_clusters is None else f" in {number_of(self.n_clusters, 'cluster')}"
+            return f"cannot be resolved with {number_of(self.n, 'query')}{clusters}"
         return str(self.outcome)
 
     @property
     def reason(self) -> str | None:
         """Why the row is unresolved although its interval excludes 0, or its p-value alone would do; else None."""
-        if self.outcome is not Outcome.UNRESOLVED or self.p is None or self.low is None or self.high is None:
+        if self.outcome is not Outcome.UNRESOLVED or self.p is None:
             return None
-        excludes_0 = self.low > 0 or self.high < 0
         is_significant_alone = self.p <= 1 - self.confidence
-        if not excludes_0 and not is_significant_alone:
+        if not self.excludes_0 and not is_significant_alone:
             return None
         p = f"p is {format_p(self.p)}"
+        if self.is_significant:
+            return f"{p}, but its interval includes 0"
         if is_significant_alone:
-            p += f" alone and {format_p(self.p_holm)} after Holm's correction for {self.n_tests} tests"
-        return f"its interval excludes 0, but {p}" if excludes_0 else p
+            p += f" alone and {format_p(self.p_holm)} after correction for {self.n_tests} tests"
+        return f"its interval excludes 0, but {p}" if self.excludes_0 else p
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as one flat dict, with outcome, verdict and reason."""
@@ -206,6 +225,8 @@ class Comparison(ComparedByFields):
         margin: The smallest difference that matters.
         seed: Of both random streams.
         rows: One per system and key, over all queries.
+        pairs: One per pair of systems and key, if all pairs were compared; `rows` are those with the first system.
+        n_clusters: Clusters of queries; None where each query stands alone.
         slices: One per field, value, system and key.
         transitions: Gold documents by what they were and what they are, for each system.
         errors: For each system, the baseline among them, how many retrievals raised; they count as nothing retrieved.
@@ -225,6 +246,8 @@ class Comparison(ComparedByFields):
     margin: float
     seed: int
     rows: tuple[ComparisonRow, ...]
+    pairs: tuple[ComparisonRow, ...] = ()
+    n_clusters: int | None = None
     slices: tuple[ComparisonRow, ...]
     transitions: tuple[Transition, ...]
     errors: Mapping[str, int]
@@ -251,6 +274,25 @@ class Comparison(ComparedByFields):
             f"The comparison has no row {system_and_key!r:.120}.{hint} Ask for a system and a "
             f"key; systems: {', '.join(self.systems)}; keys: {', '.join(self.keys)}."
         )
+
+    @property
+    def letters(self) -> dict[str, dict[str, str]]:
+        """For each key the letters of each system, the best first, if all pairs were compared.
+
+        Two systems share a letter if, and only if, neither is better by the verdict of their row.
+        """
+        shown = {}
+        for key in self.keys if self.pairs else ():
+            rows = [row for row in self.pairs if row.key == key]
+            means = {one: mean for row in rows for one, mean in self._means(row)}
+            order = sorted(means, key=means.__getitem__, reverse=not rows[0].lower_is_better)
+            differ = {frozenset((r.baseline, r.system)) for r in rows if r.outcome in (Outcome.BETTER, Outcome.WORSE)}
+            shown[key] = letters(order, differ)
+        return shown
+
+    @staticmethod
+    def _means(row: ComparisonRow) -> tuple[tuple[str, float], tuple[str, float]]:
+        return (row.baseline, row.baseline_mean or 0.0), (row.system, row.mean or 0.0)
 
     @property
     def worst_slices(self) -> dict[str, ComparisonRow]:
@@ -284,6 +326,8 @@ class Comparison(ComparedByFields):
             "systems": list(self.systems),
             "keys": list(self.keys),
             "rows": [row.to_dict() for row in self.rows],
+            "pairs": [row.to_dict() for row in self.pairs],
+            "letters": self.letters,
             "slices": [row.to_dict() for row in self.slices],
             "worst_slices": {system: row.to_dict() for system, row in self.worst_slices.items()},
             "transitions": [transition.to_dict() for transition in self.transitions],
@@ -296,7 +340,9 @@ class Comparison(ComparedByFields):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row for each of `rows`, then for each of `slices`. Needs pandas."""
-        return data_frame([row.to_dict() for row in (*self.rows, *self.slices)], "comparison.to_pandas()")
+        return data_frame(
+            [row.to_dict() for row in (*(self.pairs or self.rows), *self.slices)], "comparison.to_pandas()"
+        )
 
     def report(
         self,
@@ -345,9 +391,11 @@ _NUMBERS = ("base", "here", "diff", "interval", "p", "+/=/-")
 
 
 def describe(comparison: Comparison) -> str:
-    """Return tables, verdicts, the worst slice and what became of the misses, system by system."""
+    """Return tables, verdicts, the worst slice and what became of the misses, system by system or key by key."""
     lines = []
-    for system in comparison.systems:
+    for key, of_key in comparison.letters.items():
+        lines += [*_pairs(comparison, key, of_key), ""]
+    for system in () if comparison.pairs else comparison.systems:
         lines += [*_system(comparison, system), ""]
     lines += _wrap(how_tested(comparison))
     return "\n".join([*lines, comparison.signature])
@@ -355,12 +403,35 @@ def describe(comparison: Comparison) -> str:
 
 def how_tested(comparison: Comparison) -> str:
     """Return how the intervals and p-values were computed, in words."""
+    first, clusters = comparison.rows[0], comparison.n_clusters
+    sampled = f"{comparison.n_bootstrap} resamples" if clusters is None else f"random signs of {clusters} clusters"
+    is_repeated = any(row.run_deviation is not None for row in comparison.rows)
+    is_tukey = bool(comparison.pairs) and len(comparison.systems) > 1 and not is_repeated
+    adjusted = "by Tukey's HSD over all pairs" if is_tukey else "by Holm"
+    runs = " Both allow for the variance between the runs of a system." if is_repeated else ""
     return (
-        f"{100 * comparison.confidence:.6g} % intervals from {comparison.n_bootstrap} resamples. p: two-sided "
-        f"randomisation test ({comparison.n_randomisation} rounds unless exact), adjusted by Holm (number of "
-        f"tests: {comparison.rows[0].n_tests}; in slices: all by the field), significant up to "
-        f"{1 - comparison.confidence:.4g}. +/=/-: queries won, tied and lost. Seed {comparison.seed}."
+        f"{100 * comparison.confidence:.6g} % intervals from {sampled}. p: two-sided "
+        f"randomisation test ({comparison.n_randomisation} rounds unless exact), adjusted {adjusted} (number of "
+        f"tests: {first.n_tests}; in slices: all by the field), significant up to "
+        f"{1 - comparison.confidence:.4g}.{runs} +/=/-: queries won, tied and lost. Seed {comparison.seed}."
     )
+
+
+def _pairs(comparison: Comparison, key: str, of_key: Mapping[str, str]) -> Iterator[str]:
+    """Yield the systems of one key with their letters, the best first, and the table of their pairs."""
+    rows = [row for row in comparison.pairs if row.key == key]
+    means = {name: mean for row in rows for name, mean in comparison._means(row)}  # noqa: SLF001 - its own module
+    yield shorten(f"{key}: {number_of(comparison.n_queries, 'query')}, all pairs", WIDTH)
+    lines = [(shorten(one_line(name), WIDTH // 2), format_mean(means[name])) for name in of_key]
+    every = sorted(set("".join(of_key.values())))
+    for line, text in zip(aligned(lines), of_key.values(), strict=True):
+        columns = "".join(letter if letter in text else " " for letter in every)
+        yield f"{_GAP}{line}{_GAP}{columns}".rstrip()
+    names = [f"{one_line(row.system)} - {one_line(row.baseline)}" for row in rows]
+    yield from _table(names, rows)
+    sizes = [UNDEFINED if row.effect_size is None else f"{row.effect_size:+.2f}" for row in rows]
+    yield from _wrap(f"effect sizes (Hedges' g): {', '.join(map(' '.join, zip(names, sizes, strict=True)))}", _GAP)
+    yield f"{_GAP}Systems that share a letter cannot be told apart."
 
 
 def _system(comparison: Comparison, system: str) -> Iterator[str]:
@@ -369,6 +440,9 @@ def _system(comparison: Comparison, system: str) -> Iterator[str]:
     yield shorten(f"{names}: {number_of(comparison.n_queries, 'query')}", WIDTH)
     yield from _table([row.key for row in rows], rows)
     yield from _verdicts(rows)
+    for row in rows:
+        if row.run_deviation is not None:
+            yield f"{_GAP}{row.key}: standard deviation between runs {row.run_deviation:.4f}"
     left_out = max((row.n_left_out for row in rows), default=0)
     if left_out:
         yield f"{_GAP}{number_of(left_out, 'query')} without a value (such as those without gold documents): left out."

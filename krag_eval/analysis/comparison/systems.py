@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from krag_eval._utils.arrays import IntArray
+from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, did_you_mean, show, warn, with_name
 from krag_eval.datasets import EvalSet, Question, Run
@@ -28,12 +28,14 @@ class System:
     Attributes:
         name: What it is called.
         result: Its scores.
-        detail: What the result kept of every query.
+        detail: What the result kept of every query; its values are the means over all runs.
+        runs: The values of each run, one by default.
     """
 
     name: str
     result: EvaluationResult
     detail: Detail
+    runs: tuple[Mapping[str, FloatArray], ...] = ()
 
 
 def check_systems(
@@ -111,13 +113,47 @@ def _scored(name: str, system: Run | EvaluationResult, questions: EvalSet | None
             f"The result of {name!r} was streamed and kept no queries, so it cannot be compared query by query. "
             "Use `evaluate` for it."
         )
-    return System(name, result, result.detail)
+    return System(name, result, result.detail, (result.detail.values,))
+
+
+Repeats = Mapping[str, Sequence[Run | EvaluationResult]]
+
+
+def split_repeated(systems: object) -> tuple[object, Repeats]:
+    """Return the first run of each system, and the further ones by name; other lists are left as they are."""
+    if not isinstance(systems, Mapping):
+        return systems, {}
+    lists = {
+        name: given
+        for name, given in systems.items()
+        if isinstance(given, (list, tuple)) and given and all(isinstance(run, (Run, EvaluationResult)) for run in given)
+    }
+    return {**systems, **{name: runs[0] for name, runs in lists.items()}}, {n: runs[1:] for n, runs in lists.items()}
+
+
+def score_repeats(
+    repeats: Repeats, questions: EvalSet | None, missing: str, scoring: Mapping[str, Any]
+) -> list[System]:
+    """Return the further runs of each system with their scores; see `score`."""
+    return [
+        s for name, runs in repeats.items() for run in runs for s in score({name: run}, questions, missing, scoring)
+    ]
+
+
+def with_repeats(first: System, further: Sequence[System]) -> System:
+    """Return a system with the means of the values over its runs."""
+    if not further:
+        return first
+    runs = [first.detail.values, *(system.detail.values for system in further)]
+    shared = [key for key in runs[0] if all(key in values for values in runs)]
+    means = {key: np.mean([values[key] for values in runs], axis=0) for key in shared}
+    return replace(first, detail=replace(first.detail, values=means), runs=tuple(runs))
 
 
 def _check_rows(runs: Mapping[str, Run], questions: EvalSet, missing: str) -> None:
     """Refuse runs that lack questions which other runs have."""
     for run in runs.values():
-        run.rankings(questions)  # raises where it is the run of another set
+        run.unknown(questions)  # raises where it is the run of another set
     lacking = {name: run.missing(questions) for name, run in runs.items()}
     by_all = set.intersection(*map(set, lacking.values())) if lacking else set()
     for name, ids in lacking.items():
