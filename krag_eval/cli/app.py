@@ -39,7 +39,7 @@ def krag_eval(
 
 # Each is the function of its name in the module of its name.
 _COMMANDS = (
-    "evaluate run convert compare report gate validate reanchor doctor verify generate bench diagnose fuse score_logs "
+    "evaluate run convert compare report gate validate reanchor doctor estimate verify generate bench diagnose fuse score_logs "
     "langfuse_resend demo"
 )
 for name in _COMMANDS.split():
