@@ -292,7 +292,7 @@ def plan_labels(
     rows = []
     for place in drawn[np.argsort(-size[drawn], kind="stable")].tolist():
         query_id = ranked.queries[int(ranked.query[place])]
-        row = {"label": None, "query_id": query_id, "question": questions.get(query_id)}
+        row: dict[str, Any] = {"label": None, "query_id": query_id, "question": questions.get(query_id)}
         row |= {"document": plain(ranked.documents[place]), "probability": float(probability[place])}
         rows.append(row | {"evidence": {"judge": said[ranked.pairs[place]].grade, "size": float(size[place])}})
     return rows
@@ -395,7 +395,7 @@ def _rows(name: str, given: object, id_key: str | None) -> Iterator[tuple[str, s
         for query_id, table in tables.items():
             if not isinstance(table, Mapping):
                 raise InvalidInputError(
-                    f"`{name}[{query_id!r:.60}]` is {describe_type(table)}. It must be a mapping of document ids to labels."
+                    f"`{name}[{query_id!r:.60}]` is {describe_type(table)}. It must map document ids to labels."
                 )
             for doc_id, label in table.items():
                 yield f"`{name}[{query_id!r:.60}][{doc_id!r:.60}]`", str(query_id), {"id": doc_id}, label, None
@@ -450,7 +450,7 @@ class _Ranked:
             numbers = [as_number(one) for one in metric] if isinstance(metric, Sequence) else []
             if not numbers or any(one is None or not math.isfinite(one) for one in numbers):
                 raise InvalidInputError(
-                    f"`metric` must be one of {', '.join(METRICS)} or a list with one weight per rank, got {show(metric)}."
+                    f"`metric` must be {' or '.join(METRICS)} or a list with one weight per rank, got {show(metric)}."
                 )
             by_rank, k = [float(one or 0) for one in numbers], len(numbers)
         systems = {runs.name: runs} if isinstance(runs, Run) else runs
@@ -500,10 +500,9 @@ class _Ranked:
 
     def sizes(self) -> FloatArray:
         """Return how much the values of interest depend on each pair: differences most, and the systems a little."""
-        systems = np.sqrt((self.weights**2).sum(axis=0))
-        if len(self.weights) == 1:
-            return systems
-        return np.sqrt(((self.weights[1:] - self.weights[0]) ** 2).sum(axis=0)) + 0.1 * systems
+        systems: FloatArray = np.linalg.norm(self.weights, axis=0)
+        differences: FloatArray = np.linalg.norm(self.weights[1:] - self.weights[0], axis=0)
+        return systems if len(self.weights) == 1 else differences + 0.1 * systems
 
 
 @dataclass(frozen=True, slots=True)
@@ -541,18 +540,19 @@ class _Sample:
         m = int(is_used.sum())
         noise = np.sqrt(1 - self.p) / self.p * sampled_w  # of the label of each pair, over the sampling
         controls = np.column_stack([f, np.ones(len(f))])
-        fitted, n_fitted, leverage = np.array([1.0, 0.0]), 0, np.zeros(len(f))
+        fitted, n_fitted, leverage, level = np.array([1.0, 0.0]), 0, np.zeros(len(f)), 0.0
         if m >= _FEWEST:
-            fitted, _, n_fitted, _ = np.linalg.lstsq(controls * noise[:, None], self.y * noise, rcond=1e-9)
-            left, sizes, _ = np.linalg.svd(controls * noise[:, None], full_matrices=False)
-            leverage = (left[:, sizes > 1e-9 * sizes[0]] ** 2).sum(axis=1)
-            level = np.array([0.0, np.average(self.y, weights=noise**2)])
+            left, sizes, right = np.linalg.svd(controls * noise[:, None], full_matrices=False)
+            n_fitted = int((sizes > 1e-9 * sizes[0]).sum())  # one, if the judge says the same of all
+            left, sizes, right = left[:, :n_fitted], sizes[:n_fitted], right[:n_fitted]
+            fitted, leverage = right.T @ (left.T @ (self.y * noise) / sizes), (left**2).sum(axis=1)
+            level = float(np.average(self.y, weights=noise**2))
         residual = self.y - controls @ fitted
         by_query = np.bincount(self.query, w * (fitted[0] * self.f + fitted[1]), self.n_queries)
         by_query += np.bincount(self.query[self.places], sampled_w * residual / self.p, self.n_queries)
         value, alone = float(by_query.mean()), float((w * self.f).sum() / self.n_queries)
         variance = float(((noise * residual / np.maximum(1 - leverage, 1 / len(f))) ** 2).sum())
-        without = float(((noise * (self.y - level[1])) ** 2).sum()) * m / (m - 1) if m >= _FEWEST else variance
+        without = float(((noise * (self.y - level)) ** 2).sum()) * m / (m - 1) if m >= _FEWEST else variance
         savings = without / variance if variance > 0 else 1.0
         if variance <= 1e-18 and (w[self._unlabelled()] != 0).any():
             # One more label that differs by as much as any two: about what "none of m" leaves open.
@@ -633,19 +633,15 @@ def agreement_of(
     n = len(judge)
     weights = np.ones(n) if weights is None else weights * (n / weights.sum())
     _, clusters = np.unique(query, return_inverse=True)
-    if n and not clusters.any():
+    if not clusters.any():
         clusters = np.arange(n)  # one question: its documents are resampled
-    n_clusters = int(clusters.max(initial=-1)) + 1
+    n_clusters = int(clusters.max()) + 1
     cell = clusters * 4 + people.astype(np.int64) * 2 + judge
     tables = np.bincount(cell, weights, 4 * n_clusters).reshape(n_clusters, 2, 2)
     table = tables.sum(axis=0)
     random = np.random.Generator(np.random.PCG64(seed))
-    drawn = (
-        random.multinomial(n_clusters, np.full(n_clusters, 1 / max(n_clusters, 1)), _ROUNDS)
-        if n_clusters
-        else np.zeros((0, 0))
-    )
-    resampled = np.tensordot(drawn, tables, 1) if n_clusters else np.zeros((0, 2, 2))
+    drawn = random.multinomial(n_clusters, np.full(n_clusters, 1 / n_clusters), _ROUNDS)
+    resampled = np.tensordot(drawn, tables, 1)
 
     def with_interval(measure: Any) -> tuple[float | None, Interval | None]:
         value, many = float(measure(table[None])[0]), measure(resampled)
@@ -655,8 +651,15 @@ def agreement_of(
         low, high = np.nanquantile(many, [tail, 1 - tail])
         return value, (float(low), float(high))
 
-    share = float(np.trace(table) / n) if n else math.nan
-    return Agreement(n, share, *with_interval(cohen_kappa), *with_interval(krippendorff_alpha))
+    (kappa, kappa_interval), (alpha, alpha_interval) = with_interval(cohen_kappa), with_interval(krippendorff_alpha)
+    return Agreement(
+        n=n,
+        share=float(np.trace(table) / n),
+        kappa=kappa,
+        kappa_interval=kappa_interval,
+        alpha=alpha,
+        alpha_interval=alpha_interval,
+    )
 
 
 def cohen_kappa(tables: FloatArray) -> FloatArray:
@@ -669,7 +672,10 @@ def cohen_kappa(tables: FloatArray) -> FloatArray:
     total = tables.sum(axis=(-2, -1))
     observed = np.trace(tables, axis1=-2, axis2=-1) / total
     chance = (tables.sum(axis=-1) * tables.sum(axis=-2)).sum(axis=-1) / total**2
-    return np.divide(observed - chance, 1 - chance, out=np.full(total.shape, np.nan), where=chance < 1 - 1e-12)
+    kappa: FloatArray = np.where(
+        chance < 1 - 1e-12, (observed - chance) / np.where(chance < 1 - 1e-12, 1 - chance, 1), np.nan
+    )
+    return kappa
 
 
 def krippendorff_alpha(tables: FloatArray) -> FloatArray:
@@ -683,4 +689,5 @@ def krippendorff_alpha(tables: FloatArray) -> FloatArray:
     of_value, n = pairs.sum(axis=-1), pairs.sum(axis=(-2, -1))
     observed = n - np.trace(pairs, axis1=-2, axis2=-1)
     expected = (n**2 - (of_value**2).sum(axis=-1)) / (n - 1)
-    return 1 - np.divide(observed, expected, out=np.full(n.shape, np.nan), where=expected > 1e-12)
+    alpha: FloatArray = 1 - np.where(expected > 1e-12, observed / np.where(expected > 1e-12, expected, 1), np.nan)
+    return alpha
