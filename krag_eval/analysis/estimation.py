@@ -134,7 +134,7 @@ class Estimation:
             lines.append(f"  {'':<{width}}          {_ends(row.sampling_interval)} for these questions")
             lines.append(
                 f"  {'':<{width}}  judge alone {row.judge_alone:.4f}, bias {row.bias:+.4f} {_ends(row.bias_interval)}; "
-                f"weight {row.judge_weight:.2f}, {row.savings:.1f} x fewer labels than without it"
+                f"weight {row.judge_weight:.2f}; without it {row.savings:.1f} x as many labels"
             )
         return "\n".join([*lines, f"  {self.agreement}", *(f"  {note}" for note in self.notes)])
 
@@ -502,7 +502,7 @@ class _Ranked:
         """Return how much the values of interest depend on each pair: differences most, and the systems a little."""
         systems: FloatArray = np.linalg.norm(self.weights, axis=0)
         differences: FloatArray = np.linalg.norm(self.weights[1:] - self.weights[0], axis=0)
-        return systems if len(self.weights) == 1 else differences + 0.1 * systems
+        return systems if len(self.weights) == 1 else differences + 0.5 * systems
 
 
 @dataclass(frozen=True, slots=True)
@@ -552,8 +552,9 @@ class _Sample:
         by_query += np.bincount(self.query[self.places], sampled_w * residual / self.p, self.n_queries)
         value, alone = float(by_query.mean()), float((w * self.f).sum() / self.n_queries)
         variance = float(((noise * residual / np.maximum(1 - leverage, 1 / len(f))) ** 2).sum())
-        without = float(((noise * (self.y - level)) ** 2).sum()) * m / (m - 1) if m >= _FEWEST else variance
-        savings = without / variance if variance > 0 else 1.0
+        savings = 1.0
+        if m >= _FEWEST and variance > 0:
+            savings = float(((noise * (self.y - level) / (1 - noise**2 / (noise**2).sum())) ** 2).sum()) / variance
         if variance <= 1e-18 and (w[self._unlabelled()] != 0).any():
             # One more label that differs by as much as any two: about what "none of m" leaves open.
             largest = float(max(self.f.max(), self.y.max(initial=0.0), 1.0))

@@ -32,6 +32,8 @@ def estimate(
             before the sample was drawn.
         metric: precision or dcg.
         k (--k -k): How many ranks count.
+        gain: exponential (2^grade - 1) or linear.
+        precision_denominator: retrieved, or k as in trec_eval.
         probability: The probability of labels that have none of their own.
         confidence: The confidence of the intervals, such as 0.9.
         seed: For the intervals of the agreement.

@@ -90,7 +90,8 @@ def test_with_all_labels_of_people_the_estimate_is_the_value_itself(settings: di
                     total += weights[rank] * grade
         assert row.value == pytest.approx(total / 30, abs=1e-12)
         assert row.sampling_interval == (row.value, row.value)
-        assert row.interval is not None and row.interval[0] < row.value < row.interval[1]
+        assert row.interval is not None
+        assert row.interval[0] < row.value < row.interval[1]
         assert row.bias == row.judge_alone - row.value
     assert result.differences[0].value == pytest.approx(result.systems[1].value - result.systems[0].value, abs=1e-12)
 
@@ -279,7 +280,9 @@ def test_kappa_and_alpha_of_published_examples() -> None:
 def test_agreement_has_intervals_and_is_undefined_where_all_is_the_same() -> None:
     _, judge, people = population()
     agreement = label_agreement(people, {q: {d: max(g - 1, 0) for d, g in row.items()} for q, row in judge.items()})
-    assert agreement.kappa is not None and agreement.kappa_interval is not None and agreement.alpha is not None
+    assert agreement.kappa is not None
+    assert agreement.kappa_interval is not None
+    assert agreement.alpha is not None
     assert agreement.kappa_interval[0] < agreement.kappa < agreement.kappa_interval[1] < 1
     assert agreement.alpha < agreement.kappa
     same = label_agreement({"q": {"a": 1, "b": 1}}, {"q": {"a": 1, "b": 1}})
