@@ -111,7 +111,9 @@ def test_intervals_hold_whatever_the_judge_says_and_its_bias_is_measured(setting
         values.append(row.value)
     assert 0.87 <= held / n_draws <= 1  # 0.95 - 3 standard errors of 60 draws; benchmarks/simulated_labels.py has 2,000
     assert held == held_bias
-    assert np.mean(values) == pytest.approx(truth.differences[0].value, abs=4 * np.std(values) / math.sqrt(n_draws))
+    assert np.mean(values) == pytest.approx(
+        truth.differences[0].value, abs=4 * float(np.std(values)) / math.sqrt(n_draws)
+    )
 
 
 @pytest.mark.full
@@ -122,7 +124,7 @@ def test_intervals_over_questions_hold_for_all_such_questions() -> None:
         queue = plan_labels(runs, judge, 150, seed=seed)
         interval = estimate(runs, judge, filled_in(queue, people)).differences[0].interval
         assert interval is not None
-        held += interval[0] <= truth <= interval[1]
+        held += int(interval[0] <= truth <= interval[1])
     assert 0.85 <= held / 40 <= 1
 
 

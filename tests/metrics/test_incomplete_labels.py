@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import ir_measures
@@ -78,7 +77,8 @@ def test_judged_equals_ir_measures(pairs: Any, k: int) -> None:
 def test_bare_ids_give_the_same_values_as_documents(pairs: Any, k: Any) -> None:
     pairs = [({d: max(g, 0) for d, g in grades.items()}, ranking * 2) for grades, ranking in pairs]
     gold, found = [grades for grades, _ in pairs], [ranking for _, ranking in pairs]
-    for settings in ({}, {"unjudged": "remove"}):
+    choices: list[dict[str, Any]] = [{}, {"unjudged": "remove"}]
+    for settings in choices:
         names = NAMES if settings else [*NAMES, "map"]
         bare = evaluate_ids(gold, found, k=k, metrics=names, **settings)
         for name in names:
@@ -125,7 +125,7 @@ def test_by_hand() -> None:
     condensed = evaluate_ids(gold, [["x", "c", "a", "y"]], k=3, metrics="mrr", unjudged="remove")
     assert condensed["mrr@3"] == 1 / 2
     assert "|unjudged:remove|" in condensed.signature
-    assert condensed.explain(0)
+    assert "a" in repr(condensed.explain(0))
 
 
 def test_nothing_retrieved_is_0_and_without_labels_undefined() -> None:
@@ -149,7 +149,7 @@ def test_compare_takes_the_metrics_and_the_setting() -> None:
         for name, row in (("one", ["b", "a"]), ("two", ["a", "x"]))
     }
     assert "bpref" in repr(compare(results, seed=1))
-    assert not math.isnan(results["two"]["bpref"])
+    assert results["two"]["bpref"] == 1
 
 
 def test_wrong_uses_are_told() -> None:
