@@ -343,7 +343,7 @@ class Label:
         if given is None:
             raise InvalidInputError(
                 f"{self.place}: the probability with which it was drawn is not known. Give each label its "
-                "`probability`, or pass one for all as probability=0.1."
+                "`probability`, or one for all of them."
             )
         number = as_number(given)
         if number is None or not 0 < number <= 1:

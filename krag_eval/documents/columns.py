@@ -94,7 +94,7 @@ class Side:
         """Return the side with the documents at these positions, which are sorted, alone."""
         bounds, places = np.searchsorted(positions, self.offsets), positions.tolist()
         if "documents" not in vars(self):
-            raise InvalidInputError('Columns are not scored with unjudged="remove". Call `evaluate`, with documents.')
+            raise InvalidInputError("Unjudged documents cannot be removed from columns, only from lists of documents.")
         rows = [[self.documents[p] for p in places[start:stop]] for start, stop in pairwise(bounds.tolist())]
         side = Side(self.name, rows, self._id_key, self._grade_key, self.first_query)
         side.errors = self.errors

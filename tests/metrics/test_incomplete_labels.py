@@ -155,5 +155,5 @@ def test_compare_takes_the_metrics_and_the_setting() -> None:
 def test_wrong_uses_are_told() -> None:
     with pytest.raises(InvalidInputError, match="`unjudged`"):
         evaluate_ids([["a"]], [["a"]], unjudged="drop")
-    with pytest.raises(InvalidInputError, match="`sweep` scores whole rankings"):
+    with pytest.raises(InvalidInputError, match="A sweep scores whole rankings"):
         sweep([["a b"]], [["a b"]], match_method="rougeL", unjudged="remove")
