@@ -16,6 +16,12 @@ from .analysis.comparison import compare as compare
 from .analysis.diagnosis import Diagnosis as Diagnosis
 from .analysis.diagnosis import Miss as Miss
 from .analysis.diagnosis import diagnose as diagnose
+from .analysis.estimation import Agreement as Agreement
+from .analysis.estimation import Estimate as Estimate
+from .analysis.estimation import Estimation as Estimation
+from .analysis.estimation import estimate as estimate
+from .analysis.estimation import label_agreement as label_agreement
+from .analysis.estimation import plan_labels as plan_labels
 from .analysis.gate import GateReport as GateReport
 from .analysis.gate import Policy as Policy
 from .analysis.gate import assert_retrieval as assert_retrieval

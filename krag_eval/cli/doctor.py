@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.files.strict_json import dump_json
+from krag_eval.analysis.estimation import Agreement, label_agreement, plan_labels
 from krag_eval.analysis.label_audit.audit import audit_labels
 from krag_eval.analysis.label_audit.report import DoctorReport, apply_labels, write_queue
 from krag_eval.cli.files import FileOptions, read_runs
@@ -33,6 +37,7 @@ def doctor(
     raw_text: bool = False,
     id_key: str | None = None,
     grade_key: str = "relevance",
+    judge: Path | None = None,
     json_out: Path | None = None,
     files: FileOptions,
     **passed: Annotated[Any, audit_labels, "k min_systems near near_questions level doc_key"],
@@ -52,6 +57,8 @@ def doctor(
         corpus: The searched documents, if the set or the runs have only ids.
         match: How documents are identified, as in evaluate; by id by default, or by text without ids.
         threshold: The threshold for --match by ROUGE, as in evaluate.
+        judge: A model's labels of what was retrieved, JSONL. The queue is then the sample that shrinks the interval of
+            estimate most, and the agreement of the model with the grades of the set is shown.
     """
     most = _parse_limit(limit)
     _check(evalset, runs, apply=apply, out=out, queue=queue, force=force)
@@ -61,9 +68,10 @@ def doctor(
     if not runs:
         return
     settings: dict[str, Any] = {} if match is None else {"match_method": parse_names(match)}
+    found = read_runs(runs, questions, files, id_key=id_key)
     report = audit_labels(
         questions,
-        read_runs(runs, questions, files, id_key=id_key),
+        found,
         corpus=None if corpus is None else files.corpus(corpus),
         threshold=parse_threshold(threshold),
         tokenizer=tokenizer,
@@ -73,7 +81,12 @@ def doctor(
         **passed,
         **settings,
     )
-    _put_out(report, queue, json_out, most, force=force)
+    rows, agreement = None, None
+    if judge is not None:
+        rows = plan_labels(found, judge, most or sys.maxsize, k=passed["k"], evalset=questions, id_key=id_key)
+        with contextlib.suppress(InvalidInputError):  # the set may have no grade of what the model labelled
+            agreement = label_agreement(questions, judge, id_key=id_key)
+    _put_out(report, rows, agreement, queue, json_out, most, force=force)
 
 
 def _check(
@@ -107,13 +120,26 @@ def _apply(questions: EvalSet, labels: Path, out: Path, *, id_key: str | None, g
     return labelled
 
 
-def _put_out(report: DoctorReport, queue: Path | None, json_out: Path | None, most: int | None, *, force: bool) -> None:
+def _put_out(
+    report: DoctorReport,
+    rows: list[dict[str, Any]] | None,
+    agreement: Agreement | None,
+    queue: Path | None,
+    json_out: Path | None,
+    most: int | None,
+    *,
+    force: bool,
+) -> None:
     if queue is not None:
-        written = write_queue(report, queue, limit=most, force=force)
-        of_all = "" if written == len(report.candidates) else f" of {len(report.candidates)}; --limit all writes them"
+        written = write_queue(report if rows is None else rows, queue, limit=most, force=force)
+        n_all = len(report.candidates if rows is None else rows)
+        of_all = "" if written == n_all else f" of {n_all}; --limit all writes them"
         notes().print(f"{queue}: {written} documents to label{of_all}.")
-    if not put_json(json_out, lambda: dump_json(report.to_dict(most), "the report", indent=2)):
+    whole = {} if agreement is None else {"agreement": asdict(agreement)}
+    if not put_json(json_out, lambda: dump_json(report.to_dict(most) | whole, "the report", indent=2)):
         console().print(repr(report), soft_wrap=True)
+        if agreement is not None:
+            console().print(f"        {agreement}", soft_wrap=True)
 
 
 def _parse_limit(text: str) -> int | None:

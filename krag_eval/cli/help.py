@@ -17,8 +17,8 @@ _FEWEST_TO_GROUP = 10
 _GROUPS = {
     "Matching": "match threshold rouge_measure containment tokenizer use_stemmer raw_text embeddings embedding_prefix "
     "similarity_threshold id_key near",
-    "Scoring": "k metrics level doc_key grade_key precision_denominator gain proxy kmax missing",
-    "Statistics": "baseline by margin confidence intervals n_bootstrap n_randomisation seed",
+    "Scoring": "k metrics level doc_key grade_key precision_denominator gain unjudged proxy kmax missing",
+    "Statistics": "baseline by margin probability known confidence intervals n_bootstrap n_randomisation seed",
     "Calls": "concurrency timeout retries max_error_rate most_prompts workers",
     "Reruns": "resume fresh retry_errors journal journals",
     "Input files": "from_format kind columns encoding sheet queries max_bad_rows allow_repeated_ids",

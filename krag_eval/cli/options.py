@@ -58,6 +58,7 @@ from krag_eval.matching.settings import (
     Gain,
     PrecisionDenominator,
     RougeMeasure,
+    Unjudged,
 )
 from krag_eval.metrics import ALL_METRICS
 
@@ -72,6 +73,7 @@ _VALUES: Mapping[str, Sequence[str]] = {
     "containment": get_args(Containment),
     "precision_denominator": get_args(PrecisionDenominator),
     "gain": get_args(Gain),
+    "unjudged": get_args(Unjudged),
     "from_format": list(FORMATS),
     "to_format": list(FORMATS),
     "format": ["html", "md", "json", "csv"],
@@ -104,6 +106,7 @@ class ScoringOptions:
         similarity_threshold: Minimum cosine of pairs that match by ROUGE, 0 to 1. Needs --embeddings.
         precision_denominator: retrieved, or k as in trec_eval.
         gain: exponential (2^grade - 1) or linear.
+        unjudged: irrelevant, or remove to score the rankings without documents that have no grade, as trec_eval -J.
     """
 
     match: str = "id"
@@ -120,6 +123,7 @@ class ScoringOptions:
     grade_key: str = "relevance"
     precision_denominator: str = "retrieved"
     gain: str = "exponential"
+    unjudged: str = "irrelevant"
 
     def settings(self) -> dict[str, Any]:
         """Return the scoring settings of the library.

@@ -23,11 +23,8 @@ from krag_eval._utils.errors import InvalidInputError, show, warn
 from krag_eval._utils.formatting import number_of
 from krag_eval.datasets.frames import rows_of_frame
 from krag_eval.documents.document import DOCUMENT_KEYS, Document
-from krag_eval.documents.readers import as_id
+from krag_eval.documents.readers import NEGATIVE_GRADE, as_id
 from krag_eval.documents.stores import is_answer
-
-# Where a grade below 0 is kept; it means "not judged" or "spam" and counts as not relevant.
-NEGATIVE_GRADE = "qrels_grade"
 
 
 def gold_document(doc_id: str, grade: str, place: str, **metadata: str) -> Document:

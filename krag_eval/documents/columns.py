@@ -87,6 +87,17 @@ class Side:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def keep(self, positions: IntArray) -> Side:
+        """Return the side with the documents at these positions, which are sorted, alone."""
+        bounds, places = np.searchsorted(positions, self.offsets), positions.tolist()
+        if not hasattr(self, "_documents"):
+            raise InvalidInputError("Unjudged documents cannot be removed from columns, only from lists of documents.")
+        documents = self.documents
+        rows = [[documents[p] for p in places[start:stop]] for start, stop in pairwise(bounds.tolist())]
+        side = Side(self.name, rows, self._id_key, self._grade_key, self.first_query)
+        side.errors = self.errors
+        return side
+
     def _set_offsets(self, lists: Sequence[Sequence[object]]) -> None:
         self.offsets: IntArray = np.zeros(len(lists) + 1, dtype=np.int64)
         np.cumsum(np.fromiter(map(len, lists), dtype=np.int64, count=len(lists)), out=self.offsets[1:])

@@ -586,6 +586,10 @@ def _is_uuid(value: object) -> bool:
     return "uuid" in sys.modules and isinstance(value, sys.modules["uuid"].UUID)  # whoever has one has imported it
 
 
+# The key of the metadata where a grade below 0 is kept; it means "not judged" or "spam" and counts as not relevant.
+NEGATIVE_GRADE = "qrels_grade"
+
+
 def as_grade(value: object) -> float:
     """Return a grade, checked; None means 1.
 

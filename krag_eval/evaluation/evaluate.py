@@ -67,7 +67,7 @@ def evaluate(
             source document, labels by the id of the query, or `"gold"` to join queries that share gold documents.
         **settings: The scoring settings, which `krag_eval.ScoringSettings` describes: `match_method`, `threshold`,
             `rouge_measure`, `containment`, `tokenizer`, `use_stemmer`, `normalize`, `id_key`, `grade_key`,
-            `precision_denominator`, `gain`, `count_tokens`, `embeddings`, `embedding_prefix`,
+            `precision_denominator`, `gain`, `unjudged`, `count_tokens`, `embeddings`, `embedding_prefix`,
             `similarity_threshold`. By default documents match whose normalized text is the same.
 
     Returns:
@@ -129,7 +129,7 @@ def evaluate_ids(
         query_ids: The ids of the queries.
         callbacks: Callbacks that receive the scores.
         raise_errors: Raise errors of callbacks instead of collecting them.
-        **settings: `precision_denominator` and `gain`, as for `evaluate`.
+        **settings: `precision_denominator`, `gain` and `unjudged`, as for `evaluate`.
 
     Raises:
         InvalidInputError: An argument or a document cannot be used; the message says which.

@@ -25,6 +25,7 @@ from krag_eval.matching.settings import MatchingCriteria, Settings
 from krag_eval.metrics import ALL_METRICS, Metric
 from krag_eval.metrics.aggregation import Tally, key_of
 from krag_eval.metrics.cut_offs import GivenCutOff, Ranks, TokenBudget, ranks_within
+from krag_eval.metrics.incomplete_labels import remove_unjudged
 from krag_eval.metrics.judgments import CutOff, Judgments, judge
 from krag_eval.metrics.names import AskedMetrics, read_metrics
 
@@ -106,7 +107,10 @@ def judge_batch(
 
 def judged_of(batch: Batch, matches: Matches) -> Judged:
     """Judge what was matched."""
-    return Judged(batch, matches, judge(batch, matches), DocumentCounts.of(batch, matches))
+    counts = DocumentCounts.of(batch, matches)
+    if batch.settings.unjudged == "remove":
+        batch, matches = remove_unjudged(batch, matches)
+    return Judged(batch, matches, judge(batch, matches), counts)
 
 
 def read_batch(
@@ -226,6 +230,7 @@ def measure(
     callbacks: Sequence[EvaluationCallback] = (),
     raise_errors: bool = False,
     unjudged: BoolArray | None = None,
+    all_listed: bool = False,
     signature_parts: Sequence[str] = (),
     intervals: bool | float = False,
     clusters: tuple[Any, ...] = (None,),
@@ -242,12 +247,15 @@ def measure(
         callbacks: Callbacks that receive the scores.
         raise_errors: Raise errors of callbacks instead of collecting them.
         unjudged: Which queries have gold that is not known; without gold they are no questions without an answer.
+        all_listed: Whether the set says that all documents that were judged are listed, none with grade 0.
         signature_parts: What else can change a number.
         intervals: Whether every value gets an interval, or the confidence of these.
         clusters: What `labels_of` takes after the result, for the intervals.
     """
     settings, n_queries = judged.batch.settings, len(judged.batch)
     runner = CallbackRunner(callbacks, raise_errors=raise_errors)
+    if (settings.unjudged == "remove" or any(metric.reads_matches for metric in metrics.values())) and not all_listed:
+        _check_zeros(judged.batch)
     names, ids = _check_labels("queries", queries, n_queries), _check_labels("query_ids", query_ids, n_queries)
     signature = signature_of(settings, cut_offs, criteria, signature_parts)
     columns = columns_of(metrics, cut_offs)
@@ -272,6 +280,15 @@ def measure(
             runner.query(row)
         runner.end(result)
     return result
+
+
+def _check_zeros(batch: Batch) -> None:
+    """Warn where no document was judged irrelevant: then whatever is not relevant counts as unjudged."""
+    if len(batch.actual.grades) and (batch.actual.grades > 0).all():
+        warn(
+            "No document has grade 0, so all documents that are not relevant count as unjudged. If people judged some "
+            'of these, list them with grade 0. If none was, say so with "judged": "all" in the questions of the set.'
+        )
 
 
 def columns_of(metrics: MetricsByName, cut_offs: Iterable[GivenCutOff]) -> Columns:
@@ -305,6 +322,8 @@ def values_of(judged: Judged, columns: Columns, ranks: Ranks) -> dict[str, Float
     values = {}
     for key, (metric, k) in columns.items():
         keywords: dict[str, object] = {"batch": with_documents(judged.batch)} if metric.reads_documents else {}
+        if metric.reads_matches:
+            keywords = {"batch": judged.batch, "matches": judged.matches}
         if metric.has_ideal and isinstance(k, TokenBudget):
             keywords["cut_ideal"] = False  # how many ranks fit depends on the chunks; the ideal must not
         column = metric.function(judged.judgments, ranks.get(k), **keywords)

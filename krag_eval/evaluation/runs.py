@@ -161,6 +161,7 @@ def evaluate_run(
         callbacks=callbacks,
         raise_errors=raise_errors,
         unjudged=unjudged,
+        all_listed=any(question.value("judged") == "all" for question in questions),
         signature_parts=parts,
         intervals=intervals,
         clusters=(cluster, questions, doc_key),

@@ -163,6 +163,8 @@ def sweep(
     lowest = make_settings(threshold=chosen[0], **given)
     cut_offs, table = choose_metrics(metrics, lowest, k)
     columns = columns_of(table, cut_offs)
+    if lowest.unjudged == "remove":
+        raise InvalidInputError("A sweep scores whole rankings: unjudged documents cannot be removed.")
     batch = read_batch(actual, predicted, lowest)
     found = {method: MATCHERS[method](batch) for method in lowest.methods}
     swept_values: dict[str, list[float | None]] = {}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.objects import cached_property
@@ -27,6 +27,11 @@ class IdSide(Side):
         self._graded: dict[int, list[object]] = {}
         self.rows: list[list[str]] = self._check_rows(rows)  # type: ignore[assignment]
         self._set_offsets(self.rows)
+
+    def keep(self, positions: IntArray) -> IdSide:
+        """Return the side with the ids at these positions, which are sorted, alone."""
+        bounds, ids = np.searchsorted(positions, self.offsets).tolist(), [self.ids[p] for p in positions.tolist()]
+        return IdSide(self.name, [ids[start:stop] for start, stop in pairwise(bounds)], self.first_query)
 
     @cached_property
     def documents(self) -> list[Any]:

@@ -74,9 +74,9 @@ class Sketches:
     without_bit: IntArray
 
     @property
-    def columns(self) -> tuple[IntArray, BoolArray, Words]:
+    def columns(self) -> tuple[IntArray, BoolArray, Words, IntArray]:
         """The attributes, for those who choose or join texts."""
-        return self.lengths, self.has_tokens, self.bits
+        return self.lengths, self.has_tokens, self.bits, self.without_bit
 
     def most_shared(self, first: IntArray, second: IntArray) -> IntArray:
         """Return an upper bound of the number of units that the texts `first[i]` and `second[i]` share, for each i."""

@@ -21,6 +21,7 @@ RougeMeasure = Literal["fmeasure", "recall", "precision"]
 Containment = Literal["either", "gold_in_retrieved", "retrieved_in_gold"]
 PrecisionDenominator = Literal["retrieved", "k"]
 Gain = Literal["exponential", "linear"]
+Unjudged = Literal["irrelevant", "remove"]
 
 MATCH_METHODS: tuple[str, ...] = get_args(MatchMethod)
 
@@ -74,6 +75,7 @@ class Settings:
     grade_key: str = "relevance"
     precision_denominator: str = "retrieved"
     gain: str = "exponential"
+    unjudged: str = "irrelevant"
     count_tokens: Any = None
     embeddings: Any = None
     embedding_prefix: str = ""
@@ -96,6 +98,7 @@ class Settings:
         one_of("containment", self.containment, get_args(Containment))
         one_of("precision_denominator", self.precision_denominator, get_args(PrecisionDenominator))
         one_of("gain", self.gain, get_args(Gain))
+        one_of("unjudged", self.unjudged, get_args(Unjudged))
         if self.uses_rouge:
             as_tokenizer(self.tokenizer)
         object.__setattr__(self, "embedded", self._check_embeddings())
@@ -183,7 +186,8 @@ class Settings:
         if self.grade_key != "relevance":
             parts += [f"gradekey:{self.grade_key}"]
         gain = "exp" if self.gain == "exponential" else "lin"
-        return [*parts, "repeat:once", f"pden:{self.precision_denominator}", f"gain:{gain}"]
+        parts += ["repeat:once", f"pden:{self.precision_denominator}", f"gain:{gain}"]
+        return parts if self.unjudged == "irrelevant" else [*parts, f"unjudged:{self.unjudged}"]
 
     def _describe_method(self, method: str) -> str:
         if method == "containment":
@@ -201,6 +205,7 @@ class IdSettings(TypedDict, total=False):
 
     precision_denominator: str
     gain: str
+    unjudged: str
 
 
 class CommonSettings(IdSettings, total=False):
@@ -246,6 +251,8 @@ class ScoringSettings(FurtherSettings, total=False):
         precision_denominator: `"retrieved"` (the default) divides by min(k, number retrieved), `"k"` by k as TREC
             does.
         gain: `"exponential"` (2^grade - 1, the default) or `"linear"` (the grade).
+        unjudged: What retrieved documents without a grade count as: `"irrelevant"` (the default), or `"remove"` to
+            score the condensed rankings without them, as trec_eval does with `-J`.
         count_tokens: Counts the tokens of a text for cut-offs such as `"2000tok"`: a function, or an object with
             `encode(text)` such as tiktoken's encodings. By default words are counted.
         embeddings: The model of `"embedding"`: a LangChain `Embeddings`, a LlamaIndex embedding model, an object with

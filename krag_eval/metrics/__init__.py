@@ -12,6 +12,7 @@ from krag_eval.metrics.average_precision import average_precision
 from krag_eval.metrics.f1 import f1
 from krag_eval.metrics.freshness import freshness, undated
 from krag_eval.metrics.hit_rate import hit_rate, hit_rate_all
+from krag_eval.metrics.incomplete_labels import bpref, hit_rate_upper, infap, judged, mrr_upper, precision_upper
 from krag_eval.metrics.ndcg import ndcg
 from krag_eval.metrics.precision import precision
 from krag_eval.metrics.r_precision import r_precision
@@ -32,6 +33,7 @@ class Metric:
         parameters: Keyword arguments that may be part of its name, such as `rbp(p=0.5)`, each with its check.
         has_cut_off: Whether it depends on the cut-off; one that does not has one key, its name.
         reads_documents: Whether it is also given the documents, as `batch`.
+        reads_matches: Whether it is also given `batch`, and what matches what as `matches`.
         has_ideal: Whether it compares with an ideal ranking that `cut_ideal` cuts.
         companion: The metric that is always reported beside it, with the parameters that both take.
         cut_offs: The cut-offs at which it is asked for; None for all those of the evaluation.
@@ -43,6 +45,7 @@ class Metric:
     parameters: Mapping[str, Callable[[str], Any]] = field(default_factory=dict)
     has_cut_off: bool = True
     reads_documents: bool = False
+    reads_matches: bool = False
     has_ideal: bool = False
     companion: str | None = None
     cut_offs: tuple[Any, ...] | None = None
@@ -88,5 +91,11 @@ FURTHER_METRICS: dict[str, Metric] = {
         companion="undated",  # freshness leaves out documents without a date, and `undated` counts them
     ),
     "undated": Metric(undated, parameters={"now": str, "date_key": str}, reads_documents=True),
+    "judged": Metric(judged, reads_matches=True),
+    "bpref": Metric(bpref, has_cut_off=False, reads_matches=True),
+    "infap": Metric(infap, has_cut_off=False, reads_matches=True),
+    "precision_upper": Metric(precision_upper, {"denominator": "precision_denominator"}, reads_matches=True),
+    "hit_rate_upper": Metric(hit_rate_upper, reads_matches=True),
+    "mrr_upper": Metric(mrr_upper, reads_matches=True),
 }
 ALL_METRICS = {**METRICS, **FURTHER_METRICS}

@@ -242,6 +242,15 @@ def judge(batch: Batch, matches: Matches) -> Judgments:
     )
 
 
+def judged_positions(batch: Batch, matches: Matches) -> IntArray:
+    """Return the positions of the retrieved documents that have a grade, 0 included, sorted."""
+    found = np.unique(matches.predicted)
+    if not batch.matches_first_only:
+        return found
+    repeats, first = earlier_equal(batch.predicted, found, [batch.ids.predicted]), {*found.tolist()}
+    return np.union1d(found, np.array([place for place, one in repeats.items() if one in first], dtype=np.int64))
+
+
 def count_repeats(batch: Batch) -> IntArray:
     """Return how many retrieved documents of each query repeat an earlier one; shape (n_queries,)."""
     return np.bincount(batch.predicted.query_of(repeated_positions(batch)), minlength=len(batch))

@@ -52,6 +52,13 @@ def files(command: Runner) -> None:
     )
     for name, shift in (("words", 0), ("letters", 1)):
         lines(f"{name}.jsonl", [{"query_id": q, "retrieved": chunks[n + shift :]} for n, q in enumerate(QUESTIONS)])
+    said = [
+        {"query_id": q, "document": {"id": chunk["id"]}, "label": not n, "probability": 1}
+        for q in QUESTIONS
+        for n, chunk in enumerate(chunks)
+    ]
+    lines("judge.jsonl", said)
+    lines("queue.jsonl", said)
     Path("faq.csv").write_text("id,frage,quelle\nq0,When?,0.md\n", encoding="utf-8")
     Path("gate.toml").write_text('[gate]\nrequire = ["recall@5 >= 0"]\n', encoding="utf-8")
     Path("search.py").write_text(SEARCH, encoding="utf-8")

@@ -191,6 +191,9 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Tokenizer": lambda: StemmingTokenizer(front.TOKENIZERS["words"]),
     "TokenizerType": lambda: front.TokenizerType.KIWI,
     "ValidationReport": lambda: front.validate([{"id": "a", "question": "", "gold": []}]),
+    "Agreement": lambda: front.label_agreement({"q": {"a": 1, "b": 0}}, {"q": {"a": 1, "b": 1}}),
+    "Estimate": lambda: _estimation().systems[0],
+    "Estimation": lambda: _estimation(),
     "Verification": lambda: front.verify(gate_cases.SET, run(), k=(1,)),
 }
 
@@ -208,3 +211,8 @@ ERRORS: dict[str, Callable[[], BaseException]] = {
     "MissingDependencyError": lambda: front.MissingDependencyError("to_pandas()", "pandas", "pandas"),
     "NoAnswerError": lambda: front.NoAnswerError("too slow", "timed_out", "so"),
 }
+
+
+def _estimation() -> Any:
+    labels = {"q": {"a": 1, "b": 0}}
+    return front.estimate({"one": {"q": {"a": 2.0, "b": 1.0}}}, labels, labels, probability=1)

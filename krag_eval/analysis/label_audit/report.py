@@ -276,12 +276,16 @@ def _cut(text: str, most: int = 60) -> str:
 
 
 def write_queue(
-    report: DoctorReport, path: str | os.PathLike[str], *, limit: int | None = None, force: bool = False
+    report: DoctorReport | list[dict[str, Any]],
+    path: str | os.PathLike[str],
+    *,
+    limit: int | None = None,
+    force: bool = False,
 ) -> int:
     """Write the labelling queue: JSONL, one pair of a question and a document per line, the most useful first.
 
     Args:
-        report: What `audit_labels` returned.
+        report: What `audit_labels` or `plan_labels` returned.
         path: The file.
         limit: How many pairs at most; all by default.
         force: Replace a file that is there, with any labels in it.
@@ -292,12 +296,13 @@ def write_queue(
     Raises:
         InvalidInputError: The file is there, or cannot be written.
     """
-    check_kind("report", report, DoctorReport, "Give what `audit_labels` returned.")
+    if not isinstance(report, list):
+        check_kind("report", report, DoctorReport, "Give what `audit_labels` returned.")
     if Path(path).is_file() and not force:
         raise InvalidInputError(
             f"{path}: already exists and may hold labels. Choose another name, or overwrite it with force=True."
         )
-    rows = [*report.queue_rows(limit)]
+    rows = report[:limit] if isinstance(report, list) else [*report.queue_rows(limit)]
     write_atomically(path, (dump_json(row, f"the row of {row['query_id']!r:.60}") + "\n" for row in rows))
     return len(rows)
 
@@ -325,7 +330,7 @@ def apply_labels(evalset: object, path: str | os.PathLike[str], *, id_key: str |
     [[Document(id='b', ...), Document(id='a', ...)]]
     """
     questions = as_evalset(evalset)
-    by_question: dict[str, dict[_Key, _Label]] = {}
+    by_question: dict[str, dict[LabelKey, _Label]] = {}
     for place, row in read_jsonl(path):
         label = _read(place, row, id_key)
         if questions.get(label.query_id) is None:
@@ -344,7 +349,7 @@ def apply_labels(evalset: object, path: str | os.PathLike[str], *, id_key: str |
     return EvalSet(changed, name=questions.name)
 
 
-_Key = tuple[str, str]
+LabelKey = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +359,7 @@ class _Label:
     place: str
     query_id: str
     document: Document
-    key: _Key
+    key: LabelKey
     grade: float | None
     keeps_grade: bool
     doc_key: str | None
@@ -368,9 +373,9 @@ def _read(place: str, row: Mapping[str, Any], id_key: str | None) -> _Label:
     if not isinstance(given, Mapping):
         raise InvalidInputError(f"{place}: `document` is {describe_type(given)}. It must be an object with id or text.")
     try:
-        key = _key(as_document(given, id_key=doc_key or id_key))
+        key = label_key(as_document(given, id_key=doc_key or id_key))
         document = replace(as_document(given), score=None)
-        grade = None if label is None or label is True else 0.0 if label is False else _grade(label)
+        grade = None if label is True else as_label(label)
     except InvalidInputError as error:
         raise InvalidInputError(f"{place}: {error}") from None
     if not key[1]:
@@ -378,17 +383,23 @@ def _read(place: str, row: Mapping[str, Any], id_key: str | None) -> _Label:
     return _Label(place, query_id, document, key, grade, label is True, doc_key)
 
 
-def _grade(label: object) -> float:
-    if isinstance(label, (int, float)):
-        return as_grade(label)
+def as_label(label: object) -> float | None:
+    """Return the grade that a label means: 1 for true, 0 for false, None where there is none.
+
+    Raises:
+        InvalidInputError: It is something else, or below 0.
+    """
+    if label is None or isinstance(label, (int, float)):
+        return label if label is None else as_grade(float(label))
     raise InvalidInputError(f"`label` is {label!r:.60}. It must be true, false, a grade such as 2, or null.")
 
 
-def _key(document: Document) -> _Key:
+def label_key(document: Document) -> LabelKey:
+    """Return what tells a labelled document apart: its id, else its normalized text."""
     return ("id", document.id) if document.id is not None else ("text", normalize(document.text or ""))
 
 
-def _labelled(question: Question, labels: Mapping[_Key, _Label], id_key: str | None) -> Question:
+def _labelled(question: Question, labels: Mapping[LabelKey, _Label], id_key: str | None) -> Question:
     """Return the question with its labels."""
     if not labels:
         return question
@@ -396,7 +407,7 @@ def _labelled(question: Question, labels: Mapping[_Key, _Label], id_key: str | N
     of_chunks = {key: label for key, label in labels.items() if label.doc_key is None}
     gold = []
     for document in question.gold:
-        label = of_chunks.pop(_key(as_document(document, id_key=id_key)), None)
+        label = of_chunks.pop(label_key(as_document(document, id_key=id_key)), None)
         gold.append(document if label is None or label.keeps_grade else replace(document, grade=label.grade))
     for label in of_chunks.values():
         listed = label.document.id in question.gold_chunk_ids and label.keeps_grade

@@ -14,7 +14,7 @@ from typing import Any
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.files.io import is_file, is_folder, replacing, unreadable
 from krag_eval._utils.files.strict_json import dump_json
-from krag_eval.datasets.by_query import NEGATIVE_GRADE, gold_document
+from krag_eval.datasets.by_query import gold_document
 from krag_eval.datasets.corpus import passage_row, read_passage
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import tables
@@ -23,7 +23,7 @@ from krag_eval.datasets.formats.trec import Judged, Line, grade_text, is_number,
 from krag_eval.datasets.formats.writing import FIELDS, Writing, fields_from
 from krag_eval.datasets.question import Question, check_new
 from krag_eval.documents.document import Document
-from krag_eval.documents.readers import as_id
+from krag_eval.documents.readers import NEGATIVE_GRADE, as_id
 
 HEADER = ("query-id", "corpus-id", "score")
 

@@ -9,7 +9,7 @@ from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.files.strict_json import dump_json, parse_json
-from krag_eval.datasets.by_query import NEGATIVE_GRADE, gold_document, number_in, order_of
+from krag_eval.datasets.by_query import gold_document, number_in, order_of
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import llama_index
 from krag_eval.datasets.formats.source import Kind, Source
@@ -18,6 +18,7 @@ from krag_eval.datasets.formats.writing import Writing
 from krag_eval.datasets.question import Question
 from krag_eval.datasets.run import Run, RunRow
 from krag_eval.documents.document import Document
+from krag_eval.documents.readers import NEGATIVE_GRADE
 
 
 def kinds_in(source: Source) -> tuple[Kind, ...]:

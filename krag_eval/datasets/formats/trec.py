@@ -17,13 +17,14 @@ from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.files.io import lines_of, write_atomically
 from krag_eval._utils.files.rejects import Rejects
 from krag_eval._utils.limits import limit, shown, to_allow
-from krag_eval.datasets.by_query import NEGATIVE_GRADE, gold_document, in_single_precision, number_in, order_of
+from krag_eval.datasets.by_query import gold_document, in_single_precision, number_in, order_of
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats.source import Kind, Source
 from krag_eval.datasets.formats.writing import Writing
 from krag_eval.datasets.question import Question
 from krag_eval.datasets.run import Run, RunRow
 from krag_eval.documents.document import Document
+from krag_eval.documents.readers import NEGATIVE_GRADE
 
 _Shape = tuple[int, int | None, str, str]
 _QRELS: _Shape = (4, 4, "qrels", "query 0 document grade")

@@ -21,7 +21,7 @@ from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.threads import DaemonThreads
 from krag_eval._utils.version import __version__
 from krag_eval.datasets import Run
-from krag_eval.documents.document import as_document
+from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.text import normalize
 from krag_eval.evaluation.answers.references import References, read_references
 from krag_eval.evaluation.answers.result import answer_intervals
@@ -223,6 +223,7 @@ def _judge(judge: Judge, context: Context, metrics: Sequence[str]) -> ContextRow
         statements,
         tuple(failures),
         context.error,
+        context.documents,
     )
 
 
@@ -406,6 +407,7 @@ class Context:
         references: The references that are not empty.
         texts: The retrieved texts, best first; empty for a document without text.
         error: What the retriever raised, if it did.
+        documents: The retrieved documents, best first.
     """
 
     index: int
@@ -414,6 +416,7 @@ class Context:
     references: tuple[str, ...]
     texts: tuple[str, ...]
     error: str | None
+    documents: tuple[Document, ...] = ()
 
     @property
     def asked(self) -> str:
@@ -436,13 +439,16 @@ def read_contexts(rows: References, retrieved: object, questions: object, k: int
     contexts = []
     for row, given in enumerate(rows.column("retrieved", retrieved, ())):
         error = _told(given) if isinstance(given, BaseException) else None
-        texts = () if error is not None else tuple(_texts(given, rows.place(row), k))
+        documents = () if error is not None else tuple(_documents(given, rows.place(row), k))
+        texts = tuple((document.text or "") if (document.text or "").strip() else "" for document in documents)
         if texts and rows.texts[row] and not (asked[row] or "").strip():
             raise InvalidInputError(
                 f"The question {rows.place(row)} has no text, but the judge needs it. Pass questions=... by id or in "
                 "order, or an EvalSet with questions."
             )
-        contexts.append(Context(row, rows.ids[row] if rows.ids else None, asked[row], rows.texts[row], texts, error))
+        contexts.append(
+            Context(row, rows.ids[row] if rows.ids else None, asked[row], rows.texts[row], texts, error, documents)
+        )
     if any(context.texts for context in contexts) and not any(any(context.texts) for context in contexts):
         raise InvalidInputError(
             "No document in `retrieved` has a text, but the judge reads texts. Pass documents with their texts, not "
@@ -455,7 +461,7 @@ def _told(error: BaseException) -> str:
     return str(error) if isinstance(error, RetrieverError) else describe_error(error)
 
 
-def _texts(given: object, place: str, k: int | None) -> Iterable[str]:
+def _documents(given: object, place: str, k: int | None) -> Iterable[Document]:
     if isinstance(given, (str, bytes, Mapping, set, frozenset)) or not isinstance(given, Iterable):
         raise InvalidInputError(
             f"What was retrieved for the question {place} is {describe_type(given)}. It must be a list of documents, "
@@ -463,10 +469,9 @@ def _texts(given: object, place: str, k: int | None) -> Iterable[str]:
         )
     for rank, document in enumerate(list(given)[:k], 1):
         try:
-            text = as_document(document).text
+            yield as_document(document)
         except InvalidInputError as error:
             raise InvalidInputError(f"Rank {rank} for the question {place}: {error}") from None
-        yield "" if text is None or not text.strip() else text
 
 
 # The prompts with their placeholders.

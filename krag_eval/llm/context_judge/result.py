@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._utils.errors import UnknownMetricError, did_you_mean
+from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, did_you_mean
+from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.strict_json import dump_json
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import data_frame, json_text
+from krag_eval.documents.document import Document
 from krag_eval.evaluation.answers.result import table_of_means
 from krag_eval.llm.calling import ModelCounters
 
@@ -88,6 +92,19 @@ class ContextResult(ComparedByFields):
         }
         return json_text(whole, indent=indent)
 
+    def write_labels(self, path: str | os.PathLike[str]) -> int:
+        """Write the judge's label of each chunk as JSONL, which `estimate` reads, and return how many there are.
+
+        Raises:
+            InvalidInputError: There is none, because context precision was not asked for, or the file cannot be
+                written.
+        """
+        rows = [label for row in self.rows for label in row.label_rows()]
+        if not rows:
+            raise InvalidInputError('The judge labelled no chunk. Ask it with metrics="context_precision".')
+        write_atomically(path, (dump_json(row, f"the label of {row['query_id']!r:.60}") + "\n" for row in rows))
+        return len(rows)
+
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per question, NaN for undefined values. Needs pandas."""
         frame = data_frame([row.to_dict() for row in self.rows], "result.to_pandas()")
@@ -154,6 +171,7 @@ class ContextRow:
             requested, nothing was retrieved, or the judge failed.
         failures: The errors of the judge.
         error: The error of the retriever, or None.
+        documents: The retrieved documents, best rank first.
     """
 
     index: int
@@ -166,6 +184,16 @@ class ContextRow:
     statements: tuple[StatementVerdict, ...] = ()
     failures: tuple[str, ...] = ()
     error: str | None = None
+    documents: tuple[Document, ...] = ()
+
+    def label_rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the label of each chunk with a verdict; a chunk with the text of an earlier one has its label."""
+        for document, chunk in zip(self.documents, self.chunks, strict=False):
+            said = chunk if chunk.repeats is None else self.chunks[chunk.repeats - 1]
+            if said.is_useful is not None:
+                query_id = str(self.index) if self.id is None else self.id
+                read = {"id": document.id} if document.id is not None else {"text": document.text}
+                yield {"query_id": query_id, "document": read, "label": said.is_useful}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as a dict, ready for JSON."""

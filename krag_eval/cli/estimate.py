@@ -1,0 +1,51 @@
+"""`krag-eval estimate`: estimate a metric from a model's labels and a sample of people's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from krag_eval.analysis.estimation import estimate as estimate_metric
+from krag_eval.cli.files import FileOptions, read_runs
+from krag_eval.cli.output import console, put_json
+
+
+def estimate(
+    evalset: Path,
+    runs: list[Path],
+    *,
+    judge: Path,
+    labels: Path,
+    metric: str = "precision",
+    known: bool = False,
+    json_out: Path | None = None,
+    files: FileOptions,
+    **passed: Annotated[Any, estimate_metric, "k gain precision_denominator probability confidence id_key seed"],
+) -> None:
+    """Estimate a metric of runs from a model's labels on everything and people's labels on a sample.
+
+    Parameters:
+        runs (RUN...): Retrieval results; the first is the baseline.
+        judge: The model's labels, JSONL.
+        labels: The labels of people, with the probability of each: a queue that `doctor --judge` wrote, filled in.
+        known: Count the grades of the set as labels of people, each with probability 1. They must have been there
+            before the sample was drawn.
+        metric: precision or dcg.
+        k (--k -k): How many ranks count.
+        gain: exponential (2^grade - 1) or linear.
+        precision_denominator: retrieved, or k as in trec_eval.
+        probability: The probability of labels that have none of their own.
+        confidence: The confidence of the intervals, such as 0.9.
+        seed: For the intervals of the agreement.
+    """
+    questions = files.evalset(evalset, id_key=passed.get("id_key"))
+    result = estimate_metric(
+        read_runs(runs, questions, files, id_key=passed.get("id_key")),
+        judge,
+        labels,
+        metric=metric,
+        evalset=questions if known else None,
+        **passed,
+    )
+    if not put_json(json_out, result.to_dict):
+        console().print(repr(result), soft_wrap=True)
