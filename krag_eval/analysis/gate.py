@@ -508,8 +508,12 @@ def _decided(claim: _Claim, confidence: float, is_failed: bool, family: str) -> 
     distance = claim.mean - requirement.bound
     reach = claim.mean - claim.bounds[0] if distance > 0 else claim.bounds[1] - claim.mean
     questions = questions_to_decide(claim.values, abs(distance), reach, confidence)
-    needed = f"about {questions:,} such questions" if questions else "nobody can say how many questions"
-    return Check(requirement.text, claim.where, Status.INCONCLUSIVE, f"{found}; {needed} would decide it", questions)
+    found += (
+        f"; about {questions:,} such questions would decide it"
+        if questions
+        else "; it takes more questions, but these do not show how many"
+    )
+    return Check(requirement.text, claim.where, Status.INCONCLUSIVE, found, questions)
 
 
 @dataclass(frozen=True, slots=True)

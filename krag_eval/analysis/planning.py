@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import as_number, describe_type
 from krag_eval._utils.errors import InvalidInputError, show
@@ -26,18 +28,18 @@ def questions_needed(
     key: str | None = None,
     confidence: float = 0.95,
 ) -> int:
-    """Return how many questions it takes to find a difference of this size. Needs scipy (extra `stats`).
+    """Return how many questions it takes to find a difference of two systems. Needs scipy (extra `stats`).
 
-    So many questions give a paired test of two systems, or an interval of their difference, this power. For the
-    questions that show that a system lost no more than an allowed drop, give the allowed drop as `effect`.
+    A paired test of so many questions finds a difference of this size with this power. For a gate, give the drop that
+    it allows as the effect: so many questions let a system pass that lost nothing.
 
     Args:
         effect: The true difference of the means, above 0, such as 0.02.
         power: How often it is to be found, between 1 - `confidence` and 1.
         sd: The standard deviation of the differences of single questions. Give it or a pilot.
-        pilot: A comparison of two systems, or two results of the same questions. With one result, the other system is
-            taken to be as variable and independent of it, which asks for more questions than most pairs need.
-        key: Which value of the pilot, such as `"ndcg@10"`; needed if it has several.
+        pilot: A comparison of two systems, or two results of the same questions, baseline first. With one result, the
+            other system is taken to vary as much and independently of it; most pairs need fewer questions.
+        key: Which value of the pilot, such as `"ndcg@10"`. A pilot with one value needs none.
         confidence: 1 minus the level of the two-sided test.
 
     Raises:
@@ -51,15 +53,23 @@ def questions_needed(
     1768
     """
     need_scipy("questions_needed")
-    effect, confidence, power = _positive("effect", effect), check_share("confidence", confidence), _power(power)
-    if power <= 1 - confidence:
+    effect, confidence = _positive("effect", effect), check_share("confidence", confidence)
+    if check_share("power", power) <= 1 - confidence:
         raise InvalidInputError(
-            f"`power` must be above 1 - confidence ({1 - confidence:.4g}), got {power:g}: "
-            "chance alone finds a difference that often. Give one such as 0.8."
+            f"`power` must be above 1 - confidence, got {power:g}: chance alone finds a difference that often. "
+            "Give a share such as 0.8."
         )
     if (sd is None) == (pilot is None):
-        raise InvalidInputError("Give either `sd` or `pilot`: one of them says how much questions differ.")
-    deviation = _positive("sd", sd) if sd is not None else pilot_deviation(pilot_values(pilot, key), pilot)
+        raise InvalidInputError("Give either `sd` or `pilot`: it says how much the questions differ.")
+    if sd is not None:
+        return sample_size(effect, _positive("sd", sd), confidence, power)
+    name, values = pilot_differences(pilot, key)
+    deviation = pilot_deviation(values, isinstance(pilot, EvaluationResult))
+    if deviation is None:
+        raise InvalidInputError(
+            f"{name} has {len(values)} values in the pilot, all of them equal: this does not show how much questions "
+            "differ. Take a larger pilot, or give `sd`."
+        )
     return sample_size(effect, deviation, confidence, power)
 
 
@@ -70,50 +80,32 @@ def _positive(name: str, value: object) -> float:
     return number
 
 
-def _power(value: object) -> float:
-    return check_share("power", value)
-
-
-def pilot_values(pilot: object, key: str | None) -> FloatArray:
-    """Return the value of a pilot for each question, or the difference of two systems, where it is defined.
+def pilot_differences(pilot: object, key: str | None) -> tuple[str, FloatArray]:
+    """Return a key, and the differences of two systems in it, or the values of one; where they are defined.
 
     Raises:
         InvalidInputError: It is no pilot, or has no such key.
     """
-    if isinstance(pilot, Comparison):
-        pilot = list(pilot.results.values())
-    results = [pilot] if isinstance(pilot, EvaluationResult) else pilot
-    if (
-        not isinstance(results, Sequence)
-        or len(results) not in (1, 2)
-        or not all(isinstance(result, EvaluationResult) and result.detail is not None for result in results)
-    ):
-        raise InvalidInputError(
-            f"`pilot` must be one or two results that kept their queries, or a comparison of two systems, "
-            f"got {describe_type(pilot)}. Pass `pilot=(baseline, system)`."
-        )
+    results = list(pilot.results.values()) if isinstance(pilot, Comparison) else pilot
+    results = [results] if isinstance(results, EvaluationResult) else results
+    if not isinstance(results, Sequence) or not all(isinstance(result, EvaluationResult) for result in results):
+        raise InvalidInputError(f"`pilot` is {describe_type(pilot)}. Pass a comparison, or one or two results.")
     kept = [result.detail.values for result in results if result.detail is not None]
-    keys = [name for name in kept[0] if name in kept[-1]]
-    name = keys[0] if key is None and len(keys) == 1 else key if key in keys else key and as_key(key)
-    if name not in keys:
-        raise InvalidInputError(f"`key` must be one of {', '.join(keys)}, got {show(key)}. Say which one decides.")
-    if len(kept[0][name]) != len(kept[-1][name]):
-        raise InvalidInputError("The results of the pilot are of different questions. Score both on the same ones.")
-    values = kept[0][name] if len(kept) == 1 else paired(kept[1][name], kept[0][name])
-    return values[~(values != values)]
-
-
-def paired(values: FloatArray, baseline: FloatArray) -> FloatArray:
-    """Return the differences; NaN where one side is undefined."""
-    return values - baseline
-
-
-def pilot_deviation(values: FloatArray, pilot: object) -> float:
-    """Return the standard deviation of the differences that a pilot lets one expect."""
-    deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-    if not deviation:
+    if len(kept) != len(results) or len(kept) not in (1, 2):
         raise InvalidInputError(
-            f"The pilot has {len(values)} questions with a value, all equal: they do not show how much questions "
-            "differ. Take a larger pilot, or give `sd`."
+            f"`pilot` has {len(results)} results, of which {len(kept)} kept their queries. Pass one or two that did."
         )
-    return deviation * (math.sqrt(2) if isinstance(pilot, EvaluationResult) else 1)
+    keys = [name for name in kept[0] if name in kept[-1]]
+    name = (keys[0] if len(keys) == 1 else "") if key is None else key if key in keys else as_key(key)
+    if name not in keys:
+        raise InvalidInputError(f"`key` must be one of {', '.join(keys)}, got {show(key)}. Name the one that decides.")
+    if len(kept[0][name]) != len(kept[-1][name]):
+        raise InvalidInputError("The two results are of different questions. Score both systems on the same ones.")
+    values = kept[0][name] if len(kept) == 1 else kept[1][name] - kept[0][name]
+    return name, values[~np.isnan(values)]
+
+
+def pilot_deviation(values: FloatArray, is_single: bool) -> float | None:
+    """Return the standard deviation of differences to expect; None where all values are equal."""
+    deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    return deviation * (math.sqrt(2) if is_single else 1) or None

@@ -44,12 +44,12 @@ def change_interval(differences: FloatArray, reach: float, tail: float, seed: in
     """Return the interval of a mean difference with this share outside each end.
 
     Args:
-        differences: One per question, finite; shape (n,), n at least 1.
+        differences: One per question, finite, in any order; shape (n,), n at least 1.
         reach: The largest difference there can be, either way.
         tail: Below 0.5. Shares that resamples do not reach are extrapolated (see `stretched`).
         seed: At least 0.
     """
-    column, bounds = differences[:, None], (np.array([-reach]), np.array([reach]))
+    column, bounds = np.sort(differences)[:, None], (np.array([-reach]), np.array([reach]))
     ends = mean_intervals(column, bounds, 1 - 2 * max(tail, REACHED), ROUNDS, seed)
     mean = np.array([math.fsum(differences.tolist()) / len(differences)])
     low, high = stretched((ends[0].item(), ends[1].item()), mean.item(), len(differences), tail)
