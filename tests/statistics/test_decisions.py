@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 from scipy.stats import binom, nct, t
 
 from krag_eval._utils.arrays import FloatArray
@@ -25,14 +26,14 @@ from krag_eval.statistics.significance import holm, resolvable_difference
 
 def student_end(values: FloatArray, tail: float) -> float:
     """The lower end of Student's interval; the upper one of the values with their signs turned."""
-    return float(values.mean() + t.ppf(tail, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5)
+    return float(values.mean() + stdtrit(len(values) - 1, tail) * values.std(ddof=1) / len(values) ** 0.5)
 
 
 def is_below(values: FloatArray, bound: float, tail: float) -> bool:
     return -student_end(-values, tail) < bound
 
 
-def gate_of_slices(n_slices: int, drop: float, allowed: float, samples: int = 300) -> tuple[float, float, float]:
+def gate_of_slices(n_slices: int, drop: float, allowed: float, samples: int = 200) -> tuple[float, float, float]:
     """How often a gate fails, how often uncorrected slices would, and how often it passes; slices of 40, normal."""
     rng = np.random.default_rng(7)
     failed = alone = passed = 0
@@ -51,9 +52,9 @@ def gate_of_slices(n_slices: int, drop: float, allowed: float, samples: int = 30
 
 @pytest.mark.parametrize("n_slices", [5, 10, 20])
 def test_equal_systems_fail_in_at_most_one_gate_of_twenty_whatever_the_number_of_slices(n_slices: int) -> None:
-    failed, alone, _ = gate_of_slices(n_slices, 0.0, 0.0)
-    assert failed <= 0.05
-    assert alone > 0.1  # the measure is not blind: without the correction 12 to 40 % fail
+    failed, alone, _ = gate_of_slices(n_slices, 0.0, 0.0, samples=1_000)
+    assert failed <= 0.065  # 5 % and two standard errors; the bound is what the systems just keep, which is the worst
+    assert alone > 0.1  # the measure is not blind: without the correction 14 to 40 % fail
 
 
 def test_equal_systems_pass_with_ten_slices_of_forty_questions() -> None:
