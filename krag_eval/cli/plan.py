@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from krag_eval import InvalidInputError, questions_needed
 from krag_eval._utils.formatting import format_value
@@ -20,12 +20,13 @@ def plan(
     runs: list[Path],
     *,
     effect: float = 0.02,
+    power: float = 0.8,
+    confidence: float = 0.95,
     k: Annotated[str | None, cut_offs_option(COMPARED_CUT_OFFS)] = None,
     metrics: str = "recall,mrr,ndcg",
     json_out: Path | None = None,
     scoring: RunScoringOptions,
     files: FileOptions,
-    **passed: Annotated[Any, questions_needed, "power confidence"],
 ) -> None:
     """Tell how many questions show a difference of two systems, or that a gate's allowed drop is kept, from a pilot.
 
@@ -42,18 +43,18 @@ def plan(
     read, cut_offs = read_runs(runs, questions, files, id_key=scoring.id_key), parse_cut_offs(k, COMPARED_CUT_OFFS)
     names = None if metrics == "all" else parse_names(metrics)
     results = list(score_each(questions, read, cut_offs, metrics=names, **scoring.settings()).values())
-    questions_needed(effect, sd=1.0, **passed)  # checks the numbers
+    questions_needed(effect, power, sd=1.0, confidence=confidence)  # checks the numbers
     planned = {}
     for key in results[0].detail.values if results[0].detail else ():
         values = pilot_differences(results, key)[1]
         sd = pilot_deviation(values, is_single=len(results) == 1)
-        needed = None if sd is None else questions_needed(effect, sd=sd, **passed)
+        needed = None if sd is None else questions_needed(effect, power, sd=sd, confidence=confidence)
         planned[key] = {"n": len(values), "sd": sd, "questions": needed}
-    about = {"runs": list(read), "effect": effect, **passed, "keys": planned}
+    about = {"runs": list(read), "effect": effect, "power": power, "confidence": confidence, "keys": planned}
     if put_json(json_out, lambda: about):
         return
     print_table(
-        f"Questions that find a difference of {effect:g} in {passed['power']:.0%} of cases",
+        f"Questions that find a difference of {effect:g} in {power:.0%} of cases",
         ["metric", "questions in the pilot", "standard deviation", "questions needed"],
         [
             [

@@ -227,7 +227,7 @@ def test_a_drop_larger_than_allowed_does_not_pass_for_want_of_questions() -> Non
 def test_a_slice_that_dropped_fails_among_ten_and_passes_with_none_of_them() -> None:
     evalset, run, baseline = sampled(400, 0.0, 1, 10)
     rows = {f"q{i}": RunRow.from_dict({"query_id": f"q{i}", "retrieved": [{"id": "x"}]}) for i in range(40)}
-    report = check_gate(evalset, replace(run, rows=run.rows | rows), no_drop(0.05, 10), baseline=baseline)
+    report = check_gate(evalset, replace(run, rows={**run.rows, **rows}), no_drop(0.05, 10), baseline=baseline)
     assert {check.where for check in report.checks if check.status == Status.FAIL} >= {"kind=s0"}
     assert "kind=s0" not in {check.where for check in report.checks if check.status == Status.PASS}
 

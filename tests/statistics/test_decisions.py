@@ -73,7 +73,7 @@ def test_the_family_is_decided_as_by_holm() -> None:
     p_values = [0.001, 0.011, 0.0124, 0.02, 0.2]
     missed = surely_missed([lambda tail, p=p: p <= tail for p in p_values], 0.025, 0.05)  # type: ignore[misc]
     assert missed == {place for place, p in enumerate(holm(p_values)) if p <= 0.05} == {0, 1, 2, 3}
-    assert surely_missed([lambda tail: tail >= 0.03], 0.025, 0.05) == set()  # type: ignore[list-item]
+    assert surely_missed([lambda tail: tail >= 0.03], 0.025, 0.05) == set()
     assert surely_missed([], 0.025, 0.05) == set()
 
 
