@@ -46,13 +46,20 @@ def change_interval(differences: FloatArray, reach: float, tail: float, seed: in
     Args:
         differences: One per question, finite, in any order; shape (n,), n at least 1.
         reach: The largest difference there can be, either way.
-        tail: Below 0.5. Shares that resamples do not reach are extrapolated (see `stretched`).
+        tail: Below 0.5. Shares that resamples do not reach are extrapolated (see `stretched`), and the interval is
+            then at least as wide as Student's.
         seed: At least 0.
     """
+    from scipy.special import stdtrit
+
     column, bounds = np.sort(differences)[:, None], (np.array([-reach]), np.array([reach]))
     ends = mean_intervals(column, bounds, 1 - 2 * max(tail, REACHED), ROUNDS, seed)
     mean = np.array([math.fsum(differences.tolist()) / len(differences)])
     low, high = stretched((ends[0].item(), ends[1].item()), mean.item(), len(differences), tail)
+    if tail < REACHED and len(differences) > 1:
+        # Resamples of few different values end up to one step too far inside, which stretching makes larger.
+        arm = -float(stdtrit(len(differences) - 1, tail)) * float(differences.std()) / math.sqrt(len(differences) - 1)
+        low, high = min(low, mean.item() - arm), max(high, mean.item() + arm)
     if tail < REACHED and few_differ(column).item():
         ends = widen(np.array([low]), np.array([high]), mean, bounds, len(differences), 1 - 2 * tail)
         low, high = ends[0].item(), ends[1].item()
