@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.simulated_dependence import dependence_tables
+from benchmarks.simulated_gate import gate_tables
 from benchmarks.simulated_large_samples import large_table, nearly_all_found
 from benchmarks.simulated_queries import DEPTH, KEYS, METRICS, Population, population
 from krag_eval import EvalSet, evaluate_ids
@@ -138,6 +139,7 @@ def tables(smoke: bool) -> Iterator[str]:
     yield "\nA system that is a little better, nDCG@10 alone:\n"
     yield from power_table(better, some, comparisons, rounds)
     yield from dependence_tables(smoke)
+    yield from gate_tables(smoke)
 
 
 def main() -> int:

@@ -33,6 +33,7 @@ from .analysis.label_audit.report import apply_labels as apply_labels
 from .analysis.label_audit.report import write_queue as write_queue
 from .analysis.misses import QueryReview as QueryReview
 from .analysis.misses import ReviewedQuery as ReviewedQuery
+from .analysis.planning import questions_needed as questions_needed
 from .analysis.verification import Verification as Verification
 from .analysis.verification import verify as verify
 from .datasets import EvalSet as EvalSet

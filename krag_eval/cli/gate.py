@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -19,6 +20,7 @@ def gate(
     *,
     policy: Path,
     baseline: Path | None = None,
+    nights: int | None = None,
     json_out: Path | None = None,
     markdown_out: Path | None = None,
     files: FileOptions,
@@ -29,9 +31,12 @@ def gate(
         run (RUN): Retrieval results.
         policy: The requirements, a TOML file.
         baseline (RUN): The run that no_drop compares with.
+        nights (N): Share the error among so many runs of the gate in a row, such as 365 for a nightly job.
         markdown_out (--markdown): Write a pull request summary; `-` prints it instead of the table.
     """
     demands = read_policy(policy)
+    if nights is not None:
+        demands = replace(demands, nights=nights)
     questions = files.evalset(evalset)
     against = None if baseline is None else files.run(baseline, questions)
     report = check_gate(questions, files.run(run, questions), demands, baseline=against)

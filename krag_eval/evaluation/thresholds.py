@@ -220,36 +220,44 @@ class Calibration:
     """What a threshold does to labelled pairs.
 
     Attributes:
-        threshold: The lowest threshold whose precision reaches the target; None where none does.
-        precision: The share of the pairs at or above it that are labelled as matches; of all thresholds the best
-            where none reaches the target.
-        interval: The exact binomial (Clopper-Pearson) interval of that share.
+        threshold: The lowest threshold that is shown to reach the target; None where none is.
+        precision: The share of the pairs at or above it that are labelled as matches; where no threshold is shown to
+            reach the target, of the one that comes nearest to it.
+        lower: The precision is at least this: the lower end of its one-sided exact interval.
+        interval: The two-sided exact binomial (Clopper-Pearson) interval of that share.
         recall: The share of the pairs labelled as matches that are at or above it.
         n_matched: How many pairs are at or above it.
         n_pairs: How many pairs were given.
+        n_least: The fewest pairs at or above a threshold that can show the target, if all of them match.
         target: The precision that was asked for.
-        confidence: The confidence of the interval.
+        confidence: How surely the threshold reaches it; also of the interval.
         method: The method whose threshold it is.
     """
 
     threshold: float | None
     precision: float | None
+    lower: float
     interval: tuple[float, float] | None
     recall: float | None
     n_matched: int
     n_pairs: int
+    n_least: int
     target: float
     confidence: float
     method: str
 
     def __str__(self) -> str:
-        low, high = self.interval or (0.0, 1.0)
         found = (
-            f"{self.n_matched} of {self.n_pairs} pairs, precision {self.precision or 0:.3f} ({low:.3f} to {high:.3f})"
+            f"{self.n_matched} of {self.n_pairs} pairs, precision {self.precision or 0:.3f}, "
+            f"at least {self.lower:.3f} with {100 * self.confidence:g} % confidence"
         )
-        if self.threshold is None:
-            return f"{self.method}: no threshold reaches a precision of {self.target}; the best has {found}"
-        return f"{self.method} >= {self.threshold:.4f}: {found}, recall {self.recall or 0:.3f}"
+        if self.threshold is not None:
+            return f"{self.method} >= {self.threshold:.4f}: {found}, recall {self.recall or 0:.3f}"
+        few = "Too few pairs: it" if self.n_pairs < self.n_least else "It"
+        return (
+            f"{self.method}: no threshold is shown to reach a precision of {self.target}; the nearest has {found}. "
+            f"{few} takes {self.n_least} pairs at or above a threshold that all match, and more if one does not"
+        )
 
 
 def calibrate(
@@ -261,13 +269,17 @@ def calibrate(
     tokenizer: Any = "words",
     **settings: Unpack[FurtherSettings],
 ) -> Calibration:
-    """Pick the lowest threshold whose matcher precision reaches the target. Needs scipy (extra `stats`).
+    """Pick the lowest threshold that is shown to reach a precision. Needs scipy (extra `stats`).
+
+    Going down from the similarity that just enough pairs reach, each threshold is tested until the lower confidence
+    bound of its precision falls below the target. Because the order is fixed and the first failure ends it, the
+    precision of the chosen threshold, over all pairs such as these, reaches the target with the given confidence.
 
     Args:
-        labelled_pairs: Triples (gold document, retrieved document, whether they match).
-        precision: The share of matching pairs that have to be right, above 0 and at most 1.
+        labelled_pairs: Triples (gold document, retrieved document, whether they match), drawn as pairs will come.
+        precision: The share of matching pairs that have to be right, between 0 and 1.
         method: `"rouge1"`, `"rouge2"`, `"rougeL"`, or `"embedding"` with a model as `embeddings`.
-        confidence: The confidence of the interval, between 0 and 1.
+        confidence: How surely the threshold reaches the precision, between 0 and 1.
         tokenizer: As for `evaluate`.
         **settings: The further scoring settings of `evaluate`, such as `rouge_measure`.
 
@@ -275,18 +287,24 @@ def calibrate(
         InvalidInputError: There is no pair, none labelled as a match, or one is no such triple.
         MissingDependencyError: scipy is not installed.
 
-    Source of the interval: Clopper & Pearson (1934), Biometrika 26(4), doi:10.1093/biomet/26.4.404.
+    Source: Angelopoulos et al. (2022), Learn then Test, arXiv:2110.01052, fixed sequence testing; Clopper & Pearson
+    (1934), Biometrika 26(4), doi:10.1093/biomet/26.4.404, for the bound and the interval.
 
-    >>> pairs = [("a b c d", "a b c d", True), ("a b c d", "a b c x", True), ("a b c d", "a x y z", False)]
-    >>> calibrate(pairs, precision=1.0).threshold
+    >>> pairs = [("a b c d", "a b c x", True)] * 30 + [("a b c d", "a x y z", False)] * 5
+    >>> calibrate(pairs, precision=0.9).threshold
     0.75
     """
     check_names(settings, FurtherSettings.__annotations__)
     need_scipy("calibrate")
+    from scipy.special import betaincinv
+
     one_of("method", method, THRESHOLD_METHODS)
     target = check_threshold(precision, "precision")
-    if not target:
-        raise InvalidInputError("`precision` must be above 0 and at most 1, got 0. Give a share such as 0.95.")
+    if not 0 < target < 1:
+        raise InvalidInputError(
+            f"`precision` must lie between 0 and 1, got {show(precision)}: no number of pairs shows that all match. "
+            "Give a share such as 0.95."
+        )
     if not 0 < check_threshold(confidence, "confidence") < 1:
         raise InvalidInputError(
             f"`confidence` must lie between 0 and 1, got {show(confidence)}. Give a share such as 0.95."
@@ -298,17 +316,21 @@ def calibrate(
     similarity = np.zeros(len(labels))
     similarity[found.actual] = found.similarity
     thresholds, matched, right = _curve(similarity, labels)
-    shares = right / matched
-    reached = np.flatnonzero(shares >= target)
-    # Ascending: the first is the lowest. Where none reaches the target, the best share, and of equals the most pairs.
-    place = int(reached[0]) if len(reached) else int(np.argmax(shares))
+    lower = np.where(right > 0, betaincinv(np.maximum(right, 1), matched - right + 1, 1 - confidence), 0.0)
+    n_least = math.ceil(math.log(1 - confidence) / math.log(target))
+    # From the highest threshold down; the first that fails ends it.
+    tested = np.flatnonzero(matched >= n_least)[::-1]
+    passed = int(np.cumprod(lower[tested] >= target).sum())
+    place = int(tested[passed - 1]) if passed else int(np.argmax(lower))
     return Calibration(
-        threshold=float(thresholds[place]) if len(reached) else None,
-        precision=float(shares[place]),
+        threshold=float(thresholds[place]) if passed else None,
+        precision=float(right[place] / matched[place]),
+        lower=float(lower[place]),
         interval=binomial_interval(int(right[place]), int(matched[place]), confidence),
         recall=float(right[place] / labels.sum()),
         n_matched=int(matched[place]),
         n_pairs=len(labels),
+        n_least=n_least,
         target=target,
         confidence=confidence,
         method=method,

@@ -97,7 +97,10 @@ def test_what_else_is_written_goes_to_standard_output_and_tables_to_stderr(run: 
 
 def test_other_inputs_may_come_in_too(run: Runner) -> None:
     assert run("validate -", "set.jsonl").out.startswith("-: 1 question\n")
-    assert run("gate set.jsonl run.jsonl --policy -", b'[gate]\nrequire = ["mrr@2 >= 0.4"]\n').out.count("PASS") == 1
+    assert (
+        run("gate set.jsonl run.jsonl --policy -", b'[gate]\nrequire = ["observed(mrr@2) >= 0.4"]\n').out.count("PASS")
+        == 1
+    )
     assert "looked for in -: 1 document" in run("validate set.jsonl --corpus -", b'{"id": "a", "text": "x"}').out
     outcome = run("convert judged.qrels - --queries -", b"q1\tWhen?\n")
     assert "judged.qrels: cannot be read" in outcome.err

@@ -1,0 +1,68 @@
+"""`krag-eval plan`: how many questions an evaluation needs, from a pilot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from krag_eval import InvalidInputError, questions_needed
+from krag_eval._utils.formatting import format_value
+from krag_eval.analysis.comparison.compare import COMPARED_CUT_OFFS
+from krag_eval.analysis.planning import pilot_deviation, pilot_differences
+from krag_eval.cli.evaluate import score_each
+from krag_eval.cli.files import FileOptions, read_runs
+from krag_eval.cli.options import RunScoringOptions, cut_offs_option, parse_cut_offs, parse_names
+from krag_eval.cli.output import print_table, put_json
+
+
+def plan(
+    evalset: Path,
+    runs: list[Path],
+    *,
+    effect: float = 0.02,
+    power: float = 0.8,
+    confidence: float = 0.95,
+    k: Annotated[str | None, cut_offs_option(COMPARED_CUT_OFFS)] = None,
+    metrics: str = "recall,mrr,ndcg",
+    json_out: Path | None = None,
+    scoring: RunScoringOptions,
+    files: FileOptions,
+) -> None:
+    """Tell how many questions show a difference of two systems, or that a gate's allowed drop is kept, from a pilot.
+
+    Parameters:
+        runs (RUN...): Retrieval results of the pilot: two systems, or one if you have no other yet.
+        effect: The difference of the means to find, or the drop that the gate allows.
+        power: How often so many questions are to find it.
+        confidence: Confidence level; the test uses 1 minus it.
+        metrics: Comma-separated metric names, or `all`.
+    """
+    questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key)
+    if len(runs) not in (1, 2):
+        raise InvalidInputError(f"A pilot has one run or two, got {len(runs)}. Name the two systems that are compared.")
+    read, cut_offs = read_runs(runs, questions, files, id_key=scoring.id_key), parse_cut_offs(k, COMPARED_CUT_OFFS)
+    names = None if metrics == "all" else parse_names(metrics)
+    results = list(score_each(questions, read, cut_offs, metrics=names, **scoring.settings()).values())
+    questions_needed(effect, power, sd=1.0, confidence=confidence)  # checks the numbers
+    planned = {}
+    for key in results[0].detail.values if results[0].detail else ():
+        values = pilot_differences(results, key)[1]
+        sd = pilot_deviation(values, is_single=len(results) == 1)
+        needed = None if sd is None else questions_needed(effect, power, sd=sd, confidence=confidence)
+        planned[key] = {"n": len(values), "sd": sd, "questions": needed}
+    about = {"runs": list(read), "effect": effect, "power": power, "confidence": confidence, "keys": planned}
+    if put_json(json_out, lambda: about):
+        return
+    print_table(
+        f"Questions that find a difference of {effect:g} in {power:.0%} of cases",
+        ["metric", "questions in the pilot", "standard deviation", "questions needed"],
+        [
+            [
+                key,
+                f"{one['n']:,}",
+                format_value(one["sd"]),
+                "-" if one["questions"] is None else f"{one['questions']:,}",
+            ]
+            for key, one in planned.items()
+        ],
+    )
