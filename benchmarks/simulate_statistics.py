@@ -159,7 +159,7 @@ def main() -> int:
     if given.labels is None:
         print("NOT SIMULATED: estimates from few labels. Pass --labels HUMAN.qrels JUDGE.qrels.", file=sys.stderr)
     else:
-        print("\n".join(simulate_labels(*given.labels, draws=20 if smoke else 2000)), flush=True)
+        print("\n".join(simulate_labels(given.labels[0], given.labels[1], 20 if smoke else 2000)), flush=True)
     if not smoke:
         before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
         after = rest.partition(END)[2]

@@ -388,7 +388,7 @@ def test_equal_systems_fail_a_gate_that_takes_dependent_questions_for_independen
     for seed in range(60):
         evalset, new, old = on_documents(seed)
         for cluster in failed:
-            more = {} if cluster is None else {"cluster": cluster}
+            more: dict[str, Any] = {} if cluster is None else {"cluster": cluster}
             failed[cluster] += check_gate(evalset, new, no_drop(0.0, **more), baseline=old).status == Status.FAIL
     assert failed[None] >= 10
     assert failed["source"] <= 3
