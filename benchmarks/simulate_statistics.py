@@ -2,6 +2,8 @@
 
 `python -m benchmarks.simulate_statistics` takes half an hour or more and writes the tables into docs/statistics.md;
 `--smoke` does everything once at a tiny size and writes nothing.
+`--labels HUMAN.qrels JUDGE.qrels` adds the table of estimates from few labels, whose pairs people and a
+model graded.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 
 from benchmarks.simulated_dependence import dependence_tables
 from benchmarks.simulated_gate import gate_tables
+from benchmarks.simulated_labels import simulate_labels
 from benchmarks.simulated_large_samples import large_table, nearly_all_found
 from benchmarks.simulated_queries import DEPTH, KEYS, METRICS, Population, population
 from krag_eval import EvalSet, evaluate_ids
@@ -146,11 +149,17 @@ def main() -> int:
     """Simulate, print, and write the tables into the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="everything once, at a tiny size; writes no page")
-    smoke = parser.parse_args().smoke
+    parser.add_argument("--labels", nargs=2, type=Path, metavar="QRELS", help="grades of people, and of a model")
+    given = parser.parse_args()
+    smoke = given.smoke
     lines = []
     for line in tables(smoke):
         print(line, flush=True)
         lines.append(line)
+    if given.labels is None:
+        print("NOT SIMULATED: estimates from few labels. Pass --labels HUMAN.qrels JUDGE.qrels.", file=sys.stderr)
+    else:
+        print("\n".join(simulate_labels(given.labels[0], given.labels[1], 20 if smoke else 2000)), flush=True)
     if not smoke:
         before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
         after = rest.partition(END)[2]

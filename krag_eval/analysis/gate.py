@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, FloatArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import as_number, check_count, check_kind, check_path, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, did_you_mean, show, with_name
 from krag_eval._utils.files.io import read_whole
 from krag_eval._utils.formatting import format_value, number_of, one_line
 from krag_eval.analysis.comparison.compare import is_lower_better
-from krag_eval.datasets import EvalSet, Run, as_evalset
+from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.datasets.run import check_run
 from krag_eval.documents.tokenizers import as_tokenizer
-from krag_eval.evaluation.intervals import intervals_of
+from krag_eval.evaluation.intervals import intervals_of, labels_of, warn_of_shared_gold
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.matching.settings import ScoringSettings, make_settings
@@ -31,6 +31,7 @@ from krag_eval.metrics.alpha_ndcg import refuse_own_ideal
 from krag_eval.metrics.names import DefaultCutOffs, as_key
 from krag_eval.statistics.bootstrap import bounds_of
 from krag_eval.statistics.checks import check_seed, check_share, need_scipy
+from krag_eval.statistics.clusters import cluster_means
 from krag_eval.statistics.decisions import (
     REACHED,
     change_interval,
@@ -149,7 +150,7 @@ class Demands:
 
 
 INCONCLUSIVE = ("report", "fail", "pass")
-_GATE_KEYS = ("require", "no_drop", "inconclusive", "confidence", "nights", "seed")
+_GATE_KEYS = ("require", "no_drop", "inconclusive", "cluster", "confidence", "nights", "seed")
 _SCORING_KEYS = ("level", "doc_key", "proxy")
 
 
@@ -162,6 +163,8 @@ class Policy:
         slices: For slices, by field and value: `("type", "literal")`.
         inconclusive: What becomes of checks that the queries cannot decide: `"report"` (exit code 3), `"fail"` or
             `"pass"`.
+        cluster: What makes questions depend on each other: a field such as `"source"`, `"gold"` or `"id"`, as
+            `intervals_of` takes it.
         confidence: Of the intervals; 1 minus it is how often the gate may fail although every requirement is met.
         nights: For how many runs of the gate in a row that holds, such as 365 for a nightly job.
         seed: Of the random numbers.
@@ -171,6 +174,7 @@ class Policy:
     demands: Demands = field(default_factory=Demands)
     slices: Mapping[tuple[str, str], Demands] = field(default_factory=dict)
     inconclusive: str = "report"
+    cluster: str | None = None
     confidence: float = 0.95
     nights: int = 1
     seed: int = 0
@@ -191,10 +195,14 @@ class Policy:
         _check_keys(tables, ("gate", "slices", "scoring"), "the policy")
         gate = _table(tables.get("gate", {}), "gate")
         _check_keys(gate, _GATE_KEYS, "[gate]")
+        cluster = gate.get("cluster")
+        if not isinstance(cluster, str | None):
+            raise InvalidInputError(f"`cluster` must be a field of the questions, got {show(cluster)}. Give a string.")
         policy = cls(
             demands=_demands(gate, "[gate]"),
             slices=_slices(_table(tables.get("slices", {}), "slices")),
             inconclusive=one_of("inconclusive", gate.get("inconclusive", "report"), INCONCLUSIVE),
+            cluster=cluster,
             confidence=check_share("confidence", gate.get("confidence", 0.95)),
             nights=check_count("nights", gate.get("nights", 1)),
             seed=check_seed(gate.get("seed", 0)),
@@ -369,7 +377,8 @@ def check_gate(evalset: object, run: Run, policy: Policy, *, baseline: Run | Non
         baseline: What it is compared with, where the policy forbids drops.
 
     Raises:
-        InvalidInputError: A baseline is missing, a slice has no question, or something cannot be scored.
+        InvalidInputError: A baseline is missing, a slice has no question, clusters are missing for some questions, or
+            something cannot be scored.
         UnknownMetricError: The policy names a metric that does not exist.
     """
     check_run(run)
@@ -380,9 +389,15 @@ def check_gate(evalset: object, run: Run, policy: Policy, *, baseline: Run | Non
     if policy.needs_baseline and baseline is None:
         raise InvalidInputError("The policy forbids drops, and there is no baseline. Give one, or leave out `no_drop`.")
     check_count("nights", policy.nights)
-    changes = None if baseline is None else _Changes.of(questions, run, baseline, policy)
+    labels, doc_key = None, policy.scoring.get("doc_key", DOC_KEY)
+    if policy.cluster is not None:
+        require = [one for demands in (policy.demands, *policy.slices.values()) for one in demands.require]
+        scored = _evaluate(questions, run, _keys(require), policy, None)
+        labels = labels_of(scored, policy.cluster, questions, doc_key)
+    changes = None if baseline is None else _Changes.of(questions, run, baseline, policy, labels)
     found: list[Claim] = []
     signature = "" if changes is None else changes.signature
+    may_warn = policy.cluster is None and changes is None  # `_Changes.of` has warned
     for (name, value), demands in ((("", ""), policy.demands), *policy.slices.items()):
         where = f"{name}={value}" if name else None
         inside = np.array([not name or str(question.value(name)) == value for question in questions], dtype=bool)
@@ -395,7 +410,11 @@ def check_gate(evalset: object, run: Run, policy: Policy, *, baseline: Run | Non
             result = _evaluate(part, run, _keys(demands.require), policy, where)
             signature = signature or result.signature
             figures = _figures(part, _rows_of(run, part), result)
-            found += _claims(result, demands.require, where, figures, policy.seed)
+            if may_warn and result.detail is not None:
+                warn_of_shared_gold(result, result.detail.values, part, doc_key)
+                may_warn = False
+            within = None if labels is None else labels[inside]
+            found += _claims(result, demands.require, where, figures, policy.seed, within)
         if changes is not None:
             found += [changes.claim(*drop, where, inside, (name, value)) for drop in demands.no_drop.items()]
     return GateReport(
@@ -452,6 +471,7 @@ class _Claim:
         pooled: The lower end of a slice that borrows strength from the others, by that share.
         sign: "+" where numbers are shown with their sign.
         is_turned: Whether less is better, so that the interval is shown with its sign turned.
+        labels: The cluster of each value, if they come in clusters.
     """
 
     requirement: Requirement
@@ -464,6 +484,7 @@ class _Claim:
     pooled: Callable[[float], float] | None = None
     sign: str = ""
     is_turned: bool = False
+    labels: IntArray | None = None
 
     def is_missed(self, tail: float) -> bool:
         """Return whether the whole interval with this share outside each end lies on the wrong side."""
@@ -508,7 +529,12 @@ def _decided(claim: _Claim, confidence: float, is_failed: bool, family: str) -> 
         return Check(requirement.text, claim.where, Status.PASS, f"{found}; together with the other slices {ends}")
     distance = claim.mean - requirement.bound
     reach = claim.mean - claim.bounds[0] if distance > 0 else claim.bounds[1] - claim.mean
-    questions = questions_to_decide(claim.values, abs(distance), reach, confidence)
+    values = claim.values
+    if claim.labels is not None:
+        values = claim.mean + cluster_means((values - values.mean())[:, None], claim.labels)[:, 0]
+    questions = questions_to_decide(values, abs(distance), reach, confidence)
+    if questions:
+        questions = math.ceil(questions * len(claim.values) / len(values))
     found += (
         f"; about {questions:,} such questions would decide it"
         if questions
@@ -527,6 +553,7 @@ class _Changes:
         before: The same of the baseline.
         questions: The questions.
         seed: Of the random numbers.
+        labels: The clusters of the questions; None if they are independent.
         ends: Lower ends of slices, by key, field and share outside; then by value.
     """
 
@@ -535,10 +562,13 @@ class _Changes:
     before: Mapping[str, FloatArray]
     questions: EvalSet
     seed: int
+    labels: IntArray | None = None
     ends: dict[tuple[str, str, float], dict[str, float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, questions: EvalSet, run: Run, baseline: Run, policy: Policy) -> _Changes | None:
+    def of(
+        cls, questions: EvalSet, run: Run, baseline: Run, policy: Policy, labels: IntArray | None = None
+    ) -> _Changes | None:
         """Score both; None where no drop is forbidden.
 
         Raises:
@@ -553,7 +583,10 @@ class _Changes:
             if key not in values:
                 raise InvalidInputError(f"`no_drop` names {key!r}, which no query has. They have: {', '.join(values)}.")
             refuse_own_ideal(key, results[0].signature)
-        return cls(results[0].signature, values, before, questions, policy.seed)
+        if policy.cluster is None:
+            columns = {key: values[key] - before[key] for key in keys}
+            warn_of_shared_gold(results[0], columns, questions, policy.scoring.get("doc_key", DOC_KEY))
+        return cls(results[0].signature, values, before, questions, policy.seed, labels)
 
     def claim(self, key: str, size: float, where: str | None, inside: BoolArray, place: tuple[str, str]) -> Claim:
         """Return the requirement that the questions inside a slice have dropped by no more than this size."""
@@ -565,18 +598,22 @@ class _Changes:
             found = f"{key} is undefined: no query has a value in both"
             return Check(requirement.text, where, Status.INCONCLUSIVE, found)
         was, is_now, gains = self.before[key][inside], self.values[key][inside], changes[inside]
-        difference = _mean(is_now - was)
+        found = f"{format_value(_mean(was))} → {format_value(_mean(is_now))}, difference {_mean(is_now - was):+.4f}"
+        labels = None if self.labels is None else self.labels[inside]
+        if _is_one(labels):
+            return _of_one_cluster(requirement, where, found, len(gains))
         return _Claim(
             requirement,
             where,
-            f"{format_value(_mean(was))} → {format_value(_mean(is_now))}, difference {difference:+.4f}",
+            found,
             _mean(gains),
             gains,
-            cache(partial(change_interval, gains, reach, seed=self.seed)),
+            cache(partial(change_interval, gains, reach, seed=self.seed, labels=labels)),
             (-reach, reach),
-            partial(self._pooled, key, *place) if place[0] else None,
+            partial(self._pooled, key, *place) if place[0] and labels is None else None,
             "+",
             is_lower_better(key),
+            labels,
         )
 
     def _gains(self, key: str) -> tuple[FloatArray, float]:
@@ -603,12 +640,23 @@ def _mean(values: FloatArray) -> float:
     return math.fsum(values.tolist()) / len(values)
 
 
+def _is_one(labels: IntArray | None) -> bool:
+    """Return whether all of several questions are in one cluster."""
+    return labels is not None and len(labels) > 1 and len(np.unique(labels)) == 1
+
+
+def _of_one_cluster(requirement: Requirement, where: str | None, found: str, n: int) -> Check:
+    found = f"{found}; all {n} questions are in one cluster, which says nothing about others"
+    return Check(requirement.text, where, Status.INCONCLUSIVE, found)
+
+
 def _claims(
     result: EvaluationResult,
     require: Sequence[Requirement],
     where: str | None = None,
     figures: Mapping[str, float | None] | None = None,
     seed: int = 0,
+    labels: IntArray | None = None,
 ) -> list[Claim]:
     """Return what is to be decided about a result, and plain bounds with what they come to.
 
@@ -616,8 +664,9 @@ def _claims(
         UnknownMetricError: The result has no such key.
         InvalidInputError: A figure of a run, which has no interval, is bounded by one.
     """
-    intervals = cache(lambda tail: intervals_of(result, 1 - 2 * tail, seed=seed))
-    return [_claim(result, requirement, where, figures or {}, intervals) for requirement in require]
+    cluster = "id" if labels is None else labels.tolist()
+    intervals = cache(lambda tail: intervals_of(result, 1 - 2 * tail, seed=seed, cluster=cluster))
+    return [_claim(result, requirement, where, figures or {}, intervals, labels) for requirement in require]
 
 
 def _claim(
@@ -626,6 +675,7 @@ def _claim(
     where: str | None,
     figures: Mapping[str, float | None],
     intervals: Callable[[float], Mapping[str, Interval | None]],
+    labels: IntArray | None,
 ) -> Claim:
     key, is_figure = requirement.key, requirement.key in figures
     refuse_own_ideal(key, result.signature)
@@ -638,17 +688,24 @@ def _claim(
     if is_figure or requirement.end == "observed":
         status = Status.PASS if requirement.holds(value) else Status.FAIL
         return Check(requirement.text, where, status, f"{found}, a plain bound without statistics")
+    if _is_one(labels):
+        return _of_one_cluster(requirement, where, found, result.n_queries)
     key = key.removeprefix("macro_")
     column = np.array([]) if result.detail is None else result.detail.values[key.removeprefix("micro_")]
     values = column[~np.isnan(column)]
-    is_exact = not key.startswith("micro_") and len(values) > 0 and bool(np.isin(values, (0, 1)).all())
+    if labels is not None:
+        labels = labels[~np.isnan(column)]
+    n_units = result.n_queries if labels is None else len(np.unique(labels))
+    is_exact = (
+        labels is None and not key.startswith("micro_") and len(values) > 0 and bool(np.isin(values, (0, 1)).all())
+    )
 
     @cache
     def interval(tail: float) -> Interval:
         low, high = intervals(tail if is_exact else max(tail, REACHED))[key] or (value, value)
-        return (low, high) if is_exact else stretched((low, high), value, result.n_queries, tail)
+        return (low, high) if is_exact else stretched((low, high), value, n_units, tail)
 
-    return _Claim(requirement, where, found, value, values, interval, bounds_of(values))
+    return _Claim(requirement, where, found, value, values, interval, bounds_of(values), labels=labels)
 
 
 def assert_retrieval(result: EvaluationResult, *requirements: str, confidence: float = 0.95) -> None:
@@ -674,6 +731,8 @@ def assert_retrieval(result: EvaluationResult, *requirements: str, confidence: f
     if not requirements:
         raise InvalidInputError("There is no requirement. Give at least one, such as 'recall@5 >= 0.8'.")
     check_share("confidence", confidence)
+    if result.detail is not None:
+        warn_of_shared_gold(result, result.detail.values, None, DOC_KEY)
     checks = _decide(_claims(result, [Requirement.parse(text) for text in requirements]), confidence)
     missed = [check for check in checks if check.status != Status.PASS]
     if missed:

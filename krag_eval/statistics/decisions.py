@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval.statistics.bootstrap import SPARSE, few_differ, mean_intervals, widen
+from krag_eval.statistics.clusters import cluster_intervals, cluster_means
 from krag_eval.statistics.intervals import Interval
 
 ROUNDS = 10_000
@@ -40,7 +41,9 @@ def surely_missed(misses: Sequence[Callable[[float], bool]], tail: float, error:
     return failed
 
 
-def change_interval(differences: FloatArray, reach: float, tail: float, seed: int) -> Interval:
+def change_interval(
+    differences: FloatArray, reach: float, tail: float, seed: int, labels: IntArray | None = None
+) -> Interval:
     """Return the interval of a mean difference with this share outside each end.
 
     Args:
@@ -49,19 +52,30 @@ def change_interval(differences: FloatArray, reach: float, tail: float, seed: in
         tail: Below 0.5. Shares that resamples do not reach are extrapolated (see `stretched`), and the interval is
             then at least as wide as Student's.
         seed: At least 0.
+        labels: The cluster of each question, shape (n,), if they come in clusters: see `cluster_intervals`.
     """
     from scipy.special import stdtrit
 
-    column, bounds = np.sort(differences)[:, None], (np.array([-reach]), np.array([reach]))
-    ends = mean_intervals(column, bounds, 1 - 2 * max(tail, REACHED), ROUNDS, seed)
+    order = np.argsort(differences, kind="stable")
+    column, bounds = differences[order][:, None], (np.array([-reach]), np.array([reach]))
+    drawn = 1 - 2 * max(tail, REACHED), ROUNDS, seed
     mean = np.array([math.fsum(differences.tolist()) / len(differences)])
-    low, high = stretched((ends[0].item(), ends[1].item()), mean.item(), len(differences), tail)
-    if tail < REACHED and len(differences) > 1:
+    if labels is None:
+        units, ends = column - mean, mean_intervals(column, bounds, *drawn)
+    else:
+        units, ends = (
+            cluster_means(column - mean, labels[order]),
+            cluster_intervals(column, labels[order], bounds, *drawn),
+        )
+    n = len(units)
+    low, high = stretched((ends[0].item(), ends[1].item()), mean.item(), n, tail)
+    if tail < REACHED and n > 1:
         # Resamples of few different values end up to one step too far inside, which stretching makes larger.
-        arm = -float(stdtrit(len(differences) - 1, tail)) * float(differences.std()) / math.sqrt(len(differences) - 1)
+        deviation = differences if labels is None else units
+        arm = -float(stdtrit(n - 1, tail)) * float(deviation.std()) / math.sqrt(n - 1)
         low, high = min(low, mean.item() - arm), max(high, mean.item() + arm)
     if tail < REACHED and few_differ(column).item():
-        ends = widen(np.array([low]), np.array([high]), mean, bounds, len(differences), 1 - 2 * tail)
+        ends = widen(np.array([low]), np.array([high]), mean, bounds, n, 1 - 2 * tail)
         low, high = ends[0].item(), ends[1].item()
     return low, high
 

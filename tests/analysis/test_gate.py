@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -294,6 +295,7 @@ def test_the_summary_for_a_pull_request_puts_failures_first_and_is_inert() -> No
         ({"gate": {"no_drop": ["recall@1"]}}, "`[gate] no_drop` is a list. It must be a table."),
         ({"gate": {"require": ["mrr > 0"], "inconclusive": "ignore"}}, "`inconclusive` must be one of"),
         ({"gate": {"require": ["mrr > 0"], "confidence": 95}}, "`confidence` must be a number between 0 and 1"),
+        ({"gate": {"require": ["mrr > 0"], "cluster": 7}}, "`cluster` must be a field of the questions, got 7"),
         ({"gate": {"require": ["mrr > 0"], "nights": 0}}, "`nights` must be"),
         ({"gate": {"require": ["mrr > 0"], "seed": "x"}}, "`seed` must be an integer"),
         ({"slices": {"type": ["literal"]}}, "`slices.type` is a list"),
@@ -366,3 +368,94 @@ def test_an_undefined_value_meets_nothing() -> None:
 def test_an_assertion_that_cannot_be_checked_is_an_error(arguments: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         assert_retrieval(*arguments)
+
+
+def on_documents(seed: int) -> tuple[EvalSet, Run, Run]:
+    """Ten questions on each of 20 documents, and two systems that are equally good and differ by document."""
+    rng = np.random.default_rng(seed)
+    chance = np.repeat(rng.beta(0.5, 0.5, 20), 10)
+    draws = rng.random((2, 200)) < np.stack([chance, np.repeat(rng.beta(0.5, 0.5, 20), 10)])
+    evalset = EvalSet(
+        {"id": f"q{i}", "gold_chunk_ids": [f"c{i}"], "source": f"d{i // 10}", "kind": f"s{i // 10}"} for i in range(200)
+    )
+    new, old = (make_run("r", evalset, set(np.flatnonzero(lost).tolist())) for lost in draws)
+    return evalset, new, old
+
+
+@pytest.mark.full
+def test_equal_systems_fail_a_gate_that_takes_dependent_questions_for_independent_ones() -> None:
+    failed = {None: 0, "source": 0}
+    for seed in range(60):
+        evalset, new, old = on_documents(seed)
+        for cluster in failed:
+            more: dict[str, Any] = {} if cluster is None else {"cluster": cluster}
+            failed[cluster] += check_gate(evalset, new, no_drop(0.0, **more), baseline=old).status == Status.FAIL
+    assert failed[None] >= 10
+    assert failed["source"] <= 3
+
+
+def test_clusters_widen_bounds_too_and_a_slice_of_one_cluster_is_undecided() -> None:
+    evalset, new, old = on_documents(1)
+    both = {"require": ["observed(recall@1) >= 0", "recall@1 >= 0.1"], "no_drop": {"recall@1": 0.9}}
+    policies = [
+        Policy.from_dict({"gate": both | more, "slices": {"kind": {"s1": both}}})
+        for more in ({}, {"cluster": "source"})
+    ]
+    alone, together = (check_gate(evalset, new, policy, baseline=old).checks for policy in policies)
+    widths = [
+        float(np.ptp([float(end) for end in checks[1].found.partition("(")[2].partition(")")[0].split(" to ")]))
+        for checks in (alone, together)
+    ]
+    assert widths[1] > 2 * widths[0]
+    assert [str(check.status) for check in together] == ["pass"] * 4 + ["inconclusive"] * 2
+    assert together[4].found.endswith("; all 10 questions are in one cluster, which says nothing about others")
+
+
+def test_an_undecided_check_of_clusters_asks_for_more_questions() -> None:
+    evalset, new, old = on_documents(2)
+    alone, together = (
+        check_gate(evalset, new, no_drop(0.1, cluster=cluster), baseline=old).checks[0] for cluster in ("id", "source")
+    )
+    assert alone.questions is not None
+    assert together.questions is not None
+    assert together.questions > 2 * alone.questions
+
+
+def test_shared_gold_documents_are_said_once_for_a_whole_gate() -> None:
+    evalset = EvalSet(
+        {"id": f"q{i}", "gold_chunk_ids": [f"c{i // 10}"], "kind": f"s{i % 3}", "type": "literal"} for i in range(60)
+    )
+    new, old = (
+        Run.of(
+            "r",
+            [RunRow.from_dict({"query_id": f"q{i}", "retrieved": [{"id": f"c{i // 10}"}][i < n :]}) for i in range(60)],
+        )
+        for n in (20, 10)
+    )
+    require = {"require": ["recall@1 >= 0.1", "mrr@1 >= 0.1"]}
+    slices = {"kind": {f"s{i}": require | {"no_drop": {"recall@1": 0.1}} for i in range(3)}}
+    for more, n_said in (({}, 1), ({"cluster": "gold"}, 0), ({"cluster": "id"}, 0)):
+        for policy in ({"gate": require | more, "slices": slices}, {"gate": require | more}):
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                check_gate(evalset, new, Policy.from_dict(policy), baseline=old)
+            assert sum("share gold documents" in str(one.message) for one in said) == n_said
+
+
+def test_clusters_that_cannot_be_used_are_explained() -> None:
+    run = make_run("r", SET)
+    with pytest.raises(InvalidInputError, match="100 queries of 100 without a cluster: no 'source'"):
+        status({"gate": {"require": ["observed(recall@1) >= 0"], "cluster": "source"}}, run)
+    one = EvalSet({"id": f"q{i}", "gold_chunk_ids": [f"c{i}"], "source": "a"} for i in range(9))
+    policy = Policy.from_dict({"gate": {"require": ["recall@1 >= 0"], "cluster": "source"}})
+    with pytest.raises(InvalidInputError, match="All 9 queries are in one cluster"):
+        check_gate(one, make_run("r", one), policy)
+
+
+def test_a_drop_of_what_is_relative_to_an_ideal_of_its_own_is_refused() -> None:
+    evalset = EvalSet({"id": f"q{i}", "gold": [{"id": f"c{i}", "text": f"text {i}"}]} for i in range(3))
+    rows = [RunRow.from_dict({"query_id": i, "retrieved": [{"id": "x", "text": "text 1"}]}) for i in evalset.ids]
+    policy = {"gate": {"no_drop": {"alpha_ndcg@5": 0.1}}, "scoring": {"match_method": "text"}}
+    run = Run.of("r", rows)
+    with pytest.raises(InvalidInputError, match="'alpha_ndcg@5' cannot be compared or bounded"):
+        check_gate(evalset, run, Policy.from_dict(policy), baseline=run)

@@ -888,7 +888,7 @@ TASKS = [
         lambda: front.check_gate(front.as_evalset(SET), RUN, "gate.toml"),
         r"`read_policy\(path\)`",
         then=lambda text: front.check_gate(front.as_evalset(SET), RUN, evaluated(path="gate.toml")(text)),
-        holds=lambda report: report.status == "pass",
+        holds=lambda report: report.status == "inconclusive",  # of two questions
     ),
     Case(
         lambda: front.check_gate(front.as_evalset(SET), RUN, "recall@5 >= 0.8"),
