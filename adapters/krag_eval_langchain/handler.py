@@ -179,7 +179,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
     def on_retriever_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
         """End a retrieval that raised; it counts when the run around it ends."""
         if self._runs.are_around(run_id):
-            self._count(self._runs.fail(run_id, self.hold(run_id, error)))
+            self._count(self._runs.end(run_id, self.hold(run_id, error), has_raised=True))
         else:
             self._count(self._runs.end(run_id))
             self.fail(run_id, error)
@@ -201,7 +201,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
 
     @_guarded
     def _on_error(self, *_: Any, run_id: UUID, **__: Any) -> None:
-        self._count(self._runs.fail(run_id))
+        self._count(self._runs.end(run_id, has_raised=True))
 
     on_chain_start = on_tool_start = _on_start
     on_chain_end = on_tool_end = _on_end
@@ -302,23 +302,17 @@ class _OpenRuns(OrderedDict[UUID, _OpenRun]):
                 with self._lock:
                     run.failures = [one for one in run.failures if (one.query_id or one.query) != (query_id or query)]
 
-    def end(self, run_id: UUID) -> list[Any]:
-        """End a run; return the failures in it, which nothing can replace any more."""
-        run = self.pop(run_id, None)
-        if run is None:
-            return []
-        with self._lock:
-            run.is_open, failures = False, run.failures
-        return failures
+    def end(self, run_id: UUID, failure: Any = None, *, has_raised: bool = False) -> list[Any]:
+        """End a run, with its own failure if it is a retrieval; return the failures that nothing can replace any more.
 
-    def fail(self, run_id: UUID, failure: Any = None) -> list[Any]:
-        """End a run that raised, with its own failure; return the failures if there is no run around it."""
+        Those of a run that raised go to the run around it, if that is open.
+        """
         run = self.pop(run_id, None)
         if run is None:
             return []
         with self._lock:
             run.is_open, failures = False, run.failures + ([] if failure is None else [failure])
-            if failures and run.parent is not None and run.parent.is_open:
+            if has_raised and run.parent is not None and run.parent.is_open:
                 run.parent.failures += failures
-                failures = []
+                return []
         return failures

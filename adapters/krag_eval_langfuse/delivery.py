@@ -7,9 +7,10 @@ import logging
 import threading
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from krag_eval import KragEvalError
 from krag_eval_langfuse.client import (
@@ -49,57 +50,43 @@ class Outcome:
         return Outcome(self.sent + other.sent, self.failed + other.failed, self.problems + other.problems)
 
 
-class Delivery(Protocol):
-    """A way to deliver scores."""
+class Delivery(ABC):
+    """A way to deliver scores. What is defined here suits one that stores nothing."""
 
     @property
     def waiting(self) -> int:
         """Return how many scores are neither sent nor failed."""
+        return 0
 
-    def start(self, client: Any) -> None:
+    def start(self, client: Any) -> None:  # noqa: B027 - nothing is left where nothing is stored
         """Start sending the scores that an earlier process left, now that a working client is known."""
 
+    @abstractmethod
     def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
         """Accept these scores. Return the results known so far, including those of earlier scores."""
 
-    def finish(self, client: Any) -> Outcome:
+    def finish(self, client: Any) -> Outcome:  # noqa: ARG002 - for those who send batches
         """Flush now, without waiting for a full batch. Return the results known so far."""
+        return self.news()
 
     def news(self) -> Outcome:
         """Return the results that became known since the last call."""
+        return Outcome()
 
+    @abstractmethod
     def flush(self, client: Any, timeout: float | None) -> bool:
         """Wait until everything is sent. Return whether that took at most `timeout` seconds."""
 
-    def close(self, timeout: float | None) -> bool:
+    def close(self, timeout: float | None) -> bool:  # noqa: ARG002 - for those who have a file
         """Flush what can still be flushed and close the files. Return whether no score is waiting."""
-
-    def describe_waiting(self) -> str:
-        """Describe how many scores are waiting and what to do about it."""
-
-
-class _WithoutFile:
-    """Default methods for deliveries that store nothing."""
-
-    waiting = 0
-
-    def start(self, client: Any) -> None:
-        """Do nothing: an earlier process cannot have left anything."""
-
-    def news(self) -> Outcome:
-        """Return nothing new: every result is known at once."""
-        return Outcome()
-
-    def close(self, timeout: float | None) -> bool:  # noqa: ARG002 - required by the protocol
-        """Return True: there is no file to close."""
         return True
 
     def describe_waiting(self) -> str:
-        """Report that no score is waiting."""
+        """Describe how many scores are waiting and what to do about it."""
         return "No score is waiting."
 
 
-class QueueDelivery(_WithoutFile):
+class QueueDelivery(Delivery):
     """Hand scores to the client, which sends them on its own thread and does not report whether they arrived."""
 
     def __init__(self) -> None:
@@ -133,10 +120,6 @@ class QueueDelivery(_WithoutFile):
                 outcome += Outcome(failed=1, problems=(describe(error, client),))
         return outcome
 
-    def finish(self, client: Any) -> Outcome:  # noqa: ARG002 - required by the protocol
-        """Return an empty result: nothing is waiting here."""
-        return Outcome()
-
     def flush(self, client: Any, timeout: float | None) -> bool:
         """Flush the client on a separate thread, because its own `flush` has no timeout."""
         end = None if timeout is None else time.monotonic() + timeout
@@ -151,7 +134,7 @@ class QueueDelivery(_WithoutFile):
         return _joined(thread, end) and bool(done)
 
 
-class SyncDelivery(_WithoutFile):
+class SyncDelivery(Delivery):
     """Send scores in batches and check the answer of the server.
 
     After three failed requests in a row, all further scores fail without a request until `finish`. Otherwise a server

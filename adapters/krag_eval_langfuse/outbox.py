@@ -41,7 +41,7 @@ from krag_eval_langfuse.client import (
     warn,
     why_disabled,
 )
-from krag_eval_langfuse.delivery import AT_ONCE, Outcome, Refusal, describe, post
+from krag_eval_langfuse.delivery import AT_ONCE, Delivery, Outcome, Refusal, describe, post
 from krag_eval_langfuse.scores import Score, score_from_row
 
 _LOG = logging.getLogger("krag_eval.langfuse")
@@ -550,7 +550,7 @@ class _StoppedError(Exception):
     pass
 
 
-class Outbox:
+class Outbox(Delivery):
     """Store scores in a file and send them on a separate thread until each is accepted or rejected.
 
     All handlers of this process with the same file share one outbox, made by `open_outbox`. Only one process sends at
@@ -621,10 +621,6 @@ class Outbox:
             return Outcome(failed=len(scores), problems=(describe(error, client),))
         self.start(client)
         return Outcome()
-
-    def finish(self, client: Any) -> Outcome:  # noqa: ARG002 - this does not wait for the server
-        """Return the results known so far."""
-        return self.news()
 
     def news(self) -> Outcome:
         """Return the results that became known since the last call."""

@@ -65,6 +65,18 @@ def check_count(name: str, value: object, *, least: int = 1) -> int:
     return int(value)
 
 
+def check_seconds(name: str, value: object, *, above_zero: bool = False) -> None:
+    """Check a number of seconds: finite, and at least 0 or above it.
+
+    Raises:
+        InvalidInputError: It is something else.
+    """
+    number = as_number(value)
+    if number is None or not 0 <= number < float("inf") or (above_zero and number == 0):
+        least = "more than 0" if above_zero else "at least 0"
+        raise InvalidInputError(f"`{name}` must be a number of seconds, {least}, got {show(value)}.")
+
+
 def check_kind(name: str, value: object, kind: type, cure: str) -> None:
     """See that the value is such an object.
 

@@ -205,7 +205,9 @@ def _read_message(message: Any) -> Reply:
     usage = _mapping(getattr(message, "usage_metadata", None))
     return Reply(
         "".join(_texts(blocks)),
-        is_filtered=bool(extra.get("refusal")) or bool(reasons & _FILTERED) or any(map(_refuses, blocks)),
+        is_filtered=bool(extra.get("refusal"))
+        or bool(reasons & _FILTERED)
+        or any(_mapping(one).get("type") == "refusal" for one in blocks),
         is_cut_off=bool(reasons & _CUT_OFF),
         input_tokens=_count(usage.get("input_tokens", extra.get("prompt_tokens"))),
         output_tokens=_count(usage.get("output_tokens", extra.get("completion_tokens"))),
@@ -217,10 +219,6 @@ def _texts(blocks: list[Any]) -> Iterator[str]:
         text = block if isinstance(block, str) else _mapping(block).get("text")
         if isinstance(text, str):
             yield text
-
-
-def _refuses(block: object) -> bool:
-    return _mapping(block).get("type") == "refusal"
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
-from krag_eval._utils.checks import as_number, check_count, describe_type
+from krag_eval._utils.checks import check_count, check_seconds, describe_type
 from krag_eval._utils.errors import InvalidInputError, KragEvalError, show
 from krag_eval._utils.objects import OfOneProcess
 from krag_eval._utils.redaction import Redactor
@@ -212,26 +212,15 @@ def as_language_model(
     """
     if isinstance(llm, LanguageModel):
         return llm
-    if retries != 0:
-        check_count("retries", retries)
-    for name, value, least in (
-        ("timeout", timeout, 0),
-        ("backoff", backoff, None),
-        ("longest_wait", longest_wait, None),
-    ):
-        number = as_number(value)
-        if value is None and name == "timeout":
-            continue
-        if number is None or not 0 <= number < float("inf") or number == least:
-            raise InvalidInputError(
-                f"`{name}` must be a number of seconds, {'more than' if least == 0 else 'at least'} 0, "
-                f"got {show(value)}."
-            )
+    check_count("retries", retries, least=0)
+    if timeout is not None:
+        check_seconds("timeout", timeout, above_zero=True)
+    check_seconds("backoff", backoff)
+    check_seconds("longest_wait", longest_wait)
     if sleep is not None and not callable(sleep):
         raise InvalidInputError(f"`sleep` is {describe_type(sleep)}. It must be a function that takes seconds.")
-    waiting = time.sleep if sleep is None else sleep
     return LanguageModel(
-        llm, retries=retries, timeout=timeout, backoff=backoff, longest_wait=longest_wait, sleep=waiting
+        llm, retries=retries, timeout=timeout, backoff=backoff, longest_wait=longest_wait, sleep=sleep or time.sleep
     )
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 
-from krag_eval._utils.checks import as_number, check_count, one_of
-from krag_eval._utils.errors import InvalidInputError, RunStoppedError, show
+from krag_eval._utils.checks import check_count, check_seconds, one_of
+from krag_eval._utils.errors import InvalidInputError, RunStoppedError
 from krag_eval._utils.redaction import Redactor, describe_error
 from krag_eval._utils.threads import CallThread, with_time_limit
 from krag_eval.datasets import Question, RunRow
@@ -55,11 +55,10 @@ class CallSettings:
         one_of("metadata", self.metadata, METADATA)
         check_count("k", self.k)
         check_count("concurrency", self.concurrency)
-        if self.retries != 0:
-            check_count("retries", self.retries)
+        check_count("retries", self.retries, least=0)
         if self.timeout is not None:
-            _check_seconds("timeout", self.timeout, "more than 0")
-        _check_seconds("backoff", self.backoff, "at least 0")
+            check_seconds("timeout", self.timeout, above_zero=True)
+        check_seconds("backoff", self.backoff)
         types = self.retry_on if isinstance(self.retry_on, tuple) else (self.retry_on,)
         if not all(callable(one) or one is None for one in types):
             raise InvalidInputError(
@@ -75,12 +74,6 @@ class CallSettings:
         if isinstance(self.retry_on, (type, tuple)):
             return isinstance(error, self.retry_on)
         return bool(self.retry_on(error))
-
-
-def _check_seconds(name: str, value: object, least: str) -> None:
-    number = as_number(value)
-    if number is None or not 0 <= number < float("inf") or (least == "more than 0" and number == 0):
-        raise InvalidInputError(f"`{name}` must be a number of seconds, {least}, got {show(value)}.")
 
 
 async def ask_all(

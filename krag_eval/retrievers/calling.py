@@ -84,12 +84,11 @@ def caller_of(retriever: Any, *, prefer_async: bool = False) -> Caller:
     is_async = _is_async(function)
     if sync == "run":
         function = _haystack_call(retriever, function)
-    else:
-        if (parameters := wrong_parameters(function)) is not None:
-            raise InvalidInputError(
-                f"The retriever {name}({parameters}) cannot be called with a question alone. "
-                "Wrap it, for example as `lambda question: search(question, top_k=20)`."
-            )
+    elif (parameters := wrong_parameters(function)) is not None:
+        raise InvalidInputError(
+            f"The retriever {name}({parameters}) cannot be called with a question alone. "
+            "Wrap it, for example as `lambda question: search(question, top_k=20)`."
+        )
     return Caller(function, is_async, name, path)
 
 

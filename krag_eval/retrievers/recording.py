@@ -219,7 +219,12 @@ class Recorder:
         return True
 
     def _compare(self, path: Path, recorded: Mapping[str, Any]) -> None:
-        _check_same_run(path, recorded, self._header)
+        differing = list(_differences(recorded, self._header))
+        if differing:
+            raise InvalidInputError(
+                f"{path}:1: the journal belongs to another run: {'; '.join(differing)}. Give another path to start a "
+                "new run, the same settings to resume this one, or fresh=True to replace it."
+            )
         self._changes = list(_changes(recorded, self._header))
         self.is_comparable = not self._header.get("source") or bool(recorded.get("source"))
 
@@ -316,15 +321,6 @@ def _frameworks(retriever: object) -> dict[str, str]:
         except PackageNotFoundError:  # the user's own module
             continue
     return dict(sorted(found.items()))
-
-
-def _check_same_run(path: Path, recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    differing = list(_differences(recorded, wanted))
-    if differing:
-        raise InvalidInputError(
-            f"{path}:1: the journal belongs to another run: {'; '.join(differing)}. Give another path to start a new "
-            "run, the same settings to resume this one, or fresh=True to replace it."
-        )
 
 
 def _differences(recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:

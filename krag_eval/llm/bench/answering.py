@@ -155,9 +155,7 @@ def _asking(answer: object) -> Callable[[str, list[Document]], object]:
             "runnable or a LlamaIndex query engine."
         )
     function = answer
-    if _takes_documents(function):
-        return lambda question, documents: function(question, documents)
-    return lambda question, _documents: function(question)
+    return function if _takes_documents(function) else lambda question, _documents: function(question)
 
 
 def model_answerer(model: LanguageModel) -> Answerer:

@@ -394,16 +394,18 @@ def with_texts(run: Run, corpus: object, *, is_read_by_model: bool) -> Run:
     Warns:
         KragEvalWarning: Some documents still have no text.
     """
-    if not any(map(_lacks_text, _documents(run))):
+    if not any(_lack_text(run)):
         return run
     chunks = map(as_document, corpus) if isinstance(corpus, Iterable) else ()
     texts = {chunk.id: chunk.text for chunk in chunks if chunk.id is not None}
     rows = {
-        key: replace(row, retrieved=tuple(_filled(document, texts) for document in row.retrieved))
+        key: replace(
+            row, retrieved=tuple(d if d.text else replace(d, text=texts.get(d.id or "")) for d in row.retrieved)
+        )
         for key, row in run.rows.items()
     }
     filled = replace(run, rows=rows)
-    lacks = list(map(_lacks_text, _documents(filled)))
+    lacks = _lack_text(filled)
     if is_read_by_model and all(lacks):
         raise InvalidInputError(f"No retrieved document has a text for the model to read. {_CURE}")
     if any(lacks):
@@ -411,16 +413,9 @@ def with_texts(run: Run, corpus: object, *, is_read_by_model: bool) -> Run:
     return filled
 
 
-def _documents(run: Run) -> Iterable[Document]:
-    return (document for row in run.rows.values() for document in row.retrieved)
-
-
-def _lacks_text(document: Document) -> bool:
-    return not document.text
-
-
-def _filled(document: Document, texts: dict[str, str | None]) -> Document:
-    return replace(document, text=texts.get(document.id or "")) if _lacks_text(document) else document
+def _lack_text(run: Run) -> list[bool]:
+    """Return for each retrieved document whether it has no text."""
+    return [not document.text for row in run.rows.values() for document in row.retrieved]
 
 
 VERDICTS_JOURNAL = JournalKind("krag_eval_verdicts", "set of verdicts")

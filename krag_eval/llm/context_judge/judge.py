@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from concurrent.futures import Future, wait
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import replace
 from queue import SimpleQueue
 from typing import Any
 
@@ -143,7 +143,7 @@ def _metrics(given: object) -> tuple[str, ...]:
 def _in_threads(
     model: LanguageModel,
     prompts: Mapping[str, str],
-    contexts: Sequence[Context],
+    contexts: Sequence[ContextRow],
     metrics: Sequence[str],
     workers: int,
     cache: MutableMapping[str, Any],
@@ -193,59 +193,47 @@ def _in_threads(
     return [future.result() for future in futures]
 
 
-def _judge(judge: Judge, context: Context, metrics: Sequence[str]) -> ContextRow:
-    """Return the verdicts on one question."""
+def _judge(judge: Judge, row: ContextRow, metrics: Sequence[str]) -> ContextRow:
+    """Return the row of one question with the verdicts on it."""
     values: dict[str, float | None] = dict.fromkeys(metrics)
     chunks: tuple[ChunkVerdict, ...] = ()
     statements: tuple[StatementVerdict, ...] = ()
     failures: list[str] = []
-    if context.references and not context.texts:
+    if row.references and not row.documents:
         values = dict.fromkeys(metrics, 0.0)
-    elif context.references:
+    elif row.references:
         if "context_precision" in metrics:
-            chunks = tuple(_chunk_verdicts(judge, context))
+            chunks = tuple(_chunk_verdicts(judge, row))
             failures += [chunk.error for chunk in chunks if chunk.error is not None]
             useful = [chunk.is_useful for chunk in chunks if chunk.is_useful is not None]
             values["context_precision"] = context_precision(useful) if len(useful) == len(chunks) else None
         if "context_recall" in metrics:
             try:
-                values["context_recall"], statements = _best_covered(judge, context)
+                values["context_recall"], statements = _best_covered(judge, row)
             except NoAnswerError as error:
                 failures.append(str(error))
-    return ContextRow(
-        context.index,
-        context.id,
-        context.question,
-        context.references,
-        len(context.texts),
-        {name: values[name] for name in metrics},
-        chunks,
-        statements,
-        tuple(failures),
-        context.error,
-        context.documents,
-    )
+    return replace(row, values=values, chunks=chunks, statements=statements, failures=tuple(failures))
 
 
-def _chunk_verdicts(judge: Judge, context: Context) -> Iterable[ChunkVerdict]:
-    reference = "\nor: ".join(context.references)
+def _chunk_verdicts(judge: Judge, row: ContextRow) -> Iterable[ChunkVerdict]:
+    reference = "\nor: ".join(row.references)
     first_rank: dict[str, int] = {}
-    for rank, text in enumerate(context.texts, 1):
+    for rank, text in enumerate(_texts(row), 1):
         earlier = first_rank.setdefault(normalize(text), rank)
         if not text:
             yield ChunkVerdict(False, "The chunk has no text.")
         elif earlier < rank:
             yield ChunkVerdict(False, None, repeats=earlier)
         else:
-            yield judge.chunk(context.asked, reference, text)
+            yield judge.chunk(row.question or "", reference, text)
 
 
-def _best_covered(judge: Judge, context: Context) -> tuple[float | None, tuple[StatementVerdict, ...]]:
+def _best_covered(judge: Judge, row: ContextRow) -> tuple[float | None, tuple[StatementVerdict, ...]]:
     """Return the recall of the best covered reference, with its statements."""
     best: tuple[float | None, tuple[StatementVerdict, ...]] = (None, ())
-    texts = [text for text in context.texts if text]
-    for reference in context.references:
-        verdicts = judge.attribution(context.asked, judge.statements(context.asked, reference), texts)
+    question, texts = row.question or "", [text for text in _texts(row) if text]
+    for reference in row.references:
+        verdicts = judge.attribution(question, judge.statements(question, reference), texts)
         recall = context_recall([verdict.is_attributed for verdict in verdicts])
         if recall is not None and (best[0] is None or recall > best[0]):
             best = recall, tuple(verdicts)
@@ -396,36 +384,8 @@ def _checked(known: object, key: str, schema: Mapping[str, Any]) -> dict[str, An
     return known
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
-    """One question with its references and what was retrieved for it.
-
-    Attributes:
-        index: Its position in the input, from 0.
-        id: Its id, if ids were given.
-        question: Its text; None only if nothing is to be judged.
-        references: The references that are not empty.
-        texts: The retrieved texts, best first; empty for a document without text.
-        error: What the retriever raised, if it did.
-        documents: The retrieved documents, best first.
-    """
-
-    index: int
-    id: str | None
-    question: str | None
-    references: tuple[str, ...]
-    texts: tuple[str, ...]
-    error: str | None
-    documents: tuple[Document, ...] = ()
-
-    @property
-    def asked(self) -> str:
-        """The text of the question, empty if there is none."""
-        return self.question or ""
-
-
-def read_contexts(rows: References, retrieved: object, questions: object, k: int | None) -> list[Context]:
-    """Read the contexts, in the order of the references.
+def read_contexts(rows: References, retrieved: object, questions: object, k: int | None) -> list[ContextRow]:
+    """Read what is to be judged, in the order of the references; there are no values and verdicts yet.
 
     Raises:
         InvalidInputError: `retrieved` cannot be read, or a question to be judged has no text.
@@ -440,21 +400,26 @@ def read_contexts(rows: References, retrieved: object, questions: object, k: int
     for row, given in enumerate(rows.column("retrieved", retrieved, ())):
         error = _told(given) if isinstance(given, BaseException) else None
         documents = () if error is not None else tuple(_documents(given, rows.place(row), k))
-        texts = tuple((document.text or "") if (document.text or "").strip() else "" for document in documents)
-        if texts and rows.texts[row] and not (asked[row] or "").strip():
+        if documents and rows.texts[row] and not (asked[row] or "").strip():
             raise InvalidInputError(
                 f"The question {rows.place(row)} has no text, but the judge needs it. Pass questions=... by id or in "
                 "order, or an EvalSet with questions."
             )
-        contexts.append(
-            Context(row, rows.ids[row] if rows.ids else None, asked[row], rows.texts[row], texts, error, documents)
-        )
-    if any(context.texts for context in contexts) and not any(any(context.texts) for context in contexts):
+        query_id = rows.ids[row] if rows.ids else None
+        about = ContextRow(row, query_id, asked[row], rows.texts[row], len(documents), {})
+        contexts.append(replace(about, error=error, documents=documents))
+    if any(row.documents for row in contexts) and not any(any(_texts(row)) for row in contexts):
         raise InvalidInputError(
             "No document in `retrieved` has a text, but the judge reads texts. Pass documents with their texts, not "
             "only ids. `read_corpus` gives the text of each id."
         )
     return contexts
+
+
+def _texts(row: ContextRow) -> list[str]:
+    """Return the retrieved texts, best first; empty for a document without text."""
+    texts = [document.text or "" for document in row.documents]
+    return [text if text.strip() else "" for text in texts]
 
 
 def _told(error: BaseException) -> str:

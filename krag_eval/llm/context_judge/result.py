@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, did_you_mean
+from krag_eval._utils.errors import InvalidInputError, UnknownMetricError
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.files.strict_json import dump_json
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import data_frame, json_text
+from krag_eval._utils.suggestions import key_hint
 from krag_eval.documents.document import Document
 from krag_eval.evaluation.answers.result import table_of_means
 from krag_eval.llm.calling import ModelCounters
@@ -65,9 +66,7 @@ class ContextResult(ComparedByFields):
             UnknownMetricError: There is no such metric.
         """
         if key not in self.means:
-            raise UnknownMetricError(
-                f"The result has no value {key!r}.{did_you_mean(key, self.means)} It has: {', '.join(self.means)}."
-            )
+            raise UnknownMetricError(f"The result has no value {key!r}.{key_hint(key, self.means)}")
         return self.means[key]
 
     def keys(self) -> list[str]:

@@ -92,8 +92,9 @@ class Generator:
             for request, row in asker.ask_all(requests):
                 rows[request.slot] = row
                 self._tell(self._n_kept() + sum("reason" not in one for one in rows.values()), self._n_failed())
-            for slot in sorted(rows):
-                self._decide(self._places[slot], rows[slot], checks)
+            for request in requests:
+                if request.slot in rows:
+                    self._decide(self._places[request.slot], request.chunk, rows[request.slot], checks)
             self._tell(self._n_kept(), self._n_failed())
             if asker.is_out_of_reach:
                 break
@@ -134,12 +135,10 @@ class Generator:
         if place.reason:
             prompt = self._prompts.again(prompt, REASONS[place.reason][1], place.earlier, language)
         key = f"{place.kind}:{place.attempt}:{chunk.id}"
-        return Request(slot, key, place.kind, chunk.id, place.attempt, prompt)
+        return Request(slot, key, place.kind, chunk, place.attempt, prompt)
 
-    def _decide(self, place: _Place, row: Mapping[str, Any], checks: CandidateFilter) -> None:
-        chunk, answer = place.chunk, row["answer"]
-        if chunk is None:  # cannot happen: a place that was asked for has a chunk
-            return
+    def _decide(self, place: _Place, chunk: Chunk, row: Mapping[str, Any], checks: CandidateFilter) -> None:
+        answer = row["answer"]
         self.asked[place.kind] += 1
         if answer is None:
             verdict: Candidate | str = str(row["reason"])
@@ -176,7 +175,7 @@ class Request:
         slot: The number of the question it is for.
         key: Names its row in the journal: type, attempt and chunk.
         kind: The type of question.
-        chunk_id: The chunk.
+        chunk: What it asks about.
         attempt: The number of the attempt with this chunk, from 1.
         prompt: The text.
     """
@@ -184,7 +183,7 @@ class Request:
     slot: int
     key: str
     kind: str
-    chunk_id: str
+    chunk: Chunk
     attempt: int
     prompt: str
 
@@ -243,7 +242,7 @@ class Asker:
 
     def _answer(self, request: Request) -> dict[str, Any]:
         schema = _SCHEMAS[NEGATIVE if request.kind == NEGATIVE else "question"]
-        about = {"chunk_id": request.chunk_id, "type": request.kind, "attempt": request.attempt}
+        about = {"chunk_id": request.chunk.id, "type": request.kind, "attempt": request.attempt}
         try:
             return {**about, "answer": self._model.ask(request.prompt, schema, answer_retries=0)}
         except NoAnswerError as error:

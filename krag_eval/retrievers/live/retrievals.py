@@ -82,38 +82,36 @@ class TakenDocument(NamedTuple):
     metadata: dict[str, Any]
 
 
-class RankingReader:
-    """Copy documents in two steps: what may change at once, the rest on the scorer's thread.
+def take_documents(documents: object) -> list[TakenDocument | Document]:
+    """Return the documents in their order, as they are now.
 
-    The application waits for `take`, which therefore only copies the fields of flat documents.
+    The application waits for this: it copies at once what may change, the fields of flat documents. `read_taken` does
+    the rest on the scorer's thread.
+
+    Raises:
+        InvalidInputError: The result is not a list of documents, does not end, or can be iterated over only once,
+            which is left to the application.
     """
+    if isinstance(documents, (str, bytes, Mapping)) or not hasattr(documents, "__iter__"):
+        raise InvalidInputError(f"the retriever returned {describe_type(documents)}, not a list of documents")
+    ranking: Iterator[Any] = iter(documents)
+    if ranking is documents:
+        raise InvalidInputError(f"the retriever returned {describe_type(documents)}, which can be read only once")
+    given = list(islice(ranking, MOST_DOCUMENTS + 1))
+    if len(given) > MOST_DOCUMENTS:
+        raise InvalidInputError(f"the retriever returned more than {MOST_DOCUMENTS:,} documents")
+    flat = {type_ for type_ in set(map(type, given)) if (reader := reader_of_type(type_)) and reader.is_flat}
+    return [
+        TakenDocument(document.page_content, getattr(document, "id", None), metadata.copy())
+        if type(document) in flat and type(metadata := getattr(document, "metadata", None)) is dict
+        else read_leniently(document)
+        for document in given
+    ]
 
-    def take(self, documents: object) -> list[TakenDocument | Document]:
-        """Return the documents in their order, as they are now.
 
-        Raises:
-            InvalidInputError: The result is not a list of documents, does not end, or can be iterated over only once,
-                which is left to the application.
-        """
-        if isinstance(documents, (str, bytes, Mapping)) or not hasattr(documents, "__iter__"):
-            raise InvalidInputError(f"the retriever returned {describe_type(documents)}, not a list of documents")
-        ranking: Iterator[Any] = iter(documents)
-        if ranking is documents:
-            raise InvalidInputError(f"the retriever returned {describe_type(documents)}, which can be read only once")
-        given = list(islice(ranking, MOST_DOCUMENTS + 1))
-        if len(given) > MOST_DOCUMENTS:
-            raise InvalidInputError(f"the retriever returned more than {MOST_DOCUMENTS:,} documents")
-        flat = {type_ for type_ in set(map(type, given)) if (reader := reader_of_type(type_)) and reader.is_flat}
-        return [
-            TakenDocument(document.page_content, getattr(document, "id", None), metadata.copy())
-            if type(document) in flat and type(metadata := getattr(document, "metadata", None)) is dict
-            else read_leniently(document)
-            for document in given
-        ]
-
-    def read(self, taken: Sequence[TakenDocument | Document]) -> list[Document]:
-        """Return the records of documents that were taken."""
-        return [document if type(document) is Document else _record(document) for document in taken]
+def read_taken(taken: Sequence[TakenDocument | Document]) -> list[Document]:
+    """Return the records of documents that were taken."""
+    return [document if type(document) is Document else _record(document) for document in taken]
 
 
 def _record(document: TakenDocument | Document) -> Document:

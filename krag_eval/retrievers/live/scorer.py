@@ -29,7 +29,7 @@ from krag_eval.metrics.judgments import count_repeats
 from krag_eval.metrics.names import LIVE_CUT_OFFS
 from krag_eval.retrievers.live.gold import Gold, GoldLookup, is_evalset
 from krag_eval.retrievers.live.monitor import Alert, Band, Monitor, check_alerts
-from krag_eval.retrievers.live.retrievals import LiveCounters, RankingReader, Retrieval
+from krag_eval.retrievers.live.retrievals import LiveCounters, Retrieval, read_taken, take_documents
 from krag_eval.retrievers.live.sinks import ScoredRetrieval, Sinks
 
 _LOG = logging.getLogger("krag_eval.retrievers.live")
@@ -97,7 +97,6 @@ class LiveScorer(OfOneProcess):
         self._judge = RetrievalJudge(
             gold, k=k, metrics=metrics, level=level, doc_key=doc_key, keep=keep_documents, settings=settings
         )
-        self._reader = RankingReader()
         self._max_pending = check_count("max_pending", max_pending)
         check_alerts(bands, on_alert)
         self._on_alert = on_alert
@@ -136,7 +135,7 @@ class LiveScorer(OfOneProcess):
         if retrieval is None:
             return
         try:
-            retrieval.taken = self._reader.take(documents)
+            retrieval.taken = take_documents(documents)
         except Exception as error:  # noqa: BLE001 - the application goes on, and the error is counted
             self.report("documents cannot be read", error)
         self._put(retrieval)
@@ -165,7 +164,7 @@ class LiveScorer(OfOneProcess):
     def release(self, retrieval: Retrieval, documents: object = None) -> None:
         """Count a retrieval that was held: as one that raised, or with the documents that the application got."""
         if documents is not None:
-            retrieval.taken, retrieval.error = self._reader.take(documents), None
+            retrieval.taken, retrieval.error = take_documents(documents), None
         self._put(retrieval)
 
     def drop(self, run_id: object) -> None:
@@ -253,7 +252,7 @@ class LiveScorer(OfOneProcess):
     def _is_readable(self, retrieval: Retrieval) -> bool:
         try:
             if retrieval.taken is not None:
-                retrieval.documents, retrieval.taken = self._reader.read(retrieval.taken), None
+                retrieval.documents, retrieval.taken = read_taken(retrieval.taken), None
         except Exception as error:  # noqa: BLE001 - as in `end`
             self.report("documents cannot be read", error)
         return retrieval.documents is not None or retrieval.error is not None
