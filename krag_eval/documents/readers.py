@@ -340,7 +340,7 @@ def _mapping_texts(documents: list[Any]) -> list[Any]:
 
 
 def _mapping_ids(documents: list[Any]) -> list[Any]:
-    if documents and type(documents[0]) is dict:
+    if type(documents[0]) is dict:
         with contextlib.suppress(KeyError):
             own = [document["id"] for document in documents if "page_content" not in document]
             if len(own) == len(documents):
