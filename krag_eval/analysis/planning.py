@@ -68,7 +68,7 @@ def questions_needed(
     if deviation is None:
         raise InvalidInputError(
             f"{name} has {len(values)} values in the pilot, all of them equal: this does not show how much questions "
-            "differ. Take a larger pilot, or give `sd`."
+            "differ. Take a larger pilot."
         )
     return sample_size(effect, deviation, confidence, power)
 

@@ -111,7 +111,7 @@ class Reader:
     def read_ids(self, documents: list[Any], id_key: str | None) -> list[str | None]:
         """Return the id of each document, as `read_id` does."""
         if id_key is None:
-            if self.ids is not None:
+            if self.ids is not None and documents:
                 found = self.ids(documents)
                 if _are_all(str, found) and all(found):
                     return found

@@ -60,7 +60,7 @@ class ArrowSide(Side):
         self._grade_columns = grade_columns
 
     @cached_property
-    def documents(self) -> list[Any]:  # type: ignore[override]
+    def documents(self) -> list[Any]:
         """The documents as mappings, for the few metrics that read more of them than ids, texts and grades."""
         documents: list[Any] = self.structs.to_pylist()
         return documents

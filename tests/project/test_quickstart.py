@@ -53,7 +53,7 @@ def test_every_command_of_the_page_works_and_so_does_every_hint_that_it_prints(p
     assert len(lines) >= 3
     for line in lines:
         outcome = typed(command, line)
-        assert outcome.code == 0, outcome
+        assert outcome.code == (3 if line.startswith("krag-eval gate") else 0), outcome  # 3: too few questions
         assert re.search(r"\d", outcome.out)
         assert "Error" not in outcome.err, outcome
         for hint in re.findall(r"^Score it with: (.*)$", outcome.out, re.MULTILINE):

@@ -176,7 +176,7 @@ def make_files() -> None:
     write_parquet("gold.parquet", pa.Table.from_pylist([{"query_id": "q1", "id": "a"}]))
     write_parquet("run.parquet", pa.Table.from_pylist(ROWS))
     write_parquet("set.parquet", pa.Table.from_pylist(SET))
-    Path("gate.toml").write_text('[gate]\nrequire = ["recall@5 >= 0.8"]\n', encoding="utf-8")
+    Path("gate.toml").write_text('[gate]\nrequire = ["observed(recall@5) >= 0.8"]\n', encoding="utf-8")
     Path("plots").mkdir(exist_ok=True)
     Path("plots/hits.svg").touch()
     Path("search.py").write_text(MODULE, encoding="utf-8")
@@ -893,7 +893,7 @@ TASKS = [
     Case(
         lambda: front.check_gate(front.as_evalset(SET), RUN, "recall@5 >= 0.8"),
         "`assert_retrieval`",
-        then=lambda text: named(text)(EVALUATED, "recall@5 >= 0.8") is None,
+        then=lambda text: named(text)(EVALUATED, "observed(recall@5) >= 0.8") is None,
     ),
     *(
         Case(
@@ -901,7 +901,7 @@ TASKS = [
             taken,
             then=lambda text: front.assert_retrieval(front.evaluate(GOLD * 20, FOUND * 20), text.strip("'")) is None,
         )
-        for taken in (r"'recall@5 >= 0\.8'", r"'lower\(recall@5\) >= 0\.8'")
+        for taken in (r"'recall@5 >= 0\.8'", r"'observed\(recall@5\) >= 0\.8'")
     ),
     Case(lambda: front.audit_labels(SET, "run.jsonl"), READS_RUN, then=READ[0], holds=holds_the_run),
     Case(lambda: front.audit_labels(SET, {"bm25": "run.jsonl"}), READS_RUN, then=READ[0], holds=holds_the_run),
