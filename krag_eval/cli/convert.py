@@ -8,9 +8,9 @@ from typing import Any
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.checks import one_of
-from krag_eval._utils.files.io import DASH, no_looser_than
+from krag_eval._utils.files.io import no_looser_than
 from krag_eval._utils.formatting import number_of
-from krag_eval.cli.files import FileOptions
+from krag_eval.cli.files import FileOptions, check_free
 from krag_eval.cli.output import console
 from krag_eval.datasets import read_evalset, read_run, write_evalset, write_run
 from krag_eval.datasets.formats.layout import kinds_of
@@ -47,8 +47,7 @@ def convert(
     """
     named, table = files.named_columns(), files.table(source)
     written = format_to_write(target, to_format)
-    if str(target) != DASH and target.exists() and not force:
-        raise InvalidInputError(f"{target}: already exists. Choose another name, or overwrite it with --force.")
+    check_free(target, force)
     read, kinds = _look_at(source, files.from_format, named, table)
     settings: dict[str, Any] = {"format": read, "columns": named or None, "max_bad_rows": max_bad_rows, **table}
     if (_only(kinds, source) if kind is None else one_of("--kind", kind, _KINDS)) == "evalset":

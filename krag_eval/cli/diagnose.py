@@ -12,7 +12,7 @@ from krag_eval import diagnose as diagnose_result
 from krag_eval._utils.files.io import DASH, write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.evaluate import score_each
-from krag_eval.cli.files import FileOptions, read_runs
+from krag_eval.cli.files import FileOptions, check_free, read_runs
 from krag_eval.cli.options import RunScoringOptions, parse_cut_offs
 from krag_eval.cli.output import console, notes, print_section, put_json
 from krag_eval.report import Report, ReportedSystem
@@ -79,8 +79,7 @@ def _check_target(out: Path | None, force: bool) -> None:
         return
     if out.suffix not in (".jsonl", ".csv"):
         raise InvalidInputError(f"{out}: must end with .jsonl or .csv. Rename it.")
-    if out.exists() and not force:
-        raise InvalidInputError(f"{out}: already exists. Choose another name, or overwrite it with --force.")
+    check_free(out, force)
 
 
 def _jsonl_lines(rows: list[dict[str, Any]]) -> Iterator[str]:

@@ -159,6 +159,18 @@ def find_baseline(baseline: str | None, names: Sequence[str], paths: Sequence[Pa
     )
 
 
+def check_free(target: Path, force: bool, inputs: Sequence[Path] = ()) -> None:
+    """Check, before any work starts, that a file may be written; `-` always may.
+
+    Raises:
+        InvalidInputError: It is one of the inputs, or exists and `force` is not given.
+    """
+    if any(target.exists() and path.exists() and target.samefile(path) for path in inputs):
+        raise InvalidInputError(f"{target}: is one of the inputs and is never overwritten. Choose another name.")
+    if str(target) != DASH and target.exists() and not force:
+        raise InvalidInputError(f"{target}: already exists. Choose another name, or overwrite it with --force.")
+
+
 # What `-` is for a parameter that takes a path: standard output, or nothing that could be used. The rest is read.
 _WRITTEN = frozenset({"target", "out", "per_query", "queue", "json_out", "markdown_out"})
 _PRINTED = frozenset({"json_out", "markdown_out"})  # by the command itself, in the place of its tables

@@ -7,7 +7,7 @@ from pathlib import Path
 from krag_eval import InvalidInputError, write_run
 from krag_eval import fuse as fuse_runs
 from krag_eval._utils.formatting import number_of
-from krag_eval.cli.files import FileOptions, read_runs
+from krag_eval.cli.files import FileOptions, check_free, read_runs
 from krag_eval.cli.output import notes
 from krag_eval.datasets.formats.registry import format_to_write
 
@@ -36,8 +36,7 @@ def fuse(
         name: The name of the fused run; by default those of the runs.
     """
     target_format = format_to_write(out, None)
-    if out.exists() and not force:
-        raise InvalidInputError(f"{out}: already exists. Choose another name, or overwrite it with --force.")
+    check_free(out, force)
     if len(runs) < 2:
         raise InvalidInputError("Only one run is given. Name at least two, such as bm25.jsonl dense.jsonl.")
     read = read_runs(runs, None, files, id_key=id_key, max_bad_rows=max_bad_rows)

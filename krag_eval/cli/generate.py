@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from krag_eval import InvalidInputError, write_evalset
-from krag_eval.cli.files import FileOptions
+from krag_eval.cli.files import FileOptions, check_free
 from krag_eval.cli.loading import load_object
 from krag_eval.cli.output import console, put_json, stopping
 from krag_eval.llm.question_generation import generate_evalset
@@ -50,8 +50,7 @@ def generate(
         most_prompts: Stop after this many prompts; by default about ten per question.
         retry_errors: Send prompts again that got no answer in an earlier session.
     """
-    if out.exists() and not force:
-        raise InvalidInputError(f"{out}: already exists. Choose another name, or overwrite it with --force.")
+    check_free(out, force)
     with stopping():
         made = generate_evalset(
             files.corpus(corpus),

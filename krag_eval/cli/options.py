@@ -51,15 +51,7 @@ from krag_eval.datasets import LEVELS
 from krag_eval.datasets.formats.registry import FORMATS
 from krag_eval.documents.text import normalize
 from krag_eval.documents.tokenizers import TOKENIZERS
-from krag_eval.matching.settings import (
-    MATCH_METHODS,
-    USUAL_THRESHOLDS,
-    Containment,
-    Gain,
-    PrecisionDenominator,
-    RougeMeasure,
-    Unjudged,
-)
+from krag_eval.matching.settings import CHOICES, MATCH_METHODS, USUAL_THRESHOLDS
 from krag_eval.metrics import ALL_METRICS
 
 # What a shell completes, by parameter.
@@ -69,11 +61,7 @@ _VALUES: Mapping[str, Sequence[str]] = {
     "level": LEVELS,
     "metrics": [*ALL_METRICS, "all"],
     "missing": ["refuse", "empty"],
-    "rouge_measure": get_args(RougeMeasure),
-    "containment": get_args(Containment),
-    "precision_denominator": get_args(PrecisionDenominator),
-    "gain": get_args(Gain),
-    "unjudged": get_args(Unjudged),
+    **CHOICES,
     "from_format": list(FORMATS),
     "to_format": list(FORMATS),
     "format": ["html", "md", "json", "csv"],

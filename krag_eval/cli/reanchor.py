@@ -11,7 +11,7 @@ import typer
 from krag_eval import InvalidInputError
 from krag_eval._utils.files.io import DASH
 from krag_eval._utils.formatting import number_of
-from krag_eval.cli.files import FileOptions
+from krag_eval.cli.files import FileOptions, check_free
 from krag_eval.cli.output import console, notes, print_indented, print_table, put_json
 from krag_eval.datasets import reanchoring, write_evalset
 from krag_eval.datasets.findings import shorten
@@ -57,9 +57,9 @@ def reanchor(
     target = out or evalset.with_name(f"{stem(evalset)}.reanchored.jsonl")
     format_to_write(target, None)
     inputs = [path for path in (evalset, corpus, old_corpus) if path is not None]
-    _check_target(target, inputs, force=force)
+    check_free(target, force, inputs)
     if json_out is not None:
-        _check_target(json_out, inputs, force=True)
+        check_free(json_out, True, inputs)
     report = reanchoring.reanchor(
         files.evalset(evalset),
         files.corpus(corpus),
@@ -73,14 +73,6 @@ def reanchor(
         _print(report, evalset, corpus, show)
     notes().print(f"Written to {target}")
     raise typer.Exit(0 if report.ok else 1)
-
-
-def _check_target(target: Path, inputs: list[Path], *, force: bool) -> None:
-    """Refuse to overwrite an input, or an existing file without `force`."""
-    if any(target.exists() and path.exists() and target.samefile(path) for path in inputs):
-        raise InvalidInputError(f"{target}: is one of the inputs and is never overwritten. Choose another name.")
-    if target.exists() and not force:
-        raise InvalidInputError(f"{target}: already exists. Choose another --out, or overwrite it with --force.")
 
 
 def _print(report: ReanchorReport, evalset: Path, corpus: Path, show: int) -> None:

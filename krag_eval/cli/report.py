@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import DASH
-from krag_eval.cli.files import FileOptions, find_baseline, read_runs
+from krag_eval.cli.files import FileOptions, check_free, find_baseline, read_runs
 from krag_eval.cli.options import CutOffs, RunScoringOptions, parse_cut_offs, parse_names
 from krag_eval.cli.output import collected_warnings, console, print_notes, print_report
 from krag_eval.report import Report, build_report, check_target, write_report
@@ -40,7 +40,7 @@ def report(
         seed: Seed of intervals and tests; the same seed gives the same numbers.
     """
     if out is not None:
-        _check_is_no_input(out, [evalset, *runs])
+        check_free(out, True, [evalset, *runs])
         check_target(out, format, force)
     elif format is not None:
         raise InvalidInputError(
@@ -68,11 +68,6 @@ def report(
     for path in written:
         if str(path) != DASH:
             console().print(f"Wrote {path} ({path.stat().st_size:,} bytes)", soft_wrap=True)
-
-
-def _check_is_no_input(target: Path, inputs: list[Path]) -> None:
-    if any(target.exists() and path.exists() and target.samefile(path) for path in inputs):
-        raise InvalidInputError(f"{target}: is an input of this report and is never overwritten. Give another path.")
 
 
 def _write_plots(built: Report, folder: Path, force: bool) -> list[Path]:

@@ -36,13 +36,9 @@ def run(
     retriever: str,
     out: Path,
     k: int,
-    concurrency: int = CallSettings.concurrency,
-    timeout: float | None = None,
-    retries: int = CallSettings.retries,
     max_error_rate: float | None = None,
     name: str | None = None,
     param: list[str] | None = None,
-    metadata: str = CallSettings.metadata,
     resume: Annotated[
         bool | None, typer.Option("--resume/--no-resume", show_default="resume if the retriever is the same")
     ] = None,
@@ -50,6 +46,7 @@ def run(
     retry_errors: Annotated[bool, typer.Option("--retry-errors/--keep-errors")] = True,
     json_out: Path | None = None,
     files: FileOptions,
+    **passed: Annotated[Any, CallSettings, "concurrency timeout retries metadata"],
 ) -> None:
     """Ask a retriever every question of an evaluation set; rerun the same command to resume.
 
@@ -72,7 +69,7 @@ def run(
     """
     with stopping():
         questions = files.evalset(evalset)
-        one_of("--metadata", metadata, METADATA)
+        one_of("--metadata", passed["metadata"], METADATA)
         found = load_object(retriever, "--retriever", "a retriever")
         with Bars() as bars:
             plan = plan_run(
@@ -83,16 +80,13 @@ def run(
                 parameters=parse_parameters(param or []),
                 journal=out,
                 progress=bars.show,
-                concurrency=concurrency,
-                timeout=timeout,
-                retries=retries,
                 max_error_rate=max_error_rate,
-                metadata=metadata,
                 resume=resume,
                 fresh=fresh,
                 retry_errors=retry_errors,
                 keeps_rows=False,  # they are in the file
                 source=source_of_module(retriever.partition(":")[0], retriever),
+                **passed,
             )
             recorder = plan.carry_out()
     has_failed = 0 < recorder.n_done == recorder.n_errors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -32,11 +32,9 @@ def validate(
     ignore: str | None = None,
     show: Annotated[int, typer.Option(min=0)] = 10,
     tokenizer: str = "words",
-    doc_key: str = "doc_id",
-    id_key: str | None = None,
-    grade_key: str = "relevance",
     json_out: Path | None = None,
     files: FileOptions,
+    **passed: Annotated[Any, validation.validate, "doc_key id_key grade_key"],
 ) -> None:
     """Find the problems of a question set. Exit code 0: none, 1: errors or warnings, 2: it cannot be read.
 
@@ -50,13 +48,10 @@ def validate(
     report = validation.validate(
         evalset,
         None if corpus is None else files.corpus(corpus),
-        doc_key=doc_key,
         near_duplicate_threshold=check_threshold(near_duplicates, "--near-duplicates"),
         tokenizer=tokenizer,
         ignore=parse_names(ignore) or (),
-        id_key=id_key,
-        grade_key=grade_key,
-        **files.reading(evalset, "evalset") | forced,
+        **files.reading(evalset, "evalset") | forced | passed,
     )
     named = {"evalset": str(evalset), "corpus": None if corpus is None else str(corpus)}
     if not put_json(json_out, lambda: named | report.to_dict()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -19,29 +19,18 @@ def verify(
     run: Path,
     *,
     k: CutOffs = None,
-    level: str = "chunk",
-    doc_key: str = "doc_id",
-    id_key: str | None = None,
-    grade_key: str = "relevance",
     json_out: Path | None = None,
     files: FileOptions,
+    **passed: Annotated[Any, verify_run, "level doc_key id_key grade_key"],
 ) -> None:
     """Score a run by id with ir_measures too. Exit code 1: a query differs by 1e-9 or more.
 
     Parameters:
         run (RUN): Retrieval results.
     """
-    questions = files.evalset(evalset, id_key=id_key, grade_key=grade_key)
+    questions = files.evalset(evalset, id_key=passed["id_key"], grade_key=passed["grade_key"])
     cut_offs: Any = parse_cut_offs(k)  # what is none for trec_eval is refused by the call
-    verification = verify_run(
-        questions,
-        files.run(run, questions, id_key=id_key),
-        cut_offs,
-        level=level,
-        doc_key=doc_key,
-        id_key=id_key,
-        grade_key=grade_key,
-    )
+    verification = verify_run(questions, files.run(run, questions, id_key=passed["id_key"]), cut_offs, **passed)
     if not put_json(json_out, verification.to_dict):
         _print(verification)
     if not verification.agrees:

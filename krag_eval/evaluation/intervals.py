@@ -84,7 +84,7 @@ def intervals_of(
         )
     confidence, rounds = check_share("confidence", confidence), check_rounds("n_bootstrap", n_bootstrap)
     seed = check_seed(seed)
-    samples = _samples(result, distributions)
+    samples = {key: _sample(key, distributions) for key in result.keys()}  # noqa: SIM118 - a result is no dict
     labels = labels_of(result, cluster, evalset, doc_key)
     if labels is not None and result.detail is not None:
         return {
@@ -260,10 +260,6 @@ def _cut_off(at: str) -> GivenCutOff:
     """Return the cut-off that the ending of a key names, such as `@5`."""
     name = at.removeprefix("@")
     return check_cut_offs(int(name) if name.isdecimal() else name or None)[0]
-
-
-def _samples(result: EvaluationResult, distributions: Distributions) -> dict[str, Sample]:
-    return {key: _sample(key, distributions) for key in result.keys()}  # noqa: SIM118 - a result is no dict
 
 
 def _sample(key: str, distributions: Distributions) -> Sample:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack
@@ -168,10 +168,15 @@ def evaluate_run(
     )
 
 
+def _found(rankings: Sequence[Any]) -> Iterator[Any]:
+    """Yield all documents that were retrieved; a ranking may also be what its retriever raised."""
+    return chain.from_iterable(ranking for ranking in rankings if not isinstance(ranking, Exception))
+
+
 def _check_recorded(run: Run, rankings: Sequence[Any], key: str) -> None:
     """Refuse a run that was recorded without the metadata under which the ids are read."""
     kept = run.recorded.get("metadata", "all")
-    found = [document for ranking in rankings if not isinstance(ranking, Exception) for document in ranking]
+    found = list(_found(rankings))
     if kept != "all" and found and not any(key in document.metadata for document in found):
         raise InvalidInputError(
             f"The run {run.name!r:.60} was recorded with metadata={kept!r:.20}, and none of its documents has the key "
@@ -189,8 +194,7 @@ def _gold_elsewhere(
         return None
     other = "document" if level == "chunk" else "chunk"
     known, unknown = ("documents", "chunks") if level == "chunk" else ("chunks", "documents")
-    first = [ranking for ranking in rankings[:_SAMPLE] if not isinstance(ranking, Exception)]
-    key = find_doc_key(questions, chain.from_iterable(first)) if level == "chunk" else None
+    key = find_doc_key(questions, _found(rankings[:_SAMPLE])) if level == "chunk" else None
     return (
         f"The set has gold {known} but no gold {unknown}, so all {n_other} questions with gold are undefined at "
         f"{level} level. Score with level={other!r}{f' and doc_key={key!r}' if key not in (None, DOC_KEY) else ''}."
@@ -207,11 +211,10 @@ def find_doc_key(questions: EvalSet, found: Iterable[Document]) -> str | None:
 def _check_document_ids(rankings: Sequence[Any], doc_key: str) -> None:
     """Refuse rankings of which not one document carries the id of its source document, and say what they carry."""
     keys: dict[str, None] = {}
-    for ranking in rankings:
-        for document in () if isinstance(ranking, Exception) else ranking:
-            if as_id(document.metadata.get(doc_key)) is not None:
-                return
-            keys |= dict.fromkeys(map(str, document.metadata))
+    for document in _found(rankings):
+        if as_id(document.metadata.get(doc_key)) is not None:
+            return
+        keys |= dict.fromkeys(map(str, document.metadata))
     if keys:
         raise InvalidInputError(
             f"No document of `predicted` has an id under the metadata key {doc_key!r}, which level='document' "
@@ -223,13 +226,7 @@ def _check_document_ids(rankings: Sequence[Any], doc_key: str) -> None:
 def _judge_documents(questions: EvalSet, rankings: Sequence[Any], doc_key: str) -> Judgments | None:
     """Return the judgments at document level; None where a side has no document ids."""
     gold = questions.gold("document", doc_key)
-    has_ids = any(
-        as_id(document.metadata.get(doc_key)) is not None
-        for ranking in rankings
-        if not isinstance(ranking, Exception)
-        for document in ranking
-    )
-    if not has_ids or not any(gold):
+    if not any(gold) or all(as_id(document.metadata.get(doc_key)) is None for document in _found(rankings)):
         return None
     return judge_batch(gold, rankings, make_settings(match_method="id", id_key=doc_key)).judgments
 

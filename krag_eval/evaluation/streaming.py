@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,22 +40,15 @@ class _FirstMessages(Mapping[int, str]):
     Eight bytes per query that failed, whatever it said.
     """
 
-    def __init__(self, given: Mapping[int, str] | None = None) -> None:
+    def __init__(self) -> None:
         self._queries = array("q")
         self._messages: list[str] = []
-        self.add(given or {})
 
     def add(self, errors: Mapping[int, str]) -> None:
         """Take in the errors of further queries, by rising number."""
         self._queries.extend(errors)
         room = _MOST_MESSAGES - len(self._messages)
         self._messages += list(errors.values())[: max(0, room)]
-
-    def copy(self) -> _FirstMessages:
-        """Return the same, which later errors do not reach."""
-        twin = _FirstMessages()
-        twin._queries, twin._messages = self._queries[:], self._messages[:]
-        return twin
 
     def __getitem__(self, query: int) -> str:
         place = bisect_left(self._queries, query)
@@ -190,7 +184,8 @@ class Scorer:
                 warn(str(error))
         tally = Tally.of(self.keys, self._cut_offs)
         tally.merge(self._tally)
-        return EvaluationResult(self.signature, tally, self._document_counts.unmatchable, self._errors.copy(), None)
+        errors = copy.deepcopy(self._errors)  # which later ones do not reach
+        return EvaluationResult(self.signature, tally, self._document_counts.unmatchable, errors, None)
 
     def _between_steps(self) -> None:
         """Do nothing; a subclass that must not keep other threads waiting yields here."""

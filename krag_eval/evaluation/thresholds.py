@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -410,9 +410,7 @@ class NoAnswerCurve:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
-        names = NoAnswerPoint.__slots__
-        points = [{name: getattr(point, name) for name in names} for point in self.points]
-        return {"k": self.k, "n_without_answer": self.n_without_answer, "points": points}
+        return {**asdict(self), "points": list(map(asdict, self.points))}
 
     def __repr__(self) -> str:
         at = "" if self.k is None else f"@{self.k}"

@@ -205,11 +205,8 @@ class DocumentCounts:
             from krag_eval.matching.remedies import from_lists
 
             sample = from_lists(sample)
-        sides: dict[SideName, SideCounts] = {
-            "actual": SideCounts.from_dict(read["actual"]),
-            "predicted": SideCounts.from_dict(read["predicted"]),
-        }
-        counts = cls(sides, first_error=read["first_error"], sample=sample)
+        actual, predicted = (SideCounts.from_dict(read[side]) for side in ("actual", "predicted"))
+        counts = cls({"actual": actual, "predicted": predicted}, first_error=read["first_error"], sample=sample)
         for name in _SUMS:
             setattr(counts, name, read_whole(read[name], f"DocumentCounts.{name}"))
         return counts
@@ -274,17 +271,15 @@ class DocumentCounts:
 
     def _warn_of_nothing_retrieved(self) -> None:
         queries = number_of(self.asked, "query")
+        why = (
+            "Ask the retriever one of the questions yourself: its index may be empty, or a filter may exclude "
+            "everything."
+        )
         if self.failed:
-            first = str(self.first_error).rstrip(".")
-            warn(
-                f"Nothing was retrieved for {queries}, so every score is 0. {number_of(self.failed, 'retrieval')} "
-                f"failed. The first error: {first}. Fix the cause and retrieve again before you use the scores."
-            )
-        else:
-            warn(
-                f"Nothing was retrieved for {queries}, so every score is 0. Ask the retriever one of the questions "
-                "yourself: its index may be empty, or a filter may exclude everything."
-            )
+            failed, first = number_of(self.failed, "retrieval"), str(self.first_error).rstrip(".")
+            cure = "Fix the cause and retrieve again before you use the scores."
+            why = f"{failed} failed. The first error: {first}. {cure}"
+        warn(f"Nothing was retrieved for {queries}, so every score is 0. {why}")
 
     def _warn_of_unreadable_texts(self, settings: Settings) -> bool:
         """Warn of texts of which the tokenizer or the model makes nothing; return whether that is why none matches."""

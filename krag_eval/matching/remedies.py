@@ -10,7 +10,7 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from functools import partial
 from itertools import chain, islice
 from typing import Any
@@ -142,12 +142,9 @@ def _bounded(rows: Iterable[Row]) -> Iterator[Row]:
             return
 
 
-_FIELDS = ("kind", "id", "text", "own_id", "other_id", "keys")
-
-
 def to_lists(sample: list[Row]) -> list[Any]:
     """Return a sample as JSON can hold it."""
-    return [[[[getattr(seen, name) for name in _FIELDS] for seen in side] for side in row] for row in sample]
+    return [[[list(astuple(seen)) for seen in side] for side in row] for row in sample]
 
 
 def from_lists(lists: object) -> list[Row]:
@@ -163,7 +160,7 @@ def from_lists(lists: object) -> list[Row]:
 
 
 def _read_side(side: object) -> list[Seen]:
-    rows = [read_list(one, "sample", len(_FIELDS)) for one in read_list(side, "sample")]
+    rows = [read_list(one, "sample", len(fields(Seen))) for one in read_list(side, "sample")]
     for *texts, keys in rows:
         for value in (*texts, *chain.from_iterable(read_record(keys, "sample").items())):
             if not (value is None or isinstance(value, str)):

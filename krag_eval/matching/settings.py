@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, TypedDict, Unpack, get_args
+from typing import Any, TypedDict, Unpack
 
 from krag_eval._utils.checks import check_threshold, one_of
 from krag_eval._utils.errors import InvalidInputError, show
@@ -16,14 +16,15 @@ from krag_eval.documents.embeddings import EmbeddedTexts, describe_embeddings
 from krag_eval.documents.text import Normalizer, normalize
 from krag_eval.documents.tokenizers import TOKENIZERS, StemmingTokenizer, Tokenizer, as_tokenizer
 
-MatchMethod = Literal["id", "text", "containment", "rouge1", "rouge2", "rougeL", "embedding"]
-RougeMeasure = Literal["fmeasure", "recall", "precision"]
-Containment = Literal["either", "gold_in_retrieved", "retrieved_in_gold"]
-PrecisionDenominator = Literal["retrieved", "k"]
-Gain = Literal["exponential", "linear"]
-Unjudged = Literal["irrelevant", "remove"]
-
-MATCH_METHODS: tuple[str, ...] = get_args(MatchMethod)
+MATCH_METHODS = ("id", "text", "containment", "rouge1", "rouge2", "rougeL", "embedding")
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "rouge_measure": ("fmeasure", "recall", "precision"),
+    "containment": ("either", "gold_in_retrieved", "retrieved_in_gold"),
+    "precision_denominator": ("retrieved", "k"),
+    "gain": ("exponential", "linear"),
+    "unjudged": ("irrelevant", "remove"),
+}
+"""What the settings can be that are one of a few words; the first is the default."""
 
 
 class AveragingMethod(StrEnum):
@@ -94,11 +95,8 @@ class Settings:
         methods = tuple(dict.fromkeys(one_of("match_method", method, MATCH_METHODS) for method in given))
         object.__setattr__(self, "methods", methods)
         object.__setattr__(self, "thresholds", check_thresholds(self.threshold, methods))
-        one_of("rouge_measure", self.rouge_measure, get_args(RougeMeasure))
-        one_of("containment", self.containment, get_args(Containment))
-        one_of("precision_denominator", self.precision_denominator, get_args(PrecisionDenominator))
-        one_of("gain", self.gain, get_args(Gain))
-        one_of("unjudged", self.unjudged, get_args(Unjudged))
+        for name, words in CHOICES.items():
+            one_of(name, getattr(self, name), words)
         if self.uses_rouge:
             as_tokenizer(self.tokenizer)
         object.__setattr__(self, "embedded", self._check_embeddings())

@@ -367,16 +367,15 @@ def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: 
     there = {structs.type.field(number).name for number in range(structs.type.num_fields)}
 
     def column(field: str | None, convert: Callable[[Any], Any]) -> Any:
-        return convert(structs.field(field)) if field in there else None
+        return convert(structs.field(field)) if field in there else pa.nulls(len(structs), pa.large_string())
 
-    ids, texts = column(fields.id, as_strings), column(fields.text, _as_texts)
     side = ArrowSide(
         name,
         query_ids,
         offsets,
         structs,
-        pa.nulls(len(structs), pa.large_string()) if ids is None else ids,
-        pa.nulls(len(structs), pa.large_string()) if texts is None else texts,
+        column(fields.id, as_strings),
+        column(fields.text, _as_texts),
         [column(field, _as_numbers) for field in fields.grades if field in there] if name == "actual" else [],
     )
     if structs.null_count:
@@ -499,7 +498,7 @@ class Fields:
         return cls(id_field if settings.uses_ids else None, "text", grades, bare)
 
 
-def check_columns(schema: Any, settings: Settings, needs_texts: bool) -> Fields:
+def check_columns(schema: Any, settings: Settings, needs_texts: bool) -> None:
     """Check that a schema has the columns that the settings read, with types that can be read.
 
     Args:
@@ -529,11 +528,11 @@ def check_columns(schema: Any, settings: Settings, needs_texts: bool) -> Fields:
         for name in needed:
             if name not in there:
                 raise _wrong(side, schema.field(side).type, shape, f" Its documents have no field {name!r}.")
-        _check_field(side, fields.id, there, is_id, "string")
-        _check_field(side, fields.text, there, is_string, "string")
-        for name in fields.grades if side == "actual" else ():
-            _check_field(side, name, there, is_number, "double")
-    return fields
+        types = [(fields.id, is_id, "string"), (fields.text, is_string, "string")]
+        types += [(name, is_number, "double") for name in fields.grades if side == "actual"]
+        for field, is_right, right in types:
+            if field in there and not is_right(there[field]):
+                raise _wrong(f"{side}[].{field}", there[field], right)
 
 
 def _check(schema: Any, column: str, is_right: Callable[[Any], bool], needed: str) -> None:
@@ -546,13 +545,6 @@ def _check(schema: Any, column: str, is_right: Callable[[Any], bool], needed: st
         )
     if not is_right(schema.field(column).type):
         raise _wrong(column, schema.field(column).type, needed)
-
-
-def _check_field(
-    side: str, name: str | None, there: dict[str, Any], is_right: Callable[[Any], bool], needed: str
-) -> None:
-    if name is not None and name in there and not is_right(there[name]):
-        raise _wrong(f"{side}[].{name}", there[name], needed)
 
 
 def _wrong(column: str, found: Any, needed: str, more: str = "") -> InvalidInputError:

@@ -578,12 +578,7 @@ class PartialState:
     def to_json(self) -> str:
         """Return the state as a line of JSON."""
         stored: dict[str, Any] = {"krag_eval_state": _FORMAT, "signature": self.signature}
-        parts: dict[str, Any] = {
-            "tally": self.tally,
-            "spread": self.spread,
-            "supply": self.supply,
-            "groups": self.groups,
-        }
+        parts: dict[str, Any] = {name: getattr(self, name) for name in ("tally", "spread", "supply", "groups")}
         stored |= {name: part.to_dict() for name, part in parts.items() if part is not None}
         stored |= {"bad_rows": [self.n_bad_rows, *self.reasons]} if self.n_bad_rows else {}
         return json.dumps({**stored, "crc": _checksum(stored)}, separators=(",", ":"))

@@ -58,7 +58,7 @@ def test_what_is_read_is_never_replaced(run: Runner, target: str) -> None:
     Path("link.html").symlink_to(TWO)
     before = [Path(path).read_bytes() for path in (SET, ONE, TWO)]
     said = refused(run(f"report {SET} {ONE} {TWO} --force --format json --out {target.format(folder=Path.cwd().name)}"))
-    assert "is an input of this report and is never overwritten" in said
+    assert "is one of the inputs and is never overwritten" in said
     assert [Path(path).read_bytes() for path in (SET, ONE, TWO)] == before
 
 
