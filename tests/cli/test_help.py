@@ -88,7 +88,7 @@ def examples_in(help_text: str) -> list[str]:
 
 
 ELSEWHERE = {"langfuse-resend"}  # beside what stands in for Langfuse
-MADE = {"run": ["words.jsonl", "letters.jsonl"], "convert": ["faq.jsonl"]}
+MADE = {"run": ["words.jsonl", "letters.jsonl"], "convert": ["faq.jsonl"], "doctor": ["queue.jsonl"]}
 
 
 @pytest.mark.parametrize(

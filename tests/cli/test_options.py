@@ -31,6 +31,7 @@ OPTIONS: list[tuple[str, str, dict[str, Any]]] = [
     ("", "--grade-key worth", {"grade_key": "worth"}),
     ("", "--precision-denominator k", {"precision_denominator": "k"}),
     ("", "--gain linear", {"gain": "linear"}),
+    ("", "--unjudged remove", {"unjudged": "remove"}),
     ("--match text", "--raw-text", {"match_method": "text", "normalize": None}),
     ("--match containment", "--containment gold_in_retrieved", {"containment": "gold_in_retrieved"}),
     ("--match rouge1", "--threshold 0.7", {"threshold": 0.7}),
@@ -42,6 +43,7 @@ OPTIONS: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @nothing_may_match
+@pytest.mark.filterwarnings("ignore:No document has grade 0")
 @pytest.mark.parametrize(("base", "option", "settings"), OPTIONS, ids=[option for _, option, _ in OPTIONS])
 def test_an_option_is_the_setting_of_evaluate(run: Runner, base: str, option: str, settings: dict[str, Any]) -> None:
     method = {"match_method": base.split()[1] if base else "id"}

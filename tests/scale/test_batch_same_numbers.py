@@ -29,7 +29,7 @@ ACTUAL, PREDICTED = random_queries(400, seed=1)
 
 
 def whole(**settings: Any) -> EvaluationResult:
-    return evaluate(ACTUAL, PREDICTED, KS, intervals=True, **settings)
+    return evaluate(ACTUAL, PREDICTED, KS, intervals=True, cluster="id", **settings)
 
 
 def everything(result: EvaluationResult) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def test_more_queries_than_are_scored_at_once_change_nothing() -> None:
     actual, predicted = (side * 50 for side in (ACTUAL, PREDICTED))
     scorer = ColumnarScorer((1, 5), match_method="id")
     rows, state = scorer.score_with_state(as_batch(actual, predicted))
-    expected = evaluate(actual, predicted, (1, 5), match_method="id", intervals=True)
+    expected = evaluate(actual, predicted, (1, 5), match_method="id", intervals=True, cluster="id")
     assert expected.detail is not None
     for key in scorer.keys:
         values = rows.column(key).to_numpy(zero_copy_only=False)

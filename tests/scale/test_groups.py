@@ -42,6 +42,8 @@ def told(result: EvaluationResult) -> dict[str, Any]:
 def scores_alone(labels: Sequence[Any], **how: Any) -> dict[Any, dict[str, Any]]:
     """What `evaluate` says of the queries of each group alone."""
     alone = {}
+    if how.get("intervals"):
+        how = {**how, "cluster": "id"}
     for label in set(labels):
         mine = [number for number in range(len(labels)) if labels[number] == label]
         actual, predicted = ([side[number] for number in mine] for side in (ACTUAL, PREDICTED))
@@ -108,7 +110,9 @@ def test_large_groups_have_the_bits_of_their_queries_alone() -> None:
     state = scorer.merge([scorer.partial_state(BATCH)] * times)
     mine = [number for number in range(N) if MODELS[number] == "a"]
     actual, predicted = ([side[number] for number in mine] * times for side in (ACTUAL, PREDICTED))
-    expected = evaluate(actual, predicted, 5, match_method="id", metrics=["ndcg", "f1", custom], intervals=True)
+    expected = evaluate(
+        actual, predicted, 5, match_method="id", metrics=["ndcg", "f1", custom], intervals=True, cluster="id"
+    )
     assert expected.n_queries > MOST_DRAWN
     groups = scorer.finalize(state, intervals=True).groups
     assert groups is not None

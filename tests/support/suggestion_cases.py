@@ -1337,7 +1337,6 @@ COMMANDS = [
     ),
     Case("compare set.jsonl run.jsonl half.jsonl", "--missing empty"),
     Case("reanchor set.jsonl --corpus corpus.jsonl --out labels.jsonl", "--force"),
-    Case("reanchor set.jsonl --corpus corpus.jsonl --out labels.jsonl", "--out", value="new.jsonl"),
     Case("reanchor lost.jsonl --corpus corpus.jsonl --out new.jsonl --show 1 --force", "--show 0"),
     Case("reanchor chunks.jsonl --corpus corpus.jsonl --out new.jsonl --force", "--old-corpus", value="old.jsonl"),
     Case("validate lost.jsonl --corpus corpus.jsonl --show 1", "--show 0"),
