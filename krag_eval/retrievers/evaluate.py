@@ -13,6 +13,7 @@ from krag_eval._utils.errors import InvalidInputError, needing, show, warn, with
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.suggestions import check_names
 from krag_eval.datasets import EvalSet, Run, as_evalset
+from krag_eval.evaluation.intervals import Clusters
 from krag_eval.evaluation.pipeline import EvaluationCallback, MetricFunction, check_callbacks
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import DOC_HIT, NOTHING_YET, evaluate_run
@@ -37,6 +38,7 @@ class RetrieverOptions(OptionalRunOptions, ScoringSettings, total=False):
     raise_errors: bool
     n_jobs: int
     intervals: bool | float
+    cluster: Clusters
 
 
 def evaluate_retriever(

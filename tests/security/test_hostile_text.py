@@ -165,7 +165,7 @@ COMMANDS: list[list[str]] = [
     ["reanchor", SET, "--corpus", CHUNKS, "--out", "moved.jsonl", "--force"],
     ["doctor", SET, RUN, OTHER],
     ["doctor", SET, RUN, OTHER, "--json", "-"],
-    ["estimate", SET, RUN, OTHER, "--judge", f"no{FILE}.jsonl"],
+    ["estimate", SET, RUN, OTHER, "--judge", f"no{FILE}.jsonl", "--labels", "no.jsonl"],
     ["diagnose", SET, RUN, OTHER],
     ["fuse", RUN, OTHER, "--out", f"fused{FILE}.jsonl", "--force"],
     ["verify", SET, RUN],

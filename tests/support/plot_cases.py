@@ -36,7 +36,7 @@ def report_of(results: Mapping[str, EvaluationResult]) -> Report:
     systems = [
         ReportedSystem(
             name=name,
-            result=replace(result, intervals=intervals_of(result, n_bootstrap=100)),
+            result=replace(result, intervals=intervals_of(result, n_bootstrap=100, cluster="id")),
             diagnosis=diagnose(result),
         )
         for name, result in results.items()
