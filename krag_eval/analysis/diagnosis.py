@@ -428,8 +428,8 @@ def _held_by_texts(batch: Batch, position: IntArray, query: IntArray, wanted: Bo
 def _shared(gold: str, text: str) -> tuple[int, int]:
     """Return how many characters of the gold text a retrieved text holds, and how: minus the place in `_HELD`.
 
-    >>> _shared("one two three", "zero one two"), _shared("one two three", "one two three four")
-    ((7, -2), (13, -1))
+    >>> _shared("one two three", "zero one two th"), _shared("one two three", "one two three four")
+    ((10, -2), (13, -1))
     """
     least = max(_LEAST_OF_ALL, min(_LEAST_PART, len(gold) // 4))
     if gold in text:
