@@ -236,12 +236,8 @@ def test_many_texts_are_found_in_a_long_one(kind: str) -> None:
     parts = [whole[start : start + rng.randrange(1, 400)] for start in starts]
     parts += [part[: len(part) // 2] + rng.choice(words) + part[len(part) // 2 :] for part in parts]
     for gold, retrieved in (([whole], parts), (parts, [whole])):
-        found = find_matches(
-            Batch(
-                *(Side("actual", [r], None, "relevance") for r in (gold, retrieved)),
-                make_settings(match_method="containment", normalize=None),
-            )
-        )
+        actual, predicted = (Side("actual", [texts], None, "relevance") for texts in (gold, retrieved))
+        found = find_matches(Batch(actual, predicted, make_settings(match_method="containment", normalize=None)))
         assert set(zip(found.actual.tolist(), found.predicted.tolist(), strict=True)) == {
             (i, j) for i, one in enumerate(gold) for j, other in enumerate(retrieved) if one in other or other in one
         }
