@@ -13,7 +13,6 @@ from krag_eval._utils.arrays import IntArray
 from krag_eval._utils.formatting import one_line
 from krag_eval.documents.document import Document, as_document
 from krag_eval.matching import Batch, Matches
-from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.nearest import Nearest, nearest_of, some_queries
 from krag_eval.matching.settings import Settings
 from krag_eval.metrics.judgments import Judgments
@@ -177,10 +176,9 @@ def explain(
 
 
 def outcomes(
-    batch: Batch, matches: Matches, judged: Judgments
+    batch: Batch, matches: Matches, judged: Judgments, nearest: Nearest
 ) -> Iterator[tuple[list[Match], tuple[GoldOutcome, ...]]]:
     """Yield for each query its matches, by rank, and what became of its gold documents: less than explanations."""
-    nearest = nearest_of(with_documents(batch), judged.missed_gold, len(judged.gold_rank))
     for index in range(len(batch)):
         found = _matches_of(batch, matches, index)
         yield found, _gold_outcomes(batch, judged, index, found, nearest)

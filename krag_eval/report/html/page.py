@@ -194,7 +194,7 @@ class Details:
         side = detail.batch.predicted
         ids, texts, starts = side.ids, side.texts, side.offsets.tolist()
         documents: list[int] = []
-        for index, (found, gold) in enumerate(outcomes_of(detail.batch, detail.matches, detail.judged)):
+        for index, (found, gold) in enumerate(outcomes_of(detail.batch, detail.matches, detail.judged, detail.nearest)):
             if is_first:
                 self._add_gold(gold)
             missed.append(self._add_outcomes(outcomes, index, gold, causes))
