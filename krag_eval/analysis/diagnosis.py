@@ -347,7 +347,7 @@ def _decide(
         looked_at = some_queries(batch, queries)
         parts = [unmatched[slice(*batch.actual.offsets[q : q + 2])] for q in queries]
         unmatched = np.concatenate([unmatched[:0], *parts])
-    nearest = nearest_of(looked_at, unmatched, len(rank), near)
+    nearest = detail.nearest if near == NEAR and queries is None else nearest_of(looked_at, unmatched, len(rank), near)
     held = _held_by_texts(batch, position, query, wanted, nearest)
     is_below = ~is_found & (rank > 0)
     if queries is not None:

@@ -127,6 +127,18 @@ class Side:
             self._require(texts, lambda reader, d: reader.read_id(d, self._id_key) or reader.read_id(d))
         return texts
 
+    def scores(self) -> list[float | None]:
+        """Return the score that the retriever gave each document, None where it gave none."""
+        unpaired, numbers = self._pairs
+        scores = []
+        for position, document in enumerate(unpaired):
+            reader = self._reader_of(position)
+            try:
+                scores.append(reader.read_score(document, None if numbers is None else numbers[position]))
+            except Exception as error:  # noqa: BLE001 - raised again as ours
+                raise self._unreadable(position, error) from _as_cause(error)
+        return scores
+
     @property
     def ids(self) -> list[str | None]:
         """The id of each document, None if it has none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -146,27 +147,14 @@ def explain(
 ) -> Explanation:
     """Explain query `index` of a batch up to rank `k`; `nearest` has the nearest texts of all, where they are known."""
     settings = batch.settings
-    gold_start, gold_stop = batch.actual.offsets[index : index + 2].tolist()
     start, stop = batch.predicted.offsets[index : index + 2].tolist()
-    first, last = np.searchsorted(matches.predicted, [start, stop]).tolist()
-    found = [
-        Match(actual - gold_start, predicted - start + 1, matches.methods[method], similarity)
-        for actual, predicted, similarity, method in zip(
-            matches.actual[first:last].tolist(),
-            matches.predicted[first:last].tolist(),
-            matches.similarity[first:last].tolist(),
-            matches.method[first:last].tolist(),
-            strict=True,
-        )
-    ]
+    found = _matches_of(batch, matches, index)
+    gold = _gold_outcomes(batch, judged, index, found, nearest)
     retrieved = [as_document(document, id_key=settings.id_key) for document in batch.predicted.documents[start:stop]]
     repeat_of = _earlier_equal(retrieved, settings)
     relevant = _ranks_of(index, judged.relevant_query, judged.relevant_rank)
     credited = _ranks_of(index, judged.credited_query, judged.credited_rank)
-    # Gold documents that are the same have one number; those that are not counted have none.
-    numbers = judged.gold_number[gold_start:gold_stop].tolist()
-    grades = [float(judged.gold_grade[number]) if number >= 0 else 0.0 for number in numbers]
-    gains = [_gain(grade, settings.gain) for grade in grades]
+    numbers = judged.gold_number[slice(*batch.actual.offsets[index : index + 2].tolist())].tolist()
     ideal = ideal_of(judged, settings.gain)
     assigned = {
         rank: numbers.index(number) for rank, number in judged.assigned(index, ideal.gains, ideal.discounts, k).items()
@@ -180,12 +168,48 @@ def explain(
             is_credited=rank in credited,
             matches=tuple(match for match in found if match.rank == rank),
             assigned=assigned.get(rank),
-            gain=gains[assigned[rank]] if rank in assigned else 0.0,
+            gain=gold[assigned[rank]].gain if rank in assigned else 0.0,
         )
         for rank, document in enumerate(retrieved, 1)
     )
+    return Explanation(index, query, gold, ranks, batch.predicted.errors.get(index), k)
+
+
+def outcomes(
+    batch: Batch, matches: Matches, judged: Judgments, nearest: Nearest
+) -> Iterator[tuple[list[Match], tuple[GoldOutcome, ...]]]:
+    """Yield for each query its matches, by rank, and what became of its gold documents: less than explanations."""
+    for index in range(len(batch)):
+        found = _matches_of(batch, matches, index)
+        yield found, _gold_outcomes(batch, judged, index, found, nearest)
+
+
+def _matches_of(batch: Batch, matches: Matches, index: int) -> list[Match]:
+    gold_start, start = int(batch.actual.offsets[index]), int(batch.predicted.offsets[index])
+    first, last = np.searchsorted(matches.predicted, [start, batch.predicted.offsets[index + 1]]).tolist()
+    return [
+        Match(actual - gold_start, predicted - start + 1, matches.methods[method], similarity)
+        for actual, predicted, similarity, method in zip(
+            matches.actual[first:last].tolist(),
+            matches.predicted[first:last].tolist(),
+            matches.similarity[first:last].tolist(),
+            matches.method[first:last].tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _gold_outcomes(
+    batch: Batch, judged: Judgments, index: int, found: list[Match], nearest: Nearest | None
+) -> tuple[GoldOutcome, ...]:
+    settings = batch.settings
+    start, stop = batch.actual.offsets[index : index + 2].tolist()
+    # Gold documents that are the same have one number; those that are not counted have none.
+    numbers = judged.gold_number[start:stop].tolist()
+    grades = [float(judged.gold_grade[number]) if number >= 0 else 0.0 for number in numbers]
+    relevant = _ranks_of(index, judged.relevant_query, judged.relevant_rank)
     near = _nearest(batch, judged, index, nearest)
-    gold = tuple(
+    return tuple(
         GoldOutcome(
             document=as_document(document, id_key=settings.id_key, grade_key=settings.grade_key, is_gold=True),
             is_counted=number >= 0,
@@ -193,13 +217,10 @@ def explain(
             match=next((m for m in found if number >= 0 and numbers[m.gold] == number and m.rank in relevant), None),
             nearest=near.get(number),
             grade=grades[place],
-            gain=gains[place],
+            gain=_gain(grades[place], settings.gain),
         )
-        for place, (document, number) in enumerate(
-            zip(batch.actual.documents[gold_start:gold_stop], numbers, strict=True)
-        )
+        for place, (document, number) in enumerate(zip(batch.actual.documents[start:stop], numbers, strict=True))
     )
-    return Explanation(index, query, gold, ranks, batch.predicted.errors.get(index), k)
 
 
 def _gain(grade: float, gain: str) -> float:

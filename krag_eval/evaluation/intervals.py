@@ -77,14 +77,9 @@ def intervals_of(
     """
     need_scipy("intervals")
     check_kind("result", result, EvaluationResult, "Give what `evaluate` returned.")
-    distributions = result.spread or _distributions_of(result)
-    if distributions is None:
-        raise InvalidInputError(
-            "This result was streamed and kept no queries, so it has no intervals. Use `evaluate` for it."
-        )
     confidence, rounds = check_share("confidence", confidence), check_rounds("n_bootstrap", n_bootstrap)
     seed = check_seed(seed)
-    samples = {key: _sample(key, distributions) for key in result.keys()}  # noqa: SIM118 - a result is no dict
+    samples = _samples(result)
     labels = labels_of(result, cluster, evalset, doc_key)
     if labels is not None and result.detail is not None:
         return {
@@ -94,6 +89,29 @@ def intervals_of(
     if cluster is None and result.detail is not None:
         warn_of_shared_gold(result, result.detail.values, evalset, doc_key)
     return sample_intervals(samples, confidence, rounds, seed)
+
+
+def add_intervals(results: Mapping[str, EvaluationResult], seed: int) -> dict[str, EvaluationResult]:
+    """Return the results with the intervals of `intervals_of`, where they have none yet; all share the draws."""
+    samples: dict[tuple[str, str], Sample] = {}
+    lacking = {name: result for name, result in results.items() if result.intervals is None}
+    for name, result in lacking.items():
+        need_scipy("intervals")
+        samples |= {(name, key): sample for key, sample in _samples(result).items()}
+        if result.detail is not None:
+            warn_of_shared_gold(result, result.detail.values, None, DOC_KEY)
+    found = sample_intervals(samples, 0.95, 10_000, check_seed(seed))
+    intervals = {name: {key: found[name, key] for of, key in samples if of == name} for name in lacking}
+    return {n: replace(r, intervals=intervals[n]) if n in intervals else r for n, r in results.items()}
+
+
+def _samples(result: EvaluationResult) -> dict[str, Sample]:
+    distributions = result.spread or _distributions_of(result)
+    if distributions is None:
+        raise InvalidInputError(
+            "This result was streamed and kept no queries, so it has no intervals. Use `evaluate` for it."
+        )
+    return {key: _sample(key, distributions) for key in result.keys()}  # noqa: SIM118 - a result is no dict
 
 
 def with_intervals(

@@ -14,7 +14,7 @@ from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError
 from krag_eval._utils.formatting import format_value, number_of, one_line
-from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.objects import ComparedByFields, cached_property
 from krag_eval._utils.serialization import data_frame, json_text
 from krag_eval.evaluation.explanation import Explanation, explain
 from krag_eval.matching.id_batch import with_documents
@@ -158,8 +158,7 @@ class EvaluationResult(ComparedByFields):
             InvalidInputError: The result was streamed and kept no documents.
         """
         kept = self._kept("explanations")
-        nearest = nearest_of(with_documents(kept.batch), kept.judged.missed_gold, len(kept.judged.gold_rank))
-        k = largest_cut_off(self)
+        k, nearest = largest_cut_off(self), kept.nearest
         return (self._explain(index, k, nearest) for index in range(self.n_queries))
 
     def _explain(self, index: int, k: int | None, nearest: Nearest | None = None) -> Explanation:
@@ -395,7 +394,7 @@ def safe_name(key: str) -> str:
     return re.sub(r"[^\w.-]", "_", key.replace("@", "_at_"))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Detail(ComparedByFields):
     """What a result keeps of every query.
 
@@ -414,6 +413,11 @@ class Detail(ComparedByFields):
     values: Mapping[str, FloatArray]
     queries: Sequence[str] | None
     query_ids: Sequence[str] | None
+
+    @cached_property
+    def nearest(self) -> Nearest:
+        """The nearest retrieved text of each gold document that no rank matches."""
+        return nearest_of(with_documents(self.batch), self.judged.missed_gold, len(self.judged.gold_rank))
 
 
 @dataclass(frozen=True, slots=True)

@@ -258,9 +258,13 @@ def count_repeats(batch: Batch) -> IntArray:
 
 def repeated_positions(batch: Batch) -> IntArray:
     """Return the sorted positions of retrieved documents that repeat an earlier one of their query."""
+    return np.array(sorted(repeats_of(batch)), dtype=np.int64)
+
+
+def repeats_of(batch: Batch) -> dict[int, int]:
+    """Return the positions of retrieved documents that repeat an earlier one of their query, and which they repeat."""
     every = np.arange(int(batch.predicted.offsets[-1]))
-    repeats = earlier_equal(batch.predicted, every, [key.predicted for key in identity_keys(batch)])
-    return np.array(sorted(repeats), dtype=np.int64)
+    return earlier_equal(batch.predicted, every, [key.predicted for key in identity_keys(batch)])
 
 
 def identity_keys(batch: Batch) -> list[Codes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Unpack
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalWarning, MissingDependencyError, warn
@@ -14,7 +13,7 @@ from krag_eval.analysis.comparison import DECISIVE_METRICS, Comparison, compare
 from krag_eval.analysis.comparison.systems import System, check_comparable, check_systems, score, slices_of
 from krag_eval.analysis.diagnosis import diagnose
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
-from krag_eval.evaluation.intervals import intervals_of
+from krag_eval.evaluation.intervals import add_intervals
 from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings
@@ -80,7 +79,7 @@ def build_report(
         scored = sorted(score(given, questions, missing, scoring | settings), key=lambda s: s.name != first)
         check_comparable(scored, questions)
         try:
-            results = {system.name: _with_intervals(system.result, seed) for system in scored}
+            results = add_intervals({system.name: system.result for system in scored}, seed)
             if comparison is not None:
                 _check_is_of(comparison, results)
             elif len(results) > 1:
@@ -116,10 +115,6 @@ def _check_is_of(comparison: Comparison, results: Mapping[str, EvaluationResult]
             f"`comparison` compares other systems ({', '.join(compared)}) or other results. Give the results that were "
             "compared, or leave it out."
         )
-
-
-def _with_intervals(result: EvaluationResult, seed: int) -> EvaluationResult:
-    return result if result.intervals is not None else replace(result, intervals=intervals_of(result, seed=seed))
 
 
 def _title(questions: EvalSet | None, systems: Sequence[System]) -> str:

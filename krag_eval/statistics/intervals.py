@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from krag_eval.statistics.distributions import (
 from krag_eval.statistics.resampling import Units, resampled_sums
 
 Interval = tuple[float, float]
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,8 @@ class Sample:
 
 
 def sample_intervals(
-    samples: Mapping[str, Sample], confidence: float, rounds: int, seed: int
-) -> dict[str, Interval | None]:
+    samples: Mapping[Key, Sample], confidence: float, rounds: int, seed: int
+) -> dict[Key, Interval | None]:
     """Return the interval of each sample.
 
     A mean of values that are all 0 or 1 has the exact binomial interval. With at most `MOST_DRAWN` values, others have
@@ -71,8 +73,8 @@ def sample_intervals(
     Returns:
         The lower and the upper end by key; None where there is no value.
     """
-    intervals: dict[str, Interval | None] = dict.fromkeys(samples)
-    by_size: dict[int, dict[str, Sample]] = {}
+    intervals: dict[Key, Interval | None] = dict.fromkeys(samples)
+    by_size: dict[int, dict[Key, Sample]] = {}
     for key, sample in samples.items():
         values = sample.values
         if values.n and values.is_binary and sample.pooled is None:
@@ -111,8 +113,8 @@ def _widened(ends: Interval, estimate: float, sample: Sample, confidence: float,
 
 
 def _bootstrapped(
-    samples: Mapping[str, Sample], confidence: float, rounds: int, seed: int
-) -> dict[str, Interval | None]:
+    samples: Mapping[Key, Sample], confidence: float, rounds: int, seed: int
+) -> dict[Key, Interval | None]:
     """Return the intervals of samples of the same size."""
     columns: list[FloatArray] = []
     place_of: dict[int, int] = {}  # what pools the same counts has the same columns
@@ -124,7 +126,7 @@ def _bootstrapped(
     units = Units.of(np.stack(columns, axis=1))
     resampled = units.mean(resampled_sums(units.whole, rounds, seed))
     observed = units.mean(units.whole.sum(axis=0, keepdims=True))
-    intervals: dict[str, Interval | None] = {}
+    intervals: dict[Key, Interval | None] = {}
     for key, sample in samples.items():
         if sample.pooled is None:
             place = place_of[id(sample.values)]

@@ -101,8 +101,12 @@ def _different_rows(whole: FloatArray) -> tuple[FloatArray, IntArray]:
     Many queries have the same values. Exact sums do not care whether equal rows are added or counted, and products of
     small matrices do not start threads, which cost more than they bring on a busy machine.
     """
-    different, number = np.unique(whole, axis=0, return_inverse=True)
-    return different, number.reshape(-1).astype(np.int64)
+    order = np.lexsort(whole.T[::-1])  # faster than `np.unique` of rows, above all where columns ascend
+    ordered = whole[order]
+    is_new = np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))[: len(whole)]
+    number = np.empty(len(whole), dtype=np.int64)
+    number[order] = np.cumsum(is_new) - 1
+    return ordered[is_new], number
 
 
 def _stream(seed: int, purpose: int) -> np.random.PCG64:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -23,8 +23,11 @@ from krag_eval._utils.formatting import format_value
 from krag_eval._utils.objects import cached_property
 from krag_eval._utils.version import __version__
 from krag_eval.analysis.diagnosis import CAUSES
-from krag_eval.documents.document import Document
-from krag_eval.evaluation.explanation import Explanation, Match
+from krag_eval.documents.columns import Side
+from krag_eval.evaluation.explanation import GoldOutcome, Match
+from krag_eval.evaluation.explanation import outcomes as outcomes_of
+from krag_eval.evaluation.results import Detail
+from krag_eval.metrics.judgments import repeats_of
 from krag_eval.report.plots import figures_of
 from krag_eval.report.records import Report, ReportedSystem
 from krag_eval.report.sections import sections_of
@@ -184,57 +187,72 @@ class Details:
 
     def _read(self, system: ReportedSystem, *, is_first: bool) -> dict[str, Any]:
         outcomes = _Columns("cause", "rank", "method", "similarity")
-        ranks = _Columns("document", "score", "credit", "repeat")
         matches = _Columns("at", "gold", "method", "similarity")
-        starts: list[int] = []
         causes = {(miss.query_index, miss.gold_index): _CAUSE_NUMBERS[miss.cause] for miss in system.diagnosis.misses}
         missed: list[int] = []
-        for explanation in system.result.explanations():
+        detail = system.detail
+        side = detail.batch.predicted
+        ids, texts, starts = side.ids, side.texts, side.offsets.tolist()
+        documents: list[int] = []
+        for index, (found, gold) in enumerate(outcomes_of(detail.batch, detail.matches, detail.judged, detail.nearest)):
             if is_first:
-                self._add_gold(explanation)
-            missed.append(self._add_outcomes(outcomes, explanation, causes))
-            starts.append(len(ranks["document"]))
-            self._add_ranks(ranks, matches, explanation)
+                self._add_gold(gold)
+            missed.append(self._add_outcomes(outcomes, index, gold, causes))
+            start, stop = starts[index : index + 2]
+            documents += map(self._documents.number, ids[start:stop], texts[start:stop])
+            for match in found:
+                method = self._methods.number(match.method)
+                matches.add(start + match.rank - 1, match.gold, method, self._similarity(match))
         self.missed.append(missed)
-        starts.append(len(ranks["document"]))
+        ranks = {"document": documents, "score": self._score_numbers(side), **_earned(detail)}
         if is_first:
             self._starts.append(len(self._gold["document"]))
         errors = {str(query): error for query, error in system.result.errors.items()}
         return {"gold": outcomes, "ranks": {"start": starts, **ranks}, "matches": matches, "errors": errors}
 
-    def _add_gold(self, explanation: Explanation) -> None:
+    def _add_gold(self, gold: Sequence[GoldOutcome]) -> None:
         self._starts.append(len(self._gold["document"]))
-        for outcome in explanation.gold:
+        for outcome in gold:
             grade, repeat = outcome.document.grade, outcome.repeat_of
             self._gold.add(
-                self._documents.number(outcome.document),
+                self._documents.number(outcome.document.id, outcome.document.text),
                 None if grade is None else f"{grade:g}",
                 NONE if repeat is None else repeat,
             )
 
-    def _add_outcomes(self, outcomes: _Columns, explanation: Explanation, causes: dict[tuple[int, int], int]) -> int:
+    def _add_outcomes(
+        self, outcomes: _Columns, index: int, gold: Sequence[GoldOutcome], causes: dict[tuple[int, int], int]
+    ) -> int:
         missed = 0
-        for place, outcome in enumerate(explanation.gold):
-            cause = causes.get(
-                (explanation.index, place), FOUND if outcome.is_counted and outcome.repeat_of is None else NONE
-            )
+        for place, outcome in enumerate(gold):
+            cause = causes.get((index, place), FOUND if outcome.is_counted and outcome.repeat_of is None else NONE)
             match = outcome.match or outcome.nearest
             method = self._methods.number(match.method) if match else NONE
             outcomes.add(cause, match.rank if match else 0, method, self._similarity(match))
             missed |= 1 << cause if 0 <= cause < FOUND else 0
         return missed
 
-    def _add_ranks(self, ranks: _Columns, matches: _Columns, explanation: Explanation) -> None:
-        for rank in explanation.ranks:
-            at = len(ranks["document"])
-            for match in rank.matches:
-                matches.add(at, match.gold, self._methods.number(match.method), self._similarity(match))
-            score, credit = rank.document.score, 2 if rank.is_credited else int(rank.is_relevant)
-            scored = None if score is None or math.isnan(score) else f"{score:.4g}"
-            ranks.add(self._documents.number(rank.document), self._scores.number(scored), credit, rank.repeat_of or 0)
+    def _score_numbers(self, side: Side) -> list[int]:
+        return [
+            NONE if score is None or math.isnan(score) else self._scores.number(f"{score:.4g}")
+            for score in side.scores()
+        ]
 
     def _similarity(self, match: Match | None) -> int:
         return NONE if match is None else self._similarities.number(format_value(match.similarity, 3))
+
+
+def _earned(detail: Detail) -> dict[str, list[int]]:
+    """Return for each retrieved document its credit (1: relevant, 2: credited) and the rank that it repeats."""
+    side, judged = detail.batch.predicted, detail.judged
+    credit, repeat = np.zeros((2, int(side.offsets[-1])), dtype=np.int64)
+    credit[side.offsets[judged.relevant_query] + judged.relevant_rank - 1] = 1
+    credit[side.offsets[judged.credited_query] + judged.credited_rank - 1] = 2
+    for position, first in repeats_of(detail.batch).items():
+        repeat[position] = first + 1
+    again = np.flatnonzero(repeat)
+    repeat[again] -= side.offsets[side.query_of(again)]
+    return {"credit": credit.tolist(), "repeat": repeat.tolist()}
 
 
 class _Columns(dict[str, list[Any]]):
@@ -381,9 +399,9 @@ class Documents:
         self._texts = texts
         self._pairs: Numbered[tuple[int, int]] = Numbered()
 
-    def number(self, document: Document) -> int:
-        """Return the number of a document; an empty text counts as none."""
-        return self._pairs.number((self.ids.number(document.id), self._texts.number(document.text or None)))
+    def number(self, id_: str | None, text: str | None) -> int:
+        """Return the number of the document with this id and text; an empty text counts as none."""
+        return self._pairs.number((self.ids.number(id_), self._texts.number(text or None)))
 
     @cached_property
     def columns(self) -> dict[str, list[int]]:
