@@ -89,14 +89,17 @@ class LongForm:
         failed: list[Exception] = []
         try:
             with duckdb.connect(config=settings) as database:
-                database.execute("SET enable_progress_bar = false")
+                database.execute("SET enable_progress_bar = false; SET arrow_large_buffer_size = true")
                 rows = pa.RecordBatchReader.from_batches(
                     columns.rows, _keep_errors(failed, lambda: self._rows(columns))
                 )
                 database.register("rows", rows)
                 ordered = database.sql(_SORTED).to_arrow_reader(_ROWS_AT_ONCE)
                 grouped = _group_by_query((batch.cast(columns.rows) for batch in ordered), columns.joined, self.kmax)
-                write_parquet(grouped, columns.joined, target, _ROW_GROUP)
+                # Read once: of what could be packed, only texts repeat within a row group.
+                texts = [f"{side}.list.element.text" for side in ("actual", "predicted")]
+                options = {"compression": "lz4", "use_dictionary": texts, "write_statistics": False}
+                write_parquet(grouped, columns.joined, target, _ROW_GROUP, **options)
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             if failed and isinstance(failed[0], InvalidInputError):
                 raise failed[0] from None
@@ -287,9 +290,9 @@ def _group_by_query(rows: Iterable[Any], schema: pa.Schema, kmax: int) -> Iterat
             continue
         starts = _starts(both.column("query_id"))
         kept = _first_documents(both, starts, kmax)
-        both = both.filter(pa.array(kept))
         # The last query may continue in the next batch.
         last = int(kept[: starts[-1]].sum())
+        both = both if kept.all() else both.filter(pa.array(kept))
         if last:
             yield _grouped(both.slice(0, last), schema)
         open_query = both.slice(last)
@@ -299,9 +302,7 @@ def _group_by_query(rows: Iterable[Any], schema: pa.Schema, kmax: int) -> Iterat
 
 def _starts(query_ids: Any) -> IntArray:
     """Return where each query begins."""
-    encoded = query_ids.dictionary_encode()
-    codes = np.asarray(encoded.indices)
-    return np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
+    return np.flatnonzero(np.append(True, pc.not_equal(query_ids[1:], query_ids[:-1])))
 
 
 def _is_gold(rows: Any) -> BoolArray:

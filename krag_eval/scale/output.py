@@ -88,9 +88,9 @@ class CompleteFile:
         self._n_rows = self._n_bytes = 0
 
 
-def write_parquet(batches: Iterable[Any], schema: pa.Schema, target: Path, rows_in_group: int) -> None:
+def write_parquet(batches: Iterable[Any], schema: pa.Schema, target: Path, rows_in_group: int, **options: Any) -> None:
     """Write record batches into a file that is complete or absent; see `CompleteFile`."""
-    with CompleteFile(target, schema, rows_in_group) as file:
+    with CompleteFile(target, schema, rows_in_group, **options) as file:
         for batch in batches:
             file.write(batch)
         file.finish()
