@@ -11,6 +11,7 @@ import gc
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from krag_eval._utils.checks import as_number
@@ -50,8 +51,8 @@ def read_rankings(rows: Rows) -> list[RunRow] | None:
         query_id=query_ids,
         retrieved=retrieved,
         error=repeat(None),
-        seconds=list(map(as_number, columns["seconds"])),
-        further=further,
+        seconds=_numbers(columns["seconds"]),
+        further=_each_empty(rows) if further is None else further,
     )
     for number, error in enumerate(columns["error"]):
         if error is not None:  # it is shown without credentials
@@ -74,7 +75,7 @@ def read_questions(rows: Rows) -> list[Question] | None:
     columns |= {name: _unique_ids(columns[name]) for name in GOLD[1:]}
     if None in [columns[name] for name in GOLD]:
         return None
-    return _made(Question, len(rows), further=further, **columns)
+    return _made(Question, len(rows), further=_each_empty(rows) if further is None else further, **columns)
 
 
 def _documents(lists: list[Any], *, is_gold: bool) -> list[tuple[Document, ...]] | None:
@@ -86,13 +87,14 @@ def _documents(lists: list[Any], *, is_gold: bool) -> list[tuple[Document, ...]]
         return None
     columns, further = _columns(given, _DOCUMENT_KEYS)
     ids, texts, numbers = columns["id"], columns["text"], columns["grade" if is_gold else "score"]
-    if any(further) or set(map(type, texts)) - _MAYBE_TEXT or set(map(type, numbers)) - _MAYBE_NUMBER:
+    if further is not None or set(map(type, texts)) - _MAYBE_TEXT or set(map(type, numbers)) - _MAYBE_NUMBER:
         return None
-    ids = ids if set(map(type, ids)) == {str} and all(ids) else MAPPING.read_ids(given, None)
+    if not all(ids) or set(map(type, ids)) - {str}:
+        ids = MAPPING.read_ids(given, None)
     metadata = _mappings(columns["metadata"])
     if metadata is None or (is_gold and any(number is not None and not 0 <= number < _LARGE for number in numbers)):
         return None
-    numbers = list(map(as_number, numbers))
+    numbers = _numbers(numbers)
     if None in ids and not all(
         id_ is not None or text is not None or more for id_, text, more in zip(ids, texts, metadata, strict=True)
     ):
@@ -117,21 +119,40 @@ def _listed(values: list[Any]) -> list[Any] | None:
     return None if set(map(type, values)) - {list, type(None)} else [[] if one is None else one for one in values]
 
 
-def _mappings(values: list[Any]) -> list[dict[str, Any]] | None:
+def _mappings(values: Sequence[Any]) -> Sequence[dict[str, Any]] | None:
     """Return dicts, an empty one for None; None if anything else is among them."""
-    return None if set(map(type, values)) - {dict, type(None)} else [{} if one is None else one for one in values]
+    kinds = set(map(type, values))
+    if kinds == {dict}:
+        return values
+    return None if kinds - {dict, type(None)} else [{} if one is None else one for one in values]
 
 
-def _columns(rows: Rows, names: set[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the values of rows under each of these keys, None where a row has none, and what else each row has."""
-    shapes = set(map(tuple, rows))
-    columns: dict[str, Any] = dict.fromkeys(names, [None] * len(rows))
-    if len(shapes) == 1:
-        columns |= zip(*shapes, zip(*map(dict.values, rows), strict=True), strict=True)
-    else:
+def _numbers(values: Sequence[Any]) -> Sequence[float | None]:
+    """Return the values as floats; None where one is no number."""
+    return values if set(map(type, values)) == {float} else list(map(as_number, values))
+
+
+def _each_empty(rows: Rows) -> list[dict[str, Any]]:
+    return [{} for _ in rows]
+
+
+def _columns(rows: Rows, names: set[str]) -> tuple[dict[str, Any], list[dict[str, Any]] | None]:
+    """Return the values of rows under each of these keys, None where a row has none, and what else each row has.
+
+    What else they have is None if they have nothing else.
+    """
+    columns: dict[str, Any] = {name: (None,) * len(rows) for name in names}
+    shape = tuple(rows[0]) if rows else ()
+    keys: Iterable[str] = shape
+    try:
+        if len(shape) < 2 or set(map(len, rows)) != {len(shape)}:
+            raise KeyError
+        columns |= zip(shape, zip(*map(itemgetter(*shape), rows), strict=True), strict=True)
+    except KeyError:  # some have other keys
         columns = {name: [row.get(name) for row in rows] for name in names}
-    if names.issuperset(chain.from_iterable(shapes)):
-        return columns, [{} for _ in rows]
+        keys = set(chain.from_iterable(rows))
+    if names.issuperset(keys):
+        return columns, None
     return (
         {name: columns[name] for name in names},
         [{name: value for name, value in row.items() if name not in names} for row in rows],

@@ -18,11 +18,13 @@ from krag_eval._utils.checks import as_number
 from krag_eval._utils.errors import InvalidInputError, RunStoppedError, show
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.journal.journal import Journal, RowTooLongError
+from krag_eval._utils.journal.rows import JournalLine
 from krag_eval._utils.progress import ProgressHook, reporter
 from krag_eval._utils.redaction import Redactor, describe_error
 from krag_eval._utils.version import __version__
-from krag_eval.datasets import EvalSet, Run, RunRow
+from krag_eval.datasets import EvalSet, Run, RunRow, bulk
 from krag_eval.datasets.formats.native import JOURNAL_VERSION, RUN_JOURNAL, split_header
+from krag_eval.datasets.formats.source import read_at
 from krag_eval.datasets.question import RUN_HEADER
 from krag_eval.datasets.run import Latency
 from krag_eval.retrievers.asking import CallSettings
@@ -135,16 +137,17 @@ class Recorder:
             raise KeyboardInterrupt(f"Stopped. {self._how_far()}") from None
 
     def _open(self, path: str | os.PathLike[str], *, fresh: bool) -> Journal:
-        return Journal(
-            path,
-            self._header,
-            RUN_JOURNAL,
-            resume=self._resume is not False,
-            fresh=fresh,
-            check=self._compare,
-            take=functools.partial(self._take_recorded, set()),
-            accept=self._refuse_changed,
-        )
+        with bulk.without_collector():
+            return Journal(
+                path,
+                self._header,
+                RUN_JOURNAL,
+                resume=self._resume is not False,
+                fresh=fresh,
+                check=self._compare,
+                take=functools.partial(self._take_recorded, set()),
+                accept=self._refuse_changed,
+            )
 
     def start(self) -> list[str]:
         """Report the progress so far, and return the ids of the questions that have no row."""
@@ -203,12 +206,13 @@ class Recorder:
         ordered = {question_id: rows[question_id] for question_id in self._evalset.ids if question_id in rows}
         return Run(name=name, rows=ordered, parameters=parameters, recorded=recorded)
 
-    def _take_recorded(self, seen: set[str], place: str, given: Mapping[str, Any]) -> bool:
-        """Take a row of a resumed journal; return False for an error that is retried."""
-        try:
-            row = RunRow.from_dict(given)
-        except InvalidInputError as error:
-            raise InvalidInputError(f"{place}: {error}") from None
+    def _take_recorded(self, seen: set[str], lines: list[JournalLine]) -> list[bool]:
+        """Take rows of a resumed journal; return False for each error that is retried."""
+        rows = bulk.read_rankings([line.row for line in lines])
+        each = (read_at(line.place, RunRow.from_dict, line.row) for line in lines) if rows is None else rows
+        return [self._take_row(seen, line.place, row) for line, row in zip(lines, each, strict=True)]
+
+    def _take_row(self, seen: set[str], place: str, row: RunRow) -> bool:
         if row.query_id in seen:
             raise InvalidInputError(f"{place}: the query {row.query_id!r} appears twice.")
         seen.add(row.query_id)

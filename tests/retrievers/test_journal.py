@@ -11,6 +11,7 @@ import pytest
 
 from krag_eval import read_run
 from krag_eval._utils.errors import RunStoppedError
+from krag_eval.datasets import RunRow, bulk
 from krag_eval.datasets.question import RUN_HEADER
 from tests.support.journal_cases import EVALSET, PARAMETERS, Search, documents, finished, query_ids, run
 
@@ -49,6 +50,25 @@ def test_wherever_a_journal_was_cut_off_every_question_is_there_once_after_resum
         # A row that only lacks the end of its line is whole.
         assert len(search.asked) in {len(EVALSET) - max(finished, 0), len(EVALSET) - max(finished, 0) - 1}
         assert all(line.endswith(b"\n") for line in path.read_bytes().splitlines(keepends=True))
+
+
+def test_rows_are_resumed_in_bulk_as_they_are_one_by_one(
+    tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, failed = tmp_path / "run.jsonl", tmp_path / "failed.jsonl"
+    path.write_bytes(whole)
+    run(failed, Search("1", "4"))
+    before = failed.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(bulk, "read_rankings", lambda rows: None)
+        one_by_one, with_errors = run(path), run(failed, retry_errors=False)
+        retried = run(failed, Search())
+    failed.write_bytes(before)
+    assert run(failed, retry_errors=False).rows == with_errors.rows
+    assert run(failed, search := Search()).rows.keys() == retried.rows.keys()
+    assert sorted(search.asked) == [EVALSET["q1"].question, EVALSET["q4"].question]
+    monkeypatch.setattr(RunRow, "from_dict", None)
+    assert run(path).rows == one_by_one.rows
 
 
 def test_a_last_row_that_lacks_only_its_line_end_is_kept(tmp_path: Path, whole: bytes) -> None:

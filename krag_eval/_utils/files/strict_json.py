@@ -109,20 +109,19 @@ def _count_keys(level: list[Any]) -> int:
     Raises:
         ValueError: One is nested too deep, or a number was too large.
     """
-    n_keys, depth, level = 0, 0, [value for value in level if type(value) in _CONTAINERS]
-    while level:
+    n_keys, depth, kinds = 0, 0, set(map(type, level))
+    while not kinds.isdisjoint(_CONTAINERS):
         depth += 1
         if depth > MAX_NESTING:
             raise NestedTooDeepError
-        objects = [one for one in level if type(one) is dict]
+        objects = level if kinds == {dict} else [one for one in level if type(one) is dict]
         n_keys += sum(map(len, objects))
         values = list(chain.from_iterable(map(dict.values, objects)))
-        if len(objects) < len(level):
+        if list in kinds:
             values += chain.from_iterable(one for one in level if type(one) is list)
-        kinds = set(map(type, values))
-        if float in kinds and not all(map(math.isfinite, [v for v in values if type(v) is float])):
+        level, kinds = values, set(map(type, values))
+        if float in kinds and not all(map(math.isfinite, [v for v in level if type(v) is float])):
             raise ValueError("a number is too large for a float")
-        level = [] if kinds.isdisjoint(_CONTAINERS) else [one for one in values if type(one) in _CONTAINERS]
     return n_keys
 
 

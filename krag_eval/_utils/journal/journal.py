@@ -9,18 +9,20 @@ import os
 import stat
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files import io
 from krag_eval._utils.files.io import StrPath, lines_of, refuse_link, replacing, sync_folder
-from krag_eval._utils.journal.rows import JournalKind, read_lines, seal
+from krag_eval._utils.files.strict_json import in_batches
+from krag_eval._utils.journal.rows import JournalKind, JournalLine, read_lines, seal
 from krag_eval._utils.limits import limit, shown, to_allow
 
 Check = Callable[[Path, Mapping[str, Any]], object]
-Take = Callable[[str, dict[str, Any]], bool]
+Take = Callable[[list[JournalLine]], Iterable[bool]]
 SYNC_ROWS = 64
 SYNC_SECONDS = 1.0
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND
@@ -47,7 +49,7 @@ class Journal:
         fresh: Replace an existing journal by an empty one.
         check: Called with the path and each existing header, of which there is one more for each session that made rows
             in another way; raises if the journal cannot be resumed.
-        take: Called with the place of each existing row and the row; False removes the row from the file.
+        take: Called with existing rows, some at a time, for one value each; False removes the row from the file.
         accept: Called when all rows are read and nothing is changed yet; raises to refuse the file.
 
     Attributes:
@@ -202,15 +204,18 @@ class Journal:
     def _read(self, check: Check, take: Take, accept: Callable[[], object]) -> set[int]:
         """Check every row, cut off a torn end, and return the ends of the rows to leave out."""
         left_out, is_first, end, is_ended = set[int](), True, 0, True
-        for line in read_lines(lines_of(self.path), self.path, self._kind):
-            end, is_ended = line.end, line.is_ended
-            if self._kind.header in line.row:
-                check(self.path, line.row)
-                if is_first:
-                    self.header = line.row
-            elif not take(line.place, line.row):
-                left_out.add(line.end)
-            is_first = False
+        for batch in in_batches(read_lines(lines_of(self.path), self.path, self._kind), lambda line: len(line.raw)):
+            end, is_ended = batch[-1].end, batch[-1].is_ended
+            for is_header, group in groupby(batch, lambda line: self._kind.header in line.row):
+                lines = list(group)
+                if not is_header:
+                    left_out |= {line.end for line, is_kept in zip(lines, take(lines), strict=True) if not is_kept}
+                    continue
+                for line in lines:
+                    check(self.path, line.row)
+                    if is_first:
+                        self.header = line.row
+                    is_first = False
         accept()
         self._cut(end)
         if not is_ended:

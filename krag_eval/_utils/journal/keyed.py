@@ -11,7 +11,7 @@ from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.journal.journal import Journal
-from krag_eval._utils.journal.rows import JournalKind
+from krag_eval._utils.journal.rows import JournalKind, JournalLine
 from krag_eval._utils.version import __version__
 
 _ABSENT = object()
@@ -53,7 +53,7 @@ class KeyedJournal:
         if self.path is not None:
             header = {kind.header: kind.version, **settings, "krag_eval": __version__}
             header["time"] = datetime.now(UTC).isoformat(timespec="seconds")
-            self._journal = Journal(self.path, header, kind, resume=resume, check=self._check, take=self._take)
+            self._journal = Journal(self.path, header, kind, resume=resume, check=self._check, take=self._take_all)
         self.n_found = len(self._rows)
 
     def __enter__(self) -> KeyedJournal:
@@ -92,6 +92,9 @@ class KeyedJournal:
         if self._journal is not None:
             journal, self._journal = self._journal, None
             journal.close()
+
+    def _take_all(self, lines: list[JournalLine]) -> list[bool]:
+        return [self._take(line.place, line.row) for line in lines]
 
     def _take(self, place: str, row: dict[str, Any]) -> bool:
         key = row.pop("key", None)
