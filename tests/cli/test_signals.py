@@ -102,7 +102,8 @@ SOME = ("evaluate", "run", "score-logs")
 def test_ctrl_c_ends_a_command_in_one_line_with_130(folder: Path, name: str, delay: float) -> None:
     process = begin(folder, name)
     code, err = end(process, signal.SIGINT, delay)
-    assert code in (130, 0), err  # 0 if it was done before
+    # 0 if it was done before, which the slow searches of `run` are not at once.
+    assert code == 130 or (code == 0 and (delay or name != "run")), err
     if code == 130:
         assert len(err.splitlines()) <= 1, err
         assert b"Traceback" not in err
