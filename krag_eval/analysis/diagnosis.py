@@ -441,13 +441,30 @@ def _shared(gold: str, text: str) -> tuple[int, int]:
 
 
 def _overlap(first: str, second: str, least: int) -> int:
-    """Return the length of the longest end of one text that is the beginning of another; 0 if it is below `least`."""
-    place = first.find(second[:least])
-    while 0 <= place <= len(first) - least:
-        if second.startswith(first[place:]):
-            return len(first) - place
-        place = first.find(second[:least], place + 1)
-    return 0
+    """Return the length of the longest end of one text that is the beginning of another; 0 if it is below `least`.
+
+    In linear time: with the prefix function of Knuth, Morris and Pratt, once the first place that could be it is not.
+    """
+    end = first[max(0, first.find(second[:least])) :]
+    if second.startswith(end):
+        return len(end) if len(end) >= least else 0
+    if not second or not end.startswith(second[:least]):
+        return 0
+    second = second[: len(end)]
+    borders = [0]
+    for letter in second[1:]:
+        borders.append(_extended(borders, second, borders[-1], letter))
+    length = 0
+    for letter in end:
+        length = _extended(borders, second, borders[-1] if length == len(second) else length, letter)
+    return length if length >= least else 0
+
+
+def _extended(borders: list[int], text: str, length: int, letter: str) -> int:
+    """Return how much of the beginning of a text ends with a letter, after `length` characters of it."""
+    while length and text[length] != letter:
+        length = borders[length - 1]
+    return length + (text[length] == letter)
 
 
 def _crowded_out(batch: Batch, query: IntArray, rank: IntArray, is_below: BoolArray, k: int | None) -> BoolArray:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from krag_eval import InvalidInputError, diagnose, evaluate, evaluate_ids, evaluate_stream
@@ -205,6 +206,31 @@ def test_found_and_causes_agree_with_recall_and_the_ceilings_bound_it(
         pairs_of_causes = zip(diagnosis.causes, kept, strict=True)
         assert all((cause == "crowded_out") == (cause != "found" == other) for cause, other in pairs_of_causes)
         assert ceilings.without_repeats == pytest.approx(evaluate(gold, unrepeated, k=k)[f"recall@{k}"], abs=1e-15)
+
+
+def cut_share(gold: str, retrieved: str) -> float | None:
+    """The share of the gold text that a retrieved text shows to be cut; None if another cause is named."""
+    result = evaluate([[gold], ["zz"]], [[retrieved], ["zz"]], match_method="text")
+    (miss,) = diagnose(result).misses
+    return miss.similarity if miss.cause == "cut" else None
+
+
+@nothing_may_match
+@given(st.text("ab", min_size=8, max_size=30), st.text("ab", min_size=8, max_size=30))
+def test_what_a_chunk_border_leaves_is_the_longest_common_border(gold: str, retrieved: str) -> None:
+    assume(gold not in retrieved and retrieved not in gold)
+    sizes = range(8, min(len(gold), len(retrieved)))
+    left = [n for n in sizes if retrieved.endswith(gold[:n]) or gold.endswith(retrieved[:n])]
+    assert cut_share(gold, retrieved) == (max(left) / len(gold) if left else None)
+
+
+@nothing_may_match
+def test_a_border_is_looked_for_in_linear_time() -> None:
+    n = 500_000
+    start = time.process_time()
+    assert cut_share("b" + "a" * n + "b", "a" * n + "c") is None
+    assert cut_share("a" * n + "b" + "a" * n, "a" * (n - 1) + "c" + "a" * n) == n / (2 * n + 1)
+    assert time.process_time() - start < 30, "half an hour where every place is compared with the whole"
 
 
 @nothing_may_match

@@ -77,16 +77,18 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any
             warn(f"{path}: the columns {', '.join(left_out)} hold bytes and are not read. Only text and numbers are.")
         marked = {field.name for field in schema if (field.metadata or {}).get(_MARK) == b"json"}
         number = 0
+        # A batch may be longer than asked: what its strings repeat takes no memory before they are Python's.
         batches = file.iter_batches(_BATCH, columns=names, use_threads=False)
+        parts = (batch.slice(start, _BATCH) for batch in batches for start in range(0, len(batch), _BATCH))
         while True:
             try:
-                batch = next(batches, None)
-                rows = [] if batch is None else batch.to_pylist()
+                part = next(parts, None)
+                rows = [] if part is None else part.to_pylist()
             except InvalidInputError:
                 raise
             except (pa.ArrowException, OSError, ValueError, ArithmeticError, LookupError) as error:
                 raise _damaged(path, error) from error
-            if batch is None:
+            if part is None:
                 return
             for row in rows:
                 number += 1
