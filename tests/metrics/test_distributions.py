@@ -145,7 +145,8 @@ def test_intervals_from_merged_parts_are_those_of_the_whole(rels: list[Any], dat
             )
     assert merged == distributions_of(whole, cut_offs)
     streamed = EvaluationResult(whole.signature, whole.tally, {}, {}, None, spread=merged)
-    assert intervals_of(streamed, n_bootstrap=100) == intervals_of(whole, n_bootstrap=100)
+    expected = intervals_of(whole, n_bootstrap=100, cluster="id")
+    assert intervals_of(streamed, n_bootstrap=100) == expected
 
 
 VALUE, COUNT = valued([0.25, 0.5, 0.5]).to_dict(), counted([[1, 2, 1, 5], [0, 1, 0, 5]]).to_dict()
