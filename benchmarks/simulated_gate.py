@@ -25,7 +25,7 @@ DIFFERENT = 0.2
 
 def gate_tables(smoke: bool = False) -> Iterator[str]:
     """One table per claim: what was asked, and what was measured with its Monte Carlo error."""
-    times = 4 if smoke else 500
+    times = 4 if smoke else 250
     yield "\nThe gate, with `no_drop` for all questions and for each slice of 40 questions:\n"
     yield from slices_table(times)
     yield "\nThe gate with one requirement, `no_drop` of recall:\n"
@@ -148,7 +148,7 @@ def drop_table(times: int) -> Iterator[str]:
         (50, 0.05, 0.02), (50, 0.02, 0.02), (50, 0.0, 0.02), (400, 0.02, 0.02), (400, 0.05, 0.02),
         (3_000, 0.0, 0.02), (3_000, 0.01, 0.02), (3_000, 0.02, 0.02), (3_000, 0.05, 0.02),
     ):  # fmt: skip
-        repeats = times if n < 1_000 else min(times, 200)
+        repeats = times if n < 1_000 else times // 2
         found = outcomes(np.array([drop]), n, slices_policy(0, allowed), repeats)
         asked = "FAIL at most 5 %" if drop <= allowed else "PASS at most 5 %"
         row = f"{share(found['fail'], repeats)} | {share(found['pass'], repeats)}"
