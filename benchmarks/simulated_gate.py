@@ -30,7 +30,7 @@ def gate_tables(smoke: bool = False) -> Iterator[str]:
     yield from slices_table(times)
     yield "\nThe gate with one requirement, `no_drop` of recall:\n"
     yield from drop_table(times)
-    yield "\nThe gate with one requirement, `no_drop` of recall, on clusters of questions, with and without `cluster`:\n"
+    yield "\nThe gate with one requirement, `no_drop` of recall, on clusters, with and without `cluster`:\n"
     yield from clusters_table(times)
     yield "\nThe gate with one requirement, `recall@1 >= 0.8`:\n"
     yield from absolute_table(times)
