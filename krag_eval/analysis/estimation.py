@@ -215,7 +215,7 @@ def estimate(
     if not any(pair in heard and pair not in known for pair in ranked.pairs) and len(places) < len(f):
         raise InvalidInputError(
             "`people` has no label of a document that was retrieved within k, and the judge alone has an unknown bias. "
-            "Have people label a sample: `plan_labels` draws one, and so does `krag-eval doctor --judge`."
+            "Have people label a sample: `plan_labels` draws one."
         )
     y = np.array([_gain(label.grade, gain, is_precision) for label in labels])
     p = np.array([label.probability for label in labels], dtype=np.float64)
