@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, MissingDependencyError
+from krag_eval import EvalSet, MissingDependencyError, evaluate_ids
 from krag_eval.report import build_report
 from krag_eval.report.html import html_page, html_parts
 from krag_eval.report.html.page import SCRIPTS, Texts
@@ -34,6 +34,15 @@ def test_each_text_stands_in_the_data_once() -> None:
     assert set(texts) == {*TEXTS.values(), "Самовывоз бесплатный.", "Nobody answers.", "이틀 걸립니다."}
     for text in TEXTS.values():
         assert page.count(text) == 1, text
+
+
+def test_ids_without_texts_are_in_the_data() -> None:
+    data = data_of(page_of(build_report({"ids": evaluate_ids([["a", "b"]], [["b", "c"]], k=5)})))
+    details = data["details"]
+    ranks, gold = details["systems"][0]["ranks"]["document"], details["gold"]["document"]
+    assert texts_of(data) == []
+    assert [gold[0] != gold[1], gold[1] == ranks[0], ranks[1] not in gold] == [True] * 3
+    assert sorted(details["ids"]) == ["a", "b", "c"]
 
 
 def test_a_text_that_two_runs_return_a_thousand_times_is_as_large_as_one() -> None:
