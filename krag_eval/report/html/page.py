@@ -27,6 +27,7 @@ from krag_eval.documents.columns import Side
 from krag_eval.evaluation.explanation import GoldOutcome, Match
 from krag_eval.evaluation.explanation import outcomes as outcomes_of
 from krag_eval.evaluation.results import Detail
+from krag_eval.matching.id_batch import with_documents
 from krag_eval.metrics.judgments import repeats_of
 from krag_eval.report.plots import figures_of
 from krag_eval.report.records import Report, ReportedSystem
@@ -191,7 +192,7 @@ class Details:
         causes = {(miss.query_index, miss.gold_index): _CAUSE_NUMBERS[miss.cause] for miss in system.diagnosis.misses}
         missed: list[int] = []
         detail = system.detail
-        side = detail.batch.predicted
+        side = with_documents(detail.batch).predicted
         ids, texts, starts = side.ids, side.texts, side.offsets.tolist()
         documents: list[int] = []
         for index, (found, gold) in enumerate(outcomes_of(detail.batch, detail.matches, detail.judged, detail.nearest)):
