@@ -98,7 +98,7 @@ def power_table(better: Population, sizes: Sequence[int], comparisons: int, roun
     for n in sizes:
         rng, outcomes = np.random.default_rng(n), Counter[Outcome]()
         for seed in range(comparisons):
-            rows, _ = _compared(better, n, rng, seed, rounds, ["ndcg"])
+            rows, _ = _compared(better, n, rng, seed, rounds, ["ndcg"], by=())
             outcomes[rows[0].outcome] += 1
         wanted = (Outcome.BETTER, Outcome.UNRESOLVED, Outcome.SAME, Outcome.WORSE)
         shares = [f"{100 * outcomes[outcome] / comparisons:.1f} %" for outcome in wanted]
@@ -108,7 +108,13 @@ def power_table(better: Population, sizes: Sequence[int], comparisons: int, roun
 
 
 def _compared(
-    of: Population, n: int, rng: np.random.Generator, seed: int, rounds: int, metrics: Sequence[str] = METRICS
+    of: Population,
+    n: int,
+    rng: np.random.Generator,
+    seed: int,
+    rounds: int,
+    metrics: Sequence[str] = METRICS,
+    by: Sequence[str] | None = None,
 ) -> tuple[Sequence[ComparisonRow], Sequence[ComparisonRow]]:
     chosen = rng.integers(0, len(of.gold), n).tolist()
     gold = [of.gold[i] for i in chosen]
@@ -117,7 +123,7 @@ def _compared(
         name: evaluate_ids(gold, [rankings[i] for i in chosen], DEPTH, metrics=list(metrics), query_ids=questions.ids)
         for name, rankings in zip(("baseline", "system"), of.rankings, strict=True)
     }
-    comparison = compare(results, questions, n_bootstrap=rounds, n_randomisation=rounds, seed=seed)
+    comparison = compare(results, questions, by=by, n_bootstrap=rounds, n_randomisation=rounds, seed=seed)
     return comparison.rows, comparison.slices
 
 
@@ -135,11 +141,11 @@ def tables(smoke: bool) -> Iterator[str]:
     ordinary = replace(better, name="ordinary queries")
     rare = [nearly_all_found(better, share) for share in (0.01, 0.003)]
     yield from large_table([ordinary, *rare], large, of_large)
-    comparisons = 10 if smoke else 1_000
+    comparisons = 10 if smoke else 400
     some = [30] if smoke else [50, 200, 1_000]
     yield "\nTwo systems that are equally good, seven metrics, four slices:\n"
     yield from alarm_table(same, some, comparisons, rounds)
-    yield "\nA system that is a little better, nDCG@10 alone:\n"
+    yield f"\nA system that is a little better, nDCG@10 alone, {comparisons:,} comparisons a line:\n"
     yield from power_table(better, some, comparisons, rounds)
     yield from dependence_tables(smoke)
     yield from gate_tables(smoke)

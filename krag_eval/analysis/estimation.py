@@ -18,7 +18,7 @@ from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import as_number, check_count, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, show, warn
 from krag_eval._utils.files.strict_json import read_jsonl
-from krag_eval._utils.formatting import one_line
+from krag_eval._utils.formatting import number_of, one_line
 from krag_eval.analysis.label_audit.report import LabelKey, as_label, label_key, plain
 from krag_eval.datasets import EvalSet, Run, as_evalset
 from krag_eval.datasets.run import as_run
@@ -84,7 +84,7 @@ class Agreement:
     alpha_interval: Interval | None
 
     def __str__(self) -> str:
-        parts = [f"people and the judge agree on {self.share:.1%} of {self.n} documents"]
+        parts = [f"people and the judge agree on {self.share:.1%} of {number_of(self.n, 'document')}"]
         for name, value, at in (
             ("Cohen's kappa", self.kappa, self.kappa_interval),
             ("Krippendorff's alpha", self.alpha, self.alpha_interval),
@@ -125,7 +125,8 @@ class Estimation:
         return asdict(self)
 
     def __repr__(self) -> str:
-        lines = [f"{self.metric} of {self.n_queries} questions: people labelled {self.n_labels} of {self.n_documents}"]
+        of = f"{self.metric} of {number_of(self.n_queries, 'question')}"
+        lines = [f"{of}: people labelled {self.n_labels} of {self.n_documents}"]
         names = [one_line(row.name) for row in (*self.systems, *self.differences)]
         width = max(map(len, names))
         for name, row in zip(names, (*self.systems, *self.differences), strict=True):
@@ -214,7 +215,7 @@ def estimate(
     if not any(pair in heard and pair not in known for pair in ranked.pairs) and len(places) < len(f):
         raise InvalidInputError(
             "`people` has no label of a document that was retrieved within k, and the judge alone has an unknown bias. "
-            "Have people label a sample: `write_queue` draws one."
+            "Have people label a sample: `plan_labels` draws one."
         )
     y = np.array([_gain(label.grade, gain, is_precision) for label in labels])
     p = np.array([label.probability for label in labels], dtype=np.float64)
@@ -346,9 +347,9 @@ class Label:
                 "`probability`, or one for all of them."
             )
         number = as_number(given)
-        if number is None or not 0 < number <= 1:
+        if number is None or not 1e-9 <= number <= 1:  # of a billion documents one; far less overflows
             raise InvalidInputError(
-                f"{self.place}: `probability` must be above 0 and at most 1, got {show(given)}. It is the share of "
+                f"{self.place}: `probability` must be from 1e-9 to 1, got {show(given)}. It is the share of "
                 "draws in which the document would be labelled."
             )
         return replace(self, probability=number)

@@ -23,7 +23,7 @@ from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.datasets.run import check_run
 from krag_eval.documents.tokenizers import as_tokenizer
-from krag_eval.evaluation.intervals import intervals_of, labels_of, warn_of_shared_gold
+from krag_eval.evaluation.intervals import Clusters, intervals_of, labels_of, warn_of_shared_gold
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.matching.settings import ScoringSettings, make_settings
@@ -708,7 +708,13 @@ def _claim(
     return _Claim(requirement, where, found, value, values, interval, bounds_of(values), labels=labels)
 
 
-def assert_retrieval(result: EvaluationResult, *requirements: str, confidence: float = 0.95) -> None:
+def assert_retrieval(
+    result: EvaluationResult,
+    *requirements: str,
+    confidence: float = 0.95,
+    cluster: Clusters = None,
+    evalset: EvalSet | None = None,
+) -> None:
     """Fail a test with a readable message if a result does not surely meet the requirements.
 
     Args:
@@ -716,6 +722,8 @@ def assert_retrieval(result: EvaluationResult, *requirements: str, confidence: f
         *requirements: Such as `"recall@5 >= 0.8"`, which has to hold for the whole confidence interval (needs scipy,
             extra `stats`), or `"observed(recall@5) >= 0.8"`, a plain bound on these queries without statistics.
         confidence: Of the interval; 1 minus it is how often any requirement that is met is called failed.
+        cluster: What makes queries depend on each other, as `intervals_of` takes it.
+        evalset: The questions, if `cluster` is one of their fields.
 
     Raises:
         AssertionError: A requirement is not met, or cannot be decided with so many queries.
@@ -731,9 +739,10 @@ def assert_retrieval(result: EvaluationResult, *requirements: str, confidence: f
     if not requirements:
         raise InvalidInputError("There is no requirement. Give at least one, such as 'recall@5 >= 0.8'.")
     check_share("confidence", confidence)
-    if result.detail is not None:
+    if cluster is None and result.detail is not None:
         warn_of_shared_gold(result, result.detail.values, None, DOC_KEY)
-    checks = _decide(_claims(result, [Requirement.parse(text) for text in requirements]), confidence)
+    labels = labels_of(result, cluster, evalset)
+    checks = _decide(_claims(result, [Requirement.parse(text) for text in requirements], labels=labels), confidence)
     missed = [check for check in checks if check.status != Status.PASS]
     if missed:
         lines = [f"{len(missed)} of {len(checks)} requirements not met on {result.n_queries} queries:"]

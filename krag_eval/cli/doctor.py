@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.files.strict_json import dump_json
+from krag_eval._utils.formatting import number_of
 from krag_eval.analysis.estimation import Agreement, label_agreement, plan_labels
 from krag_eval.analysis.label_audit.audit import audit_labels
 from krag_eval.analysis.label_audit.report import DoctorReport, apply_labels, write_queue
@@ -61,7 +62,7 @@ def doctor(
             estimate most, and the agreement of the model with the grades of the set is shown.
     """
     most = _parse_limit(limit)
-    _check(evalset, runs, apply=apply, out=out, queue=queue, force=force)
+    _check(evalset, runs, apply=apply, out=out, queue=queue, judge=judge, force=force)
     questions = files.evalset(evalset, id_key=id_key, grade_key=grade_key)
     if apply is not None and out is not None:
         questions = _apply(questions, apply, out, id_key=id_key, grade_key=grade_key)
@@ -90,7 +91,14 @@ def doctor(
 
 
 def _check(
-    evalset: Path, runs: list[Path] | None, *, apply: Path | None, out: Path | None, queue: Path | None, force: bool
+    evalset: Path,
+    runs: list[Path] | None,
+    *,
+    apply: Path | None,
+    out: Path | None,
+    queue: Path | None,
+    judge: Path | None,
+    force: bool,
 ) -> None:
     """Check the paths before any work starts: none of the inputs may be overwritten."""
     if (apply is None) != (out is None):
@@ -102,7 +110,8 @@ def _check(
         if _is(out, evalset):
             raise InvalidInputError(f"{out}: is the evaluation set and is never overwritten. Choose another name.")
     for path in (out, queue):
-        if path is not None and any(_is(path, read) for read in (evalset, *(runs or ()), *([apply] if apply else ()))):
+        read = [one for one in (evalset, *(runs or ()), apply, judge) if one is not None]
+        if path is not None and any(_is(path, one) for one in read):
             raise InvalidInputError(f"{path}: is one of the inputs and is never overwritten. Choose another name.")
         if path is not None and path.is_file() and not force:
             raise InvalidInputError(f"{path}: already exists. Choose another name, or overwrite it with --force.")
@@ -134,7 +143,7 @@ def _put_out(
         written = write_queue(report if rows is None else rows, queue, limit=most, force=force)
         n_all = len(report.candidates if rows is None else rows)
         of_all = "" if written == n_all else f" of {n_all}; --limit all writes them"
-        notes().print(f"{queue}: {written} documents to label{of_all}.")
+        notes().print(f"{queue}: {number_of(written, 'document')} to label{of_all}.")
     whole = {} if agreement is None else {"agreement": asdict(agreement)}
     if not put_json(json_out, lambda: dump_json(report.to_dict(most) | whole, "the report", indent=2)):
         console().print(repr(report), soft_wrap=True)

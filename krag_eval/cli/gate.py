@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -21,6 +22,7 @@ def gate(
     policy: Path,
     baseline: Path | None = None,
     nights: int | None = None,
+    cluster: str | None = None,
     json_out: Path | None = None,
     markdown_out: Path | None = None,
     files: FileOptions,
@@ -34,9 +36,8 @@ def gate(
         nights (N): Share the error among so many runs of the gate in a row, such as 365 for a nightly job.
         markdown_out (--markdown): Write a pull request summary; `-` prints it instead of the table.
     """
-    demands = read_policy(policy)
-    if nights is not None:
-        demands = replace(demands, nights=nights)
+    given: dict[str, Any] = {"nights": nights, "cluster": cluster}
+    demands = replace(read_policy(policy), **{name: value for name, value in given.items() if value is not None})
     questions = files.evalset(evalset)
     against = None if baseline is None else files.run(baseline, questions)
     report = check_gate(questions, files.run(run, questions), demands, baseline=against)

@@ -20,6 +20,8 @@ _SAME_NAMES = (
 )  # fmt: skip
 _OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES} | {
     "match_method": "--match",
+    "judge": "--judge",
+    "people": "--labels",
     "normalize": "--raw-text",
 }
 _SIDES = {"actual": "gold", "predicted": "retrieved"}

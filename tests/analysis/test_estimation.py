@@ -225,8 +225,13 @@ PEOPLE: Labels = {"q": {"a": 1, "b": 0}}
         ({"q": {"a": 1, "b": 0}}, PEOPLE, {}, "no label for 2 of 4 documents .* first for 'c' of the question 'r'"),
         (JUDGE, {}, {}, "`people` has no label of a document that was retrieved within k, and the judge alone"),
         (JUDGE, {"q": {"x": 1}}, {}, "`people` has no label of a document that was retrieved"),
-        (JUDGE, PEOPLE, {"probability": 0}, "`probability` must be above 0 and at most 1, got 0"),
-        (JUDGE, PEOPLE, {"probability": 1.5}, "`probability` must be above 0 and at most 1, got 1.5"),
+        (JUDGE, PEOPLE, {"probability": 0}, "`probability` must be from 1e-9 to 1, got 0"),
+        (JUDGE, PEOPLE, {"probability": 1.5}, "`probability` must be from 1e-9 to 1, got 1.5"),
+        (JUDGE, PEOPLE, {"probability": 1e-300}, "`probability` must be from 1e-9 to 1, got 1e-300"),
+        (JUDGE, everything(PEOPLE, 0), {}, "`people.0.`: `probability` must be from 1e-9 to 1, got 0"),
+        (JUDGE, everything(PEOPLE, math.nan), {}, "`people.0.`: `probability` must be from 1e-9 to 1, got nan"),
+        ([{"document": {"id": "a"}, "label": 1}], PEOPLE, {}, "`judge.0.`: a label must have `query_id`, `document`"),
+        ([{"query_id": "q", "document": {}, "label": 1}], PEOPLE, {}, "`judge.0.`: a dict has neither an id nor a"),
         (JUDGE, PEOPLE, {"probability": None}, "the probability with which it was drawn is not known"),
         (JUDGE, [*everything(PEOPLE), *everything({"q": {"a": 0}})], {}, "differently from `people.0.`"),
         (JUDGE, [{"query_id": "q", "document": {"id": "a"}}], {}, "must have `query_id`, `document` and `label`"),
@@ -242,6 +247,20 @@ PEOPLE: Labels = {"q": {"a": 1, "b": 0}}
 def test_wrong_input_is_told(judge: Any, people: Any, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         estimate(ONE, judge, people, k=2, **{"probability": 0.5, **settings})
+
+
+def test_all_ties_are_a_difference_of_0_beside_values_that_few_labels_leave_open() -> None:
+    ties = runs_of({"one": {"q": ["a", "b"], "r": ["c", "d"]}, "two": {"q": ["b", "a"], "r": ["d", "c"]}})
+    result = estimate(ties, JUDGE, PEOPLE, k=2, probability=0.5)
+    difference, first = result.differences[0], result.systems[0]
+    assert (difference.value, difference.interval, difference.sampling_interval) == (0, (0, 0), (0, 0))
+    assert (first.value, first.sampling_interval[0] < 0.25, first.sampling_interval[1] > 0.75) == (0.5, True, True)
+    assert result.notes == (
+        "people agree with the judge on every label: the intervals allow for one that was not drawn",
+    )
+    one = estimate(runs_of({"one": {"q": ["a"]}}), JUDGE, PEOPLE, k=1, probability=1)
+    assert repr(one).startswith("precision@1 of 1 question: people labelled 1 of 1\n")
+    assert "on 100.0% of 1 document; Cohen's kappa undefined; Krippendorff's alpha undefined" in repr(one)
 
 
 def test_wrong_runs_are_told() -> None:

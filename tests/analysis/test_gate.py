@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,7 @@ from krag_eval import (
     assert_retrieval,
     check_gate,
     evaluate_ids,
+    evaluate_run,
 )
 from krag_eval.analysis.gate import Policy, Requirement, Status, _Changes, _Claim
 from krag_eval.statistics.decisions import sample_size
@@ -446,10 +448,31 @@ def test_clusters_that_cannot_be_used_are_explained() -> None:
     run = make_run("r", SET)
     with pytest.raises(InvalidInputError, match="100 queries of 100 without a cluster: no 'source'"):
         status({"gate": {"require": ["observed(recall@1) >= 0"], "cluster": "source"}}, run)
+    some = EvalSet(
+        {"id": f"q{i}", "gold_chunk_ids": [f"c{i}"], "metadata": {"source": i // 2} if i != 3 else {}} for i in range(9)
+    )
+    for require in ({"require": ["recall@1 >= 0"]}, {"no_drop": {"recall@1": 0.5}}):
+        policy = Policy.from_dict({"gate": require | {"cluster": "source"}})
+        with pytest.raises(InvalidInputError, match=r"1 query of 9 without a cluster: no 'source' for 'q3'\. Give"):
+            check_gate(some, make_run("r", some), policy, baseline=make_run("r", some))
     one = EvalSet({"id": f"q{i}", "gold_chunk_ids": [f"c{i}"], "source": "a"} for i in range(9))
     policy = Policy.from_dict({"gate": {"require": ["recall@1 >= 0"], "cluster": "source"}})
     with pytest.raises(InvalidInputError, match="All 9 queries are in one cluster"):
         check_gate(one, make_run("r", one), policy)
+
+
+def test_an_assertion_of_clusters_is_the_gate_of_clusters() -> None:
+    evalset, new, _ = on_documents(1)
+    found = check_gate(
+        evalset, new, Policy.from_dict({"gate": {"require": ["recall@1 >= 0.4"], "cluster": "source"}})
+    ).checks[0]
+    result = evaluate_run(evalset, new, k=1)
+    assert found.status == Status.INCONCLUSIVE
+    for more in ({"cluster": "source", "evalset": evalset}, {"cluster": [f"d{i // 10}" for i in range(200)]}):
+        with pytest.raises(AssertionError, match=re.escape(f"recall@1 >= 0.4 ({found.found})")):
+            assert_retrieval(result, "recall@1 >= 0.4", **more)
+    with pytest.raises(InvalidInputError, match="`cluster`='source' is a field of the questions"):
+        assert_retrieval(result, "recall@1 >= 0.4", cluster="source")
 
 
 def test_a_drop_of_what_is_relative_to_an_ideal_of_its_own_is_refused() -> None:

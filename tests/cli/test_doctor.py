@@ -103,7 +103,7 @@ def test_labels_go_round_from_the_queue_to_a_new_set(run: Runner) -> None:
 
 def test_a_long_queue_is_cut_and_says_so(run: Runner) -> None:
     outcome = run("doctor set.jsonl bm25.jsonl dense.jsonl --queue queue.jsonl --limit 1")
-    assert outcome.err == "queue.jsonl: 1 documents to label of 2; --limit all writes them.\n"
+    assert outcome.err == "queue.jsonl: 1 document to label of 2; --limit all writes them.\n"
     assert len(read_rows("queue.jsonl")) == 1
     assert run("doctor set.jsonl bm25.jsonl dense.jsonl --queue queue.jsonl --limit all --force").code == 0
     assert len(read_rows("queue.jsonl")) == 2
@@ -125,6 +125,11 @@ def test_a_long_queue_is_cut_and_says_so(run: Runner) -> None:
         ("set.jsonl --apply dense.jsonl --out new.jsonl", "dense.jsonl:1: `document` is a NoneType."),
         ("set.jsonl bm25.jsonl --queue dense.jsonl", "dense.jsonl: already exists."),
         ("set.jsonl bm25.jsonl --queue bm25.jsonl --force", "bm25.jsonl: is one of the inputs"),
+        ("set.jsonl bm25.jsonl --judge dense.jsonl --queue dense.jsonl --force", "dense.jsonl: is one of the inputs"),
+        ("set.jsonl bm25.jsonl --judge dense.jsonl --queue q.jsonl", "dense.jsonl:1: a label must have `query_id`,"),
+        ("set.jsonl bm25.jsonl --judge absent.jsonl --queue q.jsonl", "absent.jsonl: cannot be read"),
+        ("set.jsonl bm25.jsonl --judge empty.jsonl --queue q.jsonl", "`--judge` has no label for "),
+        ("set.jsonl bm25.jsonl --judge others.jsonl --queue q.jsonl", "`--judge` has no label for "),
         ("set.jsonl bm25.jsonl --limit 0", "`--limit` must be an integer of at least 1, or `all`, got '0'."),
         ("set.jsonl bm25.jsonl --limit some", "`--limit` must be"),
         ("set.jsonl bm25.jsonl -k 0", "`--k` must be an integer of at least 1, got 0."),
@@ -132,6 +137,8 @@ def test_a_long_queue_is_cut_and_says_so(run: Runner) -> None:
     ],
 )
 def test_a_mistake_is_told_in_one_line_and_nothing_is_written(run: Runner, line: str, said: str) -> None:
+    Path("empty.jsonl").write_text("")
+    Path("others.jsonl").write_text('{"query_id": "another", "document": {"id": "z"}, "label": 1}\n')
     before = {path.name: path.read_bytes() for path in Path().iterdir()}
     outcome = run(f"doctor {line}")
     assert (outcome.code, outcome.out) == (2, "")

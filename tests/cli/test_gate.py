@@ -55,6 +55,25 @@ def test_nights_on_the_command_line_share_the_error(gate: Runner) -> None:
     assert (code, err.startswith("InvalidInputError: `nights` must be")) == (2, True)
 
 
+def test_a_cluster_on_the_command_line_is_that_of_the_policy(gate: Runner) -> None:
+    questions = [q.to_dict() | {"metadata": {"source": n // 10}} for n, q in enumerate(SET)]
+    Path("set.jsonl").write_text("".join(json.dumps(q) + "\n" for q in questions), encoding="utf-8")
+    line, text = "gate set.jsonl new.jsonl --policy gate.toml", '[gate]\nrequire = ["recall@1 >= 0.55"]\n'
+    write_policy(text)
+    alone, by_option = gate(line), gate(f"{line} --cluster source")
+    write_policy(f'{text}cluster = "source"\n')
+    assert (alone.code, by_option.code) == (0, 3)
+    assert by_option == gate(line)
+    assert gate(f"{line} --cluster id") == alone
+    del questions[3]["metadata"]
+    Path("set.jsonl").write_text("".join(json.dumps(q) + "\n" for q in questions), encoding="utf-8")
+    code, out, err = gate(line)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("InvalidInputError: 1 query of 100 without a cluster: no 'source' for ")
+    for command in ("compare set.jsonl old.jsonl new.jsonl --k 1", "evaluate set.jsonl new.jsonl --k 1 --intervals"):
+        assert gate(f"{command} --cluster source").err == err
+
+
 def test_a_plan_prints_how_many_questions_a_pilot_asks_for(gate: Runner) -> None:
     code, out, err = gate("plan set.jsonl old.jsonl new.jsonl --k 1 --metrics recall,hit --effect 0.05")
     assert (code, err) == (0, "")

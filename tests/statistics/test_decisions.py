@@ -10,6 +10,7 @@ import pytest
 from scipy.special import stdtrit
 from scipy.stats import binom, nct, t
 
+from benchmarks.simulate_statistics import END, PAGE, START, tables
 from krag_eval._utils.arrays import FloatArray
 from krag_eval.statistics.bootstrap import unseen_share
 from krag_eval.statistics.decisions import (
@@ -137,3 +138,12 @@ def test_what_decides_is_planned_from_the_values_or_from_what_they_may_have_miss
     assert questions_to_decide(np.append(np.zeros(99), 1.0), 0.2, 1.0, 0.95) == 101
     assert questions_to_decide(np.zeros(1), 0.02, 1.0, 0.95) is None
     assert questions_to_decide(wave, 0.0, 1.0, 0.95) is None
+
+
+@pytest.mark.full
+def test_the_simulation_runs_and_makes_every_table_of_the_page() -> None:
+    lines = list(tables(smoke=True))
+    page = PAGE.read_text(encoding="utf-8").partition(START)[2].partition(END)[0].splitlines()
+    heads = [page[number - 1] for number, line in enumerate(page) if line.startswith(("| --", "| ---"))]
+    assert len(heads) > 10
+    assert [head for head in heads if head not in lines] == []

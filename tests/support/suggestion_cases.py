@@ -894,6 +894,13 @@ TASKS = [
         value=[*"xxyyzz"],
     ),
     Case(
+        lambda cluster: front.Policy.from_dict({"gate": {"require": ["recall@5 >= 0"], "cluster": cluster}}),
+        "`cluster`",
+        {"cluster": 3},
+        value="source",
+        holds=lambda policy: policy.cluster == "source",
+    ),
+    Case(
         lambda: front.check_gate(front.as_evalset(SET), RUN, "gate.toml"),
         r"`read_policy\(path\)`",
         then=lambda text: front.check_gate(front.as_evalset(SET), RUN, evaluated(path="gate.toml")(text)),

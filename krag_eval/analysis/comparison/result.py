@@ -284,14 +284,15 @@ class Comparison(ComparedByFields):
         shown = {}
         for key in self.keys if self.pairs else ():
             rows = [row for row in self.pairs if row.key == key]
-            means = {one: mean for row in rows for one, mean in self._means(row)}
+            means = {one: mean for row in rows for one, mean in self.means_of(row)}
             order = sorted(means, key=means.__getitem__, reverse=not rows[0].lower_is_better)
             differ = {frozenset((r.baseline, r.system)) for r in rows if r.outcome in (Outcome.BETTER, Outcome.WORSE)}
             shown[key] = letters(order, differ)
         return shown
 
     @staticmethod
-    def _means(row: ComparisonRow) -> tuple[tuple[str, float], tuple[str, float]]:
+    def means_of(row: ComparisonRow) -> tuple[tuple[str, float], tuple[str, float]]:
+        """Return both systems of a row with their means."""
         return (row.baseline, row.baseline_mean or 0.0), (row.system, row.mean or 0.0)
 
     @property
@@ -420,7 +421,7 @@ def how_tested(comparison: Comparison) -> str:
 def _pairs(comparison: Comparison, key: str, of_key: Mapping[str, str]) -> Iterator[str]:
     """Yield the systems of one key with their letters, the best first, and the table of their pairs."""
     rows = [row for row in comparison.pairs if row.key == key]
-    means = {name: mean for row in rows for name, mean in comparison._means(row)}  # noqa: SLF001 - its own module
+    means = {name: mean for row in rows for name, mean in comparison.means_of(row)}
     yield shorten(f"{key}: {number_of(comparison.n_queries, 'query')}, all pairs", WIDTH)
     lines = [(shorten(one_line(name), WIDTH // 2), format_mean(means[name])) for name in of_key]
     every = sorted(set("".join(of_key.values())))

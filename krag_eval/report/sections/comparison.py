@@ -30,13 +30,36 @@ TONES = {Outcome.BETTER: "good", Outcome.WORSE: "bad", Outcome.SAME: None, Outco
 
 
 def comparison_section(comparison: Comparison) -> Section:
-    """Return one table per system, with one row per metric."""
-    return Section(
-        "comparison",
-        f"Compared with {comparison.baseline}",
-        tuple(_paragraphs(comparison)),
-        tuple(_table(comparison, system, number) for number, system in enumerate(comparison.systems, 1)),
-    )
+    """Return one table per system, with one row per metric; first two per metric if all pairs were compared."""
+    tables = [table for number, key in enumerate(comparison.letters, 1) for table in _pairs(comparison, key, number)]
+    tables += [_table(comparison, system, number) for number, system in enumerate(comparison.systems, 1)]
+    title = "All pairs compared" if comparison.pairs else f"Compared with {comparison.baseline}"
+    return Section("comparison", title, tuple(_paragraphs(comparison)), tuple(tables))
+
+
+def _pairs(comparison: Comparison, key: str, number: int) -> Iterator[Table]:
+    """Yield the systems with their letters, the best first, and the pairs with their effect sizes."""
+    rows = [row for row in comparison.pairs if row.key == key]
+    means = {name: mean for row in rows for name, mean in comparison.means_of(row)}
+    columns = [Column("system", "system", is_number=False), Column("mean", "mean")]
+    columns.append(Column("letters", "letters", is_number=False))
+    systems = [
+        (text_cell(name), Cell(means[name], format_mean(means[name])), text_cell(text))
+        for name, text in comparison.letters[key].items()
+    ]
+    note = "Systems that share a letter cannot be told apart."
+    yield Table(f"comparison-letters-{number}", f"{key}: all systems", tuple(columns), tuple(systems), note)
+    help_ = "Hedges' g: the mean difference in standard deviations of the differences"
+    columns = [Column("pair", "pair", is_number=False), *_COLUMNS, Column("effect_size", "effect size", help=help_)]
+    pairs = [
+        (
+            text_cell(f"{row.system} - {row.baseline}"),
+            *_row(row)[1:-1],
+            Cell(row.effect_size, UNDEFINED if row.effect_size is None else f"{row.effect_size:+.2f}"),
+        )
+        for row in rows
+    ]
+    yield Table(f"comparison-pairs-{number}", f"{key}: all pairs", tuple(columns), tuple(pairs))
 
 
 def verdict_cell(row: ComparisonRow) -> Cell:
@@ -55,18 +78,19 @@ def _paragraphs(comparison: Comparison) -> Iterator[str]:
             yield f"{name}: {failed} failed, counted as nothing retrieved."
 
 
+_COLUMNS = (
+    Column("baseline", "base", help="Mean of the baseline"),
+    Column("mean", "here", help="Mean of the system"),
+    Column("difference", "diff", help="Difference of the two means"),
+    Column("interval", "interval", help="Confidence interval of the difference"),
+    Column("p_holm", "p", help="Two-sided randomization test, adjusted for all tests"),
+    Column("won_tied_lost", "+/=/-", help="Queries won, tied and lost"),
+)
+
+
 def _table(comparison: Comparison, system: str, number: int) -> Table:
     rows = [row for row in comparison.rows if row.system == system]
-    columns = (
-        Column("metric", "metric", is_number=False),
-        Column("baseline", "base", help=f"Mean of {comparison.baseline}"),
-        Column("mean", "here", help=f"Mean of {system}"),
-        Column("difference", "diff", help="Difference of the two means"),
-        Column("interval", "interval", help="Confidence interval of the difference"),
-        Column("p_holm", "p", help="Two-sided randomization test, adjusted for all tests by Holm's method"),
-        Column("won_tied_lost", "+/=/-", help="Queries won, tied and lost"),
-        Column("verdict", "verdict", is_number=False),
-    )
+    columns = (Column("metric", "metric", is_number=False), *_COLUMNS, Column("verdict", "verdict", is_number=False))
     title, note = f"{system} against {comparison.baseline}", " ".join(_notes(comparison, system, rows))
     return Table(f"comparison-{number}", title, columns, tuple(map(_row, rows)), note)
 
