@@ -92,7 +92,8 @@ def compare_on(path: Path, n_questions: int) -> tuple[Comparison, str]:
     evalset, paragraphs = read(path, n_questions)
     plain = bm25("words", words, paragraphs, evalset)
     runs = {"words": plain, "bigrams": bm25("bigrams", bigrams, paragraphs, evalset), "broken": broken(plain, evalset)}
-    comparison = compare(runs, evalset, baseline="words", k=K)
+    # Questions about one article stand or fall together.
+    comparison = compare(runs, evalset, baseline="words", k=K, cluster="gold")
     causes = [f"{name}: {diagnose(evaluate_run(evalset, run, k=K, metrics='recall'))}" for name, run in runs.items()]
     title = f"{path.name}: {len(evalset)} questions, {len(paragraphs)} paragraphs"
     return comparison, "\n\n".join([title, str(comparison), *causes])

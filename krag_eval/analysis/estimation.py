@@ -556,27 +556,31 @@ class _Sample:
         savings = 1.0
         if m >= _FEWEST and variance > 0:
             savings = float(((noise * (self.y - level) / (1 - noise**2 / (noise**2).sum())) ** 2).sum()) / variance
+        largest = max(float(self.f.max()), float(self.y.max(initial=0.0)), 1.0)
         if variance <= 1e-18 and (w[self._unlabelled()] != 0).any():
             # One more label that differs by as much as any two: about what "none of m" leaves open.
-            largest = float(max(self.f.max(), self.y.max(initial=0.0), 1.0))
             unknown = w[self._unlabelled()]
             variance = float((noise[is_used] ** 2).mean() if m else (unknown**2).sum()) * largest**2
             savings = 1.0
         error = math.sqrt(variance) / self.n_queries
         reach = -float(stdtrit(max(m - n_fitted, 1), (1 - confidence) / 2)) * error if error else 0.0
+        # No gain is below 0, or above the largest that anybody gave.
+        ends = [np.bincount(self.query, largest * one, self.n_queries) for one in (np.minimum(w, 0), np.maximum(w, 0))]
+        at = np.clip([value - reach, value + reach], ends[0].mean(), ends[1].mean()).tolist()
         interval = None
         if self.n_queries > 1:
             spread = max(float(by_query.std(ddof=1)) / math.sqrt(self.n_queries), error)
             far = -float(stdtrit(self.n_queries - 1, (1 - confidence) / 2)) * spread
-            interval = value - far, value + far
+            lowest, highest = np.clip([value - far, value + far], ends[0].min(), ends[1].max()).tolist()
+            interval = lowest, highest
         return Estimate(
             name=name,
             value=value,
             interval=interval,
-            sampling_interval=(value - reach, value + reach),
+            sampling_interval=(at[0], at[1]),
             judge_alone=alone,
             bias=alone - value,
-            bias_interval=(alone - value - reach, alone - value + reach),
+            bias_interval=(alone - at[1], alone - at[0]),
             judge_weight=float(fitted[0]),
             savings=savings,
             n_labels=int((sampled_w != 0).sum()),

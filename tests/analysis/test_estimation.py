@@ -255,6 +255,9 @@ def test_all_ties_are_a_difference_of_0_beside_values_that_few_labels_leave_open
     difference, first = result.differences[0], result.systems[0]
     assert (difference.value, difference.interval, difference.sampling_interval) == (0, (0, 0), (0, 0))
     assert (first.value, first.sampling_interval[0] < 0.25, first.sampling_interval[1] > 0.75) == (0.5, True, True)
+    assert 0 <= first.sampling_interval[0] <= first.sampling_interval[1] <= 1, "as any precision"
+    assert first.interval is not None
+    assert 0 <= first.interval[0] <= first.interval[1] <= 1
     assert result.notes == (
         "people agree with the judge on every label: the intervals allow for one that was not drawn",
     )
