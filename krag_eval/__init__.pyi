@@ -116,6 +116,9 @@ from .metrics.names import LIVE_CUT_OFFS as LIVE_CUT_OFFS
 from .report import Report as Report
 from .report import build_report as build_report
 from .report import write_report as write_report
+from .report.chunkers import ChunkerComparison as ChunkerComparison
+from .report.chunkers import Chunking as Chunking
+from .report.chunkers import compare_chunkers as compare_chunkers
 from .report.leaderboard import Leaderboard as Leaderboard
 from .report.leaderboard import leaderboard as leaderboard
 from .retrievers import RetrieverScores as RetrieverScores
