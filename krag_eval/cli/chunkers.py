@@ -80,7 +80,8 @@ def _read(given: list[str]) -> dict[str, object]:
         name = name if equals else spec if is_size else spec.partition(":")[2] or spec
         if name in found:
             raise InvalidInputError(
-                f"`--chunker` names two chunkers {name!r:.60}. Give one another name, such as --chunker other={spec!s:.60}."
+                f"`--chunker` names two chunkers {name!r:.60}. Give one another name, such as --chunker "
+                f"other={spec!s:.60}."
             )
         found[name] = spec if is_size else load_object(spec, "--chunker", "a chunker")
     return found

@@ -1,4 +1,4 @@
-"""Corpora: the documents, or chunks of documents, that retrievers search; and chunkers, which cut one into the other."""
+"""Corpora: the documents, or chunks of documents, that retrievers search, and how chunkers cut one into the other."""
 
 from __future__ import annotations
 
@@ -209,16 +209,14 @@ def cut(documents: Sequence[Document], chunker: object, name: str) -> list[Docum
 
 def _place_of(piece: Any, text: str, before: Sequence[int], where: str) -> tuple[str, int, int]:
     """Return the text of a chunk, its start and its end in the text of its document."""
-    own = _offsets_of(piece)
-    if isinstance(piece, tuple) and own is not None:
-        content = text[slice(*own)]
-    else:
-        content = piece if isinstance(piece, str) else getattr(as_document(piece), "text", None)
-    if not isinstance(content, str):
+    try:
+        own = _offsets_of(piece)
+        content = text[slice(*own)] if own is not None and isinstance(piece, tuple) else _text_of(piece)
+    except InvalidInputError:
         raise InvalidInputError(
             f"{where} is {describe_type(piece)} without a text. A chunk is a string, (start, end), or an object or "
             "mapping with a text and offsets."
-        )
+        ) from None
     if own is not None:
         start, end = own
         if not 0 <= start <= end <= len(text):
@@ -241,6 +239,13 @@ def _place_of(piece: Any, text: str, before: Sequence[int], where: str) -> tuple
             + ", or (start, end), so that its place is known."
         )
     return content, *found
+
+
+def _text_of(piece: object) -> str:
+    text = piece if isinstance(piece, str) else as_document(piece).text
+    if text is None:
+        raise InvalidInputError("It has none.")
+    return text
 
 
 def _find(content: str, text: str, start: int, end: int) -> tuple[int, int] | None:
@@ -283,7 +288,7 @@ def _offsets_of(piece: Any) -> tuple[int, int] | None:
     start, end = first(_STARTS), first(_ENDS)
     if start is None or start == -1:  # LangChain's for a chunk that it did not find
         return None
-    return start, end if end is not None else start + len(as_document(piece).text or "")
+    return start, end if end is not None else start + len(_text_of(piece))
 
 
 def _is_count(value: object) -> bool:
