@@ -9,14 +9,13 @@ from typing import Any, Literal, get_args
 from krag_eval._utils.checks import describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval.datasets.column_names import suggestion
-from krag_eval.documents.document import Document, as_document, as_input_error, read_leniently
+from krag_eval.documents.document import DOC_KEY, Document, as_document, as_input_error, read_leniently
 from krag_eval.documents.readers import as_id, read_grade, read_own_grade
 from krag_eval.matching.settings import ScoringSettings
 
 RUN_HEADER = "krag_eval_run"
 Level = Literal["chunk", "document"]
 LEVELS: tuple[str, ...] = get_args(Level)
-DOC_KEY = "doc_id"
 TEXTS = ("question", "answer", "type", "notes", "source")
 GOLD = ("gold", "gold_doc_ids", "gold_chunk_ids")
 QUESTION_FIELDS = {"id", *TEXTS, *GOLD, "metadata"}
@@ -207,6 +206,8 @@ def settings_at(level: str, doc_key: str, settings: ScoringSettings) -> ScoringS
     """
     given: ScoringSettings = {**settings}
     given.setdefault("match_method", "id")
+    if given["match_method"] == "span":
+        given["id_key"] = given.get("id_key") or (None if doc_key == DOC_KEY else doc_key)
     if one_of("level", level, LEVELS) == "document":
         if given["match_method"] not in ("id", ["id"], ("id",)):
             raise InvalidInputError(

@@ -23,6 +23,7 @@ from krag_eval.documents.readers import (
     read_grade,
     reader_of,
     reader_of_pair,
+    says_place,
     split_pair,
     split_pairs,
 )
@@ -126,6 +127,13 @@ class Side:
         if None in texts:
             self._require(texts, lambda reader, d: reader.read_id(d, self._id_key) or reader.read_id(d))
         return texts
+
+    @cached_property
+    def fields(self) -> list[Mapping[str, Any]]:
+        """What each document says of itself beside its text, as `Reader.read_fields` returns it."""
+        if not hasattr(self, "_documents"):
+            raise InvalidInputError("match_method='span' reads the metadata of documents, and columns have none.")
+        return self._column(Reader.read_fields, Reader.read_own_fields)
 
     def scores(self) -> list[float | None]:
         """Return the score that the retriever gave each document, None where it gave none."""
@@ -361,7 +369,7 @@ class Side:
                 continue
             document, reader = self._pairs[0][position], self._reader_of(position)
             try:
-                has = has_other(reader, document)
+                has = has_other(reader, document) or says_place(reader.read_own_fields(document))
             except Exception as error:  # noqa: BLE001 - raised again as ours
                 raise self._unreadable(position, error) from _as_cause(error)
             if not has:

@@ -11,6 +11,7 @@ from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, UnknownArgumentError, show
 from krag_eval.documents.readers import (
     OWN_ID,
+    as_id,
     fields_key,
     id_of_pair,
     read_grade,
@@ -70,6 +71,65 @@ class Document:
         put(self, "grade", grade)
         put(self, "score", score)
         put(self, "metadata", {} if metadata is None else metadata)
+
+
+DOC_KEY = "doc_id"
+"""The usual key of the metadata under which a chunk has the id of the document that it was cut from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A gold document given by its place: characters `start` to `end` of the text of a document.
+
+    In files it is a mapping with `doc_id`, `start`, `end` and, where it is known, `text`.
+
+    Attributes:
+        doc_id: The id of the document.
+        start: The first character, counted in code points from 0.
+        end: The position after the last character.
+        text: The slice of the document's text, or None.
+        grade: How relevant it is, 0 or more; None counts as 1.
+
+    Raises:
+        InvalidInputError: The id is none, the offsets are not 0 <= start < end, or the text has another length.
+
+    >>> Span("guide", 10, 24).metadata
+    {'doc_id': 'guide', 'start': 10, 'end': 24}
+    """
+
+    doc_id: str
+    start: int
+    end: int
+    text: str | None = None
+    grade: float | None = None
+
+    def __post_init__(self) -> None:
+        doc_id = as_id(self.doc_id)
+        if doc_id is None:
+            raise InvalidInputError(f"`doc_id` is {show(self.doc_id)}. A span needs the id of its document.")
+        object.__setattr__(self, "doc_id", doc_id)
+        is_whole = [isinstance(one, int) and not isinstance(one, bool) for one in (self.start, self.end)]
+        if not all(is_whole) or not 0 <= self.start < self.end:
+            raise InvalidInputError(
+                f"The span ({show(self.start)}, {show(self.end)}) of document {doc_id!r:.60} is none. It must have "
+                "0 <= start < end, in characters of its document."
+            )
+        if self.text is not None and len(self.text) != self.end - self.start:
+            raise InvalidInputError(
+                f"The text {show(self.text, 60)} has {len(self.text):,} characters, and the span ({self.start}, "
+                f"{self.end}) of document {doc_id!r:.60} has {self.end - self.start:,}. The text must be that slice of "
+                "the document, in code points."
+            )
+
+    @property
+    def id(self) -> None:
+        """None: a span is known by its place."""
+        return
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The place, as readers of documents find it."""
+        return {DOC_KEY: self.doc_id, "start": self.start, "end": self.end}
 
 
 class KragDocument:

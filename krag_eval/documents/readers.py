@@ -137,6 +137,21 @@ class Reader:
     def _read_metadata(self, documents: list[Any]) -> list[Mapping[str, Any]]:
         return list(map(self.metadata, documents)) if self.all_metadata is None else self.all_metadata(documents)
 
+    def read_fields(self, documents: list[Any]) -> list[Mapping[str, Any]]:
+        """Return what each document says of itself: its metadata, and the fields outside of it that say its place."""
+        metadata = self._read_metadata(documents)
+        if self.own_keys:
+            return [{**m, **d} if m else d for m, d in zip(metadata, documents, strict=True)]
+        if self.framework != "LlamaIndex":
+            return metadata
+        nodes = [getattr(document, "node", document) for document in documents]
+        own = [{key: getattr(node, name, None) for key, name in _OF_NODES.items()} for node in nodes]
+        return [{**{k: v for k, v in o.items() if v is not None}, **m} for o, m in zip(own, metadata, strict=True)]
+
+    def read_own_fields(self, document: Any) -> Mapping[str, Any]:
+        """Return what one document says of itself, as `read_fields` does."""
+        return self.read_fields([document])[0]
+
     def other_id(self, document: Any, id_: str | None) -> str | None:
         """Return the id that a document itself has if it is not `id_`, under which it is read; else None."""
         own = None if self.own_id is None else as_id(self.own_id(document))
@@ -425,6 +440,19 @@ def _read_nodes(name: str, read: Callable[[Any], Any], nodes: list[Any]) -> list
 
 def _read_scored_nodes(name: str, read: Callable[[Any], Any], documents: list[Any]) -> list[Any]:
     return _read_nodes(name, read, [document.node for document in documents])
+
+
+# Where a document says that its text begins, and, with it, where it ends; else as many characters later as it has.
+OFFSETS = (("start", "end"), ("start_index", "end_index"), ("start_char_idx", "end_char_idx"), ("split_idx_start", ""))
+
+
+def says_place(fields: Mapping[str, Any]) -> bool:
+    """Return whether the fields of a document say where in another document it is."""
+    return any(fields.get(start) is not None for start, _ in OFFSETS)
+
+
+# What a node of LlamaIndex says of its place outside of its metadata, by the names of fields here.
+_OF_NODES = {"doc_id": "ref_doc_id", "start_char_idx": "start_char_idx", "end_char_idx": "end_char_idx"}
 
 
 def _scored_node_text(document: Any) -> object:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress, product
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from krag_eval.documents.text import normalize, normalize_all
 from krag_eval.matching.overlap import UNIT_OF, Sketches, sketch
 from krag_eval.matching.settings import Settings
 from krag_eval.matching.tokens import CHEAP_TOKENIZERS, TokenTable
+
+if TYPE_CHECKING:
+    from krag_eval.matching.spans import BatchPlaces
 
 
 class Codes(NamedTuple):
@@ -126,6 +129,8 @@ class Batch:
     def _read(self) -> list[object]:
         names = compress(("ids", "texts"), (self.settings.uses_ids, self.settings.uses_texts))
         columns = [getattr(side, name) for name in names for side in (self.actual, self.predicted)]
+        if self.settings.uses_spans:
+            columns += [column.tolist() for side in (self.places.actual, self.places.predicted) for column in side]
         return [*columns, *(side.offsets.tolist() for side in (self.actual, self.predicted))]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -203,6 +208,13 @@ class Batch:
         return number(self.actual.ids, self.predicted.ids)[0]
 
     @cached_property
+    def places(self) -> BatchPlaces:
+        """Where the documents of both sides lie, for match_method="span"."""
+        from krag_eval.matching.spans import places_of  # most sets have no spans
+
+        return places_of(self)
+
+    @cached_property
     def gold_ids(self) -> Codes:
         """Ids as integers, where ids alone are matched; a retrieved id that is not gold for its query is `MISSING`."""
         numbers, different = number(self.actual.ids, [])
@@ -214,7 +226,7 @@ class Batch:
     @property
     def has_gold_repeats(self) -> bool:
         """Whether a query may have the same gold document twice."""
-        return self.settings.uses_texts or self._equal_ids[1]
+        return self.settings.methods != ("id",) or self._equal_ids[1]
 
     def equal_ids(self) -> Found:
         """Return the pairs with the same id."""

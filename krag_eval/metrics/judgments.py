@@ -194,9 +194,11 @@ def sum_by_query(query: IntArray, values: IntArray, n_queries: int) -> IntArray:
 def judge(batch: Batch, matches: Matches) -> Judgments:
     """Decide what each rank and each gold document earned."""
     actual, predicted = batch.actual, batch.predicted
-    same = identity_keys(batch) if batch.settings.uses_texts else [batch.gold_ids]
+    same = [batch.gold_ids] if batch.settings.methods == ("id",) else identity_keys(batch)
     gold_keys = [key.actual for key in same] if batch.has_gold_repeats else []
-    if batch.settings.uses_texts:  # what was judged not relevant is no gold document, and lends its matches to none
+    if batch.settings.methods != (
+        "id",
+    ):  # what was judged not relevant is no gold document, and lends its matches to none
         gold_keys = [np.where(actual.grades > 0, key, MISSING) for key in gold_keys]
     group = merge_equal(actual, gold_keys)
     is_first = group == np.arange(len(group))
@@ -268,7 +270,12 @@ def repeats_of(batch: Batch) -> dict[int, int]:
 
 
 def identity_keys(batch: Batch) -> list[Codes]:
-    """Return what makes two documents of one side the same: the id where ids are matched, the text where texts are."""
+    """Return what makes two documents of one side the same: the id where ids are matched, the text where texts are.
+
+    Where spans are matched it is the place.
+    """
+    if batch.settings.uses_spans:
+        return [batch.places.codes]
     keys = [batch.ids] if batch.settings.uses_ids else []
     return [*keys, batch.normal_texts] if batch.settings.uses_texts else keys
 
