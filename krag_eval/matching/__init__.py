@@ -34,15 +34,17 @@ def similar_pairs(batch: Batch, method: str, threshold: float | None = None, sha
         threshold = batch.settings.thresholds[method]
     if method == "embedding":
         return alike_pairs(batch, threshold)
+    if method == "span":
+        return _match_spans(batch, threshold)
     found = pairs_above(batch, method, threshold)
     besides = batch.settings.similarity_threshold
     return found if besides is None else only_alike(batch, found, share * besides)
 
 
-def _match_spans(batch: Batch) -> Found:
+def _match_spans(batch: Batch, threshold: float | None = None) -> Found:
     from krag_eval.matching.spans import match_spans  # most sets have no spans
 
-    return match_spans(batch)
+    return match_spans(batch, threshold)
 
 
 MATCHERS: dict[str, Matcher] = {

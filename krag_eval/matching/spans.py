@@ -70,7 +70,7 @@ class BatchPlaces:
         return Codes(codes[:n_actual], codes[n_actual:], len(order))
 
 
-def match_spans(batch: Batch) -> Found:
+def match_spans(batch: Batch, threshold: float | None = None) -> Found:
     """Return the pairs whose overlap is at least `threshold` of what `span_measure` names; at least one character."""
     settings, places = batch.settings, batch.places
     pairs = join(batch, Codes(places.actual.document, places.predicted.document, places.n_documents))
@@ -81,7 +81,7 @@ def match_spans(batch: Batch) -> Found:
     common, span, chunk = overlap[some], (gold_end - gold_start)[some], (end - start)[some]
     out_of = {"recall": span, "precision": chunk, "iou": span + chunk - common}[settings.span_measure]
     share = common / out_of
-    enough = share >= settings.thresholds["span"]
+    enough = share >= (settings.thresholds["span"] if threshold is None else threshold)
     return Found(pairs.actual[some[enough]], pairs.predicted[some[enough]], share[enough])
 
 
