@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 from collections.abc import Callable, Sequence
@@ -40,6 +41,12 @@ SIZES = {"small": "words:4", "large": "words:16", "overlapping": "words:8:4"}
 BUDGETS = (8, 16, 48)
 
 
+@functools.cache
+def usual() -> ChunkerComparison:
+    """The comparison that most tests look at."""
+    return compared()
+
+
 def compared(**changed: Any) -> ChunkerComparison:
     given: dict[str, Any] = {"corpus": CORPUS, "questions": QUESTIONS, "chunkers": SIZES, "budgets": BUDGETS, **QUIET}
     return compare_chunkers(**(given | changed))
@@ -71,7 +78,7 @@ def by_hand(row: Sequence[Document], gold: Sequence[dict[str, Any]], budget: int
 
 
 def test_scores_are_those_of_the_characters_within_each_budget() -> None:
-    result = compared()
+    result = usual()
     for name in SIZES:
         for budget in BUDGETS:
             expected = [
@@ -86,7 +93,7 @@ def test_scores_are_those_of_the_characters_within_each_budget() -> None:
 
 
 def test_every_chunking_has_its_cost_and_parameters() -> None:
-    result = compared()
+    result = usual()
     small, overlapping = result.chunkings["small"], result.chunkings["overlapping"]
     n_words = sum(len(TOKENIZERS["words"].tokenize(text)) for text in TEXTS.values())
     assert (small.n_tokens, small.n_chunks, small.mean_tokens) == (n_words, n_words // 4, 4.0)
@@ -96,19 +103,21 @@ def test_every_chunking_has_its_cost_and_parameters() -> None:
     assert dict(result.runs["small"].parameters) == small.parameters
 
 
+@pytest.mark.filterwarnings("ignore:first")
 def test_questions_whose_span_no_chunk_holds_whole_are_named() -> None:
     result = compared(chunkers={"small": "words:4", "whole": lambda text: [text], "first": lambda text: [(0, 9)]})
     assert result.chunkings["whole"].cut_questions == ()
-    assert result.chunkings["small"].cut_questions == ("q1", "q2")
+    assert result.chunkings["small"].cut_questions == ("q1", "q2", "q3")
     assert result.chunkings["first"].cut_questions == ("q1", "q2", "q3")
 
 
-def test_the_picture_of_cut_questions_agrees_with_brute_force() -> None:
+@pytest.mark.filterwarnings("ignore:c. No retrieved chunk")
+def test_cut_questions_are_those_of_brute_force() -> None:
     draw = random.Random(7)
     text = "x" * 60
-    for _ in range(200):
+    for _ in range(20):
         cuts = [tuple(sorted(draw.sample(range(61), 2))) for _ in range(draw.randint(1, 6))]
-        spans = [tuple(sorted(draw.sample(range(61), 2))) for _ in range(3)]
+        spans = [tuple(sorted(draw.sample(range(61), 2))) for _ in range(10)]
         questions = [
             {"id": f"q{n}", "question": "x", "gold": [{"doc_id": "d", "start": start, "end": end}]}
             for n, (start, end) in enumerate(spans)
@@ -126,7 +135,7 @@ def test_the_picture_of_cut_questions_agrees_with_brute_force() -> None:
 
 
 def test_the_best_chunking_is_the_one_that_the_others_are_compared_with() -> None:
-    result = compared()
+    result = usual()
     means = {name: sum(one[f"span_recall@{b}tok"] or 0 for b in BUDGETS) for name, one in result.results.items()}
     assert result.baseline == max(means, key=means.__getitem__)
     assert result.comparison is not None
@@ -186,7 +195,7 @@ def test_a_budget_that_no_chunk_fits_and_a_retriever_that_returns_too_few_are_no
 
 
 def test_table_markdown_pandas_and_json_say_the_same() -> None:
-    result = compared()
+    result = usual()
     frame = result.to_pandas()
     best = result.best[48]
     value = result.results[best]["span_recall@48tok"]
@@ -199,13 +208,13 @@ def test_table_markdown_pandas_and_json_say_the_same() -> None:
 
 
 def test_the_report_has_the_tables_and_the_parameters(tmp_path: Path) -> None:
-    text = compared().report(tmp_path / "chunkers.md").read_text(encoding="utf-8")
-    for part in ("## Chunkings", "### 16 tokens", "cut apart", "chunk\\_overlap", "no single chunk holds whole"):
+    text = usual().report(tmp_path / "chunkers.md").read_text(encoding="utf-8")
+    for part in ("## Chunkings", "### 16 tokens", "cut apart", "chunk_overlap", "no single chunk holds whole"):
         assert part in text, part
 
 
 def test_the_plot_has_a_line_for_each_chunking(tmp_path: Path) -> None:
-    result = compared()
+    result = usual()
     axes = result.plot().axes
     assert [one.get_title(loc="left") for one in axes] == ["span_recall"]
     assert len(axes[0].get_lines()) == len(SIZES)
@@ -217,7 +226,10 @@ def test_the_plot_has_a_line_for_each_chunking(tmp_path: Path) -> None:
 
 
 def test_tokens_are_counted_as_the_user_says() -> None:
-    assert compared(count_tokens=len).chunkings["large"].n_tokens > compared().chunkings["large"].n_tokens * 3
+    assert (
+        compared(count_tokens=len, chunkers=["words:16"]).chunkings["words:16"].n_tokens
+        > usual().chunkings["large"].n_tokens * 3
+    )
 
 
 def raising(chunks: list[Document]) -> Any:
