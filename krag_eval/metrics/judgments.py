@@ -199,6 +199,10 @@ def judge(batch: Batch, matches: Matches) -> Judgments:
     if batch.settings.uses_texts:  # what was judged not relevant is no gold document, and lends its matches to none
         gold_keys = [np.where(actual.grades > 0, key, MISSING) for key in gold_keys]
     group = merge_equal(actual, gold_keys)
+    if actual.needs is not None:
+        from krag_eval.documents.needs import merge_needs  # most sets have none
+
+        group = merge_needs(actual.needs, group)
     is_first = group == np.arange(len(group))
     grade_of_group = actual.grades
     if not is_first.all():
