@@ -89,7 +89,11 @@ class Question:
     @property
     def is_negative(self) -> bool:
         """Whether nothing answers it: it has no gold document at any level, apart from those judged not relevant."""
-        return not (any(document.grade != 0 for document in alternatives_in(self.gold)) or self.gold_chunk_ids or self.gold_doc_ids)
+        return not (
+            any(document.grade != 0 for document in alternatives_in(self.gold))
+            or self.gold_chunk_ids
+            or self.gold_doc_ids
+        )
 
     def gold_chunks(self) -> list[Document | Need]:
         """Return the gold at chunk level: the gold documents and needs, then the gold chunk ids that none has."""
@@ -107,14 +111,16 @@ class Question:
         needs: list[Document | Need] = []
         for entry in self.gold:
             documents = alternatives_in([entry])
-            doc_ids = dict.fromkeys(as_id(document.metadata.get(doc_key)) for document in documents)
-            doc_ids.pop(None, None)
+            named = (as_id(document.metadata.get(doc_key)) for document in documents)
+            doc_ids = dict.fromkeys(one for one in named if one is not None)
             grade = read_grade(documents[0], grade_key) if doc_ids else None
             if len(doc_ids) > 1:
                 needs.append(Need(any_of=[Document(id=one, metadata={doc_key: one}) for one in doc_ids], grade=grade))
             for doc_id in doc_ids if len(doc_ids) == 1 else ():
                 grades[doc_id] = max(grades.get(doc_id) or 0.0, grade or 0.0)
-        known = [Document(id=doc_id, grade=grade, metadata={doc_key: doc_id}) for doc_id, grade in grades.items()]
+        known: list[Document | Need] = [
+            Document(id=doc_id, grade=grade, metadata={doc_key: doc_id}) for doc_id, grade in grades.items()
+        ]
         return known + needs
 
     def gold_at(self, level: str = "chunk", doc_key: str = DOC_KEY) -> list[Document | Need]:

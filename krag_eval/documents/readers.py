@@ -641,7 +641,7 @@ def read_grade(document: object, grade_key: str) -> float:
 
 
 def given_grade(document: object, grade_key: str) -> object:
-    """Return what a gold document has as its grade: in the pair, else its own, else in its metadata; None if nothing."""
+    """Return what a gold document has as its grade: in the pair, else its own, else in its metadata; else None."""
     inner, given = split_pair(document)
     reader = reader_of(inner)
     if given is None and reader is not None:

@@ -20,8 +20,8 @@ from krag_eval.evaluation.pipeline import (
     choose_metrics,
     columns_of,
     judge_batch,
-    score,
     need_parts,
+    score,
     signature_of,
 )
 from krag_eval.evaluation.results import Detail, EvaluationResult, QueryResult
