@@ -58,6 +58,7 @@ from .datasets import write_run as write_run
 from .datasets.fusion import fuse as fuse
 from .documents.document import Document as Document
 from .documents.document import KragDocument as KragDocument
+from .documents.document import Need as Need
 from .documents.document import Span as Span
 from .documents.document import as_document as as_document
 from .documents.text import normalize as normalize

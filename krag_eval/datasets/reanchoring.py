@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval.datasets.evalset import EvalSet, as_evalset
 from krag_eval.datasets.passages import FOUND, Chunks, Link, Passage, find_links
-from krag_eval.datasets.question import DOC_KEY, Question, check_new
-from krag_eval.documents.document import Document, as_document
+from krag_eval.datasets.question import DOC_KEY, Question, alternatives_in, check_new
+from krag_eval.documents.document import Document, Need, as_document
 from krag_eval.documents.readers import as_id, read_grade
 from krag_eval.documents.text import normalize
 
@@ -38,7 +38,8 @@ def reanchor(
     A passage is the text of a gold document, or the text that its id has in `old_corpus`. It is searched for by equal
     text, by containment and by the recall of ROUGE-L, in its own document first. The new set has the ids of the chunks
     that hold it now; its text, its grade and everything else stay, so the set can be linked again and again. If
-    several chunks hold a passage together, all of them become gold. A passage that is not found stays as it was.
+    several chunks hold a passage together, all of them become gold; for an alternative of a need, each of them becomes
+    an alternative. A passage that is not found stays as it was.
 
     Args:
         evalset: The question set, or what `as_evalset` reads.
@@ -63,14 +64,17 @@ def reanchor(
         raise InvalidInputError("`corpus` has no document with an id and a text. Gold is linked to such documents.")
     before = {document.id: document for document in _read("old_corpus", old_corpus) if document.id is not None}
     search = _Search(chunks, before, doc_key)
-    passages = [[search.passage(question, gold) for gold in question.gold_chunks()] for question in questions]
+    passages = [
+        [search.passage(question, gold) for gold in alternatives_in(question.gold_chunks())] for question in questions
+    ]
     different = list(dict.fromkeys(passage for row in passages for passage in row if passage is not None))
     links = find_links(different, chunks, threshold=threshold, tokenizer=tokenizer)
     search.links = dict(zip(different, links, strict=True))
     rewritten, anchors, documents = [], [], []
     for question, row in zip(questions, passages, strict=True):
         new = [
-            search.anchor(question, gold, passage) for gold, passage in zip(question.gold_chunks(), row, strict=True)
+            search.anchor(question, gold, passage)
+            for gold, passage in zip(alternatives_in(question.gold_chunks()), row, strict=True)
         ]
         moved = list(search.moved_documents(question, row))
         rewritten.append(search.rewrite(question, new, moved, with_texts=with_texts))
@@ -162,12 +166,17 @@ class _Search:
     ) -> Question:
         """Return the question with the new ids."""
         chunk_ids: dict[str | None, list[str]] = {}
-        gold: list[Document] = []
-        for number, (document, anchor) in enumerate(zip(question.gold_chunks(), anchors, strict=True)):
-            chunk_ids.setdefault(document.id, []).extend(anchor.new_ids)
-            if number < len(question.gold) or (with_texts and anchor.text is not None):
-                text = document.text if document.text is not None or not with_texts else anchor.text
-                gold += self._gold(replace(document, text=text), anchor)
+        gold: list[Document | Need] = []
+        anchor_of = iter(anchors)
+        for number, entry in enumerate(question.gold_chunks()):
+            new: list[Document] = []
+            for document in alternatives_in([entry]):
+                anchor = next(anchor_of)
+                chunk_ids.setdefault(document.id, []).extend(anchor.new_ids)
+                if number < len(question.gold) or (with_texts and anchor.text is not None):
+                    text = document.text if document.text is not None or not with_texts else anchor.text
+                    new += self._gold(replace(document, text=text), anchor)
+            gold += [replace(entry, any_of=[*_without_repeats(new)])] if isinstance(entry, Need) else new
         doc_ids = {document.old_id: document.new_ids or (document.old_id,) for document in moved}
         return replace(
             question,
@@ -188,10 +197,13 @@ class _Search:
             yield replace(document, id=new_id, metadata=metadata)
 
 
-def _without_repeats(gold: Iterable[Document]) -> Iterator[Document]:
-    """Yield each document once, with the highest of its grades."""
-    best: dict[tuple[str | None, str | None], Document] = {}
-    for document in gold:
+def _without_repeats(gold: Iterable[Any]) -> Iterator[Any]:
+    """Yield each document once, with the highest of its grades, and each need."""
+    best: dict[Any, Any] = {}
+    for number, document in enumerate(gold):
+        if isinstance(document, Need):
+            best[number] = document
+            continue
         key = document.id, document.text
         if key not in best or read_grade(document, "relevance") > read_grade(best[key], "relevance"):
             best[key] = document

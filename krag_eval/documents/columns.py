@@ -14,7 +14,7 @@ from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
 from krag_eval._utils.objects import cached_property
-from krag_eval.documents.document import Document
+from krag_eval.documents.document import Document, Need, may_be_need
 from krag_eval.documents.readers import (
     Reader,
     as_id,
@@ -55,13 +55,18 @@ class Side:
         offsets: Where each query's documents begin; shape (n_queries + 1,).
         errors: The messages of queries whose retriever raised.
         first_query: The number of the first query in messages, if this is a part of a longer input.
+        needs: For each gold document the need that it is an alternative of, counted over all queries; None where each
+            is a need of its own.
     """
+
+    needs: IntArray | None = None
+    _need_grades: Mapping[int, float] = {}
 
     def __init__(self, name: SideName, rows: object, id_key: str | None, grade_key: str, first_query: int = 0) -> None:
         self.name = name
         self.first_query = first_query
         self.errors: dict[int, str] = {}
-        self._rows: Sequence[Sequence[object]] = self._check_rows(rows)
+        self._rows: Sequence[Sequence[object]] = self._flat(self._check_rows(rows))
         self._set_offsets(self._rows)
         self._id_key = id_key
         self._grade_key = grade_key
@@ -98,6 +103,20 @@ class Side:
         side = Side(self.name, rows, self._id_key, self._grade_key, self.first_query)
         side.errors = self.errors
         return side
+
+    def _flat(self, rows: list[Any]) -> list[Any]:
+        """Return gold lists with the alternatives in the place of needs, and keep which need each belongs to."""
+        if self.name != "actual" or not _may_have_needs(rows):
+            return rows
+        from krag_eval.documents.needs import flatten  # most sets have none
+
+        flat, self.needs, self._need_grades = flatten(rows, self._place_of)
+        return flat
+
+    @property
+    def need_of_each(self) -> IntArray:
+        """The need of each gold document, also where each is a need of its own."""
+        return np.arange(int(self.offsets[-1])) if self.needs is None else self.needs
 
     def _set_offsets(self, lists: Sequence[Sequence[object]]) -> None:
         self.offsets: IntArray = np.zeros(len(lists) + 1, dtype=np.int64)
@@ -229,6 +248,14 @@ class Side:
     @cached_property
     def grades(self) -> FloatArray:
         """The grade of each gold document, 1 if none was given."""
+        grades = self._read_grades()
+        if self.needs is None and not self._need_grades:
+            return grades
+        from krag_eval.documents.needs import grades_of_needs
+
+        return grades_of_needs(self, grades, self._need_grades, self._grade_key)
+
+    def _read_grades(self) -> FloatArray:
         with contextlib.suppress(Exception):  # the careful loop below says which document it was
             unpaired, numbers = self._pairs
             given = read_by_type(unpaired, Reader.read_grades, self._grade_key)
@@ -381,11 +408,25 @@ class Side:
     def place(self, position: int) -> str:
         """Return where the document of a position is, for messages."""
         query = int(np.searchsorted(self.offsets, position, side="right")) - 1
+        if self.needs is not None:
+            from krag_eval.documents.needs import place_of_alternative
+
+            return place_of_alternative(self, query, position, self._place_of)
         return self._place_of(query, position - int(self.offsets[query]))
 
     def _place_of(self, query: int, rank: int) -> str:
         query += self.first_query
         return f"`{self.name}[{query}][{rank}]` (query {query}, rank {rank + 1})"
+
+
+def _may_have_needs(rows: list[Any]) -> bool:
+    """Return whether gold lists hold a need, or a mapping or pair that may stand for one."""
+    types = set(map(type, chain.from_iterable(rows)))
+    if Need in types:
+        return True
+    if not any(issubclass(one, (dict, tuple)) for one in types):
+        return False
+    return any(map(may_be_need, chain.from_iterable(rows)))
 
 
 def _as_cause(error: BaseException) -> BaseException | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, UnknownArgumentError, show
 from krag_eval.documents.readers import (
     OWN_ID,
+    as_grade,
     as_id,
     fields_key,
     id_of_pair,
@@ -130,6 +131,40 @@ class Span:
     def metadata(self) -> dict[str, Any]:
         """The place, as readers of documents find it."""
         return {DOC_KEY: self.doc_id, "start": self.start, "end": self.end}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """Something that a question asks for, and that any one of several gold documents gives.
+
+    A gold list may hold needs beside documents; a document on its own is a need with one alternative.
+
+    Attributes:
+        any_of: The alternatives: one gold document or more, of any kind that is read.
+        grade: The grade of the need, 0 or more. None: that of its alternatives, which must then be the same for all.
+
+    Raises:
+        InvalidInputError: There is no alternative, one of them is a need, or the grade cannot be used.
+
+    >>> Need(any_of=[{"id": "a"}, {"id": "b"}], grade=2)
+    Need(any_of=({'id': 'a'}, {'id': 'b'}), grade=2.0)
+    """
+
+    any_of: Sequence[Any]
+    grade: float | None = None
+
+    def __post_init__(self) -> None:
+        from krag_eval.documents.needs import check_alternatives  # most sets have no needs
+
+        object.__setattr__(self, "any_of", check_alternatives(self.any_of))
+        if self.grade is not None:
+            object.__setattr__(self, "grade", as_grade(self.grade))
+
+
+def may_be_need(given: object) -> bool:
+    """Return whether an entry of a gold list is a need, or a mapping or pair that may stand for one."""
+    inner = given[0] if type(given) is tuple and given else given
+    return isinstance(inner, Need) or (isinstance(inner, dict) and "any_of" in inner)
 
 
 class KragDocument:

@@ -660,18 +660,23 @@ def split_pairs(documents: list[Any]) -> tuple[list[Any], list[Any] | None]:
 
 
 def read_grade(document: object, grade_key: str) -> float:
-    """Return the grade of a gold document: that of the pair, else its own, else the one in its metadata.
+    """Return the grade of a gold document as `given_grade` finds it, 1 where there is none.
 
     Raises:
         InvalidInputError: The grade is not a finite number of at least 0.
     """
+    return as_grade(given_grade(document, grade_key))
+
+
+def given_grade(document: object, grade_key: str) -> object:
+    """Return what a gold document has as its grade: in the pair, else its own, else in its metadata; else None."""
     inner, given = split_pair(document)
     reader = reader_of(inner)
     if given is None and reader is not None:
         given = None if reader.own_grade is None else reader.own_grade(inner, grade_key)
         if given is None:
             given = reader.metadata(inner).get(grade_key)
-    return as_grade(given)
+    return given
 
 
 def read_own_grade(document: object) -> float | None:

@@ -219,6 +219,11 @@ def signature_of(
     return "|".join([*settings.describe(), *counting, *parts, f"hit:{criteria}", f"k:{ks}", f"v:{__version__}"])
 
 
+def need_parts(batch: Batch) -> list[str]:
+    """Return the part of the signature that says that needs have several alternatives; none where none has."""
+    return [] if batch.actual.needs is None else ["needs:any_of"]
+
+
 def measure(
     judged: Judged,
     cut_offs: Sequence[GivenCutOff],
@@ -257,7 +262,7 @@ def measure(
     if (settings.unjudged == "remove" or any(metric.reads_matches for metric in metrics.values())) and not all_listed:
         _check_zeros(judged.batch)
     names, ids = _check_labels("queries", queries, n_queries), _check_labels("query_ids", query_ids, n_queries)
-    signature = signature_of(settings, cut_offs, criteria, signature_parts)
+    signature = signature_of(settings, cut_offs, criteria, [*signature_parts, *need_parts(judged.batch)])
     columns = columns_of(metrics, cut_offs)
     runner.start(EvaluationStart(n_queries, tuple(columns), signature))
     values, tally = score(judged, columns, cut_offs, unjudged)

@@ -131,6 +131,7 @@ class Batch:
         columns = [getattr(side, name) for name in names for side in (self.actual, self.predicted)]
         if self.settings.uses_spans:
             columns += [column.tolist() for side in (self.places.actual, self.places.predicted) for column in side]
+        columns.append(None if self.actual.needs is None else self.actual.needs.tolist())
         return [*columns, *(side.offsets.tolist() for side in (self.actual, self.predicted))]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -237,7 +238,8 @@ class Batch:
         """The pairs with the same id, and whether a query may have a gold id twice."""
         gold: list[int] = []
         retrieved: list[int] = []
-        has_repeats = False
+        has_repeats, all_places = False, not self.matches_first_only
+        gold_repeats_count = all_places or self.actual.needs is not None  # one may be an alternative of two needs
         wanted = list(self.actual.id_rows())
         rows = zip(wanted, self.predicted.id_rows(), strict=True)  # while they are in the processor's cache
         starts = zip(self.actual.offsets.tolist(), self.predicted.offsets.tolist(), strict=True)
@@ -252,8 +254,8 @@ class Batch:
                 place = row.index(id_)
                 retrieved.append(start + place)
                 gold.append(gold_start + ids.index(id_))
-                if not self.matches_first_only and (repeats or id_ in row[place + 1 :]):
-                    again = list(product(_places(ids, id_), _places(row, id_)))[1:]
+                if (repeats and gold_repeats_count) or (all_places and id_ in row[place + 1 :]):
+                    again = list(product(_places(ids, id_), _places(row, id_) if all_places else [place]))[1:]
                     gold += [gold_start + place for place, _ in again]
                     retrieved += [start + place for _, place in again]
         return Found.of([np.array(gold, dtype=np.int64)], [np.array(retrieved, dtype=np.int64)]), has_repeats

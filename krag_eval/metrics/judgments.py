@@ -194,13 +194,16 @@ def sum_by_query(query: IntArray, values: IntArray, n_queries: int) -> IntArray:
 def judge(batch: Batch, matches: Matches) -> Judgments:
     """Decide what each rank and each gold document earned."""
     actual, predicted = batch.actual, batch.predicted
-    same = [batch.gold_ids] if batch.settings.methods == ("id",) else identity_keys(batch)
+    has_only_ids = batch.settings.methods == ("id",)
+    same = [batch.gold_ids] if has_only_ids else identity_keys(batch)
     gold_keys = [key.actual for key in same] if batch.has_gold_repeats else []
-    if batch.settings.methods != (
-        "id",
-    ):  # what was judged not relevant is no gold document, and lends its matches to none
+    if not has_only_ids:  # what was judged not relevant is no gold document, and lends its matches to none
         gold_keys = [np.where(actual.grades > 0, key, MISSING) for key in gold_keys]
     group = merge_equal(actual, gold_keys)
+    if actual.needs is not None:
+        from krag_eval.documents.needs import merge_needs  # most sets have none
+
+        group = merge_needs(actual.needs, group)
     is_first = group == np.arange(len(group))
     grade_of_group = actual.grades
     if not is_first.all():

@@ -1,0 +1,169 @@
+"""Needs: what any one of several gold documents satisfies, read from gold lists and laid out as flat columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.checks import describe_type
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval.documents.document import Need
+from krag_eval.documents.readers import given_grade, split_pair
+
+if TYPE_CHECKING:
+    from krag_eval.documents.columns import Side
+
+
+def as_need(given: object) -> Need | None:
+    """Return a need, read from a mapping with `any_of` too; None for anything else.
+
+    Raises:
+        InvalidInputError: Something stands beside `any_of`, or the need cannot be used.
+
+    >>> as_need({"any_of": ["a", "b"]}), as_need({"id": "a"})
+    (Need(any_of=('a', 'b'), grade=None), None)
+    """
+    if isinstance(given, Need):
+        return given
+    if isinstance(inner := split_pair(given)[0], Need):
+        raise InvalidInputError("a need is no part of a pair. Write its grade as Need(any_of=[...], grade=...).")
+    if not isinstance(inner, dict) or inner.get("any_of") is None:
+        return None
+    others = [key for key, value in inner.items() if key not in ("any_of", "grade") and value not in (None, {})]
+    if others or inner is not given:
+        beside = f"`{others[0]!s:.60}`" if others else "a number"
+        raise InvalidInputError(
+            f"{beside} stands beside `any_of`. A need has `any_of` and `grade` alone; ids, texts and metadata belong "
+            "to its alternatives."
+        )
+    return Need(any_of=inner["any_of"], grade=inner.get("grade"))
+
+
+def check_alternatives(given: object) -> tuple[Any, ...]:
+    """Return the alternatives of a need as a tuple.
+
+    Raises:
+        InvalidInputError: It is no list, it is empty, or it holds a need.
+    """
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"`any_of` is {describe_type(given)}. It must be a list of gold documents.")
+    alternatives = tuple(given)
+    if not alternatives:
+        raise InvalidInputError("`any_of` is empty. A need has at least one alternative; leave out one that has none.")
+    for number, one in enumerate(alternatives):
+        if isinstance(one, Need) or (isinstance(one, dict) and one.get("any_of") is not None):
+            raise InvalidInputError(
+                f"`any_of[{number}]` is a need itself. Its alternatives must be documents: list them all in one "
+                "`any_of` where any of them is enough, or as needs of their own where all are needed."
+            )
+    return alternatives
+
+
+def flatten(
+    rows: Sequence[Sequence[Any]], place_of: Callable[[int, int], str]
+) -> tuple[list[list[Any]], IntArray | None, dict[int, float]]:
+    """Return gold lists with the alternatives of needs in the place of these.
+
+    Args:
+        rows: The gold documents and needs of each query.
+        place_of: Returns the place of an entry, by its query and its number there, for messages.
+
+    Returns:
+        The documents of each query; the need of each document, counted over all queries, or None where each document
+        is a need of its own; and the grade of each need that has one itself.
+
+    Raises:
+        InvalidInputError: A need cannot be used.
+    """
+    flat: list[list[Any]] = []
+    sizes: list[int] = []
+    grades: dict[int, float] = {}
+    for query, row in enumerate(rows):
+        flat.append([])
+        for number, given in enumerate(row):
+            try:
+                need = as_need(given)
+            except InvalidInputError as error:
+                raise InvalidInputError(f"{place_of(query, number)}: {error}") from None
+            if need is not None and need.grade is not None:
+                grades[len(sizes)] = need.grade
+            alternatives = (given,) if need is None else need.any_of
+            flat[-1] += alternatives
+            sizes.append(len(alternatives))
+    return flat, np.repeat(np.arange(len(sizes)), sizes) if max(sizes, default=1) > 1 else None, grades
+
+
+def first_of_each(needs: IntArray) -> IntArray:
+    """Return the positions at which needs begin, and the number of all positions after them."""
+    return np.flatnonzero(np.concatenate([[True], needs[1:] != needs[:-1], [True]])) if len(needs) else np.zeros(1, int)
+
+
+def grades_of_needs(side: Side, grades: FloatArray, own: Mapping[int, float], grade_key: str) -> FloatArray:
+    """Return the grade of each alternative, which is that of its need.
+
+    Args:
+        side: The gold side.
+        grades: What the documents have themselves, 1 where they have none.
+        own: The grade of each need that has one itself.
+        grade_key: The key of the metadata under which documents have grades.
+
+    Raises:
+        InvalidInputError: The alternatives of a need have different grades.
+    """
+    bounds, documents = first_of_each(side.need_of_each), side.documents
+    for need, grade in own.items():
+        for position in range(bounds[need], bounds[need + 1]):
+            if given_grade(documents[position], grade_key) is None:
+                grades[position] = grade
+    expected = grades[bounds[:-1]]
+    expected[list(own)] = list(own.values())
+    of_each = np.repeat(expected, np.diff(bounds))
+    for position in np.flatnonzero(grades != of_each).tolist():
+        try:
+            check_grades([of_each.item(position), grades.item(position)])
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{side.place(position)}: {error}") from None
+    return grades
+
+
+def check_grades(grades: Sequence[float], own: float | None = None) -> None:
+    """Refuse alternatives of one need whose grades differ from one another, or from the need's own.
+
+    Raises:
+        InvalidInputError: They differ.
+    """
+    different = sorted({*grades, *([] if own is None else [own])})
+    if len(different) > 1:
+        raise InvalidInputError(
+            f"the alternatives of a need have different grades, {' and '.join(f'{grade:g}' for grade in different)}. "
+            'A grade belongs to the need: write it beside `any_of`, as {"any_of": [...], "grade": 2}, or make needs '
+            "of their own of what is worth more."
+        )
+
+
+def place_of_alternative(side: Side, query: int, position: int, place: Callable[[int, int], str]) -> str:
+    """Return where a document of a gold side stands, in the need that it is an alternative of."""
+    needs = side.need_of_each
+    first, last = np.searchsorted(needs, [needs[position], needs[position] + 1]).tolist()
+    where = place(query, int(needs[position] - needs[side.offsets[query]]))
+    if last - first == 1:
+        return where
+    name, _, rest = where.partition("` (")
+    return f"{name}.any_of[{position - first}]` ({rest}"
+
+
+def merge_needs(needs: IntArray, same: IntArray) -> IntArray:
+    """Return for each document the first position of the first need of its query with the same set of alternatives.
+
+    Args:
+        needs: The need of each document.
+        same: The first document of the query that is the same, for each document: itself, if there is none earlier.
+    """
+    bounds, documents = first_of_each(needs).tolist(), same.tolist()
+    first: dict[frozenset[int], int] = {}
+    merged = [first.setdefault(frozenset(documents[start:stop]), start) for start, stop in pairwise(bounds)]
+    return np.repeat(np.array(merged, dtype=np.int64), np.diff(bounds))
