@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,8 +14,8 @@ from krag_eval.cli.files import FileOptions, check_free
 from krag_eval.cli.loading import load_object
 from krag_eval.cli.output import Bars, collected_warnings, console, print_notes, print_section, put_json, stopping
 from krag_eval.cli.report import print_written, write_all
-from krag_eval.report import check_target
-from krag_eval.report.chunkers import BUDGETS
+from krag_eval.report import Table, check_target
+from krag_eval.report.chunkers import BUDGETS, CUT_APART
 from krag_eval.retrievers.asking import CallSettings
 from krag_eval.retrievers.local import LOCAL
 
@@ -28,6 +30,8 @@ def chunkers(
     retriever: str = "bm25",
     budgets: Annotated[str, typer.Option(show_default=False)] = ",".join(map(str, BUDGETS)),
     baseline: str | None = None,
+    cluster: str | None = None,
+    show: Annotated[int, typer.Option(min=0)] = 10,
     out: Path | None = None,
     plots: Path | None = None,
     force: bool = False,
@@ -47,6 +51,7 @@ def chunkers(
             to a retriever.
         budgets (N,N,...): Budgets in tokens; 200,400,800,1600 by default.
         baseline (NAME): The chunker to compare with; the best one by default.
+        show: Show at most so many questions that are cut apart.
         out: Write a report as .html, .md, .json or .csv.
         plots (DIR): Write the plots into this folder, as SVG and as PNG.
         concurrency: How many questions to ask at a time.
@@ -61,14 +66,30 @@ def chunkers(
     questions, documents = files.evalset(evalset), files.corpus(corpus)
     with stopping(), collected_warnings() as caught, Bars() as bars:
         compared = compare_chunkers(
-            documents, questions, found, search, _numbers(budgets), baseline=baseline, progress=bars.show, **passed
+            documents,
+            questions,
+            found,
+            search,
+            _numbers(budgets),
+            baseline=baseline,
+            cluster=cluster,
+            progress=bars.show,
+            **passed,
         )
     print_notes(caught)
     if put_json(json_out, compared.to_json):
         return
     written = write_all(compared.as_report(), out, plots, format=None, force=force) if out or plots else []
-    print_section(compared.section, console())
+    print_section(replace(compared.section, tables=tuple(_shortened(compared.section.tables, show))), console())
     print_written(written)
+
+
+def _shortened(tables: Sequence[Table], most: int) -> Iterator[Table]:
+    """Yield the tables, that of the questions that are cut apart with at most so many rows."""
+    for table in tables:
+        n_more = len(table.rows) - most if table.key == CUT_APART else 0
+        note = f"and {n_more} more: see them all with --show {len(table.rows)} or in the report of --out."
+        yield replace(table, rows=table.rows[:most], note=note) if n_more > 0 else table
 
 
 def _read(given: list[str]) -> dict[str, object]:

@@ -10,7 +10,7 @@ import sys
 
 # What messages of the library call a thing, and what it is called on the command line.
 _SAME_NAMES = (
-    "allow_repeated_ids", "baseline", "by", "cluster", "columns", "concurrency", "confidence", "containment",
+    "allow_repeated_ids", "baseline", "budgets", "by", "cluster", "columns", "concurrency", "confidence", "containment",
     "corpus", "depth", "doc_key", "effect", "embedding_prefix", "embeddings", "encoding", "evalset", "force",
     "format", "fresh", "gain", "grade_key", "id_key", "incremental", "journal", "k", "keep", "kmax", "level", "llm",
     "margin", "max_bad_rows", "max_error_rate", "metrics", "missing", "n_bootstrap", "n_randomisation", "near",

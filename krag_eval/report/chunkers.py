@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 
 BUDGETS = (200, 400, 800, 1600)
 SPAN_METRICS = ("span_recall", "span_precision", "span_iou")
+CUT_APART = "cut_apart"
 LEAST_KEPT = 20
 """So many documents of each result are kept at least, for metrics at equal ranks."""
 
@@ -202,7 +203,7 @@ class ChunkerComparison(ComparedByFields):
         ]
         if rows:
             title = "Questions with a span that no single chunk holds whole"
-            yield Table("cut_apart", title, tuple(columns), tuple(rows))
+            yield Table(CUT_APART, title, tuple(columns), tuple(rows))
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return one flat dict per chunking and budget: scores, interval, comparison and cost."""
@@ -331,7 +332,7 @@ def compare_chunkers(
             Tukey HSD test.
         count_tokens: How tokens are counted: an object with `encode`, or a function from a text to a number; words by
             default.
-        cluster: What makes questions depend on each other, as in `compare`.
+        cluster: What makes questions depend on each other, for intervals and tests, as in `compare`.
         seed: Of intervals and tests.
         **options: What `run_retriever` takes except `k`, such as `concurrency` or `timeout`; `journal` is a folder.
 
@@ -360,7 +361,7 @@ def compare_chunkers(
         asked: Any = {"concurrency": 1, **options} if isinstance(retriever, str) else options
         found = run_retriever({name: search}, evalset, k=depth, **{**asked, "parameters": {name: parameters}})[name]
         runs[name] = one.placed(found)
-        notes += one.notes(name, runs[name], tokens)
+        notes += one.notes(name, runs[name], tokens, is_own=isinstance(retriever, str))
         chunkings[name] = Chunking(
             name=name,
             parameters=parameters,
@@ -369,7 +370,8 @@ def compare_chunkers(
             seconds=seconds,
             cut_questions=tuple(_cut_questions(spans, one.chunks)),
         )
-    scoring: Any = {"match_method": "span", "metrics": SPAN_METRICS, "count_tokens": count_tokens, "intervals": True}
+    scoring: Any = {"match_method": "span", "metrics": SPAN_METRICS, "count_tokens": count_tokens}
+    scoring |= {"intervals": True, "cluster": cluster}
     results = {n: with_name(n, partial(evaluate_run, evalset, r, cut_offs, **scoring)) for n, r in runs.items()}
     first = baseline or max(results, key=lambda name: sum(results[name][f"span_recall@{at}"] or 0 for at in cut_offs))
     comparison = None
@@ -487,7 +489,7 @@ class _Chunked:
         }
         return replace(run, rows=rows)
 
-    def notes(self, name: str, run: Run, budgets: Sequence[int]) -> Iterator[str]:
+    def notes(self, name: str, run: Run, budgets: Sequence[int], *, is_own: bool) -> Iterator[str]:
         """Yield what keeps the budgets of this chunking from being filled."""
         sizes = {chunk.id: size for chunk, size in zip(self.chunks, self.n_tokens.tolist(), strict=True)}
         rows = [[sizes.get(document.id, 0) for document in row.retrieved] for row in run.rows.values()]
@@ -499,7 +501,7 @@ class _Chunked:
                 f"{number_of(len(rows), 'question')}."
             )
         n_short = sum(len(row) < len(self.chunks) and sum(row) < max(budgets) - max(sizes.values()) for row in rows)
-        if n_short:
+        if n_short and not is_own:  # ours return every chunk that has anything in common with the question
             yield (
                 f"{name}: for {number_of(n_short, 'question')} the retriever returned fewer chunks than fit into "
                 f"{max(budgets)} tokens. If it can return more, let it."
