@@ -14,7 +14,7 @@ from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
 from krag_eval._utils.objects import cached_property
-from krag_eval.documents.document import Document, Need, may_be_need
+from krag_eval.documents.document import Document, Need, Span, may_be_need
 from krag_eval.documents.readers import (
     Reader,
     as_id,
@@ -142,17 +142,21 @@ class Side:
     @cached_property
     def texts(self) -> list[str | None]:
         """The text of each document, None if it has none."""
-        texts = self._column(Reader.read_texts, Reader.read_text)
+        texts = self.given_texts
         if None in texts:
             self._require(texts, lambda reader, d: reader.read_id(d, self._id_key) or reader.read_id(d))
         return texts
 
-    @cached_property
-    def fields(self) -> list[Mapping[str, Any]]:
-        """What each document says of itself beside its text, as `Reader.read_fields` returns it."""
+    def fields(self, doc_key: str) -> list[Mapping[str, Any]]:
+        """Return what each document says of its place, as `Reader.read_fields` does."""
         if not hasattr(self, "_documents"):
             raise InvalidInputError("match_method='span' reads the metadata of documents, and columns have none.")
-        return self._column(Reader.read_fields, Reader.read_own_fields)
+        return self._column(Reader.read_fields, Reader.read_own_fields, doc_key)
+
+    @property
+    def given_texts(self) -> list[str | None]:
+        """The text of each document, None if it has none, whether or not it has an id."""
+        return self._column(Reader.read_texts, Reader.read_text)
 
     def scores(self) -> list[float | None]:
         """Return the score that the retriever gave each document, None where it gave none."""
@@ -394,9 +398,12 @@ class Side:
         for position, value in enumerate(column, start):
             if value is not None:
                 continue
-            document, reader = self._pairs[0][position], self._reader_of(position)
+            document = self._pairs[0][position]
+            if isinstance(document, Span) or (type(document) is dict and says_place(document)):
+                continue
+            reader = self._reader_of(position)
             try:
-                has = has_other(reader, document) or says_place(reader.read_own_fields(document))
+                has = has_other(reader, document) or says_place(reader.metadata(document))
             except Exception as error:  # noqa: BLE001 - raised again as ours
                 raise self._unreadable(position, error) from _as_cause(error)
             if not has:

@@ -33,7 +33,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import repeat
+from itertools import chain, repeat
 from numbers import Integral
 from types import FunctionType, MappingProxyType
 from typing import Any
@@ -137,20 +137,29 @@ class Reader:
     def _read_metadata(self, documents: list[Any]) -> list[Mapping[str, Any]]:
         return list(map(self.metadata, documents)) if self.all_metadata is None else self.all_metadata(documents)
 
-    def read_fields(self, documents: list[Any]) -> list[Mapping[str, Any]]:
-        """Return what each document says of itself: its metadata, and the fields outside of it that say its place."""
+    def read_fields(self, documents: list[Any], doc_key: str) -> list[Mapping[str, Any]]:
+        """Return what each document says of its place: its metadata, and the fields outside of it.
+
+        Args:
+            documents: The documents.
+            doc_key: The key of the id of the document that one was cut from.
+        """
         metadata = self._read_metadata(documents)
         if self.own_keys:
-            return [{**m, **d} if m else d for m, d in zip(metadata, documents, strict=True)]
+            keys = {doc_key, *chain.from_iterable(OFFSETS)}
+            if all(metadata) and keys.isdisjoint(chain.from_iterable(documents)):
+                return metadata
+            rows = zip(metadata, documents, strict=True)
+            return [d if not m else m if keys.isdisjoint(d) else {**m, **d} for m, d in rows]
         if self.framework != "LlamaIndex":
             return metadata
         nodes = [getattr(document, "node", document) for document in documents]
         own = [{key: getattr(node, name, None) for key, name in _OF_NODES.items()} for node in nodes]
         return [{**{k: v for k, v in o.items() if v is not None}, **m} for o, m in zip(own, metadata, strict=True)]
 
-    def read_own_fields(self, document: Any) -> Mapping[str, Any]:
-        """Return what one document says of itself, as `read_fields` does."""
-        return self.read_fields([document])[0]
+    def read_own_fields(self, document: Any, doc_key: str) -> Mapping[str, Any]:
+        """Return what one document says of its place, as `read_fields` does."""
+        return self.read_fields([document], doc_key)[0]
 
     def other_id(self, document: Any, id_: str | None) -> str | None:
         """Return the id that a document itself has if it is not `id_`, under which it is read; else None."""
@@ -366,8 +375,13 @@ def _mapping_ids(documents: list[Any]) -> list[Any]:
     return list(map(_mapping_id, documents))
 
 
+_METADATA_KEYS = {"metadata", "meta", *FIELD_KEYS}
+
+
 def _all_mapping_metadata(documents: list[Any]) -> list[Any]:
     if not [d for d in documents if "metadata" in d or "meta" in d or "text" not in d]:
+        return [_EMPTY] * len(documents)
+    if _METADATA_KEYS.isdisjoint(chain.from_iterable(documents)):
         return [_EMPTY] * len(documents)
     metadata = _values_at("metadata", documents)
     return metadata if _are_all(dict, metadata) and all(metadata) else list(map(_mapping_metadata, documents))

@@ -6,6 +6,7 @@ LlamaIndex and Haystack write it, or it is looked for by its text in a corpus.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from numbers import Integral
@@ -17,7 +18,6 @@ import numpy as np
 from krag_eval._utils.arrays import IntArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, show
-from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import MISSING, Side
 from krag_eval.documents.document import DOC_KEY, as_document
 from krag_eval.documents.readers import OFFSETS, as_id, as_ids
@@ -56,18 +56,24 @@ class BatchPlaces:
         self.actual, self.predicted, self.n_documents = actual, predicted, n_documents
         self.kept: dict[Any, Any] = {}
 
-    @cached_property
-    def codes(self) -> Codes:
-        """Equal integers for equal places, `MISSING` for none."""
-        columns = np.concatenate([np.stack(self.actual), np.stack(self.predicted)], axis=1)
-        order = np.lexsort(columns[::-1])
-        ordered = columns[:, order]
-        is_new = np.append(True, (ordered[:, 1:] != ordered[:, :-1]).any(axis=0))[: len(order)]
+    def codes(self, predicted: IntArray | slice = slice(None)) -> Codes:
+        """Return equal integers for equal places, `MISSING` for none.
+
+        Args:
+            predicted: Which retrieved documents get one; all by default.
+        """
+        some = Places(*(column[predicted] for column in self.predicted))
+        columns = [np.concatenate(pair) for pair in zip(self.actual, some, strict=True)]
+        order = order_of(*columns)
+        is_new = np.ones(len(order), dtype=bool)
+        is_new[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in columns], axis=0)
         codes = np.empty(len(order), dtype=np.int64)
         codes[order] = np.cumsum(is_new) - 1
         codes[columns[0] == MISSING] = MISSING
         n_actual = len(self.actual.document)
-        return Codes(codes[:n_actual], codes[n_actual:], len(order))
+        of_predicted = np.full(len(self.predicted.document), MISSING)
+        of_predicted[predicted] = codes[n_actual:]
+        return Codes(codes[:n_actual], of_predicted, len(order))
 
 
 def match_spans(batch: Batch, threshold: float | None = None) -> Found:
@@ -85,6 +91,17 @@ def match_spans(batch: Batch, threshold: float | None = None) -> Found:
     return Found(pairs.actual[some[enough]], pairs.predicted[some[enough]], share[enough])
 
 
+def order_of(*columns: IntArray) -> IntArray:
+    """Return the order by the first column, then the second and so on, of numbers from -1 on."""
+    sizes = [int(column.max(initial=0)) + 2 for column in columns]
+    if math.prod(sizes) >= 1 << 62:
+        return np.lexsort(columns[::-1])
+    key = columns[0]
+    for column, size in zip(columns[1:], sizes[1:], strict=True):
+        key = key * size + (column + 1)
+    return np.argsort(key, kind="stable")
+
+
 def places_of(batch: Batch) -> BatchPlaces:
     """Read or find the places of both sides.
 
@@ -93,7 +110,7 @@ def places_of(batch: Batch) -> BatchPlaces:
             not in the corpus.
     """
     key, corpus = batch.settings.id_key, batch.settings.corpus_texts
-    sides = [_read_side(side, key, corpus) for side in (batch.actual, batch.predicted)]
+    sides = [_read_side(side, key or DOC_KEY, corpus) for side in (batch.actual, batch.predicted)]
     numbers, _ = number(*(names for names, _, _ in sides))
     actual, predicted = (
         Places(np.where(start >= 0, code, MISSING), start, end)
@@ -102,17 +119,17 @@ def places_of(batch: Batch) -> BatchPlaces:
     return BatchPlaces(actual, predicted, numbers.size)
 
 
-def _read_side(side: Side, key: str | None, corpus: CorpusTexts | None) -> tuple[list[str | None], IntArray, IntArray]:
+def _read_side(side: Side, key: str, corpus: CorpusTexts | None) -> tuple[list[str | None], IntArray, IntArray]:
     """Return the source document, the start and the end of each document; -1 for a start that is not known."""
-    fields = side.fields
+    fields = side.fields(key)
     is_gold = side.name == "actual"
-    names = as_ids(_values(fields, key or DOC_KEY))
-    if is_gold and key is not None and None in names:
+    names = as_ids(_values(fields, key))
+    if is_gold and key != DOC_KEY and None in names:
         names = [as_id(f.get(DOC_KEY)) if one is None else one for one, f in zip(names, fields, strict=True)]
     start, end = _offsets(fields)
     known = start >= 0
     known[[place for place, name in enumerate(names) if name is None]] = False
-    texts = side.texts if is_gold or corpus is not None or (known & (end < 0)).any() else []
+    texts = side.given_texts if is_gold else side.texts if corpus is not None or (known & (end < 0)).any() else []
     if texts:
         lengths = np.fromiter((-1 if text is None else len(text) for text in texts), np.int64, len(texts))
         open_ = known & (end < 0)

@@ -195,7 +195,10 @@ def judge(batch: Batch, matches: Matches) -> Judgments:
     """Decide what each rank and each gold document earned."""
     actual, predicted = batch.actual, batch.predicted
     has_only_ids = batch.settings.methods == ("id",)
-    same = [batch.gold_ids] if has_only_ids else identity_keys(batch)
+    if batch.settings.uses_spans:  # what repeats a match matches as well, so no other one's place is needed
+        same = [batch.places.codes(np.unique(matches.predicted))]
+    else:
+        same = [batch.gold_ids] if has_only_ids else identity_keys(batch)
     gold_keys = [key.actual for key in same] if batch.has_gold_repeats else []
     if not has_only_ids:  # what was judged not relevant is no gold document, and lends its matches to none
         gold_keys = [np.where(actual.grades > 0, key, MISSING) for key in gold_keys]
@@ -278,7 +281,7 @@ def identity_keys(batch: Batch) -> list[Codes]:
     Where spans are matched it is the place.
     """
     if batch.settings.uses_spans:
-        return [batch.places.codes]
+        return [batch.places.codes()]
     keys = [batch.ids] if batch.settings.uses_ids else []
     return [*keys, batch.normal_texts] if batch.settings.uses_texts else keys
 

@@ -9,6 +9,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval.matching import Batch
+from krag_eval.matching.spans import order_of
 from krag_eval.metrics.judgments import CutOff, Judgments, within
 
 
@@ -201,19 +202,11 @@ def _ranked_chunks(batch: Batch) -> tuple[_Spans, IntArray]:
         position = np.flatnonzero(document >= 0)
         query = batch.predicted.query_of(position)
         chunks = _Spans(query, document[position], start[position], end[position])
-        order = _order(chunks)
+        order = order_of(chunks.query, chunks.document, chunks.start)
         ranks = position - batch.predicted.offsets[query] + 1
         kept["chunks"] = _Spans(*(column[order] for column in chunks)), ranks[order]
     ranked: tuple[_Spans, IntArray] = kept["chunks"]
     return ranked
-
-
-def _order(spans: _Spans) -> IntArray:
-    """Return the order by query, document and start."""
-    document, start = (int(column.max(initial=0)) + 1 for column in (spans.document, spans.start))
-    if (int(spans.query.max(initial=0)) + 1) * document * start < 1 << 62:
-        return np.argsort((spans.query * document + spans.document) * start + spans.start, kind="stable")
-    return np.lexsort((spans.start, spans.document, spans.query))
 
 
 def _merged(spans: _Spans, batch: Batch) -> _Union:
@@ -236,7 +229,7 @@ def _merged(spans: _Spans, batch: Batch) -> _Union:
 
 def _n_common(batch: Batch, union: _Union, spans: _Spans) -> tuple[IntArray, IntArray]:
     """Return for each query how many characters the union of chunks and that of spans share, and those of the spans."""
-    order = _order(spans)
+    order = order_of(spans.query, spans.document, spans.start)
     merged = _merged(_Spans(*(column[order] for column in spans)), batch)
     group, start = np.divmod(merged.start, merged.width)
     query, document = np.divmod(merged.groups[group], merged.n_documents)
