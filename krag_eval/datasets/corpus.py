@@ -21,8 +21,8 @@ from krag_eval._utils.files.io import is_file, unreadable
 from krag_eval._utils.redaction import as_cause, describe_error
 from krag_eval.datasets.formats import llama_index, squad
 from krag_eval.datasets.formats.source import Source
-from krag_eval.datasets.question import DOC_KEY, check_new
-from krag_eval.documents.document import Document, as_document
+from krag_eval.datasets.question import check_new
+from krag_eval.documents.document import DOC_KEY, Document, as_document
 from krag_eval.documents.readers import as_id
 from krag_eval.documents.tokenizers import PIECES, TOKENIZERS, tokenize_all
 
@@ -228,8 +228,8 @@ def _place_of(piece: Any, text: str, before: Sequence[int], where: str) -> tuple
         if here and here in content:  # a chunk may have more text, such as its heading
             return content, start, end
     if not content.strip():
-        return content, *before
-    found = _find(content, text, *before)
+        return content, before[0], before[1]
+    found = _find(content, text, before[0], before[1])
     if found is None:
         earlier = content in text
         raise InvalidInputError(
@@ -238,7 +238,7 @@ def _place_of(piece: Any, text: str, before: Sequence[int], where: str) -> tuple
             + ("Return chunks in their order" if earlier else "Return slices of the text")
             + ", or (start, end), so that its place is known."
         )
-    return content, *found
+    return content, found[0], found[1]
 
 
 def _text_of(piece: object) -> str:
@@ -364,11 +364,11 @@ def parameters_of(chunker: Any) -> dict[str, Any]:
     """
     if isinstance(chunker, str):
         return dict(zip(("chunker", "chunk_size", "chunk_overlap"), _parse_size(chunker), strict=True))
-    inner, given = chunker, {}
+    inner, given = chunker, dict[str, Any]()
     while isinstance(inner, functools.partial):
         given, inner = {**inner.keywords, **given}, inner.func
     if not inspect.isroutine(inner):
-        names = [name for kind in type(inner).__mro__ for name in _parameters_in(kind.__init__)]
+        names = [name for kind in type(inner).__mro__ for name in _parameters_in(vars(kind).get("__init__"))]
         names += getattr(type(inner), "model_fields", ())  # of pydantic, as LlamaIndex's
         kept = {name: getattr(inner, name, getattr(inner, f"_{name}", None)) for name in names}
         given, inner = {**kept, **given}, type(inner)

@@ -219,7 +219,9 @@ def as_document(
     Document(id='7', text='Open from 9 to 18.', grade=None, score=None, metadata={'lang': 'en'})
     """
     read = read_leniently(document, id_key=id_key)
-    if read.text is None and read.id is None and (id_key is None or read_leniently(document).id is None):
+    has_place = "start" in read.metadata and DOC_KEY in read.metadata
+    has_name = read.text is not None or read.id is not None or has_place
+    if not has_name and (id_key is None or read_leniently(document).id is None):
         raise InvalidInputError(f"{describe_type(split_pair(document)[0])} has neither an id nor a text.")
     if not is_gold:
         return read

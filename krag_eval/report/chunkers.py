@@ -346,7 +346,7 @@ def compare_chunkers(
     tokens = _check_budgets(budgets)
     cut_offs = [f"{budget}tok" for budget in tokens]
     if baseline is not None:
-        one_of("baseline", baseline, given)
+        one_of("baseline", baseline, list(given))
     build = _builder(retriever)
     documents, evalset = read_documents(corpus), as_evalset(questions)
     spans = _spans_of(evalset, documents)

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from krag_eval import MissingDependencyError, __version__
 from krag_eval.cli import main
 from krag_eval.cli.demo_data import load_collection
-from krag_eval.retrievers.local import DENSE_FLOOR, Retriever, build_retrievers, chunk
 from krag_eval.documents.tokenizers import TOKENIZERS
+from krag_eval.retrievers.local import DENSE_FLOOR, Retriever, build_retrievers, chunk
 
 pytestmark = pytest.mark.full  # the whole demonstration; `make demo` runs it
 

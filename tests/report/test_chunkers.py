@@ -31,7 +31,7 @@ def span(doc_id: str, first: str, last: str) -> dict[str, Any]:
     return {"doc_id": doc_id, "start": start, "end": end, "text": text[start:end]}
 
 
-QUESTIONS = [
+QUESTIONS: list[dict[str, Any]] = [
     {"id": "q1", "question": "w3 w4 w5", "gold": [span("a", "w3 ", "w9")]},
     {"id": "q2", "question": "v10 w31", "gold": [span("a", "v10", "v14"), span("b", "w30", "w22")]},
     {"id": "q3", "question": "w12 w11", "gold": [span("b", "w12", "w11")]},
@@ -89,7 +89,7 @@ def test_scores_are_those_of_the_characters_within_each_budget() -> None:
             means = [sum(column) / len(column) for column in zip(*expected, strict=True)]
             keys = [f"{metric}@{budget}tok" for metric in ("span_recall", "span_precision", "span_iou")]
             assert [result.results[name][key] for key in keys] == pytest.approx(means, abs=1e-12), (name, budget)
-    assert result.results["small"]["span_recall@48tok"] > 0
+    assert (result.results["small"]["span_recall@48tok"] or 0) > 0
 
 
 def test_every_chunking_has_its_cost_and_parameters() -> None:
@@ -179,7 +179,7 @@ def test_a_users_retriever_may_return_chunks_ids_texts_or_metadata(form: Callabl
     expected = compared(retriever=factory(lambda chunk: chunk), chunkers={"four": "words:4"})
     result = compared(retriever=factory(form), chunkers={"four": "words:4"})
     assert result.results["four"].to_dict() == expected.results["four"].to_dict()
-    assert expected.results["four"]["span_recall@48tok"] > 0
+    assert (expected.results["four"]["span_recall@48tok"] or 0) > 0
 
 
 def test_a_budget_that_no_chunk_fits_and_a_retriever_that_returns_too_few_are_noted() -> None:

@@ -166,7 +166,7 @@ COMMANDS: list[list[str]] = [
     ["gate", SET, RUN, "--policy", "wrong.toml"],
     ["validate", SET, "--corpus", CHUNKS],
     ["reanchor", SET, "--corpus", CHUNKS, "--out", "moved.jsonl", "--force"],
-    ["chunkers", SPANS, "--corpus", CHUNKS, "--chunker", f"{FILE}=words:9", "--chunker", "chars:30", "--budgets", "20,40"],
+    ["chunkers", SPANS, "--corpus", CHUNKS, "--chunker", f"{FILE}=words:9", "--chunker", "chars:30", "--budgets", "20"],
     ["chunkers", SPANS, "--corpus", CHUNKS, "--chunker", "attack:answer", "--json", "-"],
     ["chunkers", SET, "--corpus", CHUNKS, "--chunker", f"{FILE}"],
     ["chunkers", SET, "--corpus", CHUNKS, "--chunker", "words:9"],
