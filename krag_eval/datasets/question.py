@@ -28,7 +28,7 @@ TEXTS = ("question", "answer", "type", "notes", "source")
 GOLD = ("gold", "gold_doc_ids", "gold_chunk_ids")
 QUESTION_FIELDS = {"id", *TEXTS, *GOLD, "metadata"}
 _OWN = frozenset({"id", "question"})
-_OF_SPANS = {DOC_KEY, "start", "end"}
+_OF_SPANS = (DOC_KEY, "start", "end")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,8 +199,8 @@ def document_row(document: Document, number: str) -> dict[str, Any]:
     """Return the row to write of a document: what is set of its id, its text, its grade or score, and its metadata."""
     row = {"id": document.id, "text": document.text, number: getattr(document, number)}
     metadata = dict(document.metadata)
-    if number == "grade" and document.id is None and metadata.keys() >= _OF_SPANS:
-        row |= {key: metadata.pop(key) for key in sorted(_OF_SPANS)}
+    if number == "grade" and document.id is None and metadata.keys() >= {*_OF_SPANS}:
+        row |= {key: metadata.pop(key) for key in _OF_SPANS}
     row["metadata"] = metadata
     return {name: value for name, value in row.items() if value not in (None, {})}
 

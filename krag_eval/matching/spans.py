@@ -121,6 +121,17 @@ def places_of(batch: Batch) -> BatchPlaces:
     return BatchPlaces(actual, predicted, numbers.size)
 
 
+def read_places(chunks: Sequence[object], key: str) -> list[tuple[str, int, int] | None]:
+    """Return the document, the start and the end that each chunk says itself; None for one that does not.
+
+    Raises:
+        InvalidInputError: A chunk ends before it starts, or cannot be read.
+    """
+    columns = _read_side(Side("predicted", [list(chunks)], None, "relevance"), key, None)
+    rows = zip(*(column if isinstance(column, list) else column.tolist() for column in columns), strict=True)
+    return [None if name is None or start < 0 else (name, start, end) for name, start, end in rows]
+
+
 def _read_side(side: Side, key: str, corpus: CorpusTexts | None) -> tuple[list[str | None], IntArray, IntArray]:
     """Return the source document, the start and the end of each document; -1 for a start that is not known."""
     fields = side.fields(key)
