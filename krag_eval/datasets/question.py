@@ -28,6 +28,7 @@ TEXTS = ("question", "answer", "type", "notes", "source")
 GOLD = ("gold", "gold_doc_ids", "gold_chunk_ids")
 QUESTION_FIELDS = {"id", *TEXTS, *GOLD, "metadata"}
 _OWN = frozenset({"id", "question"})
+_OF_SPANS = (DOC_KEY, "start", "end")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +198,10 @@ def check_new(new_id: str | None, known: Container[str], what: str) -> None:
 def document_row(document: Document, number: str) -> dict[str, Any]:
     """Return the row to write of a document: what is set of its id, its text, its grade or score, and its metadata."""
     row = {"id": document.id, "text": document.text, number: getattr(document, number)}
-    row["metadata"] = dict(document.metadata)
+    metadata = dict(document.metadata)
+    if number == "grade" and document.id is None and metadata.keys() >= {*_OF_SPANS}:
+        row |= {key: metadata.pop(key) for key in _OF_SPANS}
+    row["metadata"] = metadata
     return {name: value for name, value in row.items() if value not in (None, {})}
 
 

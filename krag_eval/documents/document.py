@@ -19,6 +19,7 @@ from krag_eval.documents.readers import (
     reader_of,
     reader_of_pair,
     require_reader,
+    says_place,
     split_pair,
 )
 
@@ -219,9 +220,8 @@ def as_document(
     Document(id='7', text='Open from 9 to 18.', grade=None, score=None, metadata={'lang': 'en'})
     """
     read = read_leniently(document, id_key=id_key)
-    has_place = "start" in read.metadata and DOC_KEY in read.metadata
-    has_name = read.text is not None or read.id is not None or has_place
-    if not has_name and (id_key is None or read_leniently(document).id is None):
+    has_id = read.id is not None or (id_key is not None and read_leniently(document).id is not None)
+    if read.text is None and not has_id and not says_place(read.metadata):
         raise InvalidInputError(f"{describe_type(split_pair(document)[0])} has neither an id nor a text.")
     if not is_gold:
         return read

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from krag_eval._utils.arrays import IntArray
-from krag_eval._utils.formatting import one_line
+from krag_eval._utils.formatting import number_of, one_line
 from krag_eval.documents.document import Document, as_document
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.nearest import Nearest, nearest_of, some_queries
@@ -44,10 +44,12 @@ class GoldOutcome:
         document: The document as it was read.
         is_counted: Whether it is a gold document; one judged not relevant (grade 0) is none.
         repeat_of: The place of an earlier gold document that is the same, else None. Both count as one.
-        match: How it was found, at its best rank; None where it was missed or is not counted.
+        match: How it was found, at its best rank; None where it was missed or is not counted. All alternatives of a
+            need share it, and its `gold` says which of them was found.
         nearest: Where it was missed, the most similar retrieved text, if one is near (0.6 of the threshold).
         grade: Its grade, of equal documents the highest; 0 where it is not counted.
         gain: What nDCG makes of the grade: 2^grade - 1 or the grade itself, by the setting `gain`.
+        alternative_to: The place of the first alternative of its need, else None. The need counts once, as that one.
     """
 
     document: Document
@@ -57,11 +59,17 @@ class GoldOutcome:
     nearest: Match | None = None
     grade: float = 1.0
     gain: float = 1.0
+    alternative_to: int | None = None
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it counts as one gold document: it has a grade, and is no repeat and no further alternative."""
+        return self.is_counted and self.repeat_of is None and self.alternative_to is None
 
     @property
     def is_missed(self) -> bool:
-        """Whether it counts and no rank matches it."""
-        return self.is_counted and self.repeat_of is None and self.match is None
+        """Whether it counts and no rank matches it, nor another alternative of its need."""
+        return self.is_one and self.match is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +84,8 @@ class RankOutcome:
         is_credited: It and all credited ranks above it can be given different gold documents: average precision
             counts it.
         matches: Every gold document that it matches.
-        assigned: The gold document that nDCG gives it, as a place in the query's gold list; None where it gives none.
+        assigned: The gold document that nDCG gives it, as a place in the query's gold list, that of the first
+            alternative of a need; None where it gives none.
         gain: The gain of that document, 0 where there is none. DCG@k is the sum of gain / log2(rank + 1).
     """
 
@@ -97,7 +106,7 @@ class Explanation:
     Attributes:
         index: Which query, from 0.
         query: Its text or id, where one was given.
-        gold: One entry per gold document, in the order given.
+        gold: One entry per gold document, in the order given, with the alternatives in the place of each need.
         ranks: One entry per retrieved document, in rank order.
         error: What the retriever raised, if it did.
         k: The cut-off for which nDCG assigned gold documents to ranks; None for all ranks. With grades that differ,
@@ -113,19 +122,24 @@ class Explanation:
 
     @property
     def missed(self) -> tuple[GoldOutcome, ...]:
-        """The gold documents that no rank matches."""
+        """The gold documents that no rank matches; of needs the first alternatives."""
         return tuple(outcome for outcome in self.gold if outcome.is_missed)
 
     def __str__(self) -> str:
-        counted = [outcome for outcome in self.gold if outcome.is_counted and outcome.repeat_of is None]
+        counted = [outcome for outcome in self.gold if outcome.is_one]
+        shared = {outcome.alternative_to for outcome in self.gold} - {None}
         is_graded = any(outcome.grade != 1 for outcome in counted)
         title = f"Query {self.index}" + (f": {one_line(self.query)}" if self.query else "")
-        lines = [title, f"  gold: {len(counted)}, found: {len(counted) - len(self.missed)}"]
+        n_gold = number_of(len(counted), "need") if shared else str(len(counted))
+        lines = [title, f"  gold: {n_gold}, found: {len(counted) - len(self.missed)}"]
         if self.error is not None:
             lines.append(f"  the retriever raised {one_line(self.error)}")
         for place, outcome in enumerate(self.gold):
             grade = f" (grade {outcome.grade:g}, gain {outcome.gain:g})" if outcome in counted and is_graded else ""
-            lines.append(f"    [{place}] {show_document(outcome.document)}{grade}: {_what_became(outcome)}")
+            became = _what_became(outcome, is_need=place in shared)
+            if outcome.alternative_to is not None:
+                became = f"an alternative to [{outcome.alternative_to}]"
+            lines.append(f"    [{place}] {show_document(outcome.document)}{grade}: {became}")
         lines.append(f"  retrieved: {len(self.ranks)}")
         for rank in self.ranks:
             is_shown = is_graded and rank.is_relevant and (self.k is None or rank.rank <= self.k)
@@ -148,7 +162,7 @@ def explain(
     """Explain query `index` of a batch up to rank `k`; `nearest` has the nearest texts of all, where they are known."""
     settings = batch.settings
     start, stop = batch.predicted.offsets[index : index + 2].tolist()
-    found = _matches_of(batch, matches, index)
+    found = matches_of(batch, matches, index)
     gold = _gold_outcomes(batch, judged, index, found, nearest)
     retrieved = [as_document(document, id_key=settings.id_key) for document in batch.predicted.documents[start:stop]]
     repeat_of = _earlier_equal(retrieved, settings)
@@ -180,11 +194,12 @@ def outcomes(
 ) -> Iterator[tuple[list[Match], tuple[GoldOutcome, ...]]]:
     """Yield for each query its matches, by rank, and what became of its gold documents: less than explanations."""
     for index in range(len(batch)):
-        found = _matches_of(batch, matches, index)
+        found = matches_of(batch, matches, index)
         yield found, _gold_outcomes(batch, judged, index, found, nearest)
 
 
-def _matches_of(batch: Batch, matches: Matches, index: int) -> list[Match]:
+def matches_of(batch: Batch, matches: Matches, index: int) -> list[Match]:
+    """Return the matching pairs of one query, by rank."""
     gold_start, start = int(batch.actual.offsets[index]), int(batch.predicted.offsets[index])
     first, last = np.searchsorted(matches.predicted, [start, batch.predicted.offsets[index + 1]]).tolist()
     return [
@@ -207,17 +222,19 @@ def _gold_outcomes(
     # Gold documents that are the same have one number; those that are not counted have none.
     numbers = judged.gold_number[start:stop].tolist()
     grades = [float(judged.gold_grade[number]) if number >= 0 else 0.0 for number in numbers]
+    first = batch.actual.first_alternatives(index)
     relevant = _ranks_of(index, judged.relevant_query, judged.relevant_rank)
     near = _nearest(batch, judged, index, nearest)
     return tuple(
         GoldOutcome(
             document=as_document(document, id_key=settings.id_key, grade_key=settings.grade_key, is_gold=True),
             is_counted=number >= 0,
-            repeat_of=numbers.index(number) if number >= 0 and numbers.index(number) < place else None,
+            repeat_of=numbers.index(number) if number >= 0 and numbers.index(number) < first[place] == place else None,
             match=next((m for m in found if number >= 0 and numbers[m.gold] == number and m.rank in relevant), None),
             nearest=near.get(number),
             grade=grades[place],
             gain=_gain(grades[place], settings.gain),
+            alternative_to=first[place] if first[place] < place else None,
         )
         for place, (document, number) in enumerate(zip(batch.actual.documents[start:stop], numbers, strict=True))
     )
@@ -242,6 +259,9 @@ def _nearest(batch: Batch, judged: Judgments, index: int, known: Nearest | None)
         return {}
     found = nearest_of(some_queries(batch, [index]), missed, len(judged.gold_rank)) if known is None else known
     places = {int(number): place for place, number in reversed(list(enumerate(missed.tolist()))) if number >= 0}
+    if batch.actual.needs is not None:
+        start = 0 if known is None else int(batch.actual.offsets[index])
+        places = {number: int(found.gold[number]) - start for number in places}
     return {
         number: Match(
             place,
@@ -278,15 +298,19 @@ def show_document(document: Document, most: int = 60) -> str:
     return " ".join(part for part in (one_line(document.id or ""), repr(text) if text else "") if part)
 
 
-def _what_became(outcome: GoldOutcome) -> str:
+def _what_became(outcome: GoldOutcome, *, is_need: bool) -> str:
     if not outcome.is_counted:
         return "not counted, its grade is 0"
     if outcome.repeat_of is not None:
         return f"the same as [{outcome.repeat_of}]"
     if outcome.match is None:
         near = outcome.nearest
-        return "missed" + (f", the nearest is rank {near.rank} ({near.similarity:.3f})" if near is not None else "")
-    return f"found at rank {outcome.match.rank} by {outcome.match.method} ({outcome.match.similarity:.3f})"
+        if near is None:
+            return "missed"
+        which = f", to [{near.gold}]" if is_need else ""
+        return f"missed, the nearest is rank {near.rank} ({near.similarity:.3f}){which}"
+    which = f" as [{outcome.match.gold}]" if is_need else ""
+    return f"found at rank {outcome.match.rank}{which} by {outcome.match.method} ({outcome.match.similarity:.3f})"
 
 
 def _earned(outcome: RankOutcome) -> str:

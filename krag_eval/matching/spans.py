@@ -23,9 +23,11 @@ from krag_eval.documents.document import DOC_KEY, as_document
 from krag_eval.documents.readers import OFFSETS, as_id, as_ids
 from krag_eval.documents.text import nfkc
 from krag_eval.matching.batch import Batch, Codes, Found, join, number
+from krag_eval.matching.containment import first_places
 
 _LARGEST = 1 << 36  # no text is longer, and so many characters of a million documents still fit into int64
 _COMPARED = 200
+_FOUND_ONE_BY_ONE = 1 << 26  # so many characters are searched at once before a table of all texts pays
 
 
 class Places(NamedTuple):
@@ -117,6 +119,17 @@ def places_of(batch: Batch) -> BatchPlaces:
         for code, (_, start, end) in zip(numbers[:2], sides, strict=True)
     )
     return BatchPlaces(actual, predicted, numbers.size)
+
+
+def read_places(chunks: Sequence[object], key: str) -> list[tuple[str, int, int] | None]:
+    """Return the document, the start and the end that each chunk says itself; None for one that does not.
+
+    Raises:
+        InvalidInputError: A chunk ends before it starts, or cannot be read.
+    """
+    columns = _read_side(Side("predicted", [list(chunks)], None, "relevance"), key, None)
+    rows = zip(*(column if isinstance(column, list) else column.tolist() for column in columns), strict=True)
+    return [None if name is None or start < 0 else (name, start, end) for name, start, end in rows]
 
 
 def _read_side(side: Side, key: str, corpus: CorpusTexts | None) -> tuple[list[str | None], IntArray, IntArray]:
@@ -292,26 +305,65 @@ class CorpusTexts:
         Args:
             wanted: The texts, each with the document that it is said to be from, or None.
         """
-        found = {}
+        found: dict[tuple[str | None, str], tuple[str, int, int]] = {}
+        by_name: dict[str, list[str]] = {}
         for name, text in wanted:
-            documents = [name] if name is not None and name in self.texts else []
-            where = self._find_in(documents, text) or self._find_in([d for d in self.texts if d != name], text)
-            if where is not None:
+            if name in self.texts:
+                by_name.setdefault(name, []).append(text)
+        for name, texts in by_name.items():
+            for text, where in self._find_in([name], texts).items():
                 found[name, text] = where
+        rest = self._find_in(list(self.texts), list({text for name, text in wanted if (name, text) not in found}))
+        found |= {one: rest[one[1]] for one in wanted if one not in found and one[1] in rest}
         return found
 
-    def _find_in(self, documents: Sequence[str], text: str) -> tuple[str, int, int] | None:
-        for name in documents:
-            if (start := self.texts[name].find(text)) >= 0:
-                return name, start, start + len(text)
-        form = collapse(text)
-        for name in documents if form else ():
+    def _find_in(self, names: list[str], texts: list[str]) -> dict[str, tuple[str, int, int]]:
+        """Return the first place of each text in these documents: as it is, else with white space and NFKC alike."""
+        exact = _find_first([self.texts[name] for name in names], texts)
+        found = {text: (names[n], at, at + len(text)) for text, (n, at) in exact.items()}
+        forms = {text: form for text in texts if text not in found and (form := collapse(text))}
+        if not forms:
+            return found
+        for name in names:
             if name not in self._forms:
                 self._forms[name] = collapse(self.texts[name])
-            if (start := self._forms[name].find(form)) >= 0:
-                first, last = positions_of(self.texts[name])
-                return name, int(first[start]), int(last[start + len(form) - 1])
-        return None
+        alike = _find_first([self._forms[name] for name in names], list(set(forms.values())))
+        positions: dict[int, tuple[IntArray, IntArray]] = {}
+        for text, form in forms.items():
+            if form in alike:
+                number, at = alike[form]
+                if number not in positions:
+                    positions = {number: positions_of(self.texts[names[number]])}
+                first, last = positions[number]
+                found[text] = names[number], int(first[at]), int(last[at + len(form) - 1])
+        return found
+
+
+def _find_first(texts: list[str], parts: list[str]) -> dict[str, tuple[int, int]]:
+    """Return for each part that is in a text the number of the first such text, and its first place there."""
+    if sum(map(len, texts)) * len(parts) <= _FOUND_ONE_BY_ONE:
+        rows = ((part, n, text.find(part)) for part in parts for n, text in enumerate(texts))
+        found: dict[str, tuple[int, int]] = {}
+        for part, n, place in rows:
+            if place >= 0:
+                found.setdefault(part, (n, place))
+        return found
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    ends = np.cumsum([len(one) + 1 for one in encoded])
+    places = first_places(b"\xff".join(encoded), parts)  # no part has this byte, so none lies across two texts
+    numbers = np.searchsorted(ends, places, side="right")
+    order = np.argsort(places, kind="stable")
+    found, last = {}, (-1, 0, 0)
+    for part, place in zip(order.tolist(), places[order].tolist(), strict=True):
+        if place < 0:
+            continue
+        n = int(numbers[part])
+        inside = place - (int(ends[n - 1]) if n else 0)
+        before, seen = last[1:] if last[0] == n else (0, 0)
+        at = seen + len(encoded[n][before:inside].decode("utf-8", "surrogatepass"))
+        last = n, inside, at
+        found[parts[part]] = n, at
+    return found
 
 
 def collapse(text: str) -> str:

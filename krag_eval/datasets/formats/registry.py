@@ -93,6 +93,10 @@ FORMATS: Mapping[str, Format] = {
     "llama_index": _format(llama_index, detected_in=("json",), endings=(".llama_index.json",), container="json"),
     "ragas": _format(ragas, detected_in=_ROWS, endings=(".ragas.jsonl", ".ragas.json")),
     "squad": _format(squad, detected_in=("json",), endings=(".squad.json",), container="json"),
+    "squad_spans": Format(kinds=squad.kinds_in, container="json", questions=squad.questions_as_spans),
+    "chunking_evaluation": Format(
+        kinds=squad.excerpt_kinds_in, detected_in=("csv",), questions=squad.excerpt_questions
+    ),
     "hf": _format(huggingface, detected_in=_ROWS),
 }
 

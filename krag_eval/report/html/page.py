@@ -151,7 +151,7 @@ class Details:
         self._similarities: Numbered[str] = Numbered()
         self._scores: Numbered[str] = Numbered()
         self._answers = [texts.number(question.answer or None) for question in report.evalset or ()]
-        self._gold = _Columns("document", "grade", "repeat")
+        self._gold = _Columns("document", "grade", "repeat", "alternative")
         self._starts: list[int] = []
         self._systems = [self._read(system, is_first=not place) for place, system in enumerate(report.systems)]
 
@@ -218,6 +218,7 @@ class Details:
                 self._documents.number(outcome.document.id, outcome.document.text),
                 None if grade is None else f"{grade:g}",
                 NONE if repeat is None else repeat,
+                NONE if outcome.alternative_to is None else outcome.alternative_to,
             )
 
     def _add_outcomes(
@@ -225,7 +226,7 @@ class Details:
     ) -> int:
         missed = 0
         for place, outcome in enumerate(gold):
-            cause = causes.get((index, place), FOUND if outcome.is_counted and outcome.repeat_of is None else NONE)
+            cause = causes.get((index, place), FOUND if outcome.is_one else NONE)
             match = outcome.match or outcome.nearest
             method = self._methods.number(match.method) if match else NONE
             outcomes.add(cause, match.rank if match else 0, method, self._similarity(match))

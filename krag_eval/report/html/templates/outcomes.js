@@ -24,9 +24,11 @@ function goldCard(query, index, gold, rankings) {
   const place = columns.start[query] + index;
   const grade = columns.grade[place];
   const repeat = columns.repeat[place];
+  const alternative = columns.alternative[place];
   const fates = shownSystems().map((system) => {
     const fate = fateOf(system, place);
-    return make("li", {}, state.other === null ? null : isolated(overview.systems[system], { class: "system" }), " ", ...fateLine(fate, repeat));
+    const line = alternative === NONE ? fateLine(fate, repeat) : [badge("quiet", "or", `an alternative to gold ${alternative + 1}`)];
+    return make("li", {}, state.other === null ? null : isolated(overview.systems[system], { class: "system" }), " ", ...line);
   });
   const nearest = shownSystems().flatMap((system, i) => nearestTexts(system, place, rankings[i], gold));
   const title = make("h4", {}, `Gold ${index + 1}`, documentId(gold), grade === null || grade === "1" ? null : make("span", { class: "quiet" }, `grade ${grade}`));
