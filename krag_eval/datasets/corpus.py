@@ -249,13 +249,13 @@ def _text_of(piece: object) -> str:
 
 
 def _find(content: str, text: str, start: int, end: int) -> tuple[int, int] | None:
-    """Return the place of a chunk: right after the chunk before, or else the first one after the start of that.
+    """Return the place of a chunk: right after the chunk before, from its start on, or else the first one after that.
 
     Some splitters change the white space: where the text is not there, only its words have to follow each other.
     """
     gap = re.compile(r"\s*").match(text, end)
-    for at in (end, gap.end() if gap else end):
-        if text.startswith(content, at):
+    for at in (end, gap.end() if gap else end, start):
+        if at >= 0 and text.startswith(content, at) and at + len(content) > end:
             return at, at + len(content)
     at = text.find(content, start + 1)
     if at >= 0:

@@ -80,6 +80,13 @@ def test_a_text_that_repeats_follows_the_chunk_before() -> None:
     assert places(lambda _: ["a b", "b a", "a b"], "a b a b") == [(0, 3), (2, 5), (4, 7)]
 
 
+def test_a_chunk_may_begin_where_the_one_before_does() -> None:
+    text = "CHAPTER I\n\nOnce. CHAPTER I\n\nOnce more."
+    assert places(lambda _: ["CHAPTER I", "CHAPTER I\n\nOnce.", "CHAPTER I\n\nOnce more."], text) == [
+        (0, 9), (0, 16), (17, 38)
+    ]  # fmt: skip
+
+
 def test_white_space_that_a_splitter_changed_is_found_again() -> None:
     assert places(lambda _: ["One two three. Four five.", "Six  seven", "eight nine."]) == [(0, 26), (27, 36), (37, 48)]
 
