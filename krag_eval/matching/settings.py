@@ -314,8 +314,7 @@ def make_settings(**settings: Unpack[ScoringSettings]) -> Settings:
 
 
 ROUGE_METHODS = ("rouge1", "rouge2", "rougeL")
-SIMILARITY_METHODS = (*ROUGE_METHODS, "embedding")
-THRESHOLD_METHODS = (*SIMILARITY_METHODS, "span")
+THRESHOLD_METHODS = (*ROUGE_METHODS, "embedding", "span")
 DEFAULT_THRESHOLD = 0.5
 """Of ROUGE and of spans."""
 DEFAULT_SIMILARITY_THRESHOLD = 0.7

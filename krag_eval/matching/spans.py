@@ -78,8 +78,8 @@ class BatchPlaces:
         return Codes(codes[:n_actual], of_predicted, len(order))
 
 
-def match_spans(batch: Batch) -> Found:
-    """Return the pairs whose overlap is at least `threshold` of what `span_measure` names; at least one character."""
+def match_spans(batch: Batch, threshold: float) -> Found:
+    """Return the pairs whose overlap is at least a share of what `span_measure` names; at least one character."""
     settings, places = batch.settings, batch.places
     pairs = join(batch, Codes(places.actual.document, places.predicted.document, places.n_documents))
     gold_start, gold_end = (column[pairs.actual] for column in places.actual[1:])
@@ -89,7 +89,7 @@ def match_spans(batch: Batch) -> Found:
     common, span, chunk = overlap[some], (gold_end - gold_start)[some], (end - start)[some]
     out_of = {"recall": span, "precision": chunk, "iou": span + chunk - common}[settings.span_measure]
     share = common / out_of
-    enough = share >= settings.thresholds["span"]
+    enough = share >= threshold
     return Found(pairs.actual[some[enough]], pairs.predicted[some[enough]], share[enough])
 
 
