@@ -143,6 +143,7 @@ def _read_side(side: Side, key: str, corpus: CorpusTexts | None) -> tuple[list[s
     known = start >= 0
     known[[place for place, name in enumerate(names) if name is None]] = False
     texts = side.given_texts if is_gold else side.texts if corpus is not None or (known & (end < 0)).any() else []
+    lengths = np.full(len(names), -1)
     if texts:
         lengths = np.fromiter((-1 if text is None else len(text) for text in texts), np.int64, len(texts))
         open_ = known & (end < 0)
