@@ -28,6 +28,7 @@ from krag_eval.matching.near_duplicates import near_pairs
 from krag_eval.matching.nearest import NEAR, Nearest, nearest_of, some_queries
 from krag_eval.metrics.cut_offs import TokenBudget, check_cut_offs
 from krag_eval.metrics.judgments import Judgments, repeated_positions
+from krag_eval.metrics.spans import found_shares
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,6 +72,8 @@ class Miss:
             share of the gold text that it holds.
         near: That document.
         n_alternatives: How many documents would have satisfied the need; 1 for a document on its own.
+        share: Of a span, or a need of spans, the largest share of an alternative that the ranks within the cut-off
+            hold together; None where spans are not matched.
     """
 
     query_index: int
@@ -84,24 +87,29 @@ class Miss:
     similarity: float | None
     near: Document | None
     n_alternatives: int = 1
+    share: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the miss as one flat dict; `n_alternatives` is left out where it is 1."""
+        """Return the miss as one flat dict; `n_alternatives` is left out where it is 1, `share` where it is None."""
         alternatives = {"n_alternatives": self.n_alternatives} if self.n_alternatives > 1 else {}
-        return alternatives | {
-            "query_index": self.query_index,
-            "query_id": self.query_id,
-            "query": self.query,
-            "gold_index": self.gold_index,
-            "gold_id": self.gold.id,
-            "gold_text": self.gold.text,
-            "cause": self.cause,
-            "rank": self.rank,
-            "near_rank": self.near_rank,
-            "similarity": self.similarity,
-            "near_id": self.near.id if self.near is not None else None,
-            "near_text": self.near.text if self.near is not None else None,
-        }
+        return (
+            alternatives
+            | ({} if self.share is None else {"share": self.share})
+            | {
+                "query_index": self.query_index,
+                "query_id": self.query_id,
+                "query": self.query,
+                "gold_index": self.gold_index,
+                "gold_id": self.gold.id,
+                "gold_text": self.gold.text,
+                "cause": self.cause,
+                "rank": self.rank,
+                "near_rank": self.near_rank,
+                "similarity": self.similarity,
+                "near_id": self.near.id if self.near is not None else None,
+                "near_text": self.near.text if self.near is not None else None,
+            }
+        )
 
     @property
     def reason(self) -> str:
@@ -110,7 +118,8 @@ class Miss:
         measured = {"near_miss": f"similarity {share:.3f} at ", "cut": f"{share:.0%} of it at "}
         measured["piece"] = measured["cut"]
         rank = self.near_rank if self.cause in ("near_miss", *_HELD) else self.rank
-        return CAUSES[self.cause] + (f" ({measured.get(self.cause, '')}rank {rank})" if rank else "")
+        retrieved = "" if self.share is None else f"; {self.share:.0%} of its characters retrieved within the cut-off"
+        return CAUSES[self.cause] + (f" ({measured.get(self.cause, '')}rank {rank})" if rank else "") + retrieved
 
     def __str__(self) -> str:
         name = self.query_id or self.query or f"query {self.query_index}"
@@ -268,6 +277,7 @@ def misses_of(
 def _missed(detail: Detail, decided: _Decided, numbers: Iterable[int]) -> Iterator[Miss]:
     """Yield those of these gold documents that were missed."""
     batch = with_documents(detail.batch)
+    shares = found_shares(detail.judged, batch, decided.k).tolist() if batch.settings.uses_spans else None
     for number in numbers:
         if decided.cause[number] == FOUND:
             continue
@@ -285,6 +295,7 @@ def _missed(detail: Detail, decided: _Decided, numbers: Iterable[int]) -> Iterat
             similarity=None if math.isnan(similarity) else similarity,
             near=_document_at(batch, query, int(decided.near_rank[number])),
             n_alternatives=int(decided.stop[number] - decided.position[number]),
+            share=None if shares is None else shares[number],
         )
 
 
@@ -319,6 +330,7 @@ class _Decided:
         position: The position of the gold document in the column of all that were given; of a need, of its first.
         stop: The position after its last alternative.
         shown: The position of the alternative that shows the cause.
+        k: The cut-off.
     """
 
     cause: list[str]
@@ -328,6 +340,7 @@ class _Decided:
     position: IntArray
     stop: IntArray
     shown: IntArray
+    k: int | None
 
 
 def _decide(
@@ -372,7 +385,8 @@ def _decide(
             else runs(batch.actual.offsets[queries], batch.actual.sizes[queries])
         )
         shown = np.where(nearest.rank > 0, np.append(read, 0)[nearest.gold], shown)
-    held = _held_by_texts(batch, (position, stop, shown), query, wanted, nearest)
+    hold = _held_by_places if batch.settings.uses_spans else _held_by_texts
+    held = hold(batch, (position, stop, shown), query, wanted, nearest)
     is_below = ~is_found & (rank > 0)
     if queries is not None:
         is_below &= np.isin(query, queries)
@@ -389,7 +403,9 @@ def _decide(
     }
     cause = np.select(list(by_cause.values()), list(range(len(by_cause))))
     names = list(by_cause)
-    return _Decided([names[c] for c in cause.tolist()], rank, nearest.rank, nearest.similarity, position, stop, shown)
+    return _Decided(
+        [names[c] for c in cause.tolist()], rank, nearest.rank, nearest.similarity, position, stop, shown, k
+    )
 
 
 def _positions(judged: Judgments) -> IntArray:
@@ -460,6 +476,29 @@ def _held_by_texts(
         if best[0] and not is_nearer:
             nearest.similarity[number], held[number], nearest.rank[number] = best[0], -best[1], -best[2]
             shown[number] = which
+    return held
+
+
+def _held_by_places(
+    batch: Batch, alternatives: _Alternatives, query: IntArray, wanted: BoolArray, nearest: Nearest
+) -> IntArray:
+    """Return how a chunk holds each wanted gold span, as `_held_by_texts` does of texts; the one with most decides."""
+    held = np.full(len(query), -1)
+    first, stop, shown = alternatives
+    for number in np.flatnonzero(wanted).tolist():
+        ranks = slice(*batch.predicted.offsets[query[number] : query[number] + 2].tolist())
+        document, start, end = (column[ranks] for column in batch.places.predicted)
+        most = 0.0
+        for position in range(int(first[number]), int(stop[number])):
+            gold, begins, ends = (column.item(position) for column in batch.places.actual)
+            common = np.where(document == gold, np.minimum(end, ends) - np.maximum(start, begins), 0)
+            if not len(common) or gold < 0 or common.max() <= most * (ends - begins):
+                continue
+            at = int(common.argmax())
+            most = common.item(at) / (ends - begins)
+            how = "in_longer_text" if most == 1 else "cut" if start[at] <= begins or end[at] >= ends else "piece"
+            held[number], nearest.rank[number], nearest.similarity[number] = _HELD.index(how), at + 1, most
+            shown[number] = position
     return held
 
 

@@ -10,7 +10,9 @@ from krag_eval._utils.checks import describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval.datasets.column_names import suggestion
 from krag_eval.documents.document import (
-    DOC_KEY,
+    DOC_KEY as DOC_KEY,
+)
+from krag_eval.documents.document import (
     Document,
     Need,
     as_document,

@@ -110,8 +110,9 @@ class Span:
         if doc_id is None:
             raise InvalidInputError(f"`doc_id` is {show(self.doc_id)}. A span needs the id of its document.")
         object.__setattr__(self, "doc_id", doc_id)
-        is_whole = [isinstance(one, int) and not isinstance(one, bool) for one in (self.start, self.end)]
-        if not all(is_whole) or not 0 <= self.start < self.end:
+        offsets: tuple[object, ...] = (self.start, self.end)
+        is_whole = all(isinstance(one, int) and not isinstance(one, bool) for one in offsets)
+        if not is_whole or not 0 <= self.start < self.end:
             raise InvalidInputError(
                 f"The span ({show(self.start)}, {show(self.end)}) of document {doc_id!r:.60} is none. It must have "
                 "0 <= start < end, in characters of its document."

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from krag_eval._utils.arrays import IntArray
 from krag_eval._utils.formatting import number_of, one_line
-from krag_eval.documents.document import Document, as_document
+from krag_eval.documents.document import DOC_KEY, Document, as_document
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.nearest import Nearest, nearest_of, some_queries
-from krag_eval.matching.settings import Settings
 from krag_eval.metrics.judgments import Judgments
 from krag_eval.metrics.ndcg import ideal_of
+from krag_eval.metrics.spans import Parts, shared_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,8 @@ class GoldOutcome:
         grade: Its grade, of equal documents the highest; 0 where it is not counted.
         gain: What nDCG makes of the grade: 2^grade - 1 or the grade itself, by the setting `gain`.
         alternative_to: The place of the first alternative of its need, else None. The need counts once, as that one.
+        held: Of a span, the parts that the ranks up to the cut-off hold, as starts and ends within it; else None.
+        length: The length of a span, 0 for other gold documents.
     """
 
     document: Document
@@ -60,11 +62,20 @@ class GoldOutcome:
     grade: float = 1.0
     gain: float = 1.0
     alternative_to: int | None = None
+    held: Parts | None = None
+    length: int = 0
 
     @property
     def is_one(self) -> bool:
         """Whether it counts as one gold document: it has a grade, and is no repeat and no further alternative."""
         return self.is_counted and self.repeat_of is None and self.alternative_to is None
+
+    @property
+    def share(self) -> float | None:
+        """The share of a span's characters that was retrieved; None for other gold documents."""
+        if self.held is None:
+            return None
+        return sum(end - start for start, end in self.held) / self.length
 
     @property
     def is_missed(self) -> bool:
@@ -87,6 +98,7 @@ class RankOutcome:
         assigned: The gold document that nDCG gives it, as a place in the query's gold list, that of the first
             alternative of a need; None where it gives none.
         gain: The gain of that document, 0 where there is none. DCG@k is the sum of gain / log2(rank + 1).
+        evidence: Of a chunk with a place, the parts that lie in gold spans, as starts and ends within it; else None.
     """
 
     rank: int
@@ -97,6 +109,7 @@ class RankOutcome:
     matches: tuple[Match, ...]
     assigned: int | None = None
     gain: float = 0.0
+    evidence: Parts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +176,10 @@ def explain(
     settings = batch.settings
     start, stop = batch.predicted.offsets[index : index + 2].tolist()
     found = matches_of(batch, matches, index)
-    gold = _gold_outcomes(batch, judged, index, found, nearest)
+    held, evidence = _parts_of(batch, judged, index, k)
+    gold = _gold_outcomes(batch, judged, index, found, nearest, held)
     retrieved = [as_document(document, id_key=settings.id_key) for document in batch.predicted.documents[start:stop]]
-    repeat_of = _earlier_equal(retrieved, settings)
+    repeat_of = _earlier_equal(retrieved, batch, index)
     relevant = _ranks_of(index, judged.relevant_query, judged.relevant_rank)
     credited = _ranks_of(index, judged.credited_query, judged.credited_rank)
     numbers = judged.gold_number[slice(*batch.actual.offsets[index : index + 2].tolist())].tolist()
@@ -183,6 +197,7 @@ def explain(
             matches=tuple(match for match in found if match.rank == rank),
             assigned=assigned.get(rank),
             gain=gold[assigned[rank]].gain if rank in assigned else 0.0,
+            evidence=evidence[rank - 1] if evidence else None,
         )
         for rank, document in enumerate(retrieved, 1)
     )
@@ -190,12 +205,31 @@ def explain(
 
 
 def outcomes(
-    batch: Batch, matches: Matches, judged: Judgments, nearest: Nearest
-) -> Iterator[tuple[list[Match], tuple[GoldOutcome, ...]]]:
-    """Yield for each query its matches, by rank, and what became of its gold documents: less than explanations."""
+    batch: Batch, matches: Matches, judged: Judgments, nearest: Nearest, k: int | None = None
+) -> Iterator[tuple[list[Match], tuple[GoldOutcome, ...], Sequence[Parts | None]]]:
+    """Yield for each query what its explanation says of the lists.
+
+    These are its matches, by rank, what became of its gold documents, and for each chunk the parts of it that lie in
+    gold spans; nothing where spans are not matched.
+
+    Args:
+        batch: The documents.
+        matches: Who matches whom.
+        judged: Who earned what.
+        nearest: The nearest texts.
+        k: The ranks within which characters of spans count as found.
+    """
     for index in range(len(batch)):
         found = matches_of(batch, matches, index)
-        yield found, _gold_outcomes(batch, judged, index, found, nearest)
+        held, evidence = _parts_of(batch, judged, index, k)
+        yield found, _gold_outcomes(batch, judged, index, found, nearest, held), evidence
+
+
+def _parts_of(
+    batch: Batch, judged: Judgments, index: int, k: int | None
+) -> tuple[Sequence[Parts | None], Sequence[Parts | None]]:
+    """Return what gold spans and chunks share, as `shared_parts` does; nothing where spans are not matched."""
+    return shared_parts(judged, batch, index, k) if batch.settings.uses_spans else ((), ())
 
 
 def matches_of(batch: Batch, matches: Matches, index: int) -> list[Match]:
@@ -215,7 +249,12 @@ def matches_of(batch: Batch, matches: Matches, index: int) -> list[Match]:
 
 
 def _gold_outcomes(
-    batch: Batch, judged: Judgments, index: int, found: list[Match], nearest: Nearest | None
+    batch: Batch,
+    judged: Judgments,
+    index: int,
+    found: list[Match],
+    nearest: Nearest | None,
+    held: Sequence[Parts | None],
 ) -> tuple[GoldOutcome, ...]:
     settings = batch.settings
     start, stop = batch.actual.offsets[index : index + 2].tolist()
@@ -235,6 +274,10 @@ def _gold_outcomes(
             grade=grades[place],
             gain=_gain(grades[place], settings.gain),
             alternative_to=first[place] if first[place] < place else None,
+            held=held[place] if held else None,
+            length=int(batch.places.actual.end[start + place] - batch.places.actual.start[start + place])
+            if held
+            else 0,
         )
         for place, (document, number) in enumerate(zip(batch.actual.documents[start:stop], numbers, strict=True))
     )
@@ -274,14 +317,19 @@ def _nearest(batch: Batch, judged: Judgments, index: int, known: Nearest | None)
     }
 
 
-def _earlier_equal(documents: list[Document], settings: Settings) -> dict[int, int]:
+def _earlier_equal(documents: list[Document], batch: Batch, index: int) -> dict[int, int]:
     """Return for each rank that repeats an earlier one, that rank; the same rule as in `judgments.identity_keys`."""
     keys: list[list[str | None]] = []
+    settings = batch.settings
     if settings.uses_ids:
         keys.append([document.id for document in documents])
     if settings.uses_texts:
         normalize = settings.normalize or str
         keys.append([normalize(document.text) if document.text else None for document in documents])
+    if settings.uses_spans:
+        ranks = slice(*batch.predicted.offsets[index : index + 2])
+        places = zip(*(column[ranks].tolist() for column in batch.places.predicted), strict=True)
+        keys.append([str(place) if place[0] >= 0 else None for place in places])
     repeats: dict[int, int] = {}
     for key in keys:
         seen: dict[str, int] = {}
@@ -295,10 +343,18 @@ def show_document(document: Document, most: int = 60) -> str:
     """Return the id and the beginning of the text of a document, on one line."""
     text = " ".join((document.text or "").split())
     text = text if len(text) <= most else text[: most - 1] + "…"
-    return " ".join(part for part in (one_line(document.id or ""), repr(text) if text else "") if part)
+    name = document.id or ""
+    if document.id is None and {DOC_KEY, "start", "end"} <= document.metadata.keys():
+        name = f"{document.metadata[DOC_KEY]}[{document.metadata['start']}:{document.metadata['end']}]"
+    return " ".join(part for part in (one_line(name), repr(text) if text else "") if part)
 
 
 def _what_became(outcome: GoldOutcome, *, is_need: bool) -> str:
+    share = f"; {outcome.share:.0%} of its characters retrieved" if outcome.share is not None else ""
+    return _found_or_missed(outcome, is_need=is_need) + share
+
+
+def _found_or_missed(outcome: GoldOutcome, *, is_need: bool) -> str:
     if not outcome.is_counted:
         return "not counted, its grade is 0"
     if outcome.repeat_of is not None:
@@ -314,6 +370,11 @@ def _what_became(outcome: GoldOutcome, *, is_need: bool) -> str:
 
 
 def _earned(outcome: RankOutcome) -> str:
+    n_shared = sum(end - start for start, end in outcome.evidence or ())
+    return _credit_of(outcome) + (f"; {number_of(n_shared, 'character')} in gold spans" if n_shared else "")
+
+
+def _credit_of(outcome: RankOutcome) -> str:
     if outcome.repeat_of is not None:
         return f"repeats rank {outcome.repeat_of}"
     if not outcome.is_relevant:

@@ -9,7 +9,7 @@ from krag_eval.matching.batch import Batch, Found, Matcher, Matches, merge
 from krag_eval.matching.containment import match_containment
 from krag_eval.matching.embedding import alike_pairs, only_alike
 from krag_eval.matching.rouge import pairs_above
-from krag_eval.matching.settings import SIMILARITY_METHODS
+from krag_eval.matching.settings import THRESHOLD_METHODS
 
 __all__ = ["MATCHERS", "Batch", "Matcher", "Matches", "find_matches", "similar_pairs"]
 
@@ -25,7 +25,7 @@ def similar_pairs(batch: Batch, method: str, threshold: float | None = None, sha
 
     Args:
         batch: The input.
-        method: One of `SIMILARITY_METHODS`.
+        method: One of `THRESHOLD_METHODS`.
         threshold: The similarity, from 0 to 1; by default that of the settings.
         share: What `similarity_threshold` is multiplied by if ROUGE has that condition beside it. Two texts that ROUGE
             tells apart are not embedded.
@@ -35,22 +35,17 @@ def similar_pairs(batch: Batch, method: str, threshold: float | None = None, sha
     if method == "embedding":
         return alike_pairs(batch, threshold)
     if method == "span":
-        return _match_spans(batch, threshold)
+        from krag_eval.matching.spans import match_spans  # most sets have no spans
+
+        return match_spans(batch, threshold)
     found = pairs_above(batch, method, threshold)
     besides = batch.settings.similarity_threshold
     return found if besides is None else only_alike(batch, found, share * besides)
-
-
-def _match_spans(batch: Batch, threshold: float | None = None) -> Found:
-    from krag_eval.matching.spans import match_spans  # most sets have no spans
-
-    return match_spans(batch, threshold)
 
 
 MATCHERS: dict[str, Matcher] = {
     "id": methodcaller("equal_ids"),
     "text": methodcaller("equal_texts"),
     "containment": match_containment,
-    **{method: partial(similar_pairs, method=method) for method in SIMILARITY_METHODS},
-    "span": _match_spans,
+    **{method: partial(similar_pairs, method=method) for method in THRESHOLD_METHODS},
 }

@@ -255,7 +255,15 @@ class FurtherSettings(CommonSettings, total=False):
     similarity_threshold: float | None
 
 
-class ScoringSettings(FurtherSettings, total=False):
+class TextSettings(FurtherSettings, total=False):
+    """Those of functions that have a corpus of their own, in which no places are looked for."""
+
+    match_method: str | Sequence[str]
+    threshold: float | Mapping[str, float]
+    tokenizer: Any
+
+
+class ScoringSettings(TextSettings, total=False):
     """All scoring settings, which `evaluate` and most other functions take as keyword arguments.
 
     Attributes:
@@ -295,9 +303,6 @@ class ScoringSettings(FurtherSettings, total=False):
             place are looked for in it, and spans and offsets are checked.
     """
 
-    match_method: str | Sequence[str]
-    threshold: float | Mapping[str, float]
-    tokenizer: Any
     span_measure: str
     corpus: Any
 
@@ -314,8 +319,7 @@ def make_settings(**settings: Unpack[ScoringSettings]) -> Settings:
 
 
 ROUGE_METHODS = ("rouge1", "rouge2", "rougeL")
-SIMILARITY_METHODS = (*ROUGE_METHODS, "embedding")
-THRESHOLD_METHODS = (*SIMILARITY_METHODS, "span")
+THRESHOLD_METHODS = (*ROUGE_METHODS, "embedding", "span")
 DEFAULT_THRESHOLD = 0.5
 """Of ROUGE and of spans."""
 DEFAULT_SIMILARITY_THRESHOLD = 0.7

@@ -78,8 +78,8 @@ class BatchPlaces:
         return Codes(codes[:n_actual], of_predicted, len(order))
 
 
-def match_spans(batch: Batch, threshold: float | None = None) -> Found:
-    """Return the pairs whose overlap is at least `threshold` of what `span_measure` names; at least one character."""
+def match_spans(batch: Batch, threshold: float) -> Found:
+    """Return the pairs whose overlap is at least a share of what `span_measure` names; at least one character."""
     settings, places = batch.settings, batch.places
     pairs = join(batch, Codes(places.actual.document, places.predicted.document, places.n_documents))
     gold_start, gold_end = (column[pairs.actual] for column in places.actual[1:])
@@ -89,7 +89,7 @@ def match_spans(batch: Batch, threshold: float | None = None) -> Found:
     common, span, chunk = overlap[some], (gold_end - gold_start)[some], (end - start)[some]
     out_of = {"recall": span, "precision": chunk, "iou": span + chunk - common}[settings.span_measure]
     share = common / out_of
-    enough = share >= (settings.thresholds["span"] if threshold is None else threshold)
+    enough = share >= threshold
     return Found(pairs.actual[some[enough]], pairs.predicted[some[enough]], share[enough])
 
 
@@ -143,6 +143,7 @@ def _read_side(side: Side, key: str, corpus: CorpusTexts | None) -> tuple[list[s
     known = start >= 0
     known[[place for place, name in enumerate(names) if name is None]] = False
     texts = side.given_texts if is_gold else side.texts if corpus is not None or (known & (end < 0)).any() else []
+    lengths = np.full(len(names), -1)
     if texts:
         lengths = np.fromiter((-1 if text is None else len(text) for text in texts), np.int64, len(texts))
         open_ = known & (end < 0)

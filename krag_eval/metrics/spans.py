@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,8 +32,9 @@ def span_recall(judged: Judgments, k: CutOff = None, *, batch: Batch) -> FloatAr
     Chunking Strategies for Retrieval", Chroma technical report.
     """
     needs = _Needs.of(judged, batch, _union(batch, k))
+    order = np.lexsort((needs.found, needs.query))  # sums of floats depend on it
     total = np.bincount(needs.query, needs.length, minlength=len(judged))
-    found = np.bincount(needs.query, needs.found, minlength=len(judged))
+    found = np.bincount(needs.query[order], needs.found[order], minlength=len(judged))
     return _quotient(judged, found, total)
 
 
@@ -82,10 +84,52 @@ def span_f1(judged: Judgments, k: CutOff = None, *, batch: Batch) -> FloatArray:
     return _quotient(judged, 2 * recall * precision, recall + precision)
 
 
-def found_shares(judged: Judgments, batch: Batch, k: CutOff = None) -> tuple[IntArray, FloatArray]:
-    """Return the query of each need, and the largest share of an alternative of it that the first `k` chunks hold."""
+def found_shares(judged: Judgments, batch: Batch, k: CutOff = None) -> FloatArray:
+    """Return for each need the largest share of an alternative that the first `k` chunks hold; shape (n_gold,)."""
     needs = _Needs.of(judged, batch, _union(batch, k))
-    return needs.query, np.divide(needs.found, needs.length)
+    return np.divide(needs.found, needs.length)
+
+
+Parts = tuple[tuple[int, int], ...]
+
+
+def shared_parts(
+    judged: Judgments, batch: Batch, index: int, k: int | None = None
+) -> tuple[list[Parts | None], list[Parts | None]]:
+    """Return what the gold spans and the chunks of one query share, as starts and ends in each of them.
+
+    Args:
+        judged: Which gold documents count.
+        batch: The documents.
+        index: The query.
+        k: The ranks in which gold spans count as found; chunks show what they hold at any rank.
+
+    Returns:
+        For each gold document, then for each retrieved one, its parts; None for one without a place.
+    """
+    golds, chunks = (
+        list(zip(*(column[slice(*side.offsets[index : index + 2])].tolist() for column in places), strict=True))
+        for side, places in ((batch.actual, batch.places.actual), (batch.predicted, batch.places.predicted))
+    )
+    counts = judged.gold_number[slice(*batch.actual.offsets[index : index + 2])] >= 0
+    counted = [gold for gold, one in zip(golds, counts.tolist(), strict=True) if one]
+    return [_parts(gold, chunks[:k]) for gold in golds], [_parts(chunk, counted) for chunk in chunks]
+
+
+def _parts(place: tuple[int, ...], others: Sequence[tuple[int, ...]]) -> Parts | None:
+    """Return the parts of a place that others cover, merged, counted from its start."""
+    document, start, end = place
+    if document < 0:
+        return None
+    shared = sorted((max(s, start) - start, min(e, end) - start) for d, s, e in others if d == document)
+    parts: list[tuple[int, int]] = []
+    for first, last in shared:
+        if first >= last:
+            continue
+        if parts and first <= parts[-1][1]:
+            first, last = parts[-1][0], max(parts.pop()[1], last)
+        parts.append((first, last))
+    return tuple(parts)
 
 
 class _Spans(NamedTuple):
@@ -164,9 +208,7 @@ class _Needs(NamedTuple):
         best = order[np.append(True, np.diff(need[order]) != 0)[: len(order)]]
         first = np.unique(need, return_index=True)[1]
         found = size[first] * covered[best] / size[best]
-        by_value = np.lexsort((found, gold.query[first]))  # sums of floats depend on the order
-        columns = gold.query[first], size[first], found
-        return cls(*(column[by_value] for column in columns), _Spans(*(column[best] for column in gold)))
+        return cls(gold.query[first], size[first], found, _Spans(*(column[best] for column in gold)))
 
 
 def _gold(judged: Judgments, batch: Batch) -> _Spans:

@@ -25,7 +25,7 @@ from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.near_duplicates import NEAR as NEAR_QUESTIONS
 from krag_eval.matching.near_duplicates import group_near_duplicates
 from krag_eval.matching.nearest import nearest_of
-from krag_eval.matching.settings import ScoringSettings, Settings, make_settings
+from krag_eval.matching.settings import Settings, TextSettings, make_settings
 from krag_eval.metrics.judgments import identity_keys, merge_equal
 
 NEAR = 0.6
@@ -44,7 +44,7 @@ def audit_labels(
     corpus: Iterable[object] | None = None,
     level: str = "chunk",
     doc_key: str = DOC_KEY,
-    **settings: Unpack[ScoringSettings],
+    **settings: Unpack[TextSettings],
 ) -> DoctorReport:
     """Find what is probably wrong with the gold documents of a set, from what several systems retrieved.
 

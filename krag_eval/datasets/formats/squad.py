@@ -85,7 +85,7 @@ def questions_as_spans(source: Source) -> Iterator[tuple[str, Question]]:
         spans = {read_at(place, partial(_span_of, question.gold[0], texts), answer): None for answer in answers}
         if question.gold and not spans:
             raise InvalidInputError(f"{place}: has no answers, so no spans. Read the file with format='squad'.")
-        gold = tuple(spans) if len(spans) < 2 else (Need(any_of=tuple(spans)),)
+        gold: Any = tuple(spans) if len(spans) < 2 else (Need(any_of=tuple(spans)),)
         yield place, replace(question, gold=gold)
 
 

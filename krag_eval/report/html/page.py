@@ -28,6 +28,7 @@ from krag_eval.evaluation.explanation import GoldOutcome, Match
 from krag_eval.evaluation.explanation import outcomes as outcomes_of
 from krag_eval.evaluation.results import Detail
 from krag_eval.metrics.judgments import repeats_of
+from krag_eval.metrics.spans import Parts
 from krag_eval.report.plots import figures_of
 from krag_eval.report.records import Report, ReportedSystem
 from krag_eval.report.sections import sections_of
@@ -187,6 +188,8 @@ class Details:
 
     def _read(self, system: ReportedSystem, *, is_first: bool) -> dict[str, Any]:
         outcomes = _Columns("cause", "rank", "method", "similarity")
+        held: list[Any] = []
+        evidence: list[Any] = []
         matches = _Columns("at", "gold", "method", "similarity")
         causes = {(miss.query_index, miss.gold_index): _CAUSE_NUMBERS[miss.cause] for miss in system.diagnosis.misses}
         missed: list[int] = []
@@ -194,12 +197,15 @@ class Details:
         side = detail.batch.predicted
         ids, texts, starts = side.ids, side.texts, side.offsets.tolist()
         documents: list[int] = []
-        for index, (found, gold) in enumerate(outcomes_of(detail.batch, detail.matches, detail.judged, detail.nearest)):
+        whole = detail.batch, detail.matches, detail.judged, detail.nearest, system.diagnosis.k
+        for index, (found, gold, parts) in enumerate(outcomes_of(*whole)):
             if is_first:
                 self._add_gold(gold)
             missed.append(self._add_outcomes(outcomes, index, gold, causes))
             start, stop = starts[index : index + 2]
             documents += map(self._documents.number, ids[start:stop], texts[start:stop])
+            evidence += map(_in_units, parts, texts[start:stop])
+            held += [_in_units(one.held, one.document.text) for one in gold]
             for match in found:
                 method = self._methods.number(match.method)
                 matches.add(start + match.rank - 1, match.gold, method, self._similarity(match))
@@ -207,6 +213,8 @@ class Details:
         ranks = {"document": documents, "score": self._score_numbers(side), **_earned(detail)}
         if is_first:
             self._starts.append(len(self._gold["document"]))
+        if detail.batch.settings.uses_spans:
+            ranks["parts"], outcomes["parts"] = evidence, held
         errors = {str(query): error for query, error in system.result.errors.items()}
         return {"gold": outcomes, "ranks": {"start": starts, **ranks}, "matches": matches, "errors": errors}
 
@@ -241,6 +249,16 @@ class Details:
 
     def _similarity(self, match: Match | None) -> int:
         return NONE if match is None else self._similarities.number(format_value(match.similarity, 3))
+
+
+def _in_units(parts: Parts | None, text: str | None) -> list[tuple[int, int]] | None:
+    """Return parts of a text in UTF-16 units, as the browser counts; None where there is no text or no place."""
+    if parts is None or text is None:
+        return None
+    if not text or max(text) < "\U00010000":
+        return list(parts)
+    units = np.append(0, np.cumsum([1 + (letter > "\uffff") for letter in text]))
+    return [(int(units[start]), int(units[min(end, len(text))])) for start, end in parts]
 
 
 def _earned(detail: Detail) -> dict[str, list[int]]:
