@@ -88,7 +88,7 @@ def _shortened(tables: Sequence[Table], most: int) -> Iterator[Table]:
     """Yield the tables, that of the questions that are cut apart with at most so many rows."""
     for table in tables:
         n_more = len(table.rows) - most if table.key == CUT_APART else 0
-        note = f"and {n_more} more: see them all with --show {len(table.rows)} or in the report of --out."
+        note = f"and {n_more} more. Show them all with --show {len(table.rows)}."
         yield replace(table, rows=table.rows[:most], note=note) if n_more > 0 else table
 
 
@@ -101,8 +101,7 @@ def _read(given: list[str]) -> dict[str, object]:
         name = name if equals else spec if is_size else spec.partition(":")[2] or spec
         if name in found:
             raise InvalidInputError(
-                f"`--chunker` names two chunkers {name!r:.60}. Give one another name, such as --chunker "
-                f"other={spec!s:.60}."
+                f"`--chunker` names two chunkers {name!r:.60}. Put another name and an equals sign before one of them."
             )
         found[name] = spec if is_size else load_object(spec, "--chunker", "a chunker")
     return found

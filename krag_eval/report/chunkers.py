@@ -549,7 +549,7 @@ def _spans_of(evalset: EvalSet, documents: Sequence[Document]) -> dict[str, list
     return spans
 
 
-_CURE = 'Write gold as {"doc_id": ..., "start": ..., "end": ...}, or make spans of passages with `reanchor`.'
+_CURE = 'Give gold a document id, a start and an end; for passages, `reanchor(questions, corpus, to="spans")` does.'
 
 
 def _place_of(query_id: str, gold: Any, texts: Mapping[str | None, str]) -> Place:

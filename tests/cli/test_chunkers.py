@@ -89,7 +89,7 @@ def test_a_retriever_of_ones_own_indexes_every_chunking(run: Runner) -> None:
 
 def test_only_so_many_cut_questions_are_shown(run: Runner) -> None:
     outcome = run(f"{LINE} --chunker chars:3 --show 1")
-    assert "and 2 more: see them all with --show 3" in " ".join(outcome.out.split())
+    assert "and 2 more. Show them all with --show 3." in " ".join(outcome.out.split())
     assert "q40" in run(f"{LINE} --chunker chars:3 --show 3").out
 
 
@@ -97,7 +97,7 @@ def test_only_so_many_cut_questions_are_shown(run: Runner) -> None:
     ("arguments", "said"),
     [
         ("--chunker words:4 --chunker words:4", "`--chunker` names two chunkers 'words:4'."),
-        ("--chunker a=words:4 --chunker a=words:8", "such as --chunker other=words:8."),
+        ("--chunker a=words:4 --chunker a=words:8", "names two chunkers 'a'. Put another name"),
         ("--chunker words:x", "The chunker 'words:x' is not known."),
         ("--chunker nothing", "`--chunker` must be module:object, such as search:bm25, got 'nothing'."),
         ("--chunker chunking:thirds", "'chunking' has no 'thirds'."),
