@@ -253,7 +253,7 @@ def settings_at(level: str, doc_key: str, settings: ScoringSettings) -> ScoringS
     """
     given: ScoringSettings = {**settings}
     given.setdefault("match_method", "id")
-    if given["match_method"] == "span":
+    if given["match_method"] in ("span", ["span"], ("span",)):
         given["id_key"] = given.get("id_key") or (None if doc_key == DOC_KEY else doc_key)
     if one_of("level", level, LEVELS) == "document":
         if given["match_method"] not in ("id", ["id"], ("id",)):

@@ -193,6 +193,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Run": run,
     "RunProgress": lambda: front.RunProgress(name="bm25", done=2, total=5, errors=0, asked=2, seconds=1.5),
     "RunRow": lambda: run().rows["q1"],
+    "Span": lambda: front.Span("guide", 8, 28, "We ship on weekdays."),
     "ScoredRetrieval": scored_retrieval,
     "Scorer": scorer_of_some,
     "ScoringSettings": lambda: front.ScoringSettings(match_method="id", id_key="doc_id"),
