@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from krag_eval import TOKENIZERS, ChunkerComparison, Document, InvalidInputError, compare_chunkers
+from krag_eval import TOKENIZERS, ChunkerComparison, Document, InvalidInputError, Need, Span, compare_chunkers
 from krag_eval.report.plots import write_plots
 
 WORDS = [f"w{n}" for n in range(60)]
@@ -132,6 +132,20 @@ def test_cut_questions_are_those_of_brute_force() -> None:
         )
         whole = [any(s <= start and end <= e for s, e in cuts) for start, end in spans]
         assert result.chunkings["c"].cut_questions == tuple(f"q{n}" for n, held in enumerate(whole) if not held)
+
+
+def test_of_alternatives_one_is_enough() -> None:
+    cut_apart, whole = Span("b", 0, 30), Span("b", 0, 3)
+    questions = [
+        {"id": "both", "question": "w59", "gold": [cut_apart, whole]},
+        {"id": "any", "question": "w59", "gold": [Need(any_of=[cut_apart, whole])]},
+    ]
+    result = compared(questions=questions, chunkers=["words:4"])
+    assert result.chunkings["words:4"].cut_questions == ("both",)
+    values = [row.values["span_recall@8tok"] for row in result.results["words:4"].per_query]
+    assert values[1] == 1.0
+    assert values[0] is not None
+    assert values[0] < 1
 
 
 def test_the_best_chunking_is_the_one_that_the_others_are_compared_with() -> None:
