@@ -150,10 +150,7 @@ def place_of_alternative(side: Side, query: int, position: int, place: Callable[
     needs = side.need_of_each
     first, last = np.searchsorted(needs, [needs[position], needs[position] + 1]).tolist()
     where = place(query, int(needs[position] - needs[side.offsets[query]]))
-    if last - first == 1:
-        return where
-    name, _, rest = where.partition("` (")
-    return f"{name}.any_of[{position - first}]` ({rest}"
+    return where if last - first == 1 else f"{where}, `any_of[{position - first}]`"
 
 
 def merge_needs(needs: IntArray, same: IntArray) -> IntArray:
