@@ -282,7 +282,7 @@ class CorpusTexts:
             if name not in self.texts:
                 raise InvalidInputError(
                     f"{side.place(place)}: its document {name!r:.60} is not in `corpus`, whose ids look like "
-                    f"{', '.join(map(repr, list(self.texts)[:3]))}. See whether `id_key` is the key of the document ids."
+                    f"{', '.join(map(repr, list(self.texts)[:3]))}. Is `id_key` the key of the document ids?"
                 )
             if end[place] > lengths[name or ""]:
                 raise InvalidInputError(
