@@ -11,7 +11,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval.documents.document import Need
+from krag_eval.documents.document import Need, may_be_need
 from krag_eval.documents.readers import given_grade, split_pair
 
 if TYPE_CHECKING:
@@ -83,18 +83,28 @@ def flatten(
     sizes: list[int] = []
     grades: dict[int, float] = {}
     for query, row in enumerate(rows):
-        flat.append([])
+        documents: list[Any] = []
         for number, given in enumerate(row):
-            try:
-                need = as_need(given)
-            except InvalidInputError as error:
-                raise InvalidInputError(f"{place_of(query, number)}: {error}") from None
-            if need is not None and need.grade is not None:
+            need = given if type(given) is Need else _read(given, query, number, place_of)
+            if need is None:
+                documents.append(given)
+                sizes.append(1)
+                continue
+            if need.grade is not None:
                 grades[len(sizes)] = need.grade
-            alternatives = (given,) if need is None else need.any_of
-            flat[-1] += alternatives
-            sizes.append(len(alternatives))
+            documents += need.any_of
+            sizes.append(len(need.any_of))
+        flat.append(documents)
     return flat, np.repeat(np.arange(len(sizes)), sizes) if max(sizes, default=1) > 1 else None, grades
+
+
+def _read(given: object, query: int, number: int, place_of: Callable[[int, int], str]) -> Need | None:
+    if not may_be_need(given):
+        return None
+    try:
+        return as_need(given)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{place_of(query, number)}: {error}") from None
 
 
 def first_of_each(needs: IntArray) -> IntArray:
@@ -150,10 +160,7 @@ def place_of_alternative(side: Side, query: int, position: int, place: Callable[
     needs = side.need_of_each
     first, last = np.searchsorted(needs, [needs[position], needs[position] + 1]).tolist()
     where = place(query, int(needs[position] - needs[side.offsets[query]]))
-    if last - first == 1:
-        return where
-    name, _, rest = where.partition("` (")
-    return f"{name}.any_of[{position - first}]` ({rest}"
+    return where if last - first == 1 else f"{where}, `any_of[{position - first}]`"
 
 
 def merge_needs(needs: IntArray, same: IntArray) -> IntArray:

@@ -369,9 +369,10 @@ def _has(side: SideCounts) -> str:
 def _all_lack(no_document: str, settings: Settings, suggestion: str) -> str:
     if settings.uses_spans:
         return (
-            f"{no_document} has a place in a document, which match_method='span' reads: the document's id under "
-            f"{settings.id_key or DOC_KEY!r}, and `start` and `end`, `start_index`, `start_char_idx` or "
-            "`split_idx_start`. Let the splitter write them, or give `corpus`; `reanchor` makes spans of gold passages."
+            f"{no_document} says its place in a document: the document's id under {settings.id_key or DOC_KEY!r}, and "
+            "`start` and `end`, `start_index`, `start_char_idx` or `split_idx_start`. Let the splitter write these; "
+            "where the setting `corpus` has the documents, chunks are found by their texts, and `reanchor` makes spans "
+            "of gold passages."
         )
     reads = " nor ".join(["an id"] * settings.uses_ids + ["a text"] * settings.uses_texts)
     where = f" under the metadata key {settings.id_key!r}" if settings.id_key and settings.uses_ids else ""

@@ -256,7 +256,7 @@ class CorpusTexts:
         else:
             raise InvalidInputError(
                 f"`corpus` must hold the texts of the documents by id, got {describe_type(given)}. "
-                "Give {id: text}, or a list of documents; a file is read by `read_corpus`."
+                "Give {id: text}, or a list of documents."
             )
         texts: dict[str, str] = {}
         for place, (name, text) in enumerate(rows):
@@ -282,7 +282,7 @@ class CorpusTexts:
             if name not in self.texts:
                 raise InvalidInputError(
                     f"{side.place(place)}: its document {name!r:.60} is not in `corpus`, whose ids look like "
-                    f"{', '.join(map(repr, list(self.texts)[:3]))}. Name the key of document ids with `id_key`."
+                    f"{', '.join(map(repr, list(self.texts)[:3]))}. Is `id_key` the key of the document ids?"
                 )
             if end[place] > lengths[name or ""]:
                 raise InvalidInputError(

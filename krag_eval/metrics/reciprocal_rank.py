@@ -37,8 +37,7 @@ def complete_rank(judged: Judgments, k: CutOff = None) -> FloatArray:
     Edge cases:
         * A gold document is not covered within k, or nothing was retrieved: 0.
 
-    Source: the contract of krag_eval; the reciprocal of the largest rank that a search length must reach (Cooper 1968,
-    American Documentation 19(1), "Expected search length", for a wanted number of documents).
+    Source: the scoring contract of krag_eval. It is to `hit_rate_all` what the reciprocal rank is to `hit_rate`.
     """
     last = np.zeros(len(judged), dtype=np.int64)
     np.maximum.at(last, judged.gold_query, judged.gold_rank)

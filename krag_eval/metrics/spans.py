@@ -22,7 +22,7 @@ def span_recall(judged: Judgments, k: CutOff = None, *, batch: Batch) -> FloatAr
     share(n) is the largest share of an alternative of the need that lies in the union of the chunks' places, len(n)
     the length of its first alternative. A gold span on its own is a need with one alternative.
 
-    Shape: (n_queries,), float64. Range: 0 to 1, higher is better; never falls with k. NaN where a query has no gold.
+    Shape: (n_queries,), float64. Range: 0 to 1, higher is better; never falls with k. NaN where no gold document is.
 
     Edge cases:
         * All was retrieved: 1, whether spans overlap or not.
@@ -45,8 +45,10 @@ def span_precision(judged: Judgments, k: CutOff = None, *, batch: Batch) -> Floa
 
     R is the union of the places of the first k chunks: a character that two chunks share counts once.
 
-    Shape: (n_queries,), float64. Range: 0 to 1, higher is better. NaN where a query has no gold; 0 where nothing was
-    retrieved.
+    Shape: (n_queries,), float64. Range: 0 to 1, higher is better. NaN where no gold document is.
+
+    Edge cases:
+        * Nothing was retrieved: 0.
 
     Source: the contract of krag_eval.
     """
@@ -63,8 +65,10 @@ def span_iou(judged: Judgments, k: CutOff = None, *, batch: Batch) -> FloatArray
     R is the union of the places of the first k chunks, U that of each need's best alternative, of equally good ones
     the first.
 
-    Shape: (n_queries,), float64. Range: 0 to 1, higher is better. NaN where a query has no gold; 0 where nothing was
-    retrieved.
+    Shape: (n_queries,), float64. Range: 0 to 1, higher is better. NaN where no gold document is.
+
+    Edge cases:
+        * Nothing was retrieved: 0.
 
     Source: the contract of krag_eval; Jaccard's coefficient of sets of characters.
     """
@@ -76,9 +80,12 @@ def span_iou(judged: Judgments, k: CutOff = None, *, batch: Batch) -> FloatArray
 def span_f1(judged: Judgments, k: CutOff = None, *, batch: Batch) -> FloatArray:
     """Return the harmonic mean of `span_recall` and `span_precision`, 0 where both are 0.
 
-    Shape: (n_queries,), float64. Range: 0 to 1, higher is better. NaN where a query has no gold.
+    Shape: (n_queries,), float64. Range: 0 to 1, higher is better. NaN where no gold document is.
 
-    Source: the contract of krag_eval.
+    Edge cases:
+        * Nothing was retrieved: 0.
+
+    Source: the contract of krag_eval; the harmonic mean of van Rijsbergen (1979), "Information Retrieval", chapter 7.
     """
     recall, precision = span_recall(judged, k, batch=batch), span_precision(judged, k, batch=batch)
     return _quotient(judged, 2 * recall * precision, recall + precision)

@@ -180,6 +180,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Policy": lambda: policy(),
     "QueryResult": lambda: evaluated().per_query[0],
     "QueryReview": lambda: evaluated(OTHER).misses(),
+    "Need": lambda: front.Need(any_of=[{"id": "a"}, front.Document(id="b")], grade=2),
     "Question": lambda: front.EvalSet(QUESTIONS)[0],
     "RAGEvaluator": front.RAGEvaluator,
     "ReanchorReport": lambda: front.reanchor(QUESTIONS, [{"id": "n", "text": "the red lamp is here"}]),

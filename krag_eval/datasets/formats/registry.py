@@ -17,7 +17,7 @@ from krag_eval._utils.errors import InvalidInputError, did_you_mean
 from krag_eval._utils.files.encodings import cure, looks_like
 from krag_eval._utils.files.io import DASH, StrPath
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats import beir, huggingface, llama_index, native, qrels_json, ragas, squad, trec
+from krag_eval.datasets.formats import autorag, beir, huggingface, llama_index, native, qrels_json, ragas, squad, trec
 from krag_eval.datasets.formats.source import CONTAINERS, Kind, Source
 from krag_eval.datasets.formats.writing import Writing
 from krag_eval.datasets.question import Question
@@ -97,6 +97,7 @@ FORMATS: Mapping[str, Format] = {
     "chunking_evaluation": Format(
         kinds=squad.excerpt_kinds_in, detected_in=("csv",), questions=squad.excerpt_questions
     ),
+    "autorag": _format(autorag, detected_in=("parquet",)),
     "hf": _format(huggingface, detected_in=_ROWS),
 }
 

@@ -84,7 +84,7 @@ def questions_as_spans(source: Source) -> Iterator[tuple[str, Question]]:
         answers = question.metadata.get("answers", ()) if question.gold else ()
         spans = {read_at(place, partial(_span_of, question.gold[0], texts), answer): None for answer in answers}
         if question.gold and not spans:
-            raise InvalidInputError(f"{place}: has no answers, so no spans. Read the file with format='squad'.")
+            raise InvalidInputError(f"{place}: has no answers, so no spans. Read the file in the format squad.")
         gold: Any = tuple(spans) if len(spans) < 2 else (Need(any_of=tuple(spans)),)
         yield place, replace(question, gold=gold)
 
@@ -94,13 +94,13 @@ def _span_of(paragraph: Any, texts: Mapping[str | None, str], answer: Mapping[st
     start, text = answer.get("answer_start"), answer["text"]
     if isinstance(start, bool) or not isinstance(start, int):
         raise InvalidInputError(
-            f"The answer {show(text, 60)} has no `answer_start`. Read the file with format='squad'."
+            f"The answer {show(text, 60)} has no `answer_start`. Read the file in the format squad."
         )
     there = texts[paragraph.id][max(start, 0) : max(start, 0) + len(text)]
     if start < 0 or there != text or not text:
         raise InvalidInputError(
             f"The answer {show(text, 60)} is not at `answer_start` {start} of paragraph {paragraph.id!r:.60}, "
-            f"which has {show(there, 60)} there. Correct the start, or read the file with format='squad'."
+            f"which has {show(there, 60)} there. Correct it, or read the file in the format squad."
         )
     return Span(paragraph.id, start, start + len(text), text)
 
