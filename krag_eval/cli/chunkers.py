@@ -80,7 +80,9 @@ def chunkers(
     if put_json(json_out, compared.to_json):
         return
     written = write_all(compared.as_report(), out, plots, format=None, force=force) if out or plots else []
-    print_section(replace(compared.section, tables=tuple(_shortened(compared.section.tables, show))), console())
+    for section in compared.sections:
+        print_section(replace(section, tables=tuple(_shortened(section.tables, show))), console())
+        console().print()
     print_written(written)
 
 

@@ -9,7 +9,7 @@ import itertools
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from numbers import Integral
 from pathlib import Path
@@ -23,7 +23,7 @@ from krag_eval.datasets.formats import llama_index, squad
 from krag_eval.datasets.formats.source import Source
 from krag_eval.datasets.question import check_new
 from krag_eval.documents.document import DOC_KEY, Document, as_document
-from krag_eval.documents.readers import as_id
+from krag_eval.documents.readers import OFFSETS, as_id
 from krag_eval.documents.tokenizers import PIECES, TOKENIZERS, tokenize_all
 
 ID_KEYS = ("id", "_id", "chunk_id", "docid", "docno", "doc_id")
@@ -139,34 +139,11 @@ def _source(path: str | os.PathLike[str], **settings: Any) -> Source:
     raise unreadable(path, IsADirectoryError(21, "Is a directory"))
 
 
-def read_documents(corpus: object) -> list[Document]:
-    """Return the documents of a corpus that is cut into chunks: each has an id of its own, and a text.
-
-    Raises:
-        InvalidInputError: One has not, or there is none.
-    """
-    if isinstance(corpus, (str, os.PathLike, Mapping)) or not isinstance(corpus, Iterable):
-        raise InvalidInputError(
-            f"`corpus` must be a list of documents, got {show(corpus)}. Read a file with `read_corpus(path)`."
-        )
-    documents: list[Document] = []
-    seen: set[str] = set()
-    for number, given in enumerate(corpus):
-        document = given if isinstance(given, Document) else as_document(given)
-        if document.id is None or not document.text:
-            lacking = "id" if document.id is None else "text"
-            raise InvalidInputError(f"`corpus[{number}]` has no {lacking}. A document to cut needs an id and a text.")
-        documents.append(_check_new(seen, f"`corpus[{number}]`", document))
-    if not documents:
-        raise InvalidInputError("`corpus` is empty. Give the documents to cut into chunks.")
-    return documents
-
-
-def cut(documents: Sequence[Document], chunker: object, name: str) -> list[Document]:
+def cut(texts: Mapping[str, str], chunker: object, name: str) -> list[Document]:
     """Cut documents into chunks that know their places.
 
     Args:
-        documents: Each with an id and a text.
+        texts: The text of each document by its id.
         chunker: A splitter of langchain-text-splitters, a node parser of LlamaIndex, a chunker of chonkie or semchunk,
             a function from a text to its chunks, or `"words:200:20"` or `"chars:800"`: so many words or characters, of
             which the second number are also in the chunk before. A chunk is a string, `(start, end)`, or an object or
@@ -174,20 +151,19 @@ def cut(documents: Sequence[Document], chunker: object, name: str) -> list[Docum
         name: The name of the chunker, for messages.
 
     Returns:
-        The chunks, with ids such as `doc#0`; their metadata has that of the document, and `doc_id`, `start` and `end`.
+        The chunks, with ids such as `doc#0`, and with `doc_id`, `start` and `end` in their metadata.
         The place of a chunk is what the chunker says; without offsets, its text is searched for after the start of the
         chunk before.
 
     Raises:
         InvalidInputError: The chunker cannot be used, raised, returned nothing, or a chunk without a place in the text.
 
-    >>> chunk = cut([Document(id="d", text="One. Two.")], lambda text: text.split(), "words")[1]
+    >>> chunk = cut({"d": "One. Two."}, lambda text: text.split(), "words")[1]
     >>> chunk.id, chunk.text, chunk.metadata
     ('d#1', 'Two.', {'doc_id': 'd', 'start': 5, 'end': 9})
     """
     split, chunks = _splitter_of(chunker, name), []
-    for document in documents:
-        doc_id, text = str(document.id), document.text or ""
+    for doc_id, text in texts.items():
         where = f"The chunker {name!r:.60}, document {doc_id!r:.60}"
         try:
             pieces = list(split(text))
@@ -200,7 +176,7 @@ def cut(documents: Sequence[Document], chunker: object, name: str) -> list[Docum
             content, *before = _place_of(piece, text, before, f"{where}, chunk {number}")
             if content.strip():
                 start, end = before
-                metadata = {**document.metadata, DOC_KEY: doc_id, "start": start, "end": end}
+                metadata = {DOC_KEY: doc_id, "start": start, "end": end}
                 chunks.append(Document(id=f"{doc_id}#{number}", text=content, metadata=metadata))
         if text.strip() and before[0] < 0:
             raise InvalidInputError(f"{where}: it returned no chunk. A text that is not empty has at least one.")
@@ -264,31 +240,20 @@ def _find(content: str, text: str, start: int, end: int) -> tuple[int, int] | No
     return words and words.span()
 
 
-# What chunkers call the first character of a chunk, and the one after its last.
-_STARTS = ("start_index", "start_char_idx", "split_idx_start", "start")
-_ENDS = ("end_index", "end_char_idx", "end")
-
-
 def _offsets_of(piece: Any) -> tuple[int, int] | None:
     """Return the offsets that a chunk carries; a start alone gets the end that the text gives it."""
     if isinstance(piece, tuple):
         return piece if len(piece) == 2 and all(map(_is_count, piece)) else None
-    holders = [piece, *(getattr(piece, name, None) for name in ("metadata", "meta"))]
-    if isinstance(piece, Mapping):
-        holders.append(piece.get("metadata"))
+    holders = [piece, *(_get(piece, name) for name in ("metadata", "meta"))]
+    for names in OFFSETS:
+        start, end = (next(filter(_is_count, (_get(one, name) for one in holders)), None) for name in names)
+        if start is not None and start != -1:  # LangChain's for a chunk that it did not find
+            return start, start + len(_text_of(piece)) if end is None else end
+    return None
 
-    def first(names: Sequence[str]) -> int | None:
-        found = (
-            one.get(name) if isinstance(one, Mapping) else None if isinstance(one, str) else getattr(one, name, None)
-            for name in names
-            for one in holders
-        )
-        return next(filter(_is_count, found), None)
 
-    start, end = first(_STARTS), first(_ENDS)
-    if start is None or start == -1:  # LangChain's for a chunk that it did not find
-        return None
-    return start, end if end is not None else start + len(_text_of(piece))
+def _get(holder: Any, name: str) -> Any:
+    return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
 
 
 def _is_count(value: object) -> bool:

@@ -15,38 +15,36 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from krag_eval._utils.checks import check_count, describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, KragEvalError, did_you_mean, show, with_name
-from krag_eval._utils.formatting import aligned, format_difference, format_p, number_of, one_line
+from krag_eval._utils.errors import InvalidInputError, KragEvalError, show, with_name
+from krag_eval._utils.formatting import aligned, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.redaction import as_cause, describe_error
 from krag_eval._utils.serialization import data_frame, json_text
 from krag_eval._utils.suggestions import check_names
 from krag_eval.analysis.comparison import Comparison, compare
-from krag_eval.analysis.comparison.result import how_tested
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
-from krag_eval.datasets.corpus import cut, parameters_of, read_documents
+from krag_eval.datasets.corpus import cut, parameters_of
+from krag_eval.datasets.question import alternatives_in
 from krag_eval.documents.document import Document
 from krag_eval.evaluation.intervals import Clusters
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.evaluation.runs import evaluate_run
+from krag_eval.evaluation.runs import NOTHING_YET, evaluate_run
+from krag_eval.matching.spans import CorpusTexts, read_places
 from krag_eval.metrics.cut_offs import count_tokens_of
 from krag_eval.report.build import build_report
+from krag_eval.report.leaderboard import leaderboard
 from krag_eval.report.notebook import section_html
 from krag_eval.report.records import (
-    EMPTY,
-    Cell,
     Column,
     Report,
     Section,
     Table,
     count_cell,
-    interval_cell,
     number_cell,
     seconds_cell,
     text_cell,
-    value_cell,
 )
-from krag_eval.report.sections.comparison import verdict_cell
+from krag_eval.report.sections import comparison_section, summary_section
 from krag_eval.report.writers import check_target, section_markdown, write_report
 from krag_eval.retrievers.local import LOCAL, build_retriever
 from krag_eval.retrievers.runner import OptionalRunOptions, run_retriever
@@ -124,18 +122,22 @@ class ChunkerComparison(ComparedByFields):
         }
 
     @property
-    def section(self) -> Section:
-        """The comparison as tables: all chunkings, one table per budget, and the questions that chunkings cut apart."""
-        about = [f"Budgets count tokens of whole chunks. The others are compared with {self.baseline}."]
-        if self.comparison is not None:
-            about.append(how_tested(self.comparison))
-        tables = (self._overview(), *map(self._at, self.budgets), *self._cut_apart())
-        return Section("chunkings", "Chunkings", (*about, *self.notes), tables)
+    def sections(self) -> tuple[Section, ...]:
+        """The chunkings with their costs and the questions that they cut apart, the scores, and the comparison."""
+        about = f"Budgets count tokens of whole chunks. The others are compared with {self.baseline}."
+        chunkings = Section("chunkings", "Chunkings", (about, *self.notes), (self._overview(), *self._cut_apart()))
+        compared = () if self.comparison is None else (comparison_section(self.comparison),)
+        return (chunkings, summary_section(self.results), *compared)
 
     def _overview(self) -> Table:
+        """Return the table of all chunkings: span recall at each budget, and cost."""
+        board = leaderboard(self.results, [f"span_recall@{budget}tok" for budget in self.budgets]).table()
         columns = (
             Column("chunking", "chunking", is_number=False),
-            *(Column(f"span_recall@{b}tok", f"{b} tok", help=f"Span recall in {b} tokens") for b in self.budgets),
+            *(
+                replace(column, title=column.title.removeprefix("span_recall@").replace("tok", " tok"))
+                for column in board.columns[1:]
+            ),
             Column("chunks", "chunks", help="Chunks in the index"),
             Column("mean_tokens", "tokens each", help="Mean size of a chunk, in tokens"),
             Column("tokens", "tokens", help="Tokens in the index; overlaps count twice"),
@@ -144,49 +146,16 @@ class ChunkerComparison(ComparedByFields):
         )
         rows = tuple(
             (
-                text_cell(name),
-                *(self._value(name, "span_recall", budget) for budget in self.budgets),
+                *row,
                 count_cell(made.n_chunks),
                 number_cell(made.mean_tokens),
                 count_cell(made.n_tokens),
                 seconds_cell(made.seconds),
                 count_cell(len(made.cut_questions)),
             )
-            for name, made in self.chunkings.items()
+            for row, made in zip(board.rows, self.chunkings.values(), strict=True)
         )
         return Table("chunkings", "Span recall at equal budgets of tokens, and cost", columns, rows)
-
-    def _value(self, name: str, metric: str, budget: int) -> Cell:
-        """Return the cell of a value; the best of all chunkings is marked."""
-        key = f"{metric}@{budget}tok"
-        cell = value_cell(self.results[name][key])
-        texts = [value_cell(result[key]).text for result in self.results.values()]
-        is_best = cell.text == max(texts) > min(texts)
-        return replace(cell, tone="best") if is_best else cell
-
-    def _at(self, budget: int) -> Table:
-        """Return the table of one budget."""
-        columns = (
-            Column("chunking", "chunking", is_number=False),
-            *(Column(metric, metric.removeprefix("span_"), help=f"Mean {metric}") for metric in SPAN_METRICS),
-            Column("interval", "95 % interval", help="Of the mean span recall"),
-            Column("difference", "diff", help=f"Of the mean span recall, from {self.baseline}"),
-            Column("p", "p", help="Two-sided, adjusted for all tests"),
-            Column("verdict", "verdict", is_number=False),
-        )
-        rows = []
-        for name, result in self.results.items():
-            key = f"span_recall@{budget}tok"
-            row = self.comparison[name, key] if self.comparison and name != self.baseline else None
-            compared = (
-                (Cell(row.difference, format_difference(row.difference)), Cell(row.p_holm, format_p(row.p_holm)))
-                if row
-                else (EMPTY, EMPTY)
-            )
-            values = (self._value(name, metric, budget) for metric in SPAN_METRICS)
-            interval = interval_cell((result.intervals or {}).get(key))
-            rows.append((text_cell(name), *values, interval, *compared, verdict_cell(row) if row else EMPTY))
-        return Table(f"budget_{budget}", f"{budget} tokens", columns, tuple(rows))
 
     def _cut_apart(self) -> Iterator[Table]:
         """Yield the table of questions of which a chunking cuts a span apart, if there are any."""
@@ -249,15 +218,15 @@ class ChunkerComparison(ComparedByFields):
         return data_frame(self.to_dicts(), "to_pandas()").set_index(["chunking", "budget"])
 
     def to_markdown(self) -> str:
-        """Return the tables of `section` in GitHub's Markdown, the best values in bold."""
-        return "".join(section_markdown(self.section)).strip("\n")
+        """Return the tables of `sections` in GitHub's Markdown, the best values in bold."""
+        return "".join(line for section in self.sections for line in section_markdown(section)).strip("\n")
 
     def as_report(self, title: str | None = None) -> Report:
         """Return a report with these tables, the parameters of the chunkers, causes of misses and every question."""
         results = self.results if self.comparison is None else self.comparison.results
         built = build_report(results, self.evalset, title=title, baseline=self.baseline, comparison=self.comparison)
         systems = tuple(replace(system, run=self.runs[system.name]) for system in built.systems)
-        return replace(built, systems=systems, further=(self.section,))
+        return replace(built, systems=systems, further=self.sections[:1])
 
     def report(
         self,
@@ -295,7 +264,7 @@ class ChunkerComparison(ComparedByFields):
 
     def _repr_html_(self) -> str:
         """Return the tables for notebooks."""
-        return section_html(self.section, "<b>Chunkings</b>", self.results[self.baseline].signature)
+        return section_html(self.sections[0], "<b>Chunkings</b>", self.results[self.baseline].signature)
 
 
 def compare_chunkers(
@@ -318,7 +287,7 @@ def compare_chunkers(
     than the budget leaves it empty.
 
     Args:
-        corpus: The documents, each with an id and a text; read a file with `read_corpus`.
+        corpus: The documents, each with an id and a text, or their texts by id; read a file with `read_corpus`.
         questions: An evaluation set whose gold documents are spans of these documents.
         chunkers: By name: a splitter of langchain-text-splitters, a node parser of LlamaIndex, a chunker of chonkie or
             semchunk, a function from a text to its chunks (strings, `(start, end)`, or objects with offsets), or such
@@ -348,9 +317,13 @@ def compare_chunkers(
     if baseline is not None:
         one_of("baseline", baseline, list(given))
     build = _builder(retriever)
-    documents, evalset = read_documents(corpus), as_evalset(questions)
-    spans = _spans_of(evalset, documents)
-    chunked = {name: _Chunked(documents, chunker, name, count_tokens) for name, chunker in given.items()}
+    texts, evalset = CorpusTexts.of(corpus, None).texts, as_evalset(questions)
+    if not texts:
+        raise InvalidInputError("`corpus` is empty. Give the documents to cut into chunks.")
+    spans = _spans_of(evalset)
+    scoring: Any = {"match_method": "span", "metrics": SPAN_METRICS, "count_tokens": count_tokens, "cluster": cluster}
+    evaluate_run(evalset, NOTHING_YET, cut_offs, corpus=texts, **scoring)  # refuses wrong spans before the work
+    chunked = {name: _Chunked(texts, chunker, name, count_tokens) for name, chunker in given.items()}
     chunkings, runs, notes = {}, {}, list[str]()
     for name, one in chunked.items():
         depth = max(LEAST_KEPT, one.depth_for(max(tokens)))
@@ -370,9 +343,8 @@ def compare_chunkers(
             seconds=seconds,
             cut_questions=tuple(_cut_questions(spans, one.chunks)),
         )
-    scoring: Any = {"match_method": "span", "metrics": SPAN_METRICS, "count_tokens": count_tokens}
-    scoring |= {"intervals": True, "cluster": cluster}
-    results = {n: with_name(n, partial(evaluate_run, evalset, r, cut_offs, **scoring)) for n, r in runs.items()}
+    score = partial(evaluate_run, evalset, k=cut_offs, intervals=True, **scoring)
+    results = {name: with_name(name, partial(score, run)) for name, run in runs.items()}
     first = baseline or max(results, key=lambda name: sum(results[name][f"span_recall@{at}"] or 0 for at in cut_offs))
     comparison = None
     if len(results) > 1:
@@ -399,23 +371,21 @@ def compare_chunkers(
 
 def _check_chunkers(chunkers: object) -> dict[str, object]:
     """Return the chunkers by name."""
-    if isinstance(chunkers, Sequence) and not isinstance(chunkers, str) and all(isinstance(c, str) for c in chunkers):
-        pairs: list[tuple[Any, object]] = [(name, name) for name in chunkers]
-    elif isinstance(chunkers, Mapping):
-        pairs = list(chunkers.items())
+    if isinstance(chunkers, Mapping):
+        given = dict(chunkers)
+    elif isinstance(chunkers, Sequence) and not isinstance(chunkers, str):
+        given = {name: name for name in chunkers}
+        if len(given) < len(chunkers):
+            twice = next(name for name in given if chunkers.count(name) > 1)
+            raise InvalidInputError(f"Two chunkers have the name {show(twice)}. Give each a name of its own.")
     else:
+        given = {}
+    if not given or not all(isinstance(name, str) and name.strip() for name in given):
         raise InvalidInputError(
-            f"`chunkers` is {describe_type(chunkers)}. It must be a mapping from names to chunkers, or a list such as "
-            '["words:200", "words:400"].'
+            f"`chunkers` must be a mapping from names to chunkers, or a list such as ['words:200', 'words:400'], "
+            f"got {show(chunkers)}."
         )
-    for number, (name, _) in enumerate(pairs):
-        if not isinstance(name, str) or not name.strip():
-            raise InvalidInputError(f"The name of a chunker is {show(name)}. It must be a string that is not empty.")
-        if any(name == other for other, _ in pairs[:number]):
-            raise InvalidInputError(f"Two chunkers have the name {name!r:.60}. Give each a name of its own.")
-    if not pairs:
-        raise InvalidInputError("There is no chunker. Give at least one, as {name: chunker}.")
-    return dict(pairs)
+    return given
 
 
 def _check_budgets(budgets: object) -> list[int]:
@@ -464,9 +434,9 @@ class _Chunked:
         seconds: How long the cutting took.
     """
 
-    def __init__(self, documents: Sequence[Document], chunker: object, name: str, count_tokens: object) -> None:
+    def __init__(self, texts: Mapping[str, str], chunker: object, name: str, count_tokens: object) -> None:
         started = time.perf_counter()
-        self.chunks = cut(documents, chunker, name)
+        self.chunks = cut(texts, chunker, name)
         self.seconds = time.perf_counter() - started
         self.n_tokens = count_tokens_of([chunk.text or "" for chunk in self.chunks], count_tokens)
 
@@ -532,38 +502,23 @@ def _cut_questions(spans: Mapping[str, Sequence[Sequence[Place]]], chunks: Seque
             yield query_id
 
 
-def _spans_of(evalset: EvalSet, documents: Sequence[Document]) -> dict[str, list[list[Place]]]:
+def _spans_of(evalset: EvalSet) -> dict[str, list[list[Place]]]:
     """Return for each question the places of the alternatives of each of its needs.
 
     Raises:
-        InvalidInputError: A gold document is no span of the corpus, or no question has any.
+        InvalidInputError: A gold document is no span, or no question has any.
     """
-    texts = {document.id: document.text or "" for document in documents}
     spans: dict[str, list[list[Place]]] = {}
     for question in evalset:
-        needs = (getattr(gold, "any_of", (gold,)) for gold in question.gold_chunks())
-        places = [[_place_of(question.id, one, texts) for one in need if one.grade != 0] for need in needs]
-        spans[question.id] = [need for need in places if need]
+        needs = [alternatives_in([gold]) for gold in question.gold_chunks() if gold.grade != 0]
+        places = read_places([one for need in needs for one in need], DOC_KEY)
+        if None in places:
+            raise InvalidInputError(f"The question {question.id!r:.60} has a gold document that is no span. {_CURE}")
+        rest = iter(place for place in places if place is not None)
+        spans[question.id] = [list(itertools.islice(rest, len(need))) for need in needs]
     if not any(spans.values()):
         raise InvalidInputError(f"No question of {number_of(len(evalset), 'question')} has a gold span. {_CURE}")
     return spans
 
 
 _CURE = 'Give gold a document id, a start and an end; for passages, `reanchor(questions, corpus, to="spans")` does.'
-
-
-def _place_of(query_id: str, gold: Any, texts: Mapping[str | None, str]) -> Place:
-    doc_id, start, end = (gold.metadata.get(key) for key in (DOC_KEY, "start", "end"))
-    if not (isinstance(start, int) and isinstance(end, int)):
-        raise InvalidInputError(f"The question {query_id!r:.60} has a gold document that is no span. {_CURE}")
-    where = f"The question {query_id!r:.60}: its span ({start}, {end}) of document {doc_id!r:.60}"
-    if doc_id not in texts:
-        raise InvalidInputError(f"{where}: `corpus` has no such document.{did_you_mean(doc_id, filter(None, texts))}")
-    here = texts[doc_id][start:end]
-    if len(here) < end - start or (gold.text is not None and gold.text != here):
-        given = "" if gold.text is None else f", its text is {show(gold.text)}"
-        raise InvalidInputError(
-            f"{where} is {show(here)} of {len(texts[doc_id])} characters{given}. Give the corpus that the spans were "
-            "made for."
-        )
-    return str(doc_id), start, end

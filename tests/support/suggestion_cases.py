@@ -718,7 +718,6 @@ EVALUATE = [
         then=lambda text: named(text)(search, SET, k=2, progress=False),
         holds=holds_the_run,
     ),
-    Case(lambda: cut_in_words("corpus.jsonl"), r"`read_corpus\(path\)`", then=READ[2], holds=len),
     Case(
         lambda: cut_in_words([{"id": "a", "text": NINE}]),
         r"`reanchor\(.*?\)`",
