@@ -29,7 +29,7 @@ _FOUND_ONE_BY_ONE = 1 << 26  # so many characters are searched at once before a 
 
 _SIZE = 8  # bytes of a shingle
 _BYTES_AT_ONCE = 1 << 18
-# The rarest shingle of a text is looked for at its beginning; with more places than one in so many bytes, a search pays.
+# The rarest shingle of a text is looked for at its beginning; with more places than that, a plain search is quicker.
 _BEGINNING, _BYTES_A_PLACE = 256, 1 << 10
 _SHORTEST_BEGINNING, _BEGINNINGS_AT_ONCE = 64, 1 << 24
 _SLOT_BITS, _BITS_A_SLOT = 18, 5
