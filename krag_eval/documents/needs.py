@@ -30,7 +30,7 @@ def as_need(given: object) -> Need | None:
     if isinstance(given, Need):
         return given
     if isinstance(inner := split_pair(given)[0], Need):
-        raise InvalidInputError("a need is no part of a pair. Write its grade as Need(any_of=[...], grade=...).")
+        raise InvalidInputError("a need is no part of a pair. Its grade is its own field, `grade`.")
     if not isinstance(inner, dict) or inner.get("any_of") is None:
         return None
     others = [key for key, value in inner.items() if key not in ("any_of", "grade") and value not in (None, {})]
