@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
-from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval.documents.document import Need, may_be_need
 from krag_eval.documents.readers import given_grade, split_pair
@@ -41,26 +40,6 @@ def as_need(given: object) -> Need | None:
             "to its alternatives."
         )
     return Need(any_of=inner["any_of"], grade=inner.get("grade"))
-
-
-def check_alternatives(given: object) -> tuple[Any, ...]:
-    """Return the alternatives of a need as a tuple.
-
-    Raises:
-        InvalidInputError: It is no list, it is empty, or it holds a need.
-    """
-    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise InvalidInputError(f"`any_of` is {describe_type(given)}. It must be a list of gold documents.")
-    alternatives = tuple(given)
-    if not alternatives:
-        raise InvalidInputError("`any_of` is empty. A need has at least one alternative; leave out one that has none.")
-    for number, one in enumerate(alternatives):
-        if isinstance(one, Need) or (isinstance(one, dict) and one.get("any_of") is not None):
-            raise InvalidInputError(
-                f"`any_of[{number}]` is a need itself. Its alternatives must be documents: list them all in one "
-                "`any_of` where any of them is enough, or as needs of their own where all are needed."
-            )
-    return alternatives
 
 
 def flatten(

@@ -168,7 +168,7 @@ def test_the_nearest_text_of_a_need_is_that_of_its_nearest_alternative() -> None
 
 
 def runs_and_set() -> tuple[EvalSet, dict[str, Run]]:
-    evalset = EvalSet([{"id": f"q{n}", "question": f"{n}?", "gold": EITHER} for n in range(12)])
+    evalset = EvalSet([{"id": f"q{n}", "question": f"{n}?", "gold": EITHER} for n in range(60)])
     rankings = {"good": ["b", "a"], "bad": ["x", "b"]}
     return evalset, {
         name: Run.of(
