@@ -18,6 +18,7 @@ from krag_eval.documents.document import Document, Need, Span, may_be_need
 from krag_eval.documents.readers import (
     Reader,
     as_id,
+    given_grade,
     id_of_pair,
     read_by_type,
     read_grade,
@@ -264,7 +265,13 @@ class Side:
             return grades
         from krag_eval.documents.needs import grades_of_needs
 
-        return grades_of_needs(self, grades, self._need_grades, self._grade_key)
+        needs = self.need_of_each
+        own = np.full(int(needs.max(initial=-1)) + 1, np.nan)
+        own[list(self._need_grades)] = list(self._need_grades.values())
+        documents = self.documents if self._need_grades else ()
+        is_given = np.ones(len(needs), dtype=bool)
+        is_given[: len(documents)] = [given_grade(one, self._grade_key) is not None for one in documents]
+        return grades_of_needs(needs, grades, is_given, own, self.place)
 
     def _read_grades(self) -> FloatArray:
         with contextlib.suppress(Exception):  # the careful loop below says which document it was
@@ -423,9 +430,10 @@ class Side:
         """Return where the document of a position is, for messages."""
         query = int(np.searchsorted(self.offsets, position, side="right")) - 1
         if self.needs is not None:
-            from krag_eval.documents.needs import place_of_alternative
-
-            return place_of_alternative(self, query, position, self._place_of)
+            need = int(self.needs[position])
+            first, last = np.searchsorted(self.needs, [need, need + 1]).tolist()
+            where = self._place_of(query, need - int(self.needs[self.offsets[query]]))
+            return where if last - first == 1 else f"{where}, `any_of[{position - first}]`"
         return self._place_of(query, position - int(self.offsets[query]))
 
     def _place_of(self, query: int, rank: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -156,11 +156,24 @@ class Need:
     grade: float | None = None
 
     def __post_init__(self) -> None:
-        from krag_eval.documents.needs import check_alternatives  # most sets have no needs
-
-        object.__setattr__(self, "any_of", check_alternatives(self.any_of))
+        object.__setattr__(self, "any_of", _check_alternatives(self.any_of))
         if self.grade is not None:
             object.__setattr__(self, "grade", as_grade(self.grade))
+
+
+def _check_alternatives(given: object) -> tuple[Any, ...]:
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"`any_of` is {describe_type(given)}. It must be a list of gold documents.")
+    alternatives = tuple(given)
+    if not alternatives:
+        raise InvalidInputError("`any_of` is empty. A need has at least one alternative; leave out one that has none.")
+    for number, one in enumerate(alternatives):
+        if isinstance(one, Need) or (isinstance(one, dict) and one.get("any_of") is not None):
+            raise InvalidInputError(
+                f"`any_of[{number}]` is a need itself. Its alternatives must be documents: list them all in one "
+                "`any_of` where any of them is enough, or as needs of their own where all are needed."
+            )
+    return alternatives
 
 
 def may_be_need(given: object) -> bool:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray, IntArray
-from krag_eval._utils.checks import describe_type
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval.documents.document import Need, may_be_need
-from krag_eval.documents.readers import given_grade, split_pair
-
-if TYPE_CHECKING:
-    from krag_eval.documents.columns import Side
+from krag_eval.documents.readers import split_pair
 
 
 def as_need(given: object) -> Need | None:
@@ -30,7 +26,7 @@ def as_need(given: object) -> Need | None:
     if isinstance(given, Need):
         return given
     if isinstance(inner := split_pair(given)[0], Need):
-        raise InvalidInputError("a need is no part of a pair. Write its grade as Need(any_of=[...], grade=...).")
+        raise InvalidInputError("a need is no part of a pair. Its grade is its own field, `grade`.")
     if not isinstance(inner, dict) or inner.get("any_of") is None:
         return None
     others = [key for key, value in inner.items() if key not in ("any_of", "grade") and value not in (None, {})]
@@ -41,26 +37,6 @@ def as_need(given: object) -> Need | None:
             "to its alternatives."
         )
     return Need(any_of=inner["any_of"], grade=inner.get("grade"))
-
-
-def check_alternatives(given: object) -> tuple[Any, ...]:
-    """Return the alternatives of a need as a tuple.
-
-    Raises:
-        InvalidInputError: It is no list, it is empty, or it holds a need.
-    """
-    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise InvalidInputError(f"`any_of` is {describe_type(given)}. It must be a list of gold documents.")
-    alternatives = tuple(given)
-    if not alternatives:
-        raise InvalidInputError("`any_of` is empty. A need has at least one alternative; leave out one that has none.")
-    for number, one in enumerate(alternatives):
-        if isinstance(one, Need) or (isinstance(one, dict) and one.get("any_of") is not None):
-            raise InvalidInputError(
-                f"`any_of[{number}]` is a need itself. Its alternatives must be documents: list them all in one "
-                "`any_of` where any of them is enough, or as needs of their own where all are needed."
-            )
-    return alternatives
 
 
 def flatten(
@@ -107,36 +83,29 @@ def _read(given: object, query: int, number: int, place_of: Callable[[int, int],
         raise InvalidInputError(f"{place_of(query, number)}: {error}") from None
 
 
-def first_of_each(needs: IntArray) -> IntArray:
-    """Return the positions at which needs begin, and the number of all positions after them."""
-    return np.flatnonzero(np.concatenate([[True], needs[1:] != needs[:-1], [True]])) if len(needs) else np.zeros(1, int)
-
-
-def grades_of_needs(side: Side, grades: FloatArray, own: Mapping[int, float], grade_key: str) -> FloatArray:
+def grades_of_needs(
+    needs: IntArray, grades: FloatArray, is_given: BoolArray, own: FloatArray, place_of: Callable[[int], str]
+) -> FloatArray:
     """Return the grade of each alternative, which is that of its need.
 
     Args:
-        side: The gold side.
+        needs: The need of each document.
         grades: What the documents have themselves, 1 where they have none.
-        own: The grade of each need that has one itself.
-        grade_key: The key of the metadata under which documents have grades.
+        is_given: Which of them have one.
+        own: The grade that each need has itself, NaN where it has none.
+        place_of: Returns the place of a document, for messages.
 
     Raises:
         InvalidInputError: The alternatives of a need have different grades.
     """
-    bounds, documents = first_of_each(side.need_of_each), side.documents
-    for need, grade in own.items():
-        for position in range(bounds[need], bounds[need + 1]):
-            if given_grade(documents[position], grade_key) is None:
-                grades[position] = grade
-    expected = grades[bounds[:-1]]
-    expected[list(own)] = list(own.values())
-    of_each = np.repeat(expected, np.diff(bounds))
-    for position in np.flatnonzero(grades != of_each).tolist():
+    of_need = own[needs]
+    grades = np.where(is_given | np.isnan(of_need), grades, of_need)
+    expected = np.where(np.isnan(of_need), grades[np.searchsorted(needs, needs)], of_need)
+    for position in np.flatnonzero(grades != expected).tolist():
         try:
-            check_grades([of_each.item(position), grades.item(position)])
+            check_grades([expected.item(position), grades.item(position)])
         except InvalidInputError as error:
-            raise InvalidInputError(f"{side.place(position)}: {error}") from None
+            raise InvalidInputError(f"{place_of(position)}: {error}") from None
     return grades
 
 
@@ -155,14 +124,6 @@ def check_grades(grades: Sequence[float], own: float | None = None) -> None:
         )
 
 
-def place_of_alternative(side: Side, query: int, position: int, place: Callable[[int, int], str]) -> str:
-    """Return where a document of a gold side stands, in the need that it is an alternative of."""
-    needs = side.need_of_each
-    first, last = np.searchsorted(needs, [needs[position], needs[position] + 1]).tolist()
-    where = place(query, int(needs[position] - needs[side.offsets[query]]))
-    return where if last - first == 1 else f"{where}, `any_of[{position - first}]`"
-
-
 def merge_needs(needs: IntArray, same: IntArray) -> IntArray:
     """Return for each document the first position of the first need of its query with the same set of alternatives.
 
@@ -170,7 +131,8 @@ def merge_needs(needs: IntArray, same: IntArray) -> IntArray:
         needs: The need of each document.
         same: The first document of the query that is the same, for each document: itself, if there is none earlier.
     """
-    bounds, documents = first_of_each(needs).tolist(), same.tolist()
+    bounds = np.flatnonzero(np.diff(needs, prepend=-1, append=-1)).tolist()
+    documents = same.tolist()
     first: dict[frozenset[int], int] = {}
     merged = [first.setdefault(frozenset(documents[start:stop]), start) for start, stop in pairwise(bounds)]
     return np.repeat(np.array(merged, dtype=np.int64), np.diff(bounds))

@@ -358,9 +358,14 @@ def _values_at(key: str, mappings: list[Any]) -> list[Any]:
     return [mapping.get(key) for mapping in mappings]
 
 
+_TEXT_KEYS = {"page_content", "content", *FIELD_KEYS}
+
+
 def _mapping_texts(documents: list[Any]) -> list[Any]:
     texts = _values_at("text", documents)
-    return texts if None not in texts else list(map(_mapping_text, documents))
+    if None not in texts or _TEXT_KEYS.isdisjoint(chain.from_iterable(documents)):
+        return texts
+    return list(map(_mapping_text, documents))
 
 
 def _mapping_ids(documents: list[Any]) -> list[Any]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,14 +20,11 @@ from krag_eval._utils.formatting import number_of
 from krag_eval._utils.serialization import read_list, read_record, read_whole, refuse
 from krag_eval.documents.columns import Side, SideName
 from krag_eval.documents.document import DOC_KEY
-from krag_eval.matching.batch import Batch, Codes, Matches
+from krag_eval.matching.batch import Batch, Codes, Matches, Places
 from krag_eval.matching.fronts import NO_LISTS, Front
 from krag_eval.matching.id_batch import IdSide
 from krag_eval.matching.overlap import UNIT_OF
 from krag_eval.matching.settings import ROUGE_METHODS, Settings
-
-if TYPE_CHECKING:
-    from krag_eval.matching.spans import Places
 
 
 @dataclass(slots=True)

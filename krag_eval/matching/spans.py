@@ -1,4 +1,4 @@
-"""Where gold spans and retrieved chunks lie in their documents, and which of them overlap enough to match.
+"""Where gold spans and retrieved chunks lie in their documents.
 
 Offsets count code points from 0; a span is half-open. A chunk says its place itself, as the splitters of LangChain,
 LlamaIndex and Haystack write it, or it is looked for by its text in a corpus.
@@ -6,11 +6,10 @@ LlamaIndex and Haystack write it, or it is looked for by its text in a corpus.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 from unicodedata import combining, is_normalized
 
 import numpy as np
@@ -22,103 +21,19 @@ from krag_eval.documents.columns import MISSING, Side
 from krag_eval.documents.document import DOC_KEY, as_document
 from krag_eval.documents.readers import OFFSETS, as_id, as_ids
 from krag_eval.documents.text import nfkc
-from krag_eval.matching.batch import Batch, Codes, Found, join, number
-from krag_eval.matching.containment import first_places
 
 _LARGEST = 1 << 36  # no text is longer, and so many characters of a million documents still fit into int64
 _COMPARED = 200
 _FOUND_ONE_BY_ONE = 1 << 26  # so many characters are searched at once before a table of all texts pays
 
 
-class Places(NamedTuple):
-    """Where the documents of one side lie; one entry per document.
-
-    Attributes:
-        document: The number of the source document, `MISSING` where a place is not known.
-        start: The first character.
-        end: The position after the last one.
-    """
-
-    document: IntArray
-    start: IntArray
-    end: IntArray
-
-
-class BatchPlaces:
-    """The places of both sides.
-
-    Attributes:
-        actual: The places of gold documents.
-        predicted: The places of retrieved documents.
-        n_documents: How many source documents they name.
-        kept: What metrics have made of them so far.
-    """
-
-    def __init__(self, actual: Places, predicted: Places, n_documents: int) -> None:
-        self.actual, self.predicted, self.n_documents = actual, predicted, n_documents
-        self.kept: dict[Any, Any] = {}
-
-    def codes(self, predicted: IntArray | slice = slice(None)) -> Codes:
-        """Return equal integers for equal places, `MISSING` for none.
-
-        Args:
-            predicted: Which retrieved documents get one; all by default.
-        """
-        some = Places(*(column[predicted] for column in self.predicted))
-        columns = [np.concatenate(pair) for pair in zip(self.actual, some, strict=True)]
-        order = order_of(*columns)
-        is_new = np.ones(len(order), dtype=bool)
-        is_new[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in columns], axis=0)
-        codes = np.empty(len(order), dtype=np.int64)
-        codes[order] = np.cumsum(is_new) - 1
-        codes[columns[0] == MISSING] = MISSING
-        n_actual = len(self.actual.document)
-        of_predicted = np.full(len(self.predicted.document), MISSING)
-        of_predicted[predicted] = codes[n_actual:]
-        return Codes(codes[:n_actual], of_predicted, len(order))
-
-
-def match_spans(batch: Batch, threshold: float) -> Found:
-    """Return the pairs whose overlap is at least a share of what `span_measure` names; at least one character."""
-    settings, places = batch.settings, batch.places
-    pairs = join(batch, Codes(places.actual.document, places.predicted.document, places.n_documents))
-    gold_start, gold_end = (column[pairs.actual] for column in places.actual[1:])
-    start, end = (column[pairs.predicted] for column in places.predicted[1:])
-    overlap = np.minimum(gold_end, end) - np.maximum(gold_start, start)
-    some = np.flatnonzero(overlap > 0)
-    common, span, chunk = overlap[some], (gold_end - gold_start)[some], (end - start)[some]
-    out_of = {"recall": span, "precision": chunk, "iou": span + chunk - common}[settings.span_measure]
-    share = common / out_of
-    enough = share >= threshold
-    return Found(pairs.actual[some[enough]], pairs.predicted[some[enough]], share[enough])
-
-
-def order_of(*columns: IntArray) -> IntArray:
-    """Return the order by the first column, then the second and so on, of numbers from -1 on."""
-    sizes = [int(column.max(initial=0)) + 2 for column in columns]
-    if math.prod(sizes) >= 1 << 62:
-        return np.lexsort(columns[::-1])
-    key = columns[0]
-    for column, size in zip(columns[1:], sizes[1:], strict=True):
-        key = key * size + (column + 1)
-    return np.argsort(key, kind="stable")
-
-
-def places_of(batch: Batch) -> BatchPlaces:
-    """Read or find the places of both sides.
-
-    Raises:
-        InvalidInputError: A gold span is none, offsets lie outside the text or belong to another one, or a document is
-            not in the corpus.
-    """
-    key, corpus = batch.settings.id_key, batch.settings.corpus_texts
-    sides = [_read_side(side, key or DOC_KEY, corpus) for side in (batch.actual, batch.predicted)]
-    numbers, _ = number(*(names for names, _, _ in sides))
-    actual, predicted = (
-        Places(np.where(start >= 0, code, MISSING), start, end)
-        for code, (_, start, end) in zip(numbers[:2], sides, strict=True)
-    )
-    return BatchPlaces(actual, predicted, numbers.size)
+_SIZE = 8  # bytes of a shingle
+_BYTES_AT_ONCE = 1 << 18
+# The rarest shingle of a text is looked for at its beginning; with more places than that, a plain search is quicker.
+_BEGINNING, _BYTES_A_PLACE = 256, 1 << 10
+_SHORTEST_BEGINNING, _BEGINNINGS_AT_ONCE = 64, 1 << 24
+_SLOT_BITS, _BITS_A_SLOT = 18, 5
+_GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)
 
 
 def read_places(chunks: Sequence[object], key: str) -> list[tuple[str, int, int] | None]:
@@ -127,12 +42,12 @@ def read_places(chunks: Sequence[object], key: str) -> list[tuple[str, int, int]
     Raises:
         InvalidInputError: A chunk ends before it starts, or cannot be read.
     """
-    columns = _read_side(Side("predicted", [list(chunks)], None, "relevance"), key, None)
+    columns = read_side(Side("predicted", [list(chunks)], None, "relevance"), key, None)
     rows = zip(*(column if isinstance(column, list) else column.tolist() for column in columns), strict=True)
     return [None if name is None or start < 0 else (name, start, end) for name, start, end in rows]
 
 
-def _read_side(side: Side, key: str, corpus: CorpusTexts | None) -> tuple[list[str | None], IntArray, IntArray]:
+def read_side(side: Side, key: str, corpus: CorpusTexts | None) -> tuple[list[str | None], IntArray, IntArray]:
     """Return the source document, the start and the end of each document; -1 for a start that is not known."""
     fields = side.fields(key)
     is_gold = side.name == "actual"
@@ -141,7 +56,8 @@ def _read_side(side: Side, key: str, corpus: CorpusTexts | None) -> tuple[list[s
         names = [as_id(f.get(DOC_KEY)) if one is None else one for one, f in zip(names, fields, strict=True)]
     start, end = _offsets(fields)
     known = start >= 0
-    known[[place for place, name in enumerate(names) if name is None]] = False
+    if None in names:
+        known[[place for place, name in enumerate(names) if name is None]] = False
     texts = side.given_texts if is_gold else side.texts if corpus is not None or (known & (end < 0)).any() else []
     lengths = np.full(len(names), -1)
     if texts:
@@ -397,3 +313,55 @@ def positions_of(text: str) -> tuple[IntArray, IntArray]:
     if len(kept) and is_space[kept[-1]]:
         kept = kept[:-1]
     return first[kept], last[kept]
+
+
+def first_places(whole: bytes, parts: Sequence[str]) -> IntArray:
+    """Return the first place of each part in a text in UTF-8, counted in bytes; -1 where it is not there."""
+    beginning = min(_BEGINNING, max(_SHORTEST_BEGINNING, _BEGINNINGS_AT_ONCE // max(len(parts), 1)))
+    beginnings = [_encode(part[:beginning]) for part in parts]
+    bits = max(_SLOT_BITS, len(whole).bit_length() - _BITS_A_SLOT)
+    n_slots = 1 << bits
+    counts = np.zeros(n_slots, np.int64)
+    for _, slots in _slots(whole, bits):
+        if bits == _SLOT_BITS:
+            counts += np.bincount(slots, minlength=n_slots)
+        else:  # a longer table costs more than its few new entries
+            np.add.at(counts, slots, 1)
+    lengths = np.fromiter(map(len, beginnings), np.int64, len(parts))
+    starts = np.cumsum(lengths) - lengths
+    part_slots = np.concatenate([np.zeros(0, np.int64), *(slots for _, slots in _slots(b"".join(beginnings), bits))])
+    # Of each part the smallest number of places of a shingle, and which shingle it is.
+    keys = np.append(counts[part_slots] << 32 | np.arange(len(part_slots)), 0)
+    some = np.flatnonzero(lengths >= _SIZE)
+    rarest = np.minimum.reduceat(keys, np.stack([starts, starts + lengths - _SIZE + 1], axis=1)[some].ravel())[::2]
+    is_rare = (rarest >> 32) <= len(whole) // _BYTES_A_PLACE
+    some, rarest = some[is_rare], rarest[is_rare] & 0xFFFFFFFF
+    is_wanted = np.zeros(n_slots, dtype=bool)
+    is_wanted[part_slots[rarest]] = True
+    there = [
+        (start + place, slots[place]) for start, slots in _slots(whole, bits) for place in is_wanted[slots].nonzero()
+    ]
+    places, slots = np.concatenate([np.zeros((2, 0), np.int64), *there], axis=1)
+    order = np.argsort(slots, kind="stable")
+    places, ends = places[order], [np.searchsorted(slots[order], part_slots[rarest], side=s) for s in ("left", "right")]
+    found = np.full(len(parts), -1)
+    for part, offset, first, last in zip(some, rarest - starts[some], *ends, strict=True):
+        encoded = _encode(parts[part]) if last > first else b""
+        possible = (places[first:last] - offset).tolist()
+        found[part] = next((place for place in possible if place >= 0 and whole.startswith(encoded, place)), -1)
+    others = np.setdiff1d(np.arange(len(parts)), some)
+    found[others] = [whole.find(_encode(parts[part])) for part in others]
+    return found
+
+
+def _slots(buffer: bytes, bits: int) -> Iterator[tuple[int, IntArray]]:
+    """Yield the slots of all shingles of the buffer, a part of it at a time, and where that part begins."""
+    n_shingles = len(buffer) - _SIZE + 1
+    for start in range(0, n_shingles, _BYTES_AT_ONCE):
+        size = min(n_shingles - start, _BYTES_AT_ONCE)
+        words = np.ndarray(size, dtype="<u8", buffer=buffer, offset=start, strides=(1,))
+        yield start, ((words * _GOLDEN_RATIO) >> np.uint64(64 - bits)).astype(np.int64)
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

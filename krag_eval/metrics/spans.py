@@ -10,7 +10,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval.matching import Batch
-from krag_eval.matching.spans import order_of
+from krag_eval.matching.batch import order_of
 from krag_eval.metrics.judgments import CutOff, Judgments, within
 
 

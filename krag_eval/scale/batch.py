@@ -17,7 +17,7 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.limits import limit, shown, to_allow
 from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import MISSING, Side, SideName, runs
-from krag_eval.documents.needs import check_grades
+from krag_eval.documents.needs import grades_of_needs
 from krag_eval.documents.readers import OWN_ID
 from krag_eval.matching import Batch
 from krag_eval.matching.batch import Codes, Found, join
@@ -101,9 +101,7 @@ class ArrowSide(Side):
             is_given |= here
         grades[~is_given] = 1.0
         if self._own_grades is not None:  # of the need of each document, NaN where it has none itself
-            of_need = self._own_grades[self.need_of_each]
-            grades = np.where(is_given | np.isnan(of_need), grades, of_need)
-            self._check_grades(grades, of_need)
+            grades = grades_of_needs(self.need_of_each, grades, is_given, self._own_grades, self.place)
         wrong = np.flatnonzero(~(np.isfinite(grades) & (grades >= 0)))
         if len(wrong):
             position = int(wrong[0])
@@ -112,15 +110,6 @@ class ArrowSide(Side):
                 "A grade must be a finite number of at least 0; 0 means judged not relevant."
             )
         return grades
-
-    def _check_grades(self, grades: FloatArray, of_need: FloatArray) -> None:
-        needs = self.need_of_each
-        expected = np.where(np.isnan(of_need), grades[np.searchsorted(needs, needs)], of_need)
-        for position in np.flatnonzero(grades != expected).tolist():
-            try:
-                check_grades([expected.item(position), grades.item(position)])
-            except InvalidInputError as error:
-                raise InvalidInputError(f"{self.place(position)}: {error}") from None
 
     def _place_of(self, query: int, rank: int) -> str:
         id_ = self.query_ids[query].as_py()

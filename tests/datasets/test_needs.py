@@ -129,9 +129,12 @@ def test_documents_of_needs_at_document_level() -> None:
     def chunk(name: str, doc: str) -> dict[str, Any]:
         return {"id": name, "metadata": {"doc_id": doc}}
 
-    same = Question(id="q", gold=[{"any_of": [chunk("a1", "A"), chunk("a2", "A")], "grade": 2}, chunk("a3", "A")])
+    def question(*gold: Any) -> Question:
+        return Question(id="q", gold=gold)
+
+    same = question({"any_of": [chunk("a1", "A"), chunk("a2", "A")], "grade": 2}, chunk("a3", "A"))
     assert [(d.id, d.grade) for d in same.gold_documents() if isinstance(d, Document)] == [("A", 2.0)]
-    other = Question(id="q", gold=[{"any_of": [chunk("a1", "A"), chunk("b1", "B")], "grade": 2}, chunk("c", "C")])
+    other = question({"any_of": [chunk("a1", "A"), chunk("b1", "B")], "grade": 2}, chunk("c", "C"))
     document, need = other.gold_documents()
     assert isinstance(document, Document)
     assert document.id == "C"

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import EvaluationResult, InvalidInputError, KragEvalWarning, Span, diagnose, evaluate
-from krag_eval.matching.containment import first_places
-from krag_eval.matching.spans import CorpusTexts, collapse, positions_of
+from krag_eval.matching.spans import CorpusTexts, collapse, first_places, positions_of
 
 TEXT = "Hello,  wide\nworld! ﬁne café."
 CORPUS = {"a": TEXT, "b": "wide\nworld! again: wide world!"}
