@@ -9,6 +9,7 @@ chunks, where a chunk is gold if it holds half of a span or more; and by span re
 from __future__ import annotations
 
 import csv
+import importlib
 import itertools
 import json
 import sys
@@ -26,8 +27,7 @@ SIZES = ["words:50", "words:100", "words:200", "words:200:40", "words:400"]
 
 def splitters() -> dict[str, Any]:
     """Chunkings of about the same sizes by four libraries, beside the built-in ones."""
-    import chonkie
-    import semchunk
+    chonkie, semchunk = map(importlib.import_module, ("chonkie", "semchunk"))
     from langchain_text_splitters import RecursiveCharacterTextSplitter
     from llama_index.core.node_parser import TokenTextSplitter
 
@@ -53,7 +53,7 @@ def collections(data: Path) -> Iterator[tuple[str, list[Document], list[dict[str
     if folder.is_dir():
         texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
         with (folder / "questions.csv").open(encoding="utf-8", newline="") as file:
-            rows = [
+            rows: list[dict[str, Any]] = [
                 {
                     "id": str(number),
                     "question": row["question"],

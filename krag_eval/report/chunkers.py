@@ -321,7 +321,8 @@ def compare_chunkers(
     if not texts:
         raise InvalidInputError("`corpus` is empty. Give the documents to cut into chunks.")
     spans = _spans_of(evalset)
-    scoring: Any = {"match_method": "span", "metrics": SPAN_METRICS, "count_tokens": count_tokens, "cluster": cluster}
+    scoring: Any = {"match_method": "span", "metrics": SPAN_METRICS, "count_tokens": count_tokens}
+    scoring |= {"cluster": cluster, "intervals": True}
     evaluate_run(evalset, NOTHING_YET, cut_offs, corpus=texts, **scoring)  # refuses wrong spans before the work
     chunked = {name: _Chunked(texts, chunker, name, count_tokens) for name, chunker in given.items()}
     chunkings, runs, notes = {}, {}, list[str]()
@@ -343,7 +344,7 @@ def compare_chunkers(
             seconds=seconds,
             cut_questions=tuple(_cut_questions(spans, one.chunks)),
         )
-    score = partial(evaluate_run, evalset, k=cut_offs, intervals=True, **scoring)
+    score = partial(evaluate_run, evalset, k=cut_offs, **scoring)
     results = {name: with_name(name, partial(score, run)) for name, run in runs.items()}
     first = baseline or max(results, key=lambda name: sum(results[name][f"span_recall@{at}"] or 0 for at in cut_offs))
     comparison = None

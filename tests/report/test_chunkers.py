@@ -159,6 +159,12 @@ def test_the_best_chunking_is_the_one_that_the_others_are_compared_with() -> Non
     assert (given.baseline, given.comparison and given.comparison.pairs) == ("small", ())
 
 
+def test_clusters_widen_what_is_compared() -> None:
+    result = compared(cluster={"q1": "x", "q2": "x", "q3": "y", "none": "y"})
+    assert result.comparison is not None
+    assert result.comparison.n_clusters == 2
+
+
 def test_one_chunker_needs_no_comparison() -> None:
     result = compared(chunkers=["words:4"])
     assert result.comparison is None
