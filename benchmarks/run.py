@@ -25,6 +25,7 @@ from benchmarks import (
     report_load,
     rouge,
     runner,
+    spans,
     sweep,
     targets,
 )
@@ -36,6 +37,7 @@ TOPICS: dict[str, Topic] = {
     "ids": ids.run,
     "documents": ids.run_documents,
     "containment": containment.run,
+    "spans": spans.run,
     "sweep": sweep.run,
     "answers": answers.run,
     "growth": growth.run,

@@ -19,8 +19,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from krag_eval import EvalSet, Run, RunRow, evaluate_ids
 from krag_eval.cli.demo_data import load_collection
-from krag_eval.cli.demo_data.retrievers import build_retrievers
 from krag_eval.report import build_report, write_report
+from krag_eval.retrievers.local import build_retrievers
 
 IMAGES = Path(__file__).resolve().parent / "img"
 DEPTH = 10

@@ -43,7 +43,7 @@ from krag_eval import (
     read_evalset,
 )
 from krag_eval.cli.demo_data import load_collection
-from krag_eval.cli.demo_data.retrievers import build_retrievers
+from krag_eval.retrievers.local import build_retrievers
 
 RERANKED = 20  # how many of the hybrid's documents the closer look is spent on
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")

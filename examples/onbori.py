@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from krag_eval.cli.demo_data import load_collection
-from krag_eval.cli.demo_data.retrievers import build_retrievers
+from krag_eval.retrievers.local import build_retrievers
 
 Retriever = Callable[[str], list[dict[str, Any]]]
 DEPTH = 20

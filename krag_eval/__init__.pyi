@@ -58,6 +58,8 @@ from .datasets import write_run as write_run
 from .datasets.fusion import fuse as fuse
 from .documents.document import Document as Document
 from .documents.document import KragDocument as KragDocument
+from .documents.document import Need as Need
+from .documents.document import Span as Span
 from .documents.document import as_document as as_document
 from .documents.text import normalize as normalize
 from .documents.tokenizers import TOKENIZERS as TOKENIZERS
@@ -116,6 +118,9 @@ from .metrics.names import LIVE_CUT_OFFS as LIVE_CUT_OFFS
 from .report import Report as Report
 from .report import build_report as build_report
 from .report import write_report as write_report
+from .report.chunkers import ChunkerComparison as ChunkerComparison
+from .report.chunkers import Chunking as Chunking
+from .report.chunkers import compare_chunkers as compare_chunkers
 from .report.leaderboard import Leaderboard as Leaderboard
 from .report.leaderboard import leaderboard as leaderboard
 from .retrievers import RetrieverScores as RetrieverScores

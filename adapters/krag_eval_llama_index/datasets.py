@@ -39,7 +39,7 @@ def read_llama_index_qa(source: str | os.PathLike[str] | Mapping[str, Any] | obj
     if unknown := [query_id for query_id in relevant if query_id not in queries]:
         raise InvalidInputError(f"`relevant_docs` has {unknown[0]!r:.60}, which `queries` does not have. Add its text.")
     evalset = EvalSet(_row(query_id, text, relevant.get(query_id), corpus) for query_id, text in queries.items())
-    without_text = sum(document.text is None for question in evalset for document in question.gold)
+    without_text = sum(getattr(document, "text", "") is None for question in evalset for document in question.gold)
     if without_text:
         warnings.warn(
             f"{without_text} relevant chunks are not in `corpus`. They are kept without text.",

@@ -14,7 +14,7 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import check_threshold
 from krag_eval._utils.errors import InvalidInputError, show
-from krag_eval._utils.formatting import format_value, one_line
+from krag_eval._utils.formatting import format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import data_frame
 from krag_eval.documents.columns import runs
@@ -28,6 +28,7 @@ from krag_eval.matching.near_duplicates import near_pairs
 from krag_eval.matching.nearest import NEAR, Nearest, nearest_of, some_queries
 from krag_eval.metrics.cut_offs import TokenBudget, check_cut_offs
 from krag_eval.metrics.judgments import Judgments, repeated_positions
+from krag_eval.metrics.spans import found_shares
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,8 +62,8 @@ class Miss:
         query_index: Its query's place in the input, from 0.
         query_id: Its query's id, where ids were given.
         query: Its query's text, where texts were given.
-        gold_index: Its place in the query's gold list, from 0.
-        gold: The document.
+        gold_index: Its place in the query's gold list, from 0; of a need, the place of its first alternative.
+        gold: The document; of a need, the alternative that shows the cause, else the first.
         cause: A key of `CAUSES`.
         rank: The rank that matches it, below the cut-off; else None.
         near_rank: The rank of the retrieved text that shows the cause, or else of the most similar one, where one is
@@ -70,6 +71,9 @@ class Miss:
         similarity: The similarity of that text, from 0 to 1; of `other_id`, `in_longer_text`, `cut` and `piece` the
             share of the gold text that it holds.
         near: That document.
+        n_alternatives: How many documents would have satisfied the need; 1 for a document on its own.
+        share: Of a span, or a need of spans, the largest share of an alternative that the ranks within the cut-off
+            hold together; None where spans are not matched.
     """
 
     query_index: int
@@ -82,23 +86,30 @@ class Miss:
     near_rank: int | None
     similarity: float | None
     near: Document | None
+    n_alternatives: int = 1
+    share: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the miss as one flat dict."""
-        return {
-            "query_index": self.query_index,
-            "query_id": self.query_id,
-            "query": self.query,
-            "gold_index": self.gold_index,
-            "gold_id": self.gold.id,
-            "gold_text": self.gold.text,
-            "cause": self.cause,
-            "rank": self.rank,
-            "near_rank": self.near_rank,
-            "similarity": self.similarity,
-            "near_id": self.near.id if self.near is not None else None,
-            "near_text": self.near.text if self.near is not None else None,
-        }
+        """Return the miss as one flat dict; `n_alternatives` is left out where it is 1, `share` where it is None."""
+        alternatives = {"n_alternatives": self.n_alternatives} if self.n_alternatives > 1 else {}
+        return (
+            alternatives
+            | ({} if self.share is None else {"share": self.share})
+            | {
+                "query_index": self.query_index,
+                "query_id": self.query_id,
+                "query": self.query,
+                "gold_index": self.gold_index,
+                "gold_id": self.gold.id,
+                "gold_text": self.gold.text,
+                "cause": self.cause,
+                "rank": self.rank,
+                "near_rank": self.near_rank,
+                "similarity": self.similarity,
+                "near_id": self.near.id if self.near is not None else None,
+                "near_text": self.near.text if self.near is not None else None,
+            }
+        )
 
     @property
     def reason(self) -> str:
@@ -107,11 +118,18 @@ class Miss:
         measured = {"near_miss": f"similarity {share:.3f} at ", "cut": f"{share:.0%} of it at "}
         measured["piece"] = measured["cut"]
         rank = self.near_rank if self.cause in ("near_miss", *_HELD) else self.rank
-        return CAUSES[self.cause] + (f" ({measured.get(self.cause, '')}rank {rank})" if rank else "")
+        retrieved = "" if self.share is None else f"; {self.share:.0%} of its characters retrieved within the cut-off"
+        return CAUSES[self.cause] + (f" ({measured.get(self.cause, '')}rank {rank})" if rank else "") + retrieved
 
     def __str__(self) -> str:
         name = self.query_id or self.query or f"query {self.query_index}"
-        return f"{one_line(name)}: {show_document(self.gold)}: {self.reason}"
+        return f"{one_line(name)}: {self.name}: {self.reason}"
+
+    @property
+    def name(self) -> str:
+        """The gold document on one line, with the number of its alternatives."""
+        others = number_of(self.n_alternatives - 1, "alternative")
+        return show_document(self.gold) + (f" (or {others})" if self.n_alternatives > 1 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +202,8 @@ class Diagnosis(ComparedByFields):
 
     def __repr__(self) -> str:
         at = "" if self.k is None else f" within rank {self.k}"
-        lines = [f"Diagnosis: {self.n_found} of {self.n_gold} gold documents found{at}"]
+        what = "needs" if "|needs:" in self.signature else "gold documents"
+        lines = [f"Diagnosis: {self.n_found} of {self.n_gold} {what} found{at}"]
         lines += [f"  {count:>6}  {cause:<17} {CAUSES[cause]}" for cause, count in self.counts.items()]
         for name, value in asdict(self.ceilings).items():
             lines.append(f"  {format_value(value):>6}  {name.replace('_', ' ')}")
@@ -258,6 +277,7 @@ def misses_of(
 def _missed(detail: Detail, decided: _Decided, numbers: Iterable[int]) -> Iterator[Miss]:
     """Yield those of these gold documents that were missed."""
     batch = with_documents(detail.batch)
+    shares = found_shares(detail.judged, batch, decided.k).tolist() if batch.settings.uses_spans else None
     for number in numbers:
         if decided.cause[number] == FOUND:
             continue
@@ -268,12 +288,14 @@ def _missed(detail: Detail, decided: _Decided, numbers: Iterable[int]) -> Iterat
             query_id=detail.query_ids[query] if detail.query_ids is not None else None,
             query=detail.queries[query] if detail.queries is not None else None,
             gold_index=int(decided.position[number] - batch.actual.offsets[query]),
-            gold=as_document(batch.actual.documents[int(decided.position[number])], id_key=batch.settings.id_key),
+            gold=as_document(batch.actual.documents[int(decided.shown[number])], id_key=batch.settings.id_key),
             cause=decided.cause[number],
             rank=int(decided.rank[number]) or None,
             near_rank=int(decided.near_rank[number]) or None,
             similarity=None if math.isnan(similarity) else similarity,
             near=_document_at(batch, query, int(decided.near_rank[number])),
+            n_alternatives=int(decided.stop[number] - decided.position[number]),
+            share=None if shares is None else shares[number],
         )
 
 
@@ -305,7 +327,10 @@ class _Decided:
         rank: The best rank that matches it; 0 where none does.
         near_rank: The rank of the most similar retrieved text; 0 where none is near.
         similarity: Its similarity; NaN where none is near.
-        position: The position of the gold document in the column of all that were given.
+        position: The position of the gold document in the column of all that were given; of a need, of its first.
+        stop: The position after its last alternative.
+        shown: The position of the alternative that shows the cause.
+        k: The cut-off.
     """
 
     cause: list[str]
@@ -313,6 +338,9 @@ class _Decided:
     near_rank: IntArray
     similarity: FloatArray
     position: IntArray
+    stop: IntArray
+    shown: IntArray
+    k: int | None
 
 
 def _decide(
@@ -339,6 +367,8 @@ def _decide(
     rank, query = judged.gold_rank, judged.gold_query
     is_found = (rank > 0) & (rank <= k) if k is not None else rank > 0
     position = _positions(judged)
+    needs, shown = batch.actual.needs, position.copy()
+    stop = position + 1 if needs is None else np.searchsorted(needs, needs[position], side="right")
     wanted = ~is_found & (rank == 0)
     unmatched = judged.missed_gold
     looked_at = batch
@@ -348,7 +378,15 @@ def _decide(
         parts = [unmatched[slice(*batch.actual.offsets[q : q + 2])] for q in queries]
         unmatched = np.concatenate([unmatched[:0], *parts])
     nearest = detail.nearest if near == NEAR and queries is None else nearest_of(looked_at, unmatched, len(rank), near)
-    held = _held_by_texts(batch, position, query, wanted, nearest)
+    if needs is not None:
+        read = (
+            np.arange(len(needs))
+            if queries is None
+            else runs(batch.actual.offsets[queries], batch.actual.sizes[queries])
+        )
+        shown = np.where(nearest.rank > 0, np.append(read, 0)[nearest.gold], shown)
+    hold = _held_by_places if batch.settings.uses_spans else _held_by_texts
+    held = hold(batch, (position, stop, shown), query, wanted, nearest)
     is_below = ~is_found & (rank > 0)
     if queries is not None:
         is_below &= np.isin(query, queries)
@@ -360,12 +398,14 @@ def _decide(
         "ranked_below_k": rank > 0,
         **{name: held == number for number, name in enumerate(_HELD)},
         "near_miss": nearest.rank > 0,
-        "wrong_chunk": _same_document(batch, position, query, wanted, doc_key, k),
+        "wrong_chunk": _same_document(batch, (position, stop, shown), query, wanted & (nearest.rank == 0), doc_key, k),
         "never_retrieved": np.ones(len(rank), dtype=bool),
     }
     cause = np.select(list(by_cause.values()), list(range(len(by_cause))))
     names = list(by_cause)
-    return _Decided([names[c] for c in cause.tolist()], rank, nearest.rank, nearest.similarity, position)
+    return _Decided(
+        [names[c] for c in cause.tolist()], rank, nearest.rank, nearest.similarity, position, stop, shown, k
+    )
 
 
 def _positions(judged: Judgments) -> IntArray:
@@ -377,22 +417,30 @@ def _positions(judged: Judgments) -> IntArray:
     return first
 
 
+_Alternatives = tuple[IntArray, IntArray, IntArray]
+"""Where the alternatives of each gold document begin and end in their column, and which of them shows the cause."""
+
+
 def _same_document(
-    batch: Batch, position: IntArray, query: IntArray, wanted: BoolArray, doc_key: str, k: int | None
+    batch: Batch, alternatives: _Alternatives, query: IntArray, wanted: BoolArray, doc_key: str, k: int | None
 ) -> BoolArray:
     """Return which of the wanted gold documents have another chunk of their source among the first `k` ranks."""
-    same = np.zeros(len(position), dtype=bool)
+    same = np.zeros(len(query), dtype=bool)
+    first, stop, shown = alternatives
     retrieved: dict[int, set[str | None]] = {}
     for number in np.flatnonzero(wanted).tolist():
-        doc_id = _document_id(batch.actual.documents[int(position[number])], doc_key)
-        if doc_id is None:
+        places = range(int(first[number]), int(stop[number]))
+        doc_ids = {place: _document_id(batch.actual.documents[place], doc_key) for place in places}
+        if not any(doc_ids.values()):
             continue
         q = int(query[number])
         if q not in retrieved:
-            start, stop = batch.predicted.offsets[q : q + 2].tolist()
-            stop = stop if k is None else min(stop, start + k)
-            retrieved[q] = {_document_id(document, doc_key) for document in batch.predicted.documents[start:stop]}
-        same[number] = doc_id in retrieved[q]
+            start, end = batch.predicted.offsets[q : q + 2].tolist()
+            end = end if k is None else min(end, start + k)
+            retrieved[q] = {_document_id(document, doc_key) for document in batch.predicted.documents[start:end]}
+        found = [place for place, doc_id in doc_ids.items() if doc_id is not None and doc_id in retrieved[q]]
+        same[number] = bool(found)
+        shown[number] = found[0] if found else shown[number]
     return same
 
 
@@ -402,26 +450,55 @@ def _document_id(document: object, doc_key: str) -> str | None:
     return None if reader is None else reader.read_id(inner, doc_key)
 
 
-def _held_by_texts(batch: Batch, position: IntArray, query: IntArray, wanted: BoolArray, nearest: Nearest) -> IntArray:
+def _held_by_texts(
+    batch: Batch, alternatives: _Alternatives, query: IntArray, wanted: BoolArray, nearest: Nearest
+) -> IntArray:
     """Return how a retrieved text holds each wanted gold text, as a place in `_HELD`, -1 where none does.
 
-    The rank of that text, and the share of the gold text that it holds, are written into `nearest`.
+    The rank of that text, and the share of the gold text that it holds, are written into `nearest`; which alternative
+    it holds, into `alternatives`.
     """
-    held = np.full(len(position), -1)
+    held = np.full(len(query), -1)
+    first, stop, shown = alternatives
     texts, form = batch.texts, batch.settings.normalize or str
     forms = functools.cache(lambda code: form(batch.unique_texts[code]) if code >= 0 else "")
     for number in np.flatnonzero(wanted).tolist():
-        gold = forms(int(texts.actual[position[number]]))
-        if not gold:
-            continue
-        start, stop = batch.predicted.offsets[query[number] : query[number] + 2].tolist()
-        codes = texts.predicted[start:stop].tolist()
-        shared = [(*_shared(gold, forms(code)), -rank) for rank, code in enumerate(codes, 1)]
-        most, how, at = max(shared, default=(0, 0, 0))
-        near = int(nearest.rank[number])
-        is_nearer = near and not shared[near - 1][0] and nearest.similarity[number] > most / len(gold)
-        if most and not is_nearer:
-            held[number], nearest.rank[number], nearest.similarity[number] = -how, -at, most / len(gold)
+        codes = texts.predicted[slice(*batch.predicted.offsets[query[number] : query[number] + 2].tolist())].tolist()
+        near, near_holds, best, which = int(nearest.rank[number]), 0, (0.0, 0, 0), 0
+        for position in range(int(first[number]), int(stop[number])):
+            gold = forms(int(texts.actual[position]))
+            shared = [(*_shared(gold, forms(code)), -rank) for rank, code in enumerate(codes, 1)] if gold else []
+            most, how, at = max(shared, default=(0, 0, 0))
+            if most and (most / len(gold), how, at) > best:
+                best, which = (most / len(gold), how, at), position
+            near_holds |= shared[near - 1][0] if near and shared else 0
+        is_nearer = near and not near_holds and nearest.similarity[number] > best[0]
+        if best[0] and not is_nearer:
+            nearest.similarity[number], held[number], nearest.rank[number] = best[0], -best[1], -best[2]
+            shown[number] = which
+    return held
+
+
+def _held_by_places(
+    batch: Batch, alternatives: _Alternatives, query: IntArray, wanted: BoolArray, nearest: Nearest
+) -> IntArray:
+    """Return how a chunk holds each wanted gold span, as `_held_by_texts` does of texts; the one with most decides."""
+    held = np.full(len(query), -1)
+    first, stop, shown = alternatives
+    for number in np.flatnonzero(wanted).tolist():
+        ranks = slice(*batch.predicted.offsets[query[number] : query[number] + 2].tolist())
+        document, start, end = (column[ranks] for column in batch.places.predicted)
+        most = 0.0
+        for position in range(int(first[number]), int(stop[number])):
+            gold, begins, ends = (column.item(position) for column in batch.places.actual)
+            common = np.where(document == gold, np.minimum(end, ends) - np.maximum(start, begins), 0)
+            if not len(common) or gold < 0 or common.max() <= most * (ends - begins):
+                continue
+            at = int(common.argmax())
+            most = common.item(at) / (ends - begins)
+            how = "in_longer_text" if most == 1 else "cut" if start[at] <= begins or end[at] >= ends else "piece"
+            held[number], nearest.rank[number], nearest.similarity[number] = _HELD.index(how), at + 1, most
+            shown[number] = position
     return held
 
 

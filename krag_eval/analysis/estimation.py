@@ -21,6 +21,7 @@ from krag_eval._utils.files.strict_json import read_jsonl
 from krag_eval._utils.formatting import number_of, one_line
 from krag_eval.analysis.label_audit.report import LabelKey, as_label, label_key, plain
 from krag_eval.datasets import EvalSet, Run, as_evalset
+from krag_eval.datasets.question import alternatives_in
 from krag_eval.datasets.run import as_run
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import as_id, read_grade
@@ -384,7 +385,7 @@ def _rows(name: str, given: object, id_key: str | None) -> Iterator[tuple[str, s
         tables = given
         if isinstance(tables, EvalSet):
             for question in tables:
-                for document in question.gold_chunks():
+                for document in alternatives_in(question.gold_chunks()):
                     yield (
                         f"`{name}[{question.id!r:.60}]`",
                         question.id,

@@ -17,7 +17,7 @@ from krag_eval._utils.serialization import data_frame
 from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.analysis.diagnosis import FOUND, Miss, check_rank, misses_of
 from krag_eval.documents.document import Document, as_document
-from krag_eval.evaluation.explanation import show_document
+from krag_eval.evaluation.explanation import matches_of, show_document
 from krag_eval.evaluation.results import Detail, EvaluationResult, describe_misses, largest_cut_off
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.metrics.names import as_key
@@ -43,7 +43,8 @@ class ReviewedQuery:
         key: The value that it was chosen by, such as `recall@5`.
         value: That value.
         first_rank: The rank of the first relevant document, also below the cut-off; None where no rank is relevant.
-        gold: Its gold documents; repeats and those of grade 0 are left out.
+        gold: Its gold documents; repeats and those of grade 0 are left out. Of a need, the alternative that was found,
+            or else that of its miss.
         gold_ranks: The best rank that matches each of these; None where no rank does.
         causes: For each of these `"found"`, or a cause as in `diagnose`.
         misses: Those that were missed within the cut-off, with the nearest text that was retrieved instead.
@@ -94,7 +95,7 @@ class ReviewedQuery:
         yield f"  {self.key} {format_value(self.value)}, {first}"
         if self.error is not None:
             yield f"  error      {one_line(self.error)}"
-        yield from _listed("missed", [f"{show_document(miss.gold)}: {miss.reason}" for miss in self.misses])
+        yield from _listed("missed", [f"{miss.name}: {miss.reason}" for miss in self.misses])
         gold = zip(self.gold, self.gold_ranks, self.causes, strict=True)
         yield from _listed(
             "found", [f"{show_document(document)}: rank {rank}" for document, rank, cause in gold if cause == FOUND]
@@ -262,6 +263,12 @@ def _row(
     first = int(np.searchsorted(judged.relevant_query, index))
     is_hit = first < len(judged.relevant_query) and judged.relevant_query[first] == index
     causes = {miss.gold_index: miss.cause for miss in misses}
+    shown = {place: batch.actual.documents[gold_start + place] for place in counted}
+    if batch.actual.needs is not None:
+        found = reversed(matches_of(batch, detail.matches, index))
+        which = {numbers[match.gold]: match.gold for match in found if numbers[match.gold] >= 0}
+        shown |= {place: batch.actual.documents[gold_start + which.get(numbers[place], place)] for place in counted}
+        shown |= {miss.gold_index: miss.gold for miss in misses}
     return ReviewedQuery(
         index=index,
         id=detail.query_ids[index] if detail.query_ids is not None else None,
@@ -269,7 +276,7 @@ def _row(
         key=key,
         value=value,
         first_rank=int(judged.relevant_rank[first]) if is_hit else None,
-        gold=tuple(as_document(batch.actual.documents[gold_start + place], id_key=id_key) for place in counted),
+        gold=tuple(as_document(shown[place], id_key=id_key) for place in counted),
         gold_ranks=tuple(int(judged.gold_rank[numbers[place]]) or None for place in counted),
         causes=tuple(causes.get(place, FOUND) for place in counted),
         misses=tuple(misses),

@@ -230,6 +230,11 @@ class _TrecInput:
         self, evalset: EvalSet, run: Run, level: str, doc_key: str, id_key: str | None, grade_key: str
     ) -> None:
         gold = Side("actual", evalset.gold(level, doc_key), id_key, grade_key)
+        if gold.needs is not None:
+            raise InvalidInputError(
+                "The set has needs with several alternatives, which trec_eval does not know: there is nothing to "
+                "compare with. Verify a set of plain gold documents."
+            )
         retrieved = Side("predicted", run.rankings(evalset), id_key, grade_key)
         grades: dict[str, dict[str, float]] = {}
         self.places: list[int] = []

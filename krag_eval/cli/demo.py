@@ -10,8 +10,8 @@ from krag_eval import EvaluationResult, evaluate
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.formatting import format_value
 from krag_eval.cli.demo_data import load_collection
-from krag_eval.cli.demo_data.retrievers import build_retrievers, chunk
 from krag_eval.cli.output import console, print_table
+from krag_eval.retrievers.local import build_retrievers, chunk
 
 LANGUAGES = ("ko", "en", "ru", "zh")
 WAYS: Mapping[str, dict[str, Any]] = {

@@ -17,9 +17,9 @@ Parameters:
     json_out (--json): Write the results as JSON; `-` prints JSON instead of tables.
     k: Comma-separated cut-offs; `all` scores every rank.
     match: id, text, containment, rouge1, rouge2, rougeL or embedding; of several, separated by commas, the first that
-        matches decides.
+        matches decides. Alone: span, the places of chunks and gold in documents.
     threshold: Minimum similarity of two matching texts, 0 to 1, or one per method: rouge1=0.6,rougeL=0.5. Default: 0.5
-        for ROUGE, 0.7 for embedding.
+        for ROUGE and span, 0.7 for embedding.
     tokenizer: words, rouge_score, characters, whitespace, kiwi or nltk.
     raw_text: Compare texts as they are, without normalizing them.
     level: Score by chunk, or by document: by the source documents that the chunks come from.
@@ -38,6 +38,7 @@ import operator
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
@@ -47,8 +48,9 @@ from krag_eval._utils.limits import DEFAULT_LIMITS, set_limits
 from krag_eval.cli.files import dashes
 from krag_eval.cli.help import one_of_each
 from krag_eval.cli.loading import load_embeddings
-from krag_eval.datasets import LEVELS
+from krag_eval.datasets import LEVELS, read_corpus
 from krag_eval.datasets.formats.registry import FORMATS
+from krag_eval.datasets.reanchoring import Target
 from krag_eval.documents.text import normalize
 from krag_eval.documents.tokenizers import TOKENIZERS
 from krag_eval.matching.settings import CHOICES, MATCH_METHODS, USUAL_THRESHOLDS
@@ -61,6 +63,7 @@ _VALUES: Mapping[str, Sequence[str]] = {
     "level": LEVELS,
     "metrics": [*ALL_METRICS, "all"],
     "missing": ["refuse", "empty"],
+    "to": get_args(Target),
     **CHOICES,
     "from_format": list(FORMATS),
     "to_format": list(FORMATS),
@@ -134,11 +137,20 @@ class RunScoringOptions(ScoringOptions):
 
     Parameters:
         proxy: Use doc_hit as recall for questions without gold chunks.
+        span_measure: With --match span, what the threshold is a share of: recall (the span), precision (the chunk) or
+            iou (both together).
+        corpus: The whole documents, with --match span: chunks without offsets are looked for in them.
     """
 
     level: str = "chunk"
     doc_key: str = "doc_id"
     proxy: bool = False
+    span_measure: str = "recall"
+    corpus: Path | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return the scoring settings of the library, with the documents read."""
+        return super().settings() | {"corpus": None if self.corpus is None else read_corpus(self.corpus)}
 
 
 def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:

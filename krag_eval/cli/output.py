@@ -111,10 +111,12 @@ def print_result(result: EvaluationResult, title: str) -> None:
 
 
 def print_unmatchable(result: EvaluationResult, prefix: str = "") -> None:
-    """Print to stderr how many documents lack the id or text that the matching method reads."""
+    """Print to stderr how many documents lack the id, text or place that the matching method reads."""
+    is_by_place = result.signature.startswith("match:span")
+    lacks = "a known place in a document" if is_by_place else "the id or text that the matching method reads"
     sides = {"actual": "gold", "predicted": "retrieved"}
     print_notes(
-        f"{prefix}{number_of(count, f'{sides[side]} document')} without the id or text that the matching method reads."
+        f"{prefix}{number_of(count, f'{sides[side]} document')} without {lacks}."
         for side, count in result.unmatchable.items()
         if count
     )

@@ -37,6 +37,7 @@ def reanchor(
     out: Path | None = None,
     force: bool = False,
     tokenizer: str = "words",
+    to: str = "chunks",
     show: Annotated[int, typer.Option(min=0)] = 10,
     json_out: Path | None = None,
     files: FileOptions,
@@ -45,10 +46,11 @@ def reanchor(
     """Move gold passages to the chunks of a new corpus. Exit code 0: all found, 1: some lost, 2: invalid input.
 
     Parameters:
-        corpus: The chunks of the new corpus, each with an id and a text.
+        corpus: The chunks of the new corpus, each with an id and a text; with --to spans the whole documents.
         old_corpus: The chunks that the set was made for, if its gold has ids but no texts.
         out: The file to write; by default EVALSET with the ending .reanchored.jsonl.
         threshold: Minimum share of a passage's words in a chunk, 0 to 1 (recall of ROUGE-L).
+        to: chunks, or spans: the places of the passages in whole documents.
         with_texts: Write the texts of the old corpus too: it is not needed again.
         show: Lost passages to show; 0 shows all.
     """
@@ -65,6 +67,7 @@ def reanchor(
         files.corpus(corpus),
         old_corpus=() if old_corpus is None else files.corpus(old_corpus),
         tokenizer=tokenizer,
+        to=to,
         **passed,
     )
     write_evalset(report.evalset, target)

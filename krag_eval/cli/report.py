@@ -60,12 +60,21 @@ def report(
             **scoring.settings(),
         )
     print_notes([*built.notes, *caught])
-    written = _write_plots(built, plots, force) if plots is not None else []
-    if out is not None:
-        written.append(write_report(built, out, format=format, force=force))
-    else:
+    written = write_all(built, out, plots, format=format, force=force)
+    if out is None:
         print_report(built)
-    for path in written:
+    print_written(written)
+
+
+def write_all(built: Report, out: Path | None, plots: Path | None, **options: Any) -> list[Path]:
+    """Write the plots of a report, and the report, as far as paths are given; return the paths."""
+    written = _write_plots(built, plots, options["force"]) if plots is not None else []
+    return written if out is None else [*written, write_report(built, out, **options)]
+
+
+def print_written(paths: list[Path]) -> None:
+    """Say what was written."""
+    for path in paths:
         if str(path) != DASH:
             console().print(f"Wrote {path} ({path.stat().st_size:,} bytes)", soft_wrap=True)
 

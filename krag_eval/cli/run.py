@@ -19,7 +19,7 @@ from krag_eval.cli.loading import load_object
 from krag_eval.cli.output import Bars, console, print_notes, put_json, stopping
 from krag_eval.datasets import EvalSet, RunRow
 from krag_eval.datasets.formats.native import read_journal_rows
-from krag_eval.datasets.question import DOC_KEY, RUN_HEADER
+from krag_eval.datasets.question import DOC_KEY, RUN_HEADER, alternatives_in
 from krag_eval.evaluation.runs import find_doc_key
 from krag_eval.retrievers.asking import CallSettings
 from krag_eval.retrievers.recording import Recorder
@@ -121,7 +121,7 @@ def scoring_options(questions: EvalSet, run: Path) -> list[str]:
     """Return the options with which `evaluate` can score a run, by what the gold and the first rows of the run hold."""
     rows = (row for _, row in read_journal_rows(run) if RUN_HEADER not in row)
     found = [document for row in itertools.islice(rows, _SAMPLE) for document in RunRow.from_dict(row).retrieved]
-    chunks = [chunk for question in questions for chunk in question.gold_chunks()]
+    chunks = [chunk for question in questions for chunk in alternatives_in(question.gold_chunks())]
     if not chunks and any(question.gold_doc_ids for question in questions):
         key = find_doc_key(questions, found) or DOC_KEY
         return ["--level", "document", *(["--doc-key", key] if key != DOC_KEY else [])]

@@ -10,13 +10,13 @@ import sys
 
 # What messages of the library call a thing, and what it is called on the command line.
 _SAME_NAMES = (
-    "allow_repeated_ids", "baseline", "by", "cluster", "columns", "concurrency", "confidence", "containment",
+    "allow_repeated_ids", "baseline", "budgets", "by", "cluster", "columns", "concurrency", "confidence", "containment",
     "corpus", "depth", "doc_key", "effect", "embedding_prefix", "embeddings", "encoding", "evalset", "force",
     "format", "fresh", "gain", "grade_key", "id_key", "incremental", "journal", "k", "keep", "kmax", "level", "llm",
     "margin", "max_bad_rows", "max_error_rate", "metrics", "missing", "n_bootstrap", "n_randomisation", "near",
     "near_questions", "power", "precision_denominator", "resume", "retries", "retry_errors", "rouge_measure",
-    "samples", "seed", "sheet", "similarity_threshold", "skip_e2e", "threshold", "timeout", "tokenizer", "unjudged",
-    "use_stemmer", "weights", "workers",
+    "samples", "seed", "sheet", "similarity_threshold", "skip_e2e", "span_measure", "threshold", "timeout",
+    "tokenizer", "unjudged", "use_stemmer", "weights", "workers",
 )  # fmt: skip
 _OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES} | {
     "match_method": "--match",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from krag_eval.datasets.findings import Entry, Finding, find, shorten
 from krag_eval.datasets.passages import FOUND, Chunks, Link, Passage, find_links
+from krag_eval.datasets.question import alternatives_in
 from krag_eval.datasets.shared_text import common_letters, least_common, size_of
 from krag_eval.documents.document import Document, read_leniently
 from krag_eval.documents.readers import as_id
@@ -62,7 +63,7 @@ def _gather(
     for entry in entries:
         question = entry.question
         own_doc = question.gold_doc_ids[0] if len(question.gold_doc_ids) == 1 else None
-        for document in question.gold:
+        for document in alternatives_in(question.gold):
             chunk_id, doc_id = _with_id(document, id_key).id, as_id(document.metadata.get(doc_key))
             form = normalize(document.text or "")
             if doc_id is not None:
@@ -169,7 +170,7 @@ class _Check:
     def levels(self, entry: Entry, id_key: str | None) -> Iterator[Finding]:
         """Yield a finding if a gold chunk of a question belongs to a document that is not one of its gold documents."""
         question = entry.question
-        ids = [_with_id(document, id_key).id for document in question.gold_chunks()]
+        ids = [_with_id(document, id_key).id for document in alternatives_in(question.gold_chunks())]
         docs = {chunk_id: self._doc_of.get(chunk_id) for chunk_id in ids if chunk_id is not None}
         foreign = {chunk_id: doc for chunk_id, doc in docs.items() if doc not in (None, *question.gold_doc_ids)}
         if question.gold_doc_ids and foreign:

@@ -13,7 +13,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval.datasets.shared_text import SHINGLE, common_letters, find_sharing, least_common, size_of
 from krag_eval.documents.columns import Side
-from krag_eval.documents.document import Document
+from krag_eval.documents.document import Document, Span
 from krag_eval.documents.readers import as_id
 from krag_eval.documents.text import normalize_all
 from krag_eval.matching import Batch, find_matches
@@ -22,7 +22,7 @@ from krag_eval.matching.settings import Settings
 FOUND = 0.8
 """The share of its words from which on a passage counts as found."""
 
-_MOST_ALTERNATIVES = 20
+MOST_ALTERNATIVES = 20
 # A text that shares fewer neighbouring words with a passage is another one, however many single words it shares.
 _OF_NEIGHBOURS = 0.5
 
@@ -41,11 +41,13 @@ class Passage:
         text: The text.
         id: The id of the chunk that it was, or None.
         doc_id: The id of its document, or None.
+        span: Its place in its document, if it is known.
     """
 
     text: str
     id: str | None = None
     doc_id: str | None = None
+    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,7 @@ class _Search:
         """Find one chunk with the same text, or one that contains it."""
         settings = Settings(match_method=["text", "containment"], containment="gold_in_retrieved")
         for passage, chunks, _, method in self._matches(queries, settings):
-            others = tuple(chunks[1 : _MOST_ALTERNATIVES + 1].tolist())
+            others = tuple(chunks[1 : MOST_ALTERNATIVES + 1].tolist())
             self.links[passage] = Link((int(chunks[0]),), settings.methods[method[0]], 1.0, others)
 
     def _parts(self, passage: int, chunks: IntArray) -> Parts:

@@ -9,18 +9,28 @@ from typing import Any, Literal, get_args
 from krag_eval._utils.checks import describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval.datasets.column_names import suggestion
-from krag_eval.documents.document import Document, as_document, as_input_error, read_leniently
+from krag_eval.documents.document import (
+    DOC_KEY as DOC_KEY,
+)
+from krag_eval.documents.document import (
+    Document,
+    Need,
+    as_document,
+    as_input_error,
+    may_be_need,
+    read_leniently,
+)
 from krag_eval.documents.readers import as_id, read_grade, read_own_grade
 from krag_eval.matching.settings import ScoringSettings
 
 RUN_HEADER = "krag_eval_run"
 Level = Literal["chunk", "document"]
 LEVELS: tuple[str, ...] = get_args(Level)
-DOC_KEY = "doc_id"
 TEXTS = ("question", "answer", "type", "notes", "source")
 GOLD = ("gold", "gold_doc_ids", "gold_chunk_ids")
 QUESTION_FIELDS = {"id", *TEXTS, *GOLD, "metadata"}
 _OWN = frozenset({"id", "question"})
+_OF_SPANS = (DOC_KEY, "start", "end")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +42,8 @@ class Question:
         question: Its text, or None.
         gold_doc_ids: The ids of the source documents that answer it.
         gold_chunk_ids: The ids of the chunks that answer it.
-        gold: Gold documents with a text, a grade or metadata; anything that `as_document` reads.
+        gold: Gold documents with a text, a grade or metadata; anything that `as_document` reads. A `Need` among them,
+            or a mapping with `any_of`, holds several documents of which any is enough.
         answer: The answer to expect, or None.
         type: What kind of question it is, such as `"fact"`, `"paraphrase"` or `"negative"`, or None.
         notes: Remarks of whoever wrote it, or None.
@@ -48,7 +59,7 @@ class Question:
     question: str | None = None
     gold_doc_ids: tuple[str, ...] = ()
     gold_chunk_ids: tuple[str, ...] = ()
-    gold: tuple[Document, ...] = ()
+    gold: tuple[Document | Need, ...] = ()
     answer: str | None = None
     type: str | None = None
     notes: str | None = None
@@ -81,27 +92,41 @@ class Question:
     @property
     def is_negative(self) -> bool:
         """Whether nothing answers it: it has no gold document at any level, apart from those judged not relevant."""
-        return not (any(document.grade != 0 for document in self.gold) or self.gold_chunk_ids or self.gold_doc_ids)
+        return not (
+            any(document.grade != 0 for document in alternatives_in(self.gold))
+            or self.gold_chunk_ids
+            or self.gold_doc_ids
+        )
 
-    def gold_chunks(self) -> list[Document]:
-        """Return the gold at chunk level: the gold documents, then the gold chunk ids that none of them has."""
-        known = {document.id for document in self.gold}
+    def gold_chunks(self) -> list[Document | Need]:
+        """Return the gold at chunk level: the gold documents and needs, then the gold chunk ids that none has."""
+        known = {document.id for document in alternatives_in(self.gold)}
         return [*self.gold, *(Document(id=chunk_id) for chunk_id in self.gold_chunk_ids if chunk_id not in known)]
 
-    def gold_documents(self, doc_key: str = DOC_KEY, grade_key: str = "relevance") -> list[Document]:
+    def gold_documents(self, doc_key: str = DOC_KEY, grade_key: str = "relevance") -> list[Document | Need]:
         """Return the gold at document level, each document with its id also under `doc_key` in its metadata.
 
         These are the gold document ids and the document ids that gold documents carry under `doc_key`; a document has
-        the highest grade of its gold chunks, and none if it was only named by its id.
+        the highest grade of its gold chunks, and none if it was only named by its id. A need whose alternatives come
+        from several documents is a need of these.
         """
         grades: dict[str, float | None] = dict.fromkeys(self.gold_doc_ids)
-        for document in self.gold:
-            doc_id = as_id(document.metadata.get(doc_key))
-            if doc_id is not None:
-                grades[doc_id] = max(grades.get(doc_id) or 0.0, read_grade(document, grade_key))
-        return [Document(id=doc_id, grade=grade, metadata={doc_key: doc_id}) for doc_id, grade in grades.items()]
+        needs: list[Document | Need] = []
+        for entry in self.gold:
+            documents = alternatives_in([entry])
+            named = (as_id(document.metadata.get(doc_key)) for document in documents)
+            doc_ids = dict.fromkeys(one for one in named if one is not None)
+            grade = read_grade(documents[0], grade_key) if doc_ids else None
+            if len(doc_ids) > 1:
+                needs.append(Need(any_of=[Document(id=one, metadata={doc_key: one}) for one in doc_ids], grade=grade))
+            for doc_id in doc_ids if len(doc_ids) == 1 else ():
+                grades[doc_id] = max(grades.get(doc_id) or 0.0, grade or 0.0)
+        known: list[Document | Need] = [
+            Document(id=doc_id, grade=grade, metadata={doc_key: doc_id}) for doc_id, grade in grades.items()
+        ]
+        return known + needs
 
-    def gold_at(self, level: str = "chunk", doc_key: str = DOC_KEY) -> list[Document]:
+    def gold_at(self, level: str = "chunk", doc_key: str = DOC_KEY) -> list[Document | Need]:
         """Return the gold at a level.
 
         Raises:
@@ -133,10 +158,28 @@ class Question:
         row |= {name: value for name in TEXTS if (value := getattr(self, name)) is not None}
         row |= {name: list(value) for name in GOLD[1:] if (value := getattr(self, name))}
         if self.gold or self.is_negative:
-            row["gold"] = [document_row(document, "grade") for document in self.gold]
+            row["gold"] = [_gold_row(entry) for entry in self.gold]
         if self.metadata:
             row["metadata"] = dict(self.metadata)
         return row | dict(self.further)
+
+
+def alternatives_in(gold: Iterable[Document | Need]) -> list[Document]:
+    """Return gold documents, with the alternatives of each need in its place.
+
+    >>> question = Question(id="q", gold=[{"any_of": [{"id": "a"}, {"id": "b"}]}, {"id": "c"}])
+    >>> [document.id for document in alternatives_in(question.gold)]
+    ['a', 'b', 'c']
+    """
+    return [one for entry in gold for one in (entry.any_of if isinstance(entry, Need) else (entry,))]
+
+
+def _gold_row(entry: Document | Need) -> dict[str, Any]:
+    if isinstance(entry, Document):
+        return document_row(entry, "grade")
+    documents = entry.any_of if entry.grade is None else [replace(one, grade=None) for one in entry.any_of]
+    row: dict[str, Any] = {"any_of": [document_row(document, "grade") for document in documents]}
+    return row if entry.grade is None else row | {"grade": entry.grade}
 
 
 def check_new(new_id: str | None, known: Container[str], what: str) -> None:
@@ -157,7 +200,10 @@ def check_new(new_id: str | None, known: Container[str], what: str) -> None:
 def document_row(document: Document, number: str) -> dict[str, Any]:
     """Return the row to write of a document: what is set of its id, its text, its grade or score, and its metadata."""
     row = {"id": document.id, "text": document.text, number: getattr(document, number)}
-    row["metadata"] = dict(document.metadata)
+    metadata = dict(document.metadata)
+    if number == "grade" and document.id is None and metadata.keys() >= {*_OF_SPANS}:
+        row |= {key: metadata.pop(key) for key in _OF_SPANS}
+    row["metadata"] = metadata
     return {name: value for name, value in row.items() if value not in (None, {})}
 
 
@@ -207,6 +253,8 @@ def settings_at(level: str, doc_key: str, settings: ScoringSettings) -> ScoringS
     """
     given: ScoringSettings = {**settings}
     given.setdefault("match_method", "id")
+    if given["match_method"] in ("span", ["span"], ("span",)):
+        given["id_key"] = given.get("id_key") or (None if doc_key == DOC_KEY else doc_key)
     if one_of("level", level, LEVELS) == "document":
         if given["match_method"] not in ("id", ["id"], ("id",)):
             raise InvalidInputError(
@@ -227,11 +275,11 @@ def _check_ids(name: str, given: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ids))
 
 
-def _check_gold(given: object) -> tuple[Document, ...]:
-    documents = []
+def _check_gold(given: object) -> tuple[Document | Need, ...]:
+    documents: list[Document | Need] = []
     for position, value in enumerate(_listed("gold", given, "documents")):
         try:
-            documents.append(_gold_document(value))
+            documents.append(_gold_need(value) if may_be_need(value) else _gold_document(value))
         except InvalidInputError as error:
             raise InvalidInputError(f"`gold[{position}]`: {error}") from None
     return tuple(documents)
@@ -250,6 +298,25 @@ def _listed(name: str, given: object, what: str) -> list[object]:
         raise InvalidInputError(
             f"`{name}`: iterating over it failed ({describe_error(error)}). Give a list."
         ) from as_cause(error)
+
+
+def _gold_need(given: Any) -> Document | Need:
+    """Return a need of documents that have its grade; a document where `any_of` is null."""
+    from krag_eval.documents.needs import as_need, check_grades
+
+    need = as_need(given)
+    if need is None:
+        return _gold_document({key: value for key, value in given.items() if key != "any_of"})
+    documents = []
+    for number, value in enumerate(need.any_of):
+        try:
+            documents.append(_gold_document(value))
+        except InvalidInputError as error:
+            raise InvalidInputError(f"`any_of[{number}]`: {error}") from None
+    check_grades([document.grade for document in documents if document.grade is not None], need.grade)
+    if need.grade is not None:
+        documents = [replace(document, grade=need.grade) for document in documents]
+    return replace(need, any_of=documents)
 
 
 def _gold_document(given: object) -> Document:

@@ -6,20 +6,25 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any, Literal, get_args
 
+from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval.datasets.evalset import EvalSet, as_evalset
-from krag_eval.datasets.passages import FOUND, Chunks, Link, Passage, find_links
-from krag_eval.datasets.question import DOC_KEY, Question, check_new
-from krag_eval.documents.document import Document, as_document
-from krag_eval.documents.readers import as_id, read_grade
+from krag_eval.datasets.passages import FOUND, MOST_ALTERNATIVES, Chunks, Link, Passage, find_links
+from krag_eval.datasets.question import DOC_KEY, Question, alternatives_in, check_new
+from krag_eval.documents.document import Document, Need, Span, as_document
+from krag_eval.documents.readers import OFFSETS, as_id, read_grade, says_place
 from krag_eval.documents.text import normalize
+from krag_eval.matching.spans import CorpusTexts, read_places
 
 # A chunk so many times as long as a passage is more than that passage with some edits.
 _LARGER = 1.25
 Status = Literal["valid", "moved", "merged", "split", "lost", "unanchorable"]
 _SHOWN = 200
+Target = Literal["chunks", "spans"]
+_PLACE = frozenset({DOC_KEY, *chain.from_iterable(OFFSETS)})
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 
@@ -32,13 +37,20 @@ def reanchor(
     doc_key: str = DOC_KEY,
     tokenizer: object = "words",
     with_texts: bool = False,
+    to: Target = "chunks",
 ) -> ReanchorReport:
-    """Link the gold passages of a question set to the chunks of another corpus.
+    """Link the gold passages of a question set to the chunks of another corpus, or to spans of its documents.
 
     A passage is the text of a gold document, or the text that its id has in `old_corpus`. It is searched for by equal
     text, by containment and by the recall of ROUGE-L, in its own document first. The new set has the ids of the chunks
     that hold it now; its text, its grade and everything else stay, so the set can be linked again and again. If
-    several chunks hold a passage together, all of them become gold. A passage that is not found stays as it was.
+    several chunks hold a passage together, all of them become gold; for an alternative of a need, each of them becomes
+    an alternative. A passage that is not found stays as it was.
+
+    A gold span goes to the chunks that hold it by their own offsets: those of LangChain, LlamaIndex and Haystack, or
+    `start` and `end`. It is looked for by its text where the chunks of its document have none. With `to="spans"` each
+    passage is looked for in whole documents, as it is and then with white space and NFKC alike, and becomes the span
+    where it is: a set that knows no chunking.
 
     Args:
         evalset: The question set, or what `as_evalset` reads.
@@ -48,6 +60,7 @@ def reanchor(
         doc_key: The key of the metadata under which a chunk has the id of its document.
         tokenizer: What the words are, as in `evaluate`.
         with_texts: Write the text of each passage into the new set, so that it needs no old corpus the next time.
+        to: What the new gold is: `"chunks"`, or `"spans"` of the whole documents that are then given as `corpus`.
 
     Raises:
         InvalidInputError: A corpus or the set cannot be read, or a setting cannot be used.
@@ -58,19 +71,28 @@ def reanchor(
     (1, 'n3')
     """
     questions = as_evalset(evalset)
+    is_to_spans = one_of("to", to, get_args(Target)) == "spans"
     chunks = Chunks(_read("corpus", corpus), doc_key)
     if not chunks.documents:
         raise InvalidInputError("`corpus` has no document with an id and a text. Gold is linked to such documents.")
     before = {document.id: document for document in _read("old_corpus", old_corpus) if document.id is not None}
     search = _Search(chunks, before, doc_key)
-    passages = [[search.passage(question, gold) for gold in question.gold_chunks()] for question in questions]
+    passages = [
+        [search.passage(question, gold) for gold in alternatives_in(question.gold_chunks())] for question in questions
+    ]
     different = list(dict.fromkeys(passage for row in passages for passage in row if passage is not None))
-    links = find_links(different, chunks, threshold=threshold, tokenizer=tokenizer)
-    search.links = dict(zip(different, links, strict=True))
+    if is_to_spans:
+        search.find_spans(different)
+    else:
+        search.link_spans(different, threshold)
+        unlinked = [passage for passage in different if passage not in search.links]
+        links = find_links(unlinked, chunks, threshold=threshold, tokenizer=tokenizer)
+        search.links |= dict(zip(unlinked, links, strict=True))
     rewritten, anchors, documents = [], [], []
     for question, row in zip(questions, passages, strict=True):
         new = [
-            search.anchor(question, gold, passage) for gold, passage in zip(question.gold_chunks(), row, strict=True)
+            search.anchor(question, gold, passage)
+            for gold, passage in zip(alternatives_in(question.gold_chunks()), row, strict=True)
         ]
         moved = list(search.moved_documents(question, row))
         rewritten.append(search.rewrite(question, new, moved, with_texts=with_texts))
@@ -86,10 +108,12 @@ class _Search:
 
     Attributes:
         links: Where each passage was found.
+        spans: The span of each passage in whole documents, None for one that is not there; None where chunks are meant.
     """
 
     def __init__(self, chunks: Chunks, before: Mapping[str, Document], doc_key: str) -> None:
         self.links: dict[Passage, Link] = {}
+        self.spans: dict[Passage, Span | None] | None = None
         self._chunks = chunks
         self._before = before
         self._doc_key = doc_key
@@ -98,19 +122,52 @@ class _Search:
         """Return the text of a gold document with its document; None if no text is known."""
         before = self._before.get(gold.id or "")
         text = next((d.text for d in (gold, before) if d is not None and d.text and normalize(d.text)), None)
+        span = _span_of(gold, self._doc_key)
         if text is None:
-            return None
+            return None if span is None else Passage("", gold.id, span.doc_id, span)
         named = [as_id(d.metadata.get(self._doc_key)) for d in (gold, before) if d is not None]
         if self._chunks.doc_numbers([gold.id])[0] >= 0:
             named.append(gold.id)  # it names its document where others name a chunk
         if len(question.gold_doc_ids) == 1:
             named.append(question.gold_doc_ids[0])
-        return Passage(text, gold.id, next(filter(None, named), None))
+        return Passage(text, gold.id, next(filter(None, named), None), span)
+
+    def find_spans(self, passages: Iterable[Passage]) -> None:
+        """Look for passages in whole documents; one that is a span and is still where it says stays there."""
+        corpus = CorpusTexts({document.id or "": document.text or "" for document in self._chunks.documents})
+        self.spans = {}
+        wanted: list[Passage] = []
+        for passage in passages:
+            span = passage.span
+            there = None if span is None else corpus.texts.get(span.doc_id, "")[span.start : span.end]
+            if span is not None and there and len(there) == span.end - span.start and passage.text in ("", there):
+                self.spans[passage] = replace(span, text=there)
+            else:
+                wanted.append(passage)
+        found = corpus.find([(passage.doc_id, passage.text) for passage in wanted if passage.text])
+        for passage in wanted:
+            place = found.get((passage.doc_id, passage.text))
+            self.spans[passage] = place and Span(*place, corpus.texts[place[0]][place[1] : place[2]])
+
+    def link_spans(self, passages: Sequence[Passage], threshold: float) -> None:
+        """Link passages that are spans to the chunks of their document, if these say where they are."""
+        places: dict[str, list[tuple[int, int, int]]] = {}
+        if any(passage.span is not None for passage in passages):
+            for chunk, place in enumerate(read_places(self._chunks.documents, self._doc_key)):
+                if place is not None:
+                    places.setdefault(place[0], []).append((place[1], place[2], chunk))
+        for passage in passages:
+            if passage.span is not None and passage.span.doc_id in places:
+                self.links[passage] = _link_of(passage.span, places[passage.span.doc_id], threshold)
 
     def anchor(self, question: Question, gold: Document, passage: Passage | None) -> Anchor:
         """Return what became of a gold document."""
         old_ids = () if gold.id is None else (gold.id,)
         if passage is None:
+            return Anchor(question_id=question.id, status="unanchorable", old_id=gold.id, new_ids=old_ids)
+        if self.spans is not None:
+            return self._span_anchor(question, gold, passage)
+        if passage not in self.links or (not passage.text and passage.span is None):
             return Anchor(question_id=question.id, status="unanchorable", old_id=gold.id, new_ids=old_ids)
         link = self.links[passage]
         status = self._status(passage, link)
@@ -127,6 +184,27 @@ class _Search:
             text=passage.text,
         )
 
+    def _span_anchor(self, question: Question, gold: Document, passage: Passage) -> Anchor:
+        span = (self.spans or {})[passage]
+        if span is None:
+            status: Status = "lost" if passage.text else "unanchorable"
+            old_ids = () if gold.id is None else (gold.id,)
+            return Anchor(
+                question_id=question.id, status=status, old_id=gold.id, new_ids=old_ids, text=passage.text or None
+            )
+        is_same = passage.span is not None and replace(span, text=None, grade=None) == replace(passage.span, text=None)
+        status = "valid" if is_same else "moved"
+        return Anchor(
+            question_id=question.id,
+            status=status,
+            old_id=gold.id,
+            new_ids=(),
+            method="span",
+            similarity=1.0,
+            text=span.text,
+            span=span,
+        )
+
     def _status(self, passage: Passage, link: Link) -> Status:
         if link.method is None:
             return "lost"
@@ -134,6 +212,14 @@ class _Search:
             return "split"
         form = self._chunks.forms[link.chunks[0]]
         before = self._before.get(passage.id or "")
+        if link.method == "span" and passage.span is not None:
+            if self._chunks.documents[link.chunks[0]].id == passage.id:
+                return "valid"
+            return (
+                "merged"
+                if len(self._chunks.texts[link.chunks[0]]) > _LARGER * (passage.span.end - passage.span.start)
+                else "moved"
+            )
         # The passage was a whole chunk, which has grown; otherwise the same chunk holds it as before.
         was_whole = before is not None and normalize(before.text or "") == normalize(passage.text)
         has_grown = was_whole and link.method == "containment"
@@ -162,12 +248,18 @@ class _Search:
     ) -> Question:
         """Return the question with the new ids."""
         chunk_ids: dict[str | None, list[str]] = {}
-        gold: list[Document] = []
-        for number, (document, anchor) in enumerate(zip(question.gold_chunks(), anchors, strict=True)):
-            chunk_ids.setdefault(document.id, []).extend(anchor.new_ids)
-            if number < len(question.gold) or (with_texts and anchor.text is not None):
-                text = document.text if document.text is not None or not with_texts else anchor.text
-                gold += self._gold(replace(document, text=text), anchor)
+        gold: list[Document | Need] = []
+        anchor_of = iter(anchors)
+        for number, entry in enumerate(question.gold_chunks()):
+            new: list[Document] = []
+            for document in alternatives_in([entry]):
+                anchor = next(anchor_of)
+                chunk_ids.setdefault(document.id, []).extend(anchor.new_ids)
+                is_written = with_texts and anchor.text is not None
+                if number < len(question.gold) or is_written or anchor.span is not None:
+                    text = document.text if document.text is not None or not with_texts else anchor.text
+                    new += self._gold(replace(document, text=text), anchor)
+            gold += [replace(entry, any_of=[*_without_repeats(new)])] if isinstance(entry, Need) else new
         doc_ids = {document.old_id: document.new_ids or (document.old_id,) for document in moved}
         return replace(
             question,
@@ -181,6 +273,10 @@ class _Search:
         if anchor.status in ("lost", "unanchorable"):
             yield document
             return
+        if anchor.span is not None:
+            kept = {name: value for name, value in document.metadata.items() if name not in _PLACE}
+            yield replace(document, id=None, text=anchor.span.text, metadata=kept | anchor.span.metadata)
+            return
         for new_id in anchor.new_ids:
             doc_id = self._chunks.doc_ids[self._chunks.place_of(new_id)]
             is_named = doc_id is not None and self._doc_key in document.metadata
@@ -188,14 +284,47 @@ class _Search:
             yield replace(document, id=new_id, metadata=metadata)
 
 
-def _without_repeats(gold: Iterable[Document]) -> Iterator[Document]:
-    """Yield each document once, with the highest of its grades."""
-    best: dict[tuple[str | None, str | None], Document] = {}
-    for document in gold:
-        key = document.id, document.text
+def _without_repeats(gold: Iterable[Any]) -> Iterator[Any]:
+    """Yield each document once, with the highest of its grades, and each need."""
+    best: dict[Any, Any] = {}
+    for number, document in enumerate(gold):
+        if isinstance(document, Need):
+            best[number] = document
+            continue
+        key = document.id, document.text, _span_of(document, DOC_KEY)
         if key not in best or read_grade(document, "relevance") > read_grade(best[key], "relevance"):
             best[key] = document
     return iter(best.values())
+
+
+def _span_of(gold: Document, doc_key: str) -> Span | None:
+    """Return the span that a gold document says it is; None if it says none."""
+    place = read_places([gold], doc_key)[0] if says_place(gold.metadata) else None
+    return None if place is None or place[1] == place[2] else Span(*place)
+
+
+def _link_of(span: Span, places: Sequence[tuple[int, int, int]], threshold: float) -> Link:
+    """Return the chunks of its document that hold a span: one that holds all of it, else as few as hold most.
+
+    Args:
+        span: The span.
+        places: Start, end and number of each chunk.
+        threshold: The share of its characters from which it counts as found.
+    """
+    near = sorted((start, end, chunk) for start, end, chunk in places if start < span.end and end > span.start)
+    whole = [chunk for start, end, chunk in near if start <= span.start and end >= span.end]
+    if whole:
+        return Link((whole[0],), "span", 1.0, tuple(whole[1 : MOST_ALTERNATIVES + 1]))
+    chunks, at, held = [], span.start, 0
+    while near and at < span.end:
+        reaching = [one for one in near if one[0] <= at] or near[:1]
+        start, end, chunk = max(reaching, key=lambda one: one[1])
+        chunks.append(chunk)
+        held += min(end, span.end) - max(start, at)
+        at = end
+        near = [one for one in near if one[1] > at]
+    share = held / (span.end - span.start)
+    return Link(tuple(chunks), "span" if chunks and share >= threshold else None, share)
 
 
 def _read(name: str, corpus: Iterable[object]) -> list[Document]:
@@ -224,12 +353,13 @@ class Anchor:
             corpus is similar enough; `"unanchorable"`: its text is not known.
         old_id: The id of its chunk, or None.
         new_ids: The ids of the chunks that hold it now; the old one if it is lost or cannot be anchored.
-        method: `"text"`, `"containment"` or `"rougeL"`; None if it was not found.
+        method: `"text"`, `"containment"`, `"rougeL"`, or `"span"` by its place; None if it was not found.
         similarity: The share of its words that these chunks have in the same order, 0 to 1; of a lost one what the
             nearest chunks have.
         alternatives: Other chunks that hold all of it, at most 20.
         nearest: Of a lost one, the chunks that come nearest.
         text: The passage, or None.
+        span: Where it is in whole documents, if spans were asked for.
     """
 
     question_id: str
@@ -241,6 +371,7 @@ class Anchor:
     alternatives: tuple[str, ...] = ()
     nearest: tuple[str, ...] = ()
     text: str | None = None
+    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

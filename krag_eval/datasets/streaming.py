@@ -10,8 +10,9 @@ from krag_eval._utils.errors import InvalidInputError, RetrieverError
 from krag_eval._utils.files.io import StrPath
 from krag_eval.datasets.formats.registry import Reader, open_source
 from krag_eval.datasets.formats.source import Source, check_documents
-from krag_eval.datasets.question import DOC_KEY, LEVELS
-from krag_eval.documents.document import Document, as_document
+from krag_eval.datasets.question import DOC_KEY, LEVELS, alternatives_in
+from krag_eval.documents.document import Document, Need, as_document
+from krag_eval.documents.needs import check_grades
 from krag_eval.documents.readers import read_grade
 
 Documents = Sequence[object]
@@ -80,7 +81,7 @@ def stream_pairs(
 
 def _gold(
     source: Source, read: Reader, id_key: str | None, grade_key: str, level: str, doc_key: str
-) -> Iterator[tuple[str, str, Sequence[Document]]]:
+) -> Iterator[tuple[str, str, Sequence[Document | Need]]]:
     """Yield each question's place, id and gold documents."""
     for place, question in read(source):
         check_documents(place, "gold", question.gold, id_key=id_key, grade_key=grade_key, is_gold=True)
@@ -107,7 +108,18 @@ def _bare(place: str, documents: Sequence[Document], name: str, id_key: str | No
     return [str(one) for one in ids]
 
 
-def _bare_gold(place: str, documents: Sequence[Document], id_key: str | None, grade_key: str) -> Gold:
+def _bare_need(place: str, entry: Document | Need, id_key: str | None, grade_key: str) -> Need:
+    """Return a need of bare ids, with its grade."""
+    documents = alternatives_in([entry])
+    grades = [read_grade(document, grade_key) for document in documents]
+    check_grades(grades)
+    return Need(any_of=_bare(place, documents, "gold", id_key), grade=grades[0])
+
+
+def _bare_gold(place: str, gold: Sequence[Document | Need], id_key: str | None, grade_key: str) -> Gold:
+    documents = [one for one in gold if isinstance(one, Document)]
+    if len(documents) < len(gold):
+        return [_bare_need(place, entry, id_key, grade_key) for entry in gold]
     ids = _bare(place, documents, "gold", id_key)
     if all(document.grade is None and grade_key not in document.metadata for document in documents):
         return ids

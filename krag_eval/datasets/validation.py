@@ -18,7 +18,7 @@ from krag_eval.datasets.findings import KINDS, Entry, Finding, ValidationReport,
 from krag_eval.datasets.formats import native, parquet
 from krag_eval.datasets.formats.registry import open_source
 from krag_eval.datasets.formats.source import Row, Source
-from krag_eval.datasets.question import DOC_KEY, Question
+from krag_eval.datasets.question import DOC_KEY, Question, alternatives_in
 from krag_eval.documents.document import Document, as_document, read_leniently
 from krag_eval.documents.readers import as_id, read_grade
 from krag_eval.documents.text import normalize
@@ -221,7 +221,7 @@ def _check_mark(entry: Entry) -> Iterator[Finding]:
 def _check_documents(entry: Entry, id_key: str | None, grade_key: str) -> Iterator[Finding]:
     """Check that each gold document has an id or a text, and that one of them is relevant."""
     question, grades = entry.question, []
-    for number, document in enumerate(question.gold):
+    for number, document in enumerate(alternatives_in(question.gold)):
         if read_leniently(document, id_key=id_key).id is None and not normalize(document.text or ""):
             message = f"`gold[{number}]` of {question.id!r} has neither an id nor a text. Give it one of them."
             yield find("unidentified_gold", message, entry)
@@ -230,7 +230,7 @@ def _check_documents(entry: Entry, id_key: str | None, grade_key: str) -> Iterat
         except InvalidInputError as error:
             yield find("unreadable", f"`gold[{number}]` of {question.id!r}: {error}", entry)
     by_id = question.gold_chunk_ids or question.gold_doc_ids
-    if grades and grades == [0] * len(question.gold) and not by_id and not question.is_negative:
+    if grades and set(grades) == {0} and not by_id and not question.is_negative:
         message = f"{question.id!r} has gold whose {grade_key!r} is 0 alone, which is not relevant."
         yield find("empty_gold", message, entry)
 
@@ -239,7 +239,8 @@ def _check_repeats(entry: Entry, id_key: str | None) -> Iterator[Finding]:
     """Check that no gold document appears twice. Passages of a chunk, and chunks of a passage, may share id or text."""
     seen: dict[str | None, set[str]] = {}
     repeated: list[str] = []
-    for document in entry.question.gold:
+    # One document may be an alternative of two needs.
+    for document in [one for one in entry.question.gold if isinstance(one, Document)]:
         own_id, form = read_leniently(document, id_key=id_key).id, normalize(document.text or "")
         forms = seen.setdefault(own_id, set())
         if form in forms or (own_id is not None and forms and "" in (form, *forms)):
@@ -336,7 +337,7 @@ def _near(group: list[Entry], id_key: str | None) -> Iterator[Finding]:
 def _gold_of(question: Question, id_key: str | None) -> frozenset[tuple[str, str | None]]:
     """Return the gold as chunks by id or else by text; as documents if no chunk is known."""
     ids = {("id", chunk_id) for chunk_id in question.gold_chunk_ids}
-    for document in question.gold:
+    for document in alternatives_in(question.gold):
         own_id = read_leniently(document, id_key=id_key).id
         ids.add(("text", normalize(document.text or "")) if own_id is None else ("id", own_id))
     return frozenset(ids or {("document", doc_id) for doc_id in question.gold_doc_ids})

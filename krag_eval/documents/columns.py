@@ -14,15 +14,17 @@ from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
 from krag_eval._utils.objects import cached_property
-from krag_eval.documents.document import Document
+from krag_eval.documents.document import Document, Need, Span, may_be_need
 from krag_eval.documents.readers import (
     Reader,
     as_id,
+    given_grade,
     id_of_pair,
     read_by_type,
     read_grade,
     reader_of,
     reader_of_pair,
+    says_place,
     split_pair,
     split_pairs,
 )
@@ -54,13 +56,18 @@ class Side:
         offsets: Where each query's documents begin; shape (n_queries + 1,).
         errors: The messages of queries whose retriever raised.
         first_query: The number of the first query in messages, if this is a part of a longer input.
+        needs: For each gold document the need that it is an alternative of, counted over all queries; None where each
+            is a need of its own.
     """
+
+    needs: IntArray | None = None
+    _need_grades: Mapping[int, float] = {}
 
     def __init__(self, name: SideName, rows: object, id_key: str | None, grade_key: str, first_query: int = 0) -> None:
         self.name = name
         self.first_query = first_query
         self.errors: dict[int, str] = {}
-        self._rows: Sequence[Sequence[object]] = self._check_rows(rows)
+        self._rows: Sequence[Sequence[object]] = self._flat(self._check_rows(rows))
         self._set_offsets(self._rows)
         self._id_key = id_key
         self._grade_key = grade_key
@@ -98,6 +105,27 @@ class Side:
         side.errors = self.errors
         return side
 
+    def _flat(self, rows: list[Any]) -> list[Any]:
+        """Return gold lists with the alternatives in the place of needs, and keep which need each belongs to."""
+        if self.name != "actual" or not _may_have_needs(rows):
+            return rows
+        from krag_eval.documents.needs import flatten  # most sets have none
+
+        flat, self.needs, self._need_grades = flatten(rows, self._place_of)
+        return flat
+
+    @property
+    def need_of_each(self) -> IntArray:
+        """The need of each gold document, also where each is a need of its own."""
+        return np.arange(int(self.offsets[-1])) if self.needs is None else self.needs
+
+    def first_alternatives(self, query: int) -> list[int]:
+        """Return for each gold document of a query the place of the first alternative of its need, from 0."""
+        start, stop = self.offsets[query : query + 2].tolist()
+        needs = np.arange(stop - start) if self.needs is None else self.needs[start:stop]
+        first: list[int] = np.searchsorted(needs, needs).tolist()
+        return first
+
     def _set_offsets(self, lists: Sequence[Sequence[object]]) -> None:
         self.offsets: IntArray = np.zeros(len(lists) + 1, dtype=np.int64)
         np.cumsum(np.fromiter(map(len, lists), dtype=np.int64, count=len(lists)), out=self.offsets[1:])
@@ -122,10 +150,21 @@ class Side:
     @cached_property
     def texts(self) -> list[str | None]:
         """The text of each document, None if it has none."""
-        texts = self._column(Reader.read_texts, Reader.read_text)
+        texts = self.given_texts
         if None in texts:
             self._require(texts, lambda reader, d: reader.read_id(d, self._id_key) or reader.read_id(d))
         return texts
+
+    def fields(self, doc_key: str) -> list[Mapping[str, Any]]:
+        """Return what each document says of its place, as `Reader.read_fields` does."""
+        if not hasattr(self, "_documents"):
+            raise InvalidInputError("match_method='span' reads the metadata of documents, and columns have none.")
+        return self._column(Reader.read_fields, Reader.read_own_fields, doc_key)
+
+    @property
+    def given_texts(self) -> list[str | None]:
+        """The text of each document, None if it has none, whether or not it has an id."""
+        return self._column(Reader.read_texts, Reader.read_text)
 
     def scores(self) -> list[float | None]:
         """Return the score that the retriever gave each document, None where it gave none."""
@@ -221,6 +260,20 @@ class Side:
     @cached_property
     def grades(self) -> FloatArray:
         """The grade of each gold document, 1 if none was given."""
+        grades = self._read_grades()
+        if self.needs is None and not self._need_grades:
+            return grades
+        from krag_eval.documents.needs import grades_of_needs
+
+        needs = self.need_of_each
+        own = np.full(int(needs.max(initial=-1)) + 1, np.nan)
+        own[list(self._need_grades)] = list(self._need_grades.values())
+        documents = self.documents if self._need_grades else ()
+        is_given = np.ones(len(needs), dtype=bool)
+        is_given[: len(documents)] = [given_grade(one, self._grade_key) is not None for one in documents]
+        return grades_of_needs(needs, grades, is_given, own, self.place)
+
+    def _read_grades(self) -> FloatArray:
         with contextlib.suppress(Exception):  # the careful loop below says which document it was
             unpaired, numbers = self._pairs
             given = read_by_type(unpaired, Reader.read_grades, self._grade_key)
@@ -359,9 +412,12 @@ class Side:
         for position, value in enumerate(column, start):
             if value is not None:
                 continue
-            document, reader = self._pairs[0][position], self._reader_of(position)
+            document = self._pairs[0][position]
+            if isinstance(document, Span) or (type(document) is dict and says_place(document)):
+                continue
+            reader = self._reader_of(position)
             try:
-                has = has_other(reader, document)
+                has = has_other(reader, document) or says_place(reader.metadata(document))
             except Exception as error:  # noqa: BLE001 - raised again as ours
                 raise self._unreadable(position, error) from _as_cause(error)
             if not has:
@@ -373,11 +429,26 @@ class Side:
     def place(self, position: int) -> str:
         """Return where the document of a position is, for messages."""
         query = int(np.searchsorted(self.offsets, position, side="right")) - 1
+        if self.needs is not None:
+            need = int(self.needs[position])
+            first, last = np.searchsorted(self.needs, [need, need + 1]).tolist()
+            where = self._place_of(query, need - int(self.needs[self.offsets[query]]))
+            return where if last - first == 1 else f"{where}, `any_of[{position - first}]`"
         return self._place_of(query, position - int(self.offsets[query]))
 
     def _place_of(self, query: int, rank: int) -> str:
         query += self.first_query
         return f"`{self.name}[{query}][{rank}]` (query {query}, rank {rank + 1})"
+
+
+def _may_have_needs(rows: list[Any]) -> bool:
+    """Return whether gold lists hold a need, or a mapping or pair that may stand for one."""
+    types = set(map(type, chain.from_iterable(rows)))
+    if Need in types:
+        return True
+    if not any(issubclass(one, (dict, tuple)) for one in types):
+        return False
+    return any(map(may_be_need, chain.from_iterable(rows)))
 
 
 def _as_cause(error: BaseException) -> BaseException | None:

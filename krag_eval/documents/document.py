@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,12 +11,15 @@ from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, UnknownArgumentError, show
 from krag_eval.documents.readers import (
     OWN_ID,
+    as_grade,
+    as_id,
     fields_key,
     id_of_pair,
     read_grade,
     reader_of,
     reader_of_pair,
     require_reader,
+    says_place,
     split_pair,
 )
 
@@ -72,6 +75,113 @@ class Document:
         put(self, "metadata", {} if metadata is None else metadata)
 
 
+DOC_KEY = "doc_id"
+"""The usual key of the metadata under which a chunk has the id of the document that it was cut from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A gold document given by its place: characters `start` to `end` of the text of a document.
+
+    In files it is a mapping with `doc_id`, `start`, `end` and, where it is known, `text`.
+
+    Attributes:
+        doc_id: The id of the document.
+        start: The first character, counted in code points from 0.
+        end: The position after the last character.
+        text: The slice of the document's text, or None.
+        grade: How relevant it is, 0 or more; None counts as 1.
+
+    Raises:
+        InvalidInputError: The id is none, the offsets are not 0 <= start < end, or the text has another length.
+
+    >>> Span("guide", 10, 24).metadata
+    {'doc_id': 'guide', 'start': 10, 'end': 24}
+    """
+
+    doc_id: str
+    start: int
+    end: int
+    text: str | None = None
+    grade: float | None = None
+
+    def __post_init__(self) -> None:
+        doc_id = as_id(self.doc_id)
+        if doc_id is None:
+            raise InvalidInputError(f"`doc_id` is {show(self.doc_id)}. A span needs the id of its document.")
+        object.__setattr__(self, "doc_id", doc_id)
+        offsets: tuple[object, ...] = (self.start, self.end)
+        is_whole = all(isinstance(one, int) and not isinstance(one, bool) for one in offsets)
+        if not is_whole or not 0 <= self.start < self.end:
+            raise InvalidInputError(
+                f"The span ({show(self.start)}, {show(self.end)}) of document {doc_id!r:.60} is none. It must have "
+                "0 <= start < end, in characters of its document."
+            )
+        if self.text is not None and len(self.text) != self.end - self.start:
+            raise InvalidInputError(
+                f"The text {show(self.text, 60)} has {len(self.text):,} characters, and the span ({self.start}, "
+                f"{self.end}) of document {doc_id!r:.60} has {self.end - self.start:,}. The text must be that slice of "
+                "the document, in code points."
+            )
+
+    @property
+    def id(self) -> None:
+        """None: a span is known by its place."""
+        return
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The place, as readers of documents find it."""
+        return {DOC_KEY: self.doc_id, "start": self.start, "end": self.end}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """Something that a question asks for, and that any one of several gold documents gives.
+
+    A gold list may hold needs beside documents; a document on its own is a need with one alternative.
+
+    Attributes:
+        any_of: The alternatives: one gold document or more, of any kind that is read.
+        grade: The grade of the need, 0 or more. None: that of its alternatives, which must then be the same for all.
+
+    Raises:
+        InvalidInputError: There is no alternative, one of them is a need, or the grade cannot be used.
+
+    >>> Need(any_of=[{"id": "a"}, {"id": "b"}], grade=2)
+    Need(any_of=({'id': 'a'}, {'id': 'b'}), grade=2.0)
+    """
+
+    any_of: Sequence[Any]
+    grade: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "any_of", _check_alternatives(self.any_of))
+        if self.grade is not None:
+            object.__setattr__(self, "grade", as_grade(self.grade))
+
+
+def _check_alternatives(given: object) -> tuple[Any, ...]:
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"`any_of` is {describe_type(given)}. It must be a list of gold documents.")
+    alternatives = tuple(given)
+    if not alternatives:
+        raise InvalidInputError("`any_of` is empty. A need has at least one alternative; leave out one that has none.")
+    for number, one in enumerate(alternatives):
+        if isinstance(one, Need) or (isinstance(one, dict) and one.get("any_of") is not None):
+            raise InvalidInputError(
+                f"`any_of[{number}]` is a need itself. Its alternatives must be documents: list them all in one "
+                "`any_of` where any of them is enough, or as needs of their own where all are needed."
+            )
+    return alternatives
+
+
+def may_be_need(given: object) -> bool:
+    """Return whether an entry of a gold list is a need, or a mapping or pair that may stand for one."""
+    inner = given[0] if type(given) is tuple and given else given
+    return isinstance(inner, Need) or (isinstance(inner, dict) and "any_of" in inner)
+
+
 class KragDocument:
     """A document with `page_content` and `metadata`, for notebooks written for the package krag.
 
@@ -124,7 +234,8 @@ def as_document(
     Document(id='7', text='Open from 9 to 18.', grade=None, score=None, metadata={'lang': 'en'})
     """
     read = read_leniently(document, id_key=id_key)
-    if read.text is None and read.id is None and (id_key is None or read_leniently(document).id is None):
+    has_id = read.id is not None or (id_key is not None and read_leniently(document).id is not None)
+    if read.text is None and not has_id and not says_place(read.metadata):
         raise InvalidInputError(f"{describe_type(split_pair(document)[0])} has neither an id nor a text.")
     if not is_gold:
         return read

@@ -33,7 +33,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import repeat
+from itertools import chain, repeat
 from numbers import Integral
 from types import FunctionType, MappingProxyType
 from typing import Any
@@ -136,6 +136,30 @@ class Reader:
 
     def _read_metadata(self, documents: list[Any]) -> list[Mapping[str, Any]]:
         return list(map(self.metadata, documents)) if self.all_metadata is None else self.all_metadata(documents)
+
+    def read_fields(self, documents: list[Any], doc_key: str) -> list[Mapping[str, Any]]:
+        """Return what each document says of its place: its metadata, and the fields outside of it.
+
+        Args:
+            documents: The documents.
+            doc_key: The key of the id of the document that one was cut from.
+        """
+        metadata = self._read_metadata(documents)
+        if self.own_keys:
+            keys = {doc_key, *chain.from_iterable(OFFSETS)}
+            if all(metadata) and keys.isdisjoint(chain.from_iterable(documents)):
+                return metadata
+            rows = zip(metadata, documents, strict=True)
+            return [d if not m else m if keys.isdisjoint(d) else {**m, **d} for m, d in rows]
+        if self.framework != "LlamaIndex":
+            return metadata
+        nodes = [getattr(document, "node", document) for document in documents]
+        own = [{key: getattr(node, name, None) for key, name in _OF_NODES.items()} for node in nodes]
+        return [{**{k: v for k, v in o.items() if v is not None}, **m} for o, m in zip(own, metadata, strict=True)]
+
+    def read_own_fields(self, document: Any, doc_key: str) -> Mapping[str, Any]:
+        """Return what one document says of its place, as `read_fields` does."""
+        return self.read_fields([document], doc_key)[0]
 
     def other_id(self, document: Any, id_: str | None) -> str | None:
         """Return the id that a document itself has if it is not `id_`, under which it is read; else None."""
@@ -334,9 +358,14 @@ def _values_at(key: str, mappings: list[Any]) -> list[Any]:
     return [mapping.get(key) for mapping in mappings]
 
 
+_TEXT_KEYS = {"page_content", "content", *FIELD_KEYS}
+
+
 def _mapping_texts(documents: list[Any]) -> list[Any]:
     texts = _values_at("text", documents)
-    return texts if None not in texts else list(map(_mapping_text, documents))
+    if None not in texts or _TEXT_KEYS.isdisjoint(chain.from_iterable(documents)):
+        return texts
+    return list(map(_mapping_text, documents))
 
 
 def _mapping_ids(documents: list[Any]) -> list[Any]:
@@ -351,8 +380,13 @@ def _mapping_ids(documents: list[Any]) -> list[Any]:
     return list(map(_mapping_id, documents))
 
 
+_METADATA_KEYS = {"metadata", "meta", *FIELD_KEYS}
+
+
 def _all_mapping_metadata(documents: list[Any]) -> list[Any]:
     if not [d for d in documents if "metadata" in d or "meta" in d or "text" not in d]:
+        return [_EMPTY] * len(documents)
+    if _METADATA_KEYS.isdisjoint(chain.from_iterable(documents)):
         return [_EMPTY] * len(documents)
     metadata = _values_at("metadata", documents)
     return metadata if _are_all(dict, metadata) and all(metadata) else list(map(_mapping_metadata, documents))
@@ -425,6 +459,19 @@ def _read_nodes(name: str, read: Callable[[Any], Any], nodes: list[Any]) -> list
 
 def _read_scored_nodes(name: str, read: Callable[[Any], Any], documents: list[Any]) -> list[Any]:
     return _read_nodes(name, read, [document.node for document in documents])
+
+
+# Where a document says that its text begins, and, with it, where it ends; else as many characters later as it has.
+OFFSETS = (("start", "end"), ("start_index", "end_index"), ("start_char_idx", "end_char_idx"), ("split_idx_start", ""))
+
+
+def says_place(fields: Mapping[str, Any]) -> bool:
+    """Return whether the fields of a document say where in another document it is."""
+    return any(fields.get(start) is not None for start, _ in OFFSETS)
+
+
+# What a node of LlamaIndex says of its place outside of its metadata, by the names of fields here.
+_OF_NODES = {"doc_id": "ref_doc_id", "start_char_idx": "start_char_idx", "end_char_idx": "end_char_idx"}
 
 
 def _scored_node_text(document: Any) -> object:
@@ -632,18 +679,23 @@ def split_pairs(documents: list[Any]) -> tuple[list[Any], list[Any] | None]:
 
 
 def read_grade(document: object, grade_key: str) -> float:
-    """Return the grade of a gold document: that of the pair, else its own, else the one in its metadata.
+    """Return the grade of a gold document as `given_grade` finds it, 1 where there is none.
 
     Raises:
         InvalidInputError: The grade is not a finite number of at least 0.
     """
+    return as_grade(given_grade(document, grade_key))
+
+
+def given_grade(document: object, grade_key: str) -> object:
+    """Return what a gold document has as its grade: in the pair, else its own, else in its metadata; else None."""
     inner, given = split_pair(document)
     reader = reader_of(inner)
     if given is None and reader is not None:
         given = None if reader.own_grade is None else reader.own_grade(inner, grade_key)
         if given is None:
             given = reader.metadata(inner).get(grade_key)
-    return as_grade(given)
+    return given
 
 
 def read_own_grade(document: object) -> float | None:

@@ -50,6 +50,11 @@ def _is_unspaced(point: int) -> bool:
     return any(first <= point <= last for first, last in _UNSPACED)
 
 
+_RANGES = "".join(f"{chr(first)}-{chr(last)}" for first, last in _UNSPACED)
+PIECES = re.compile(rf"[{_RANGES}]|[^\s{_RANGES}]+")
+"""What a text may be cut between without cutting a word of `WordTokenizer`."""
+
+
 class _Boundaries(dict[int, str]):
     """What each character becomes, so that splitting at white space gives the words; filled as characters are met."""
 

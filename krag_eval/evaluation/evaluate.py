@@ -68,7 +68,8 @@ def evaluate(
         **settings: The scoring settings, which `krag_eval.ScoringSettings` describes: `match_method`, `threshold`,
             `rouge_measure`, `containment`, `tokenizer`, `use_stemmer`, `normalize`, `id_key`, `grade_key`,
             `precision_denominator`, `gain`, `unjudged`, `count_tokens`, `embeddings`, `embedding_prefix`,
-            `similarity_threshold`. By default documents match whose normalized text is the same.
+            `similarity_threshold`, `span_measure`, `corpus`. By default documents match whose normalized text is the
+            same.
 
     Returns:
         The result; `result["recall@5"]` is the mean over queries, `result["micro_recall@5"]` pools them.

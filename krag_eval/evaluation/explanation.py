@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from krag_eval._utils.arrays import IntArray
-from krag_eval._utils.formatting import one_line
-from krag_eval.documents.document import Document, as_document
+from krag_eval._utils.formatting import number_of, one_line
+from krag_eval.documents.document import DOC_KEY, Document, as_document
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.nearest import Nearest, nearest_of, some_queries
-from krag_eval.matching.settings import Settings
 from krag_eval.metrics.judgments import Judgments
 from krag_eval.metrics.ndcg import ideal_of
+from krag_eval.metrics.spans import Parts, shared_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,14 @@ class GoldOutcome:
         document: The document as it was read.
         is_counted: Whether it is a gold document; one judged not relevant (grade 0) is none.
         repeat_of: The place of an earlier gold document that is the same, else None. Both count as one.
-        match: How it was found, at its best rank; None where it was missed or is not counted.
+        match: How it was found, at its best rank; None where it was missed or is not counted. All alternatives of a
+            need share it, and its `gold` says which of them was found.
         nearest: Where it was missed, the most similar retrieved text, if one is near (0.6 of the threshold).
         grade: Its grade, of equal documents the highest; 0 where it is not counted.
         gain: What nDCG makes of the grade: 2^grade - 1 or the grade itself, by the setting `gain`.
+        alternative_to: The place of the first alternative of its need, else None. The need counts once, as that one.
+        held: Of a span, the parts that the ranks up to the cut-off hold, as starts and ends within it; else None.
+        length: The length of a span, 0 for other gold documents.
     """
 
     document: Document
@@ -57,11 +61,26 @@ class GoldOutcome:
     nearest: Match | None = None
     grade: float = 1.0
     gain: float = 1.0
+    alternative_to: int | None = None
+    held: Parts | None = None
+    length: int = 0
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it counts as one gold document: it has a grade, and is no repeat and no further alternative."""
+        return self.is_counted and self.repeat_of is None and self.alternative_to is None
+
+    @property
+    def share(self) -> float | None:
+        """The share of a span's characters that was retrieved; None for other gold documents."""
+        if self.held is None:
+            return None
+        return sum(end - start for start, end in self.held) / self.length
 
     @property
     def is_missed(self) -> bool:
-        """Whether it counts and no rank matches it."""
-        return self.is_counted and self.repeat_of is None and self.match is None
+        """Whether it counts and no rank matches it, nor another alternative of its need."""
+        return self.is_one and self.match is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +95,10 @@ class RankOutcome:
         is_credited: It and all credited ranks above it can be given different gold documents: average precision
             counts it.
         matches: Every gold document that it matches.
-        assigned: The gold document that nDCG gives it, as a place in the query's gold list; None where it gives none.
+        assigned: The gold document that nDCG gives it, as a place in the query's gold list, that of the first
+            alternative of a need; None where it gives none.
         gain: The gain of that document, 0 where there is none. DCG@k is the sum of gain / log2(rank + 1).
+        evidence: Of a chunk with a place, the parts that lie in gold spans, as starts and ends within it; else None.
     """
 
     rank: int
@@ -88,6 +109,7 @@ class RankOutcome:
     matches: tuple[Match, ...]
     assigned: int | None = None
     gain: float = 0.0
+    evidence: Parts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +119,7 @@ class Explanation:
     Attributes:
         index: Which query, from 0.
         query: Its text or id, where one was given.
-        gold: One entry per gold document, in the order given.
+        gold: One entry per gold document, in the order given, with the alternatives in the place of each need.
         ranks: One entry per retrieved document, in rank order.
         error: What the retriever raised, if it did.
         k: The cut-off for which nDCG assigned gold documents to ranks; None for all ranks. With grades that differ,
@@ -113,19 +135,24 @@ class Explanation:
 
     @property
     def missed(self) -> tuple[GoldOutcome, ...]:
-        """The gold documents that no rank matches."""
+        """The gold documents that no rank matches; of needs the first alternatives."""
         return tuple(outcome for outcome in self.gold if outcome.is_missed)
 
     def __str__(self) -> str:
-        counted = [outcome for outcome in self.gold if outcome.is_counted and outcome.repeat_of is None]
+        counted = [outcome for outcome in self.gold if outcome.is_one]
+        shared = {outcome.alternative_to for outcome in self.gold} - {None}
         is_graded = any(outcome.grade != 1 for outcome in counted)
         title = f"Query {self.index}" + (f": {one_line(self.query)}" if self.query else "")
-        lines = [title, f"  gold: {len(counted)}, found: {len(counted) - len(self.missed)}"]
+        n_gold = number_of(len(counted), "need") if shared else str(len(counted))
+        lines = [title, f"  gold: {n_gold}, found: {len(counted) - len(self.missed)}"]
         if self.error is not None:
             lines.append(f"  the retriever raised {one_line(self.error)}")
         for place, outcome in enumerate(self.gold):
             grade = f" (grade {outcome.grade:g}, gain {outcome.gain:g})" if outcome in counted and is_graded else ""
-            lines.append(f"    [{place}] {show_document(outcome.document)}{grade}: {_what_became(outcome)}")
+            became = _what_became(outcome, is_need=place in shared)
+            if outcome.alternative_to is not None:
+                became = f"an alternative to [{outcome.alternative_to}]"
+            lines.append(f"    [{place}] {show_document(outcome.document)}{grade}: {became}")
         lines.append(f"  retrieved: {len(self.ranks)}")
         for rank in self.ranks:
             is_shown = is_graded and rank.is_relevant and (self.k is None or rank.rank <= self.k)
@@ -148,10 +175,11 @@ def explain(
     """Explain query `index` of a batch up to rank `k`; `nearest` has the nearest texts of all, where they are known."""
     settings = batch.settings
     start, stop = batch.predicted.offsets[index : index + 2].tolist()
-    found = _matches_of(batch, matches, index)
-    gold = _gold_outcomes(batch, judged, index, found, nearest)
+    found = matches_of(batch, matches, index)
+    held, evidence = _parts_of(batch, judged, index, k)
+    gold = _gold_outcomes(batch, judged, index, found, nearest, held)
     retrieved = [as_document(document, id_key=settings.id_key) for document in batch.predicted.documents[start:stop]]
-    repeat_of = _earlier_equal(retrieved, settings)
+    repeat_of = _earlier_equal(retrieved, batch, index)
     relevant = _ranks_of(index, judged.relevant_query, judged.relevant_rank)
     credited = _ranks_of(index, judged.credited_query, judged.credited_rank)
     numbers = judged.gold_number[slice(*batch.actual.offsets[index : index + 2].tolist())].tolist()
@@ -169,6 +197,7 @@ def explain(
             matches=tuple(match for match in found if match.rank == rank),
             assigned=assigned.get(rank),
             gain=gold[assigned[rank]].gain if rank in assigned else 0.0,
+            evidence=evidence[rank - 1] if evidence else None,
         )
         for rank, document in enumerate(retrieved, 1)
     )
@@ -176,15 +205,35 @@ def explain(
 
 
 def outcomes(
-    batch: Batch, matches: Matches, judged: Judgments, nearest: Nearest
-) -> Iterator[tuple[list[Match], tuple[GoldOutcome, ...]]]:
-    """Yield for each query its matches, by rank, and what became of its gold documents: less than explanations."""
+    batch: Batch, matches: Matches, judged: Judgments, nearest: Nearest, k: int | None = None
+) -> Iterator[tuple[list[Match], tuple[GoldOutcome, ...], Sequence[Parts | None]]]:
+    """Yield for each query what its explanation says of the lists.
+
+    These are its matches, by rank, what became of its gold documents, and for each chunk the parts of it that lie in
+    gold spans; nothing where spans are not matched.
+
+    Args:
+        batch: The documents.
+        matches: Who matches whom.
+        judged: Who earned what.
+        nearest: The nearest texts.
+        k: The ranks within which characters of spans count as found.
+    """
     for index in range(len(batch)):
-        found = _matches_of(batch, matches, index)
-        yield found, _gold_outcomes(batch, judged, index, found, nearest)
+        found = matches_of(batch, matches, index)
+        held, evidence = _parts_of(batch, judged, index, k)
+        yield found, _gold_outcomes(batch, judged, index, found, nearest, held), evidence
 
 
-def _matches_of(batch: Batch, matches: Matches, index: int) -> list[Match]:
+def _parts_of(
+    batch: Batch, judged: Judgments, index: int, k: int | None
+) -> tuple[Sequence[Parts | None], Sequence[Parts | None]]:
+    """Return what gold spans and chunks share, as `shared_parts` does; nothing where spans are not matched."""
+    return shared_parts(judged, batch, index, k) if batch.settings.uses_spans else ((), ())
+
+
+def matches_of(batch: Batch, matches: Matches, index: int) -> list[Match]:
+    """Return the matching pairs of one query, by rank."""
     gold_start, start = int(batch.actual.offsets[index]), int(batch.predicted.offsets[index])
     first, last = np.searchsorted(matches.predicted, [start, batch.predicted.offsets[index + 1]]).tolist()
     return [
@@ -200,24 +249,35 @@ def _matches_of(batch: Batch, matches: Matches, index: int) -> list[Match]:
 
 
 def _gold_outcomes(
-    batch: Batch, judged: Judgments, index: int, found: list[Match], nearest: Nearest | None
+    batch: Batch,
+    judged: Judgments,
+    index: int,
+    found: list[Match],
+    nearest: Nearest | None,
+    held: Sequence[Parts | None],
 ) -> tuple[GoldOutcome, ...]:
     settings = batch.settings
     start, stop = batch.actual.offsets[index : index + 2].tolist()
     # Gold documents that are the same have one number; those that are not counted have none.
     numbers = judged.gold_number[start:stop].tolist()
     grades = [float(judged.gold_grade[number]) if number >= 0 else 0.0 for number in numbers]
+    first = batch.actual.first_alternatives(index)
     relevant = _ranks_of(index, judged.relevant_query, judged.relevant_rank)
     near = _nearest(batch, judged, index, nearest)
     return tuple(
         GoldOutcome(
             document=as_document(document, id_key=settings.id_key, grade_key=settings.grade_key, is_gold=True),
             is_counted=number >= 0,
-            repeat_of=numbers.index(number) if number >= 0 and numbers.index(number) < place else None,
+            repeat_of=numbers.index(number) if number >= 0 and numbers.index(number) < first[place] == place else None,
             match=next((m for m in found if number >= 0 and numbers[m.gold] == number and m.rank in relevant), None),
             nearest=near.get(number),
             grade=grades[place],
             gain=_gain(grades[place], settings.gain),
+            alternative_to=first[place] if first[place] < place else None,
+            held=held[place] if held else None,
+            length=int(batch.places.actual.end[start + place] - batch.places.actual.start[start + place])
+            if held
+            else 0,
         )
         for place, (document, number) in enumerate(zip(batch.actual.documents[start:stop], numbers, strict=True))
     )
@@ -242,6 +302,9 @@ def _nearest(batch: Batch, judged: Judgments, index: int, known: Nearest | None)
         return {}
     found = nearest_of(some_queries(batch, [index]), missed, len(judged.gold_rank)) if known is None else known
     places = {int(number): place for place, number in reversed(list(enumerate(missed.tolist()))) if number >= 0}
+    if batch.actual.needs is not None:
+        start = 0 if known is None else int(batch.actual.offsets[index])
+        places = {number: int(found.gold[number]) - start for number in places}
     return {
         number: Match(
             place,
@@ -254,14 +317,19 @@ def _nearest(batch: Batch, judged: Judgments, index: int, known: Nearest | None)
     }
 
 
-def _earlier_equal(documents: list[Document], settings: Settings) -> dict[int, int]:
+def _earlier_equal(documents: list[Document], batch: Batch, index: int) -> dict[int, int]:
     """Return for each rank that repeats an earlier one, that rank; the same rule as in `judgments.identity_keys`."""
     keys: list[list[str | None]] = []
+    settings = batch.settings
     if settings.uses_ids:
         keys.append([document.id for document in documents])
     if settings.uses_texts:
         normalize = settings.normalize or str
         keys.append([normalize(document.text) if document.text else None for document in documents])
+    if settings.uses_spans:
+        ranks = slice(*batch.predicted.offsets[index : index + 2])
+        places = zip(*(column[ranks].tolist() for column in batch.places.predicted), strict=True)
+        keys.append([str(place) if place[0] >= 0 else None for place in places])
     repeats: dict[int, int] = {}
     for key in keys:
         seen: dict[str, int] = {}
@@ -275,21 +343,38 @@ def show_document(document: Document, most: int = 60) -> str:
     """Return the id and the beginning of the text of a document, on one line."""
     text = " ".join((document.text or "").split())
     text = text if len(text) <= most else text[: most - 1] + "…"
-    return " ".join(part for part in (one_line(document.id or ""), repr(text) if text else "") if part)
+    name = document.id or ""
+    if document.id is None and {DOC_KEY, "start", "end"} <= document.metadata.keys():
+        name = f"{document.metadata[DOC_KEY]}[{document.metadata['start']}:{document.metadata['end']}]"
+    return " ".join(part for part in (one_line(name), repr(text) if text else "") if part)
 
 
-def _what_became(outcome: GoldOutcome) -> str:
+def _what_became(outcome: GoldOutcome, *, is_need: bool) -> str:
+    share = f"; {outcome.share:.0%} of its characters retrieved" if outcome.share is not None else ""
+    return _found_or_missed(outcome, is_need=is_need) + share
+
+
+def _found_or_missed(outcome: GoldOutcome, *, is_need: bool) -> str:
     if not outcome.is_counted:
         return "not counted, its grade is 0"
     if outcome.repeat_of is not None:
         return f"the same as [{outcome.repeat_of}]"
     if outcome.match is None:
         near = outcome.nearest
-        return "missed" + (f", the nearest is rank {near.rank} ({near.similarity:.3f})" if near is not None else "")
-    return f"found at rank {outcome.match.rank} by {outcome.match.method} ({outcome.match.similarity:.3f})"
+        if near is None:
+            return "missed"
+        which = f", to [{near.gold}]" if is_need else ""
+        return f"missed, the nearest is rank {near.rank} ({near.similarity:.3f}){which}"
+    which = f" as [{outcome.match.gold}]" if is_need else ""
+    return f"found at rank {outcome.match.rank}{which} by {outcome.match.method} ({outcome.match.similarity:.3f})"
 
 
 def _earned(outcome: RankOutcome) -> str:
+    n_shared = sum(end - start for start, end in outcome.evidence or ())
+    return _credit_of(outcome) + (f"; {number_of(n_shared, 'character')} in gold spans" if n_shared else "")
+
+
+def _credit_of(outcome: RankOutcome) -> str:
     if outcome.repeat_of is not None:
         return f"repeats rank {outcome.repeat_of}"
     if not outcome.is_relevant:

@@ -14,7 +14,7 @@ from krag_eval._utils.checks import check_kind
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.formatting import number_of
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.question import DOC_KEY
+from krag_eval.datasets.question import DOC_KEY, alternatives_in
 from krag_eval.documents.document import Document
 from krag_eval.evaluation.results import Detail, EvaluationResult
 from krag_eval.metrics.aggregation import COVERED, GOLD, OUT_OF, RELEVANT, Distributions, counts_of
@@ -194,9 +194,12 @@ def _keys_of(value: object) -> list[str]:
 def _gold_keys(result: EvaluationResult, evalset: EvalSet | None, doc_key: str) -> list[list[str]]:
     """Return the gold documents of each query: by the ids of their source documents if known, else as they matched."""
     if evalset is not None:
-        rows = [_keys_of(gold) for gold in evalset.gold("document", doc_key)]
+        rows = [_keys_of(alternatives_in(gold)) for gold in evalset.gold("document", doc_key)]
         if any(rows):
-            return [row or _keys_of(question.gold_chunks()) for row, question in zip(rows, evalset, strict=True)]
+            return [
+                row or _keys_of(alternatives_in(question.gold_chunks()))
+                for row, question in zip(rows, evalset, strict=True)
+            ]
     if result.detail is None:
         return []
     batch = result.detail.batch

@@ -30,7 +30,7 @@ from krag_eval.matching.settings import (
     CommonSettings,
     FurtherSettings,
     MatchingCriteria,
-    ScoringSettings,
+    TextSettings,
     TokenizerType,
     make_settings,
 )
@@ -80,7 +80,7 @@ def evaluate_all(
     matching_criteria: str = MatchingCriteria.ALL,
     callbacks: Sequence[EvaluationCallback] = (),
     raise_errors: bool = False,
-    **settings: Unpack[ScoringSettings],
+    **settings: Unpack[TextSettings],
 ) -> Values:
     """Score hit rate, MRR, recall, precision, F1, MAP and nDCG at one cut-off, as a dict.
 

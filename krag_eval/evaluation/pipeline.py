@@ -219,6 +219,17 @@ def signature_of(
     return "|".join([*settings.describe(), *counting, *parts, f"hit:{criteria}", f"k:{ks}", f"v:{__version__}"])
 
 
+def with_needs(signature: str, *, has_needs: bool) -> str:
+    """Return a signature that says that needs have several alternatives, if some have.
+
+    >>> with_needs("match:id|hit:partial|k:5|v:0.1.0", has_needs=True)
+    'match:id|needs:any_of|hit:partial|k:5|v:0.1.0'
+    """
+    if not has_needs or "|needs:any_of|" in signature:
+        return signature
+    return "|needs:any_of|hit:".join(signature.rsplit("|hit:", 1))
+
+
 def measure(
     judged: Judged,
     cut_offs: Sequence[GivenCutOff],
@@ -258,6 +269,7 @@ def measure(
         _check_zeros(judged.batch)
     names, ids = _check_labels("queries", queries, n_queries), _check_labels("query_ids", query_ids, n_queries)
     signature = signature_of(settings, cut_offs, criteria, signature_parts)
+    signature = with_needs(signature, has_needs=judged.batch.actual.needs is not None)
     columns = columns_of(metrics, cut_offs)
     runner.start(EvaluationStart(n_queries, tuple(columns), signature))
     values, tally = score(judged, columns, cut_offs, unjudged)

@@ -186,7 +186,7 @@ def _check_recorded(run: Run, rankings: Sequence[Any], key: str) -> None:
 
 
 def _gold_elsewhere(
-    questions: EvalSet, gold: Sequence[Sequence[Document]], level: str, rankings: Sequence[Any]
+    questions: EvalSet, gold: Sequence[Sequence[object]], level: str, rankings: Sequence[Any]
 ) -> str | None:
     """Return what to say where all gold is known at the other level, so that nothing can be scored at this one."""
     n_other = 0 if any(gold) else sum(not question.is_negative for question in questions)

@@ -22,6 +22,7 @@ from krag_eval.evaluation.pipeline import (
     judge_batch,
     score,
     signature_of,
+    with_needs,
 )
 from krag_eval.evaluation.results import Detail, EvaluationResult, QueryResult
 from krag_eval.matching.fronts import NO_LISTS
@@ -153,6 +154,7 @@ class Scorer:
         """
         first = self.n_queries
         judged = judge_batch(actual, predicted, self._settings, bare_ids=self._bare_ids, first_query=first)
+        self.signature = with_needs(self.signature, has_needs=judged.batch.actual.needs is not None)
         self._between_steps()
         values, tally = score(judged, self._columns, self._cut_offs)
         self._between_steps()

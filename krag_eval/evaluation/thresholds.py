@@ -29,6 +29,7 @@ from krag_eval.evaluation.pipeline import (
     read_batch,
     score,
     signature_of,
+    with_needs,
 )
 from krag_eval.matching import MATCHERS, similar_pairs
 from krag_eval.matching.batch import Found, merge
@@ -178,6 +179,7 @@ def sweep(
             swept_values.setdefault(key, []).append(value)
     values = {key: tuple(column) for key, column in swept_values.items()}
     signature = signature_of(make_settings(threshold=in_use, **given), cut_offs, MatchingCriteria.PARTIAL)
+    signature = with_needs(signature, has_needs=batch.actual.needs is not None)
     return Sweep(chosen, values, float(in_use), _fragile(chosen, values, in_use, columns), signature)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import needing
+from krag_eval.datasets.question import alternatives_in
 from krag_eval.evaluation.charts import new_figure, show
 from krag_eval.evaluation.krag import KRAG_METRICS, krag_keys
 from krag_eval.krag import load_class
@@ -44,7 +45,7 @@ _PLOTS_IN_A_ROW = 5
 def context_to_document(df_test: pd.DataFrame, idx: int) -> list[Document]:
     """Return the gold documents in row `idx` of a frame with the columns `question`, `context`, `source`, `doc_id`."""
     (question,) = read_krag_frame(df_test.iloc[[idx]])
-    return [Document(one.text or "", one.metadata) for one in question.gold]
+    return [Document(one.text or "", one.metadata) for one in alternatives_in(question.gold)]
 
 
 def setup_retriever(retriever: Any, k: int) -> Any:

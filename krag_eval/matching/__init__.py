@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from operator import methodcaller
 
-from krag_eval.matching.batch import Batch, Found, Matcher, Matches, merge
+from krag_eval.matching.batch import Batch, Found, Matcher, Matches, match_spans, merge
 from krag_eval.matching.containment import match_containment
 from krag_eval.matching.embedding import alike_pairs, only_alike
 from krag_eval.matching.rouge import pairs_above
@@ -34,6 +34,8 @@ def similar_pairs(batch: Batch, method: str, threshold: float | None = None, sha
         threshold = batch.settings.thresholds[method]
     if method == "embedding":
         return alike_pairs(batch, threshold)
+    if method == "span":
+        return match_spans(batch, threshold)
     found = pairs_above(batch, method, threshold)
     besides = batch.settings.similarity_threshold
     return found if besides is None else only_alike(batch, found, share * besides)

@@ -6,6 +6,7 @@ the pairs that it finds; the pairs of several methods are merged into one sparse
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress, product
@@ -18,6 +19,7 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.limits import limit, shown, to_allow
 from krag_eval._utils.objects import ComparedByFields, cached_property
 from krag_eval.documents.columns import MISSING, Side, runs
+from krag_eval.documents.document import DOC_KEY
 from krag_eval.documents.text import normalize, normalize_all
 from krag_eval.matching.overlap import UNIT_OF, Sketches, sketch
 from krag_eval.matching.settings import Settings
@@ -92,6 +94,65 @@ class Matches(ComparedByFields):
         return len(self.actual)
 
 
+class Places(NamedTuple):
+    """Where the documents of one side lie; one entry per document.
+
+    Attributes:
+        document: The number of the source document, `MISSING` where a place is not known.
+        start: The first character.
+        end: The position after the last one.
+    """
+
+    document: IntArray
+    start: IntArray
+    end: IntArray
+
+
+def order_of(*columns: IntArray) -> IntArray:
+    """Return the order by the first column, then the second and so on, of numbers from -1 on."""
+    sizes = [int(column.max(initial=0)) + 2 for column in columns]
+    if math.prod(sizes) >= 1 << 62:
+        return np.lexsort(columns[::-1])
+    key = columns[0]
+    for column, size in zip(columns[1:], sizes[1:], strict=True):
+        key = key * size + (column + 1)
+    return np.argsort(key, kind="stable")
+
+
+class BatchPlaces:
+    """The places of both sides.
+
+    Attributes:
+        actual: The places of gold documents.
+        predicted: The places of retrieved documents.
+        n_documents: How many source documents they name.
+        kept: What metrics have made of them so far.
+    """
+
+    def __init__(self, actual: Places, predicted: Places, n_documents: int) -> None:
+        self.actual, self.predicted, self.n_documents = actual, predicted, n_documents
+        self.kept: dict[Any, Any] = {}
+
+    def codes(self, predicted: IntArray | slice = slice(None)) -> Codes:
+        """Return equal integers for equal places, `MISSING` for none.
+
+        Args:
+            predicted: Which retrieved documents get one; all by default.
+        """
+        some = Places(*(column[predicted] for column in self.predicted))
+        columns = [np.concatenate(pair) for pair in zip(self.actual, some, strict=True)]
+        order = order_of(*columns)
+        is_new = np.ones(len(order), dtype=bool)
+        is_new[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in columns], axis=0)
+        codes = np.empty(len(order), dtype=np.int64)
+        codes[order] = np.cumsum(is_new) - 1
+        codes[columns[0] == MISSING] = MISSING
+        n_actual = len(self.actual.document)
+        of_predicted = np.full(len(self.predicted.document), MISSING)
+        of_predicted[predicted] = codes[n_actual:]
+        return Codes(codes[:n_actual], of_predicted, len(order))
+
+
 class Batch:
     """Both sides of some queries, with the integer columns that the matchers work on.
 
@@ -126,6 +187,9 @@ class Batch:
     def _read(self) -> list[object]:
         names = compress(("ids", "texts"), (self.settings.uses_ids, self.settings.uses_texts))
         columns = [getattr(side, name) for name in names for side in (self.actual, self.predicted)]
+        if self.settings.uses_spans:
+            columns += [column.tolist() for side in (self.places.actual, self.places.predicted) for column in side]
+        columns.append(None if self.actual.needs is None else self.actual.needs.tolist())
         return [*columns, *(side.offsets.tolist() for side in (self.actual, self.predicted))]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -203,6 +267,25 @@ class Batch:
         return number(self.actual.ids, self.predicted.ids)[0]
 
     @cached_property
+    def places(self) -> BatchPlaces:
+        """Where the documents of both sides lie, for match_method="span".
+
+        Raises:
+            InvalidInputError: A gold span is none, offsets lie outside the text or belong to another one, or a
+                document is not in the corpus.
+        """
+        from krag_eval.matching.spans import read_side  # most sets have no spans
+
+        key, corpus = self.settings.id_key or DOC_KEY, self.settings.corpus_texts
+        sides = [read_side(side, key, corpus) for side in (self.actual, self.predicted)]
+        numbers, _ = number(*(names for names, _, _ in sides))
+        actual, predicted = (
+            Places(np.where(start >= 0, code, MISSING), start, end)
+            for code, (_, start, end) in zip(numbers[:2], sides, strict=True)
+        )
+        return BatchPlaces(actual, predicted, numbers.size)
+
+    @cached_property
     def gold_ids(self) -> Codes:
         """Ids as integers, where ids alone are matched; a retrieved id that is not gold for its query is `MISSING`."""
         numbers, different = number(self.actual.ids, [])
@@ -214,7 +297,7 @@ class Batch:
     @property
     def has_gold_repeats(self) -> bool:
         """Whether a query may have the same gold document twice."""
-        return self.settings.uses_texts or self._equal_ids[1]
+        return self.settings.methods != ("id",) or self._equal_ids[1]
 
     def equal_ids(self) -> Found:
         """Return the pairs with the same id."""
@@ -225,7 +308,8 @@ class Batch:
         """The pairs with the same id, and whether a query may have a gold id twice."""
         gold: list[int] = []
         retrieved: list[int] = []
-        has_repeats = False
+        has_repeats, all_places = False, not self.matches_first_only
+        gold_repeats_count = all_places or self.actual.needs is not None  # one may be an alternative of two needs
         wanted = list(self.actual.id_rows())
         rows = zip(wanted, self.predicted.id_rows(), strict=True)  # while they are in the processor's cache
         starts = zip(self.actual.offsets.tolist(), self.predicted.offsets.tolist(), strict=True)
@@ -240,8 +324,8 @@ class Batch:
                 place = row.index(id_)
                 retrieved.append(start + place)
                 gold.append(gold_start + ids.index(id_))
-                if not self.matches_first_only and (repeats or id_ in row[place + 1 :]):
-                    again = list(product(_places(ids, id_), _places(row, id_)))[1:]
+                if (repeats and gold_repeats_count) or (all_places and id_ in row[place + 1 :]):
+                    again = list(product(_places(ids, id_), _places(row, id_) if all_places else [place]))[1:]
                     gold += [gold_start + place for place, _ in again]
                     retrieved += [start + place for _, place in again]
         return Found.of([np.array(gold, dtype=np.int64)], [np.array(retrieved, dtype=np.int64)]), has_repeats
@@ -316,3 +400,18 @@ def merge(found: list[Found], methods: tuple[str, ...], n_actual: int) -> Matche
     order = order[first]
     n_found = tuple(len(f.actual) for f in found)
     return Matches(actual[order], predicted[order], similarity[order], method[order], methods, n_found)
+
+
+def match_spans(batch: Batch, threshold: float) -> Found:
+    """Return the pairs whose overlap is at least a share of what `span_measure` names; at least one character."""
+    settings, places = batch.settings, batch.places
+    pairs = join(batch, Codes(places.actual.document, places.predicted.document, places.n_documents))
+    gold_start, gold_end = (column[pairs.actual] for column in places.actual[1:])
+    start, end = (column[pairs.predicted] for column in places.predicted[1:])
+    overlap = np.minimum(gold_end, end) - np.maximum(gold_start, start)
+    some = np.flatnonzero(overlap > 0)
+    common, span, chunk = overlap[some], (gold_end - gold_start)[some], (end - start)[some]
+    out_of = {"recall": span, "precision": chunk, "iou": span + chunk - common}[settings.span_measure]
+    share = common / out_of
+    enough = share >= threshold
+    return Found(pairs.actual[some[enough]], pairs.predicted[some[enough]], share[enough])

@@ -27,10 +27,7 @@ _LOOKED_UP = 4
 # Bits of a text's table for each chosen shingle, and at least.
 _BITS_A_SHINGLE, _FEWEST_BITS = 8, 512
 _BYTES_AT_ONCE = 1 << 18
-# So many texts are searched together in one of so many characters. The rarest shingle is looked for at their beginning,
-# and beyond a place in so many bytes, all of them cost more than a search.
-_TOGETHER_FROM, _LONG, _BEGINNING, _BYTES_A_PLACE = 64, 1 << 16, 256, 1 << 10
-_SLOT_BITS = 18
+_TOGETHER_FROM, _LONG = 64, 1 << 16  # so many texts are searched together in one of so many characters
 _PAIRS_AT_ONCE = 1 << 17
 _GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)
 
@@ -85,41 +82,9 @@ def _search(forms: Sequence[str], length: IntArray, waiting: list[tuple[IntArray
 
 def _contained(text: str, parts: list[str]) -> BoolArray:
     """Return which of the parts are in the text."""
-    whole, beginnings = _encode(text), [_encode(part[:_BEGINNING]) for part in parts]
-    n_slots = 1 << _SLOT_BITS
-    counts = sum((np.bincount(slots, minlength=n_slots) for _, slots in _slots(whole)), np.zeros(n_slots, np.int64))
-    lengths = np.fromiter(map(len, beginnings), np.int64, len(parts))
-    starts = np.cumsum(lengths) - lengths
-    part_slots = np.concatenate([np.zeros(0, np.int64), *(slots for _, slots in _slots(b"".join(beginnings)))])
-    # Of each part the smallest number of places of a shingle, and which shingle it is.
-    keys = np.append(counts[part_slots] << 32 | np.arange(len(part_slots)), 0)
-    some = np.flatnonzero(lengths >= _SIZE)
-    rarest = np.minimum.reduceat(keys, np.stack([starts, starts + lengths - _SIZE + 1], axis=1)[some].ravel())[::2]
-    is_rare = (rarest >> 32) <= len(whole) // _BYTES_A_PLACE
-    some, rarest = some[is_rare], rarest[is_rare] & 0xFFFFFFFF
-    is_wanted = np.zeros(n_slots, dtype=bool)
-    is_wanted[part_slots[rarest]] = True
-    there = [(start + place, slots[place]) for start, slots in _slots(whole) for place in is_wanted[slots].nonzero()]
-    places, slots = np.concatenate([np.zeros((2, 0), np.int64), *there], axis=1)
-    order = np.argsort(slots, kind="stable")
-    places, ends = places[order], [np.searchsorted(slots[order], part_slots[rarest], side=s) for s in ("left", "right")]
-    holds = np.zeros(len(parts), dtype=bool)
-    for part, offset, first, last in zip(some, rarest - starts[some], *ends, strict=True):
-        encoded = _encode(parts[part]) if last > first else b""
-        possible = places[first:last] - offset
-        holds[part] = any(whole.startswith(encoded, place) for place in possible[possible >= 0].tolist())
-    others = np.setdiff1d(np.arange(len(parts)), some)
-    holds[others] = [parts[part] in text for part in others]
-    return holds
+    from krag_eval.matching.spans import first_places  # only long texts need it
 
-
-def _slots(buffer: bytes) -> Iterator[tuple[int, IntArray]]:
-    """Yield the slots of all shingles of the buffer, a part of it at a time, and where that part begins."""
-    n_shingles = len(buffer) - _SIZE + 1
-    for start in range(0, n_shingles, _BYTES_AT_ONCE):
-        size = min(n_shingles - start, _BYTES_AT_ONCE)
-        words = np.ndarray(size, dtype="<u8", buffer=buffer, offset=start, strides=(1,))
-        yield start, ((words * _GOLDEN_RATIO) >> np.uint64(64 - _SLOT_BITS)).astype(np.int64)
+    return first_places(_encode(text), parts) >= 0
 
 
 def _encode(text: str) -> bytes:

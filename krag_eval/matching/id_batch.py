@@ -24,8 +24,9 @@ class IdSide(Side):
         self.name = name
         self.first_query = first_query
         self.errors = {}
+        self._grade_key = "grade"
         self._graded: dict[int, list[object]] = {}
-        self.rows: list[list[str]] = self._check_rows(rows)  # type: ignore[assignment]
+        self.rows: list[list[str]] = self._flat(self._check_rows(rows))
         self._set_offsets(self.rows)
 
     def keep(self, positions: IntArray) -> IdSide:
@@ -51,9 +52,7 @@ class IdSide(Side):
         """Return the ids of one query."""
         return self.rows[query]
 
-    @cached_property
-    def grades(self) -> FloatArray:
-        """The grade of each gold id, 1 where none was given."""
+    def _read_grades(self) -> FloatArray:
         grades = np.ones(int(self.offsets[-1]))
         for query, given in self._graded.items():
             start = int(self.offsets[query])
@@ -97,7 +96,7 @@ class IdSide(Side):
         if (id_ := as_id(value)) is not None:
             return id_
         raise InvalidInputError(
-            f"{self._place_of(query, rank)}: {show(value)} is no id. "
+            f"{self.place(int(self.offsets[query]) + rank)}: {show(value)} is no id. "
             "An id is a string that is not empty, an integer or a UUID."
         )
 
@@ -120,4 +119,6 @@ def with_documents(batch: Batch) -> Batch:
     actual = [[{"id": id_} for id_ in row] for row in batch.actual.rows]
     predicted = [[{"id": id_} for id_ in row] for row in batch.predicted.rows]
     keys = (batch.settings.id_key, batch.settings.grade_key)
-    return Batch(Side("actual", actual, *keys), Side("predicted", predicted, *keys), batch.settings)
+    gold = Side("actual", actual, *keys)
+    gold.needs = batch.actual.needs
+    return Batch(gold, Side("predicted", predicted, *keys), batch.settings)

@@ -19,7 +19,8 @@ from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.serialization import read_list, read_record, read_whole, refuse
 from krag_eval.documents.columns import Side, SideName
-from krag_eval.matching.batch import Batch, Codes, Matches
+from krag_eval.documents.document import DOC_KEY
+from krag_eval.matching.batch import Batch, Codes, Matches, Places
 from krag_eval.matching.fronts import NO_LISTS, Front
 from krag_eval.matching.id_batch import IdSide
 from krag_eval.matching.overlap import UNIT_OF
@@ -34,6 +35,7 @@ class SideCounts:
         documents: The number of documents.
         with_id: The number of those with an id.
         with_text: The number of those with a text.
+        with_place: The number of those whose place in a document is known.
         with_tokens: The number of those whose text has a token.
         without_direction: The number of those whose text the embedding model turned into zeros.
         without_any: The number of those that lack everything that the methods read; they never match.
@@ -44,6 +46,7 @@ class SideCounts:
     documents: int = 0
     with_id: int = 0
     with_text: int = 0
+    with_place: int = 0
     with_tokens: int = 0
     without_direction: int = 0
     without_any: int = 0
@@ -66,6 +69,10 @@ class SideCounts:
             has_text = _have_text(side, batch)
             has_any |= has_text
             counts.with_text = int(has_text.sum())
+        if settings.uses_spans:
+            has_place = places_on(side, batch).document >= 0
+            has_any |= has_place
+            counts.with_place = int(has_place.sum())
         counts.without_any = n_documents - int(has_any.sum())
         if settings.uses_rouge:
             sketches = next(batch.sketches[UNIT_OF[method]] for method in settings.methods if method in ROUGE_METHODS)
@@ -230,6 +237,10 @@ class DocumentCounts:
             self._warn_of_nothing_retrieved()
         if not actual.documents or not predicted.documents:
             return
+        if settings.uses_spans:
+            if not self.matched:
+                warn(_NO_SPAN_MATCHES)
+            return
         if not min(actual.with_id, predicted.with_id) and not min(actual.with_text, predicted.with_text):
             raise InvalidInputError(
                 f"The documents of `actual` have only {_has(actual)} and those of `predicted` only {_has(predicted)}, "
@@ -303,6 +314,10 @@ class DocumentCounts:
 _SUMS = ("matched_by_id", "matched", "asked", "failed")
 # After so many queries without a match a longer sample would show nothing else.
 _ASKED_AT_MOST = 800
+_NO_SPAN_MATCHES = (
+    "No retrieved chunk overlaps a gold span enough to match. See whether the document ids of both sides are the same "
+    "(`id_key` names their key) and whether both count characters of the same texts."
+)
 _NEVER_TOGETHER = "No query with gold documents has retrieved any: see whether both sides have the same queries."
 
 
@@ -312,7 +327,13 @@ def unmatchable_of(side: Side, batch: Batch) -> IntArray:
     lack = np.ones(int(side.offsets[-1]), dtype=bool)
     lack &= ~side.has_id if settings.uses_ids else True
     lack &= ~_have_text(side, batch) if settings.uses_texts else True
+    lack &= places_on(side, batch).document < 0 if settings.uses_spans else True
     return np.diff(np.append(0, np.cumsum(lack))[side.offsets])
+
+
+def places_on(side: Side, batch: Batch) -> Places:
+    """Return the places of one side."""
+    return batch.places.actual if side.name == "actual" else batch.places.predicted
 
 
 def _have_text(side: Side, batch: Batch) -> BoolArray:
@@ -343,6 +364,13 @@ def _has(side: SideCounts) -> str:
 
 
 def _all_lack(no_document: str, settings: Settings, suggestion: str) -> str:
+    if settings.uses_spans:
+        return (
+            f"{no_document} says its place in a document: the document's id under {settings.id_key or DOC_KEY!r}, and "
+            "`start` and `end`, `start_index`, `start_char_idx` or `split_idx_start`. Let the splitter write these; "
+            "where the setting `corpus` has the documents, chunks are found by their texts, and `reanchor` makes spans "
+            "of gold passages."
+        )
     reads = " nor ".join(["an id"] * settings.uses_ids + ["a text"] * settings.uses_texts)
     where = f" under the metadata key {settings.id_key!r}" if settings.id_key and settings.uses_ids else ""
     cure = (

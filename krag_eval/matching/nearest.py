@@ -26,11 +26,13 @@ class Nearest:
         rank: Its rank, 0 if no text is near.
         similarity: Its similarity, NaN if no text is near.
         method: The place of the method that measured it among those of the settings; the last where none does.
+        gold: The position in the batch of the gold text that it is near to: of a need, the nearest alternative.
     """
 
     rank: IntArray
     similarity: FloatArray
     method: IntArray
+    gold: IntArray
 
 
 def some_queries(batch: Batch, indices: Iterable[int]) -> Batch:
@@ -62,7 +64,7 @@ def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float = N
         near: The share of the threshold from which a similarity is near.
     """
     rank, similarity = np.zeros(n_gold, dtype=np.int64), np.full(n_gold, np.nan)
-    method = np.zeros(n_gold, dtype=np.int64)
+    method, gold = np.zeros(n_gold, dtype=np.int64), np.zeros(n_gold, dtype=np.int64)
     found, found_by = _near_pairs(batch, near)
     number = gold_number[found.actual]
     query = batch.predicted.query_of(found.predicted)
@@ -73,7 +75,8 @@ def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float = N
     rank[number[best]] = ranks[best]
     similarity[number[best]] = found.similarity[best]
     method[number[best]] = found_by[best]
-    return Nearest(rank, similarity, method)
+    gold[number[best]] = found.actual[best]
+    return Nearest(rank, similarity, method, gold)
 
 
 def _near_pairs(batch: Batch, near: float) -> tuple[Found, IntArray]:

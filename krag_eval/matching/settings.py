@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from krag_eval._utils.checks import check_threshold, one_of
 from krag_eval._utils.errors import InvalidInputError, show
@@ -16,10 +16,14 @@ from krag_eval.documents.embeddings import EmbeddedTexts, describe_embeddings
 from krag_eval.documents.text import Normalizer, normalize
 from krag_eval.documents.tokenizers import TOKENIZERS, StemmingTokenizer, Tokenizer, as_tokenizer
 
-MATCH_METHODS = ("id", "text", "containment", "rouge1", "rouge2", "rougeL", "embedding")
+if TYPE_CHECKING:
+    from krag_eval.matching.spans import CorpusTexts
+
+MATCH_METHODS = ("id", "text", "containment", "rouge1", "rouge2", "rougeL", "embedding", "span")
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "rouge_measure": ("fmeasure", "recall", "precision"),
     "containment": ("either", "gold_in_retrieved", "retrieved_in_gold"),
+    "span_measure": ("recall", "precision", "iou"),
     "precision_denominator": ("retrieved", "k"),
     "gain": ("exponential", "linear"),
     "unjudged": ("irrelevant", "remove"),
@@ -60,6 +64,7 @@ class Settings:
         methods: The methods by name, without repeats.
         thresholds: The threshold of each method.
         embedded: What the model said of texts; None where no method asks it.
+        corpus_texts: The texts of the documents that chunks were cut from; None where no corpus was given.
 
     Raises:
         InvalidInputError: A value is not one of those listed.
@@ -81,9 +86,12 @@ class Settings:
     embeddings: Any = None
     embedding_prefix: str = ""
     similarity_threshold: float | None = None
+    span_measure: str = "recall"
+    corpus: Any = None
     methods: tuple[str, ...] = field(init=False)
     thresholds: Mapping[str, float] = field(init=False)
     embedded: EmbeddedTexts | None = field(init=False, repr=False, compare=False)
+    corpus_texts: CorpusTexts | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         given: object = (self.match_method,) if isinstance(self.match_method, str) else self.match_method
@@ -95,11 +103,14 @@ class Settings:
         methods = tuple(dict.fromkeys(one_of("match_method", method, MATCH_METHODS) for method in given))
         object.__setattr__(self, "methods", methods)
         object.__setattr__(self, "thresholds", check_thresholds(self.threshold, methods))
+        if self.uses_spans and len(methods) > 1:
+            raise InvalidInputError("match_method='span' reads places alone. Leave the other methods out.")
         for name, words in CHOICES.items():
             one_of(name, getattr(self, name), words)
         if self.uses_rouge:
             as_tokenizer(self.tokenizer)
         object.__setattr__(self, "embedded", self._check_embeddings())
+        object.__setattr__(self, "corpus_texts", self._read_corpus())
         if self.normalize is not None and not callable(self.normalize):
             raise InvalidInputError(
                 f"`normalize` must be a function from text to text, or None for raw texts, got {show(self.normalize)}."
@@ -130,6 +141,15 @@ class Settings:
         needed_by = "match_method='embedding'" if "embedding" in self.methods else "`similarity_threshold`"
         return EmbeddedTexts(self.embeddings, self.embedding_prefix, needed_by)
 
+    def _read_corpus(self) -> CorpusTexts | None:
+        if self.corpus is None:
+            return None
+        if not self.uses_spans:
+            raise InvalidInputError("`corpus` says where chunks lie, for match_method='span'. Leave it out.")
+        from krag_eval.matching.spans import CorpusTexts  # most sets have no spans
+
+        return CorpusTexts.of(self.corpus, self.id_key)
+
     def without_model(self) -> Settings:
         """Return the settings with the name of the embedding model in its place, and the vectors that it gave."""
         settings = copy.copy(self)
@@ -152,7 +172,12 @@ class Settings:
     @property
     def uses_texts(self) -> bool:
         """Whether any method reads texts."""
-        return self.methods != ("id",)
+        return self.methods not in (("id",), ("span",))
+
+    @property
+    def uses_spans(self) -> bool:
+        """Whether places in documents are matched."""
+        return "span" in self.methods
 
     @property
     def uses_ids(self) -> bool:
@@ -177,6 +202,10 @@ class Settings:
         if self.uses_embeddings:
             parts += [f"emb:{describe_embeddings(self.embeddings)}"]
             parts += [f"embprefix:{self.embedding_prefix!r}"] if self.embedding_prefix else []
+        if self.uses_spans:
+            parts += [f"spanmeasure:{self.span_measure}"]
+            parts += [f"dockey:{self.id_key}"] if self.id_key else []
+            parts += [] if self.corpus_texts is None else [f"corpus:{len(self.corpus_texts)}"]
         if self.uses_texts:
             parts += [f"norm:{normalizer_name(self.normalize)}"]
         if self.uses_ids and self.id_key is not None:
@@ -226,14 +255,23 @@ class FurtherSettings(CommonSettings, total=False):
     similarity_threshold: float | None
 
 
-class ScoringSettings(FurtherSettings, total=False):
+class TextSettings(FurtherSettings, total=False):
+    """Those of functions that have a corpus of their own, in which no places are looked for."""
+
+    match_method: str | Sequence[str]
+    threshold: float | Mapping[str, float]
+    tokenizer: Any
+
+
+class ScoringSettings(TextSettings, total=False):
     """All scoring settings, which `evaluate` and most other functions take as keyword arguments.
 
     Attributes:
         match_method: `"id"`, `"text"` (the default), `"containment"`, `"rouge1"`, `"rouge2"`, `"rougeL"`,
-            `"embedding"`, or a list of these: the first method that matches two documents counts.
+            `"embedding"`, or a list of these: the first method that matches two documents counts. `"span"` matches
+            places: gold spans, and chunks that say from where in which document they are or are found in `corpus`.
         threshold: The similarity from which two texts match, 0 to 1. A mapping gives one for each method. By default
-            0.5 for ROUGE and 0.7 for embeddings.
+            0.5 for ROUGE and spans, 0.7 for embeddings.
         rouge_measure: `"fmeasure"` (the default), `"recall"` (of the gold text) or `"precision"`.
         containment: `"either"` (the default), `"gold_in_retrieved"` or `"retrieved_in_gold"`.
         tokenizer: `"words"` (the default), `"rouge_score"`, `"characters"`, `"whitespace"`, `"kiwi"`, `"nltk"`, an
@@ -244,7 +282,7 @@ class ScoringSettings(FurtherSettings, total=False):
         id_key: Read ids only from the metadata under this key, for example `"doc_id"` to score chunks by document. Gold
             without metadata and text, such as `gold_chunk_ids`, keeps its id. `".id"` reads the id that each document
             itself has, such as LangChain's `Document.id`; by default, an id in the metadata of a LangChain document
-            wins over it.
+            wins over it. With `"span"` the key of the document that a chunk was cut from, by default `"doc_id"`.
         grade_key: Read the grades of gold documents from the metadata under this key, by default `"relevance"`.
         precision_denominator: `"retrieved"` (the default) divides by min(k, number retrieved), `"k"` by k as TREC
             does.
@@ -259,11 +297,14 @@ class ScoringSettings(FurtherSettings, total=False):
         embedding_prefix: Text to put before each text that is embedded, such as `"passage: "`.
         similarity_threshold: The cosine under the model that texts matched by ROUGE must reach as well. By default
             ROUGE alone decides.
+        span_measure: What the threshold of `"span"` is a share of: `"recall"` of the gold span (the default),
+            `"precision"` of the chunk, or `"iou"` of both together.
+        corpus: The whole documents, as `{id: text}` or a list of documents, for `"span"`. Chunks that do not say their
+            place are looked for in it, and spans and offsets are checked.
     """
 
-    match_method: str | Sequence[str]
-    threshold: float | Mapping[str, float]
-    tokenizer: Any
+    span_measure: str
+    corpus: Any
 
 
 def make_settings(**settings: Unpack[ScoringSettings]) -> Settings:
@@ -278,14 +319,15 @@ def make_settings(**settings: Unpack[ScoringSettings]) -> Settings:
 
 
 ROUGE_METHODS = ("rouge1", "rouge2", "rougeL")
-THRESHOLD_METHODS = (*ROUGE_METHODS, "embedding")
+THRESHOLD_METHODS = (*ROUGE_METHODS, "embedding", "span")
 DEFAULT_THRESHOLD = 0.5
-"""Of ROUGE."""
+"""Of ROUGE and of spans."""
 DEFAULT_SIMILARITY_THRESHOLD = 0.7
 """Of cosines: under many models unrelated texts have 0.3 to 0.6."""
 USUAL_THRESHOLDS: Mapping[str, float] = {
     **dict.fromkeys(ROUGE_METHODS, DEFAULT_THRESHOLD),
     "embedding": DEFAULT_SIMILARITY_THRESHOLD,
+    "span": DEFAULT_THRESHOLD,
 }
 """The threshold of each method where none is given; it may be passed whatever the methods in use are."""
 

@@ -18,8 +18,9 @@ from krag_eval.metrics.precision import precision
 from krag_eval.metrics.r_precision import r_precision
 from krag_eval.metrics.rbp import rbp
 from krag_eval.metrics.recall import recall
-from krag_eval.metrics.reciprocal_rank import reciprocal_rank
+from krag_eval.metrics.reciprocal_rank import complete_rank, reciprocal_rank
 from krag_eval.metrics.redundancy import redundancy
+from krag_eval.metrics.spans import span_f1, span_iou, span_precision, span_recall
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ def _days(text: str) -> float:
 # Computed where they are asked for by name.
 FURTHER_METRICS: dict[str, Metric] = {
     "success": Metric(hit_rate),
+    "complete_rank": Metric(complete_rank),
     "r_precision": Metric(r_precision, has_cut_off=False),
     "rbp": Metric(rbp, parameters={"p": _share}),
     "alpha_ndcg": Metric(alpha_ndcg, parameters={"alpha": _share}, has_ideal=True),
@@ -91,6 +93,10 @@ FURTHER_METRICS: dict[str, Metric] = {
         companion="undated",  # freshness leaves out documents without a date, and `undated` counts them
     ),
     "undated": Metric(undated, parameters={"now": str, "date_key": str}, reads_documents=True),
+    "span_recall": Metric(span_recall, reads_documents=True),
+    "span_precision": Metric(span_precision, reads_documents=True),
+    "span_iou": Metric(span_iou, reads_documents=True),
+    "span_f1": Metric(span_f1, reads_documents=True),
     "judged": Metric(judged, reads_matches=True),
     "bpref": Metric(bpref, has_cut_off=False, reads_matches=True),
     "infap": Metric(infap, has_cut_off=False, reads_matches=True),

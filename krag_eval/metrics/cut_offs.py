@@ -109,14 +109,19 @@ def _fitting(budget: TokenBudget, batch: Batch) -> IntArray:
     if isinstance(batch, IdBatch):
         raise InvalidInputError(f"k='{budget}' counts tokens, and bare ids have none. Call `evaluate`, with texts.")
     codes, offsets = batch.texts.predicted, batch.predicted.offsets
-    n_tokens = np.append(_count(batch.unique_texts, batch.settings.count_tokens), 0)[codes]  # no text: code -1
+    n_tokens = np.append(count_tokens_of(batch.unique_texts, batch.settings.count_tokens), 0)[codes]  # no text: code -1
     spent = np.append(0, np.cumsum(n_tokens))
     query = batch.predicted.query_of(np.arange(len(codes)))
     fits = spent[1:] - spent[offsets[query]] <= budget.tokens
     return np.bincount(query[fits], minlength=len(batch))
 
 
-def _count(texts: Sequence[str], count_tokens: Any) -> IntArray:
+def count_tokens_of(texts: Sequence[str], count_tokens: Any) -> IntArray:
+    """Return how many tokens each text has, counted as the scoring setting `count_tokens` says.
+
+    Raises:
+        InvalidInputError: A count is no integer of at least 0.
+    """
     counter = _counter(count_tokens)
     if counter is None:
         return np.fromiter(map(len, tokenize_all(TOKENIZERS["words"], texts)), dtype=np.int64, count=len(texts))

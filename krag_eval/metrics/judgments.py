@@ -194,11 +194,19 @@ def sum_by_query(query: IntArray, values: IntArray, n_queries: int) -> IntArray:
 def judge(batch: Batch, matches: Matches) -> Judgments:
     """Decide what each rank and each gold document earned."""
     actual, predicted = batch.actual, batch.predicted
-    same = identity_keys(batch) if batch.settings.uses_texts else [batch.gold_ids]
+    has_only_ids = batch.settings.methods == ("id",)
+    if batch.settings.uses_spans:  # what repeats a match matches as well, so no other one's place is needed
+        same = [batch.places.codes(np.unique(matches.predicted))]
+    else:
+        same = [batch.gold_ids] if has_only_ids else identity_keys(batch)
     gold_keys = [key.actual for key in same] if batch.has_gold_repeats else []
-    if batch.settings.uses_texts:  # what was judged not relevant is no gold document, and lends its matches to none
+    if not has_only_ids:  # what was judged not relevant is no gold document, and lends its matches to none
         gold_keys = [np.where(actual.grades > 0, key, MISSING) for key in gold_keys]
     group = merge_equal(actual, gold_keys)
+    if actual.needs is not None:
+        from krag_eval.documents.needs import merge_needs  # most sets have none
+
+        group = merge_needs(actual.needs, group)
     is_first = group == np.arange(len(group))
     grade_of_group = actual.grades
     if not is_first.all():
@@ -268,7 +276,12 @@ def repeats_of(batch: Batch) -> dict[int, int]:
 
 
 def identity_keys(batch: Batch) -> list[Codes]:
-    """Return what makes two documents of one side the same: the id where ids are matched, the text where texts are."""
+    """Return what makes two documents of one side the same: the id where ids are matched, the text where texts are.
+
+    Where spans are matched it is the place.
+    """
+    if batch.settings.uses_spans:
+        return [batch.places.codes()]
     keys = [batch.ids] if batch.settings.uses_ids else []
     return [*keys, batch.normal_texts] if batch.settings.uses_texts else keys
 

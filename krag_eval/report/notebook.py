@@ -13,7 +13,7 @@ from krag_eval.report.sections.summary import no_value_reason
 if TYPE_CHECKING:
     from krag_eval.analysis.comparison import Comparison
     from krag_eval.evaluation.results import EvaluationResult
-    from krag_eval.report.records import Cell, Table
+    from krag_eval.report.records import Cell, Section, Table
 
 
 # No colours are set, so dark notebooks stay dark.
@@ -52,13 +52,18 @@ def result_html(result: EvaluationResult) -> str:
 
 def comparison_html(comparison: Comparison) -> str:
     """Return a comparison as HTML: one table of differences and verdicts per system, and how they were tested."""
-    section = comparison_section(comparison)
+    title = f"<b>Comparison</b> on {comparison.n_queries} queries"
+    return section_html(comparison_section(comparison), title, comparison.signature)
+
+
+def section_html(section: Section, title: str, signature: str) -> str:
+    """Return a section of a report as HTML, under a title in HTML."""
     return _wrapped(
         [
-            f"<p><b>Comparison</b> on {comparison.n_queries} queries</p>",
+            f"<p>{title}</p>",
             *(line for table in section.tables for line in _table(table)),
             *(f'<p style="{_QUIET}">{_text(paragraph)}</p>' for paragraph in section.paragraphs),
-            f'<p style="{_QUIET}"><code>{_text(comparison.signature)}</code></p>',
+            f'<p style="{_QUIET}"><code>{_text(signature)}</code></p>',
         ]
     )
 

@@ -250,16 +250,21 @@ def markdown(report: Report) -> Iterator[str]:
     for note in report.notes:
         yield f"\n> {escape_line(note)}\n"
     for section in sections_of(report):
-        yield f"\n## {escape(section.title)}\n"
-        for paragraph in section.paragraphs:
-            yield f"\n{escape_line(paragraph)}\n"
-        for table in section.tables:
-            if table.title:
-                yield f"\n### {escape(table.title)}\n"
-            yield "\n"
-            yield from markdown_table(table)
-            if table.note:
-                yield f"\n{escape_line(table.note)}\n"
+        yield from section_markdown(section)
+
+
+def section_markdown(section: Section) -> Iterator[str]:
+    """Yield a section of a report as Markdown in pieces."""
+    yield f"\n## {escape(section.title)}\n"
+    for paragraph in section.paragraphs:
+        yield f"\n{escape_line(paragraph)}\n"
+    for table in section.tables:
+        if table.title:
+            yield f"\n### {escape(table.title)}\n"
+        yield "\n"
+        yield from markdown_table(table)
+        if table.note:
+            yield f"\n{escape_line(table.note)}\n"
 
 
 def markdown_table(table: Table) -> Iterator[str]:

@@ -17,6 +17,7 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.limits import limit, shown, to_allow
 from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import MISSING, Side, SideName, runs
+from krag_eval.documents.needs import grades_of_needs
 from krag_eval.documents.readers import OWN_ID
 from krag_eval.matching import Batch
 from krag_eval.matching.batch import Codes, Found, join
@@ -48,6 +49,7 @@ class ArrowSide(Side):
         id_column: Any,
         text_column: Any,
         grade_columns: Sequence[Any],
+        needs: tuple[IntArray | None, FloatArray | None] = (None, None),
     ) -> None:
         self.name = name
         self.first_query = 0
@@ -58,6 +60,7 @@ class ArrowSide(Side):
         self.id_column = id_column
         self.text_column = text_column
         self._grade_columns = grade_columns
+        self.needs, self._own_grades = needs
 
     @cached_property
     def documents(self) -> list[Any]:
@@ -97,6 +100,8 @@ class ArrowSide(Side):
             grades[here] = np.asarray(column.fill_null(1.0))[here]
             is_given |= here
         grades[~is_given] = 1.0
+        if self._own_grades is not None:  # of the need of each document, NaN where it has none itself
+            grades = grades_of_needs(self.need_of_each, grades, is_given, self._own_grades, self.place)
         wrong = np.flatnonzero(~(np.isfinite(grades) & (grades >= 0)))
         if len(wrong):
             position = int(wrong[0])
@@ -364,6 +369,9 @@ def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: 
         structs = pa.nulls(len(structs), pa.struct([pa.field("text", pa.string())]))
     elif not pa.types.is_struct(structs.type):
         structs = pa.StructArray.from_arrays([structs], [fields.bare], mask=structs.is_null())
+    needs: tuple[IntArray | None, FloatArray | None] = None, None
+    if name == "actual" and structs.type.get_field_index("any_of") >= 0:
+        structs, offsets, needs = _with_alternatives(structs, offsets, query_ids, fields)
     there = {structs.type.field(number).name for number in range(structs.type.num_fields)}
 
     def column(field: str | None, convert: Callable[[Any], Any]) -> Any:
@@ -377,6 +385,7 @@ def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: 
         column(fields.id, as_strings),
         column(fields.text, _as_texts),
         [column(field, _as_numbers) for field in fields.grades if field in there] if name == "actual" else [],
+        needs,
     )
     if structs.null_count:
         raise InvalidInputError(
@@ -385,6 +394,87 @@ def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: 
         )
     _check_named(side, there, settings)
     return side
+
+
+def _with_alternatives(
+    entries: Any, offsets: IntArray, query_ids: Any, fields: Fields
+) -> tuple[Any, IntArray, tuple[IntArray | None, FloatArray | None]]:
+    """Return gold documents with the alternatives in the place of needs, which are structs with a list `any_of`.
+
+    Args:
+        entries: The gold documents and needs of all queries.
+        offsets: Where those of each query begin.
+        query_ids: The ids of the queries, for messages.
+        fields: The fields that are read.
+
+    Returns:
+        The documents; where those of each query begin; and the need of each, None where each is one of its own, with
+        the grade that each need has itself, NaN where it has none.
+
+    Raises:
+        InvalidInputError: A need has no alternatives, or another field besides `any_of` and `grade`.
+    """
+    lists = entries.field("any_of")
+    is_need = np.asarray(lists.is_valid()) & np.asarray(entries.is_valid())
+    names = [entries.type.field(number).name for number in range(entries.type.num_fields)]
+    plain = pa.StructArray.from_arrays(
+        [entries.field(name) for name in names if name != "any_of"] or [pa.nulls(len(entries), pa.string())],
+        [name for name in names if name != "any_of"] or [fields.bare],
+        mask=entries.is_null(),
+    )
+    if not is_need.any():
+        return plain, offsets, (None, None)
+    sizes = np.where(is_need, np.asarray(pc.fill_null(pc.list_value_length(lists), 1)), 1).astype(np.int64)
+    for name in names:
+        if name not in ("any_of", "grade") and (beside := is_need & np.asarray(entries.field(name).is_valid())).any():
+            raise _wrong_need(beside, offsets, query_ids, f"`{name}` stands beside `any_of`. {_NEED_FIELDS}")
+    if not sizes.all():
+        raise _wrong_need(sizes == 0, offsets, query_ids, "`any_of` is empty. A need has at least one alternative.")
+    alternatives = lists.filter(pa.array(is_need)).flatten()
+    if not pa.types.is_struct(alternatives.type):
+        alternatives = pa.StructArray.from_arrays([alternatives], [fields.bare], mask=alternatives.is_null())
+    before = np.cumsum(np.where(is_need, sizes, 0)) - sizes
+    places = pa.array(runs(np.where(is_need, len(entries) + before, np.arange(len(entries))), sizes))
+    own = np.full(len(entries), np.nan)
+    if "grade" in names:
+        own = np.where(is_need, np.asarray(_as_numbers(entries.field("grade")).fill_null(np.nan)), np.nan)
+    joined = [
+        _joined(name, _without_views(plain), _without_views(alternatives)) for name in _union(plain, alternatives)
+    ]
+    documents = pa.StructArray.from_arrays(
+        [column.take(places) for column in joined],
+        _union(plain, alternatives),
+        mask=pa.concat_arrays([plain.is_null(), alternatives.is_null()]).take(places),
+    )
+    needs = np.repeat(np.arange(len(entries)), sizes) if sizes.max() > 1 else None
+    return documents, np.append(0, np.cumsum(sizes))[offsets], (needs, own)
+
+
+_NEED_FIELDS = "A need has `any_of` and `grade` alone; ids, texts and metadata belong to its alternatives."
+
+
+def _wrong_need(wrong: BoolArray, offsets: IntArray, query_ids: Any, message: str) -> InvalidInputError:
+    position = int(np.argmax(wrong))
+    query = int(np.searchsorted(offsets, position, side="right")) - 1
+    place = f"`actual` of query {query_ids[query].as_py()!r:.60}, document {position - int(offsets[query]) + 1}"
+    return InvalidInputError(f"{place}: {message}")
+
+
+def _union(*structs: Any) -> list[str]:
+    return list(dict.fromkeys(one.type.field(n).name for one in structs for n in range(one.type.num_fields)))
+
+
+def _joined(name: str, *structs: Any) -> Any:
+    """Return a field of several arrays of structs as one column, null where they do not have it."""
+    there = [one.field(name) for one in structs if one.type.get_field_index(name) >= 0]
+    types = {column.type for column in there if not pa.types.is_null(column.type)}
+    type_ = types.pop() if len(types) == 1 else pa.large_string()
+    return pa.concat_arrays(
+        [
+            one.field(name).cast(type_) if one.type.get_field_index(name) >= 0 else pa.nulls(len(one), type_)
+            for one in structs
+        ]
+    )
 
 
 def _check_named(side: ArrowSide, there: set[str], settings: Settings) -> None:
@@ -525,6 +615,15 @@ def check_columns(schema: Any, settings: Settings, needs_texts: bool) -> None:
                 raise _wrong(side, schema.field(side).type, shape)
             continue
         there = {item.field(number).name: item.field(number).type for number in range(item.num_fields)}
+        if side == "actual" and "any_of" in there:
+            if not _is_list(there["any_of"]):
+                raise _wrong("actual[].any_of", there["any_of"], shape)
+            inner = there["any_of"].value_type
+            fields_of = range(inner.num_fields) if pa.types.is_struct(inner) else ()
+            within = {inner.field(number).name: inner.field(number).type for number in fields_of} or {
+                fields.bare: inner
+            }
+            there = within | there
         for name in needed:
             if name not in there:
                 raise _wrong(side, schema.field(side).type, shape, f" Its documents have no field {name!r}.")

@@ -167,7 +167,7 @@ def texts_in(file: pq.ParquetFile, columns: Collection[str]) -> list[str]:
 
 
 def _is_read(parts: list[str], fields: set[str]) -> bool:
-    return parts[0] in ("actual", "predicted") and parts[-1] in fields
+    return parts[0] in ("actual", "predicted") and (parts[-1] in fields or "any_of" in parts)
 
 
 _MAGIC, _ENDING = "*?[", ".parquet"

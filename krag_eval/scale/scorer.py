@@ -26,6 +26,7 @@ from krag_eval.evaluation.pipeline import (
     judged_of,
     signature_of,
     values_of,
+    with_needs,
 )
 from krag_eval.evaluation.results import EvaluationResult, safe_name
 from krag_eval.matching import find_matches
@@ -82,7 +83,9 @@ class ColumnarScorer:
     Of `id` and `text`, only what the matching method reads is required; `grade` and `score` are optional. Strings may
     be `string`, `large_string`, `string_view` or dictionary-encoded, lists of any kind. With `id_key` and `grade_key`,
     the fields of these names are read. Documents may also be plain values instead of structs, as in `list<string>`:
-    these are ids (strings or integers) if only ids are matched, and texts otherwise, as for `evaluate`.
+    these are ids (strings or integers) if only ids are matched, and texts otherwise, as for `evaluate`. A struct in
+    `actual` may have a field `any_of`, a list of documents of which any is enough: it is a need then, and its other
+    fields but `grade` are null. `any_of` is null for a gold document on its own.
 
     A scorer keeps no scores: `score_batch` and `partial_state` are pure functions, so that it can be sent to the
     workers of any engine and a batch can be scored twice. It can be pickled if its settings can. It keeps up to 64 MB
@@ -325,6 +328,7 @@ class ColumnarScorer:
                 lack = [unmatchable_of(side, judged.batch) if lacking[side.name] else _NONE for side in sides]
                 outcomes = self._outcomes.of(judged.judgments, values, ranks, denominator, lack)
                 state.groups.add(labels_of(rows, self.by), outcomes)
+            state.has_needs |= judged.batch.actual.needs is not None
             state.supply.merge(judged.document_counts)
             scored.append([judged.judgments.n_gold, judged.judgments.n_retrieved, *values.values()])
         kept = [batch.column(name) for name in self.names_of(batch.schema.names)]
@@ -454,12 +458,12 @@ class ColumnarScorer:
                 raise InvalidInputError(f"None of {merged.n_bad_rows:,} rows can be scored. {merged.reasons[0]}")
             raise InvalidInputError("The state has no query. Score at least one query before `finalize`.")
         merged.supply.check(self._settings, front)
-        groups = None
+        groups, signature = None, with_needs(self.signature, has_needs=merged.has_needs)
         if merged.groups is not None:
             is_single = isinstance(self._given[1]["by"], str)
-            groups = results_by_group(merged.groups, self.signature, intervals, is_single=is_single)
+            groups = results_by_group(merged.groups, signature, intervals, is_single=is_single)
         result = EvaluationResult(
-            *(self.signature, merged.tally, merged.supply.unmatchable, {}, None),
+            *(signature, merged.tally, merged.supply.unmatchable, {}, None),
             spread=merged.spread,
             n_bad_rows=merged.n_bad_rows,
             groups=groups,
@@ -514,6 +518,7 @@ class PartialState:
         groups: The counts by group; None if queries are not grouped.
         n_bad_rows: How many rows could not be scored and were left out.
         reasons: Why, of the three whose reasons come first in the alphabet.
+        has_needs: Whether a need had several alternatives, which the signature of the result says then.
     """
 
     signature: str
@@ -523,6 +528,7 @@ class PartialState:
     groups: GroupCounts | None = None
     n_bad_rows: int = 0
     reasons: Sequence[str] = ()
+    has_needs: bool = False
 
     @property
     def n_queries(self) -> int:
@@ -553,6 +559,7 @@ class PartialState:
         self.tally.merge(other.tally)
         self.spread.merge(other.spread)
         self.supply.merge(other.supply)
+        self.has_needs |= other.has_needs
         self.add_bad_rows(other.n_bad_rows, other.reasons)
 
     def add_bad_rows(self, n_rows: int, reasons: Iterable[str]) -> None:
@@ -580,6 +587,7 @@ class PartialState:
         stored: dict[str, Any] = {"krag_eval_state": _FORMAT, "signature": self.signature}
         parts: dict[str, Any] = {name: getattr(self, name) for name in ("tally", "spread", "supply", "groups")}
         stored |= {name: part.to_dict() for name, part in parts.items() if part is not None}
+        stored |= {"has_needs": True} if self.has_needs else {}
         stored |= {"bad_rows": [self.n_bad_rows, *self.reasons]} if self.n_bad_rows else {}
         return json.dumps({**stored, "crc": _checksum(stored)}, separators=(",", ":"))
 
@@ -609,7 +617,8 @@ class PartialState:
         groups = GroupCounts.from_dict(stored["groups"]) if "groups" in stored else None
         n_bad_rows, *reasons = stored.get("bad_rows", [0])
         supply = DocumentCounts.from_dict(stored["supply"])
-        return cls(str(stored["signature"]), tally, spread, supply, groups, read_whole(n_bad_rows, "bad_rows"), reasons)
+        counted = read_whole(n_bad_rows, "bad_rows"), reasons, stored.get("has_needs") is True
+        return cls(str(stored["signature"]), tally, spread, supply, groups, *counted)
 
 
 def _checksum(stored: Mapping[str, Any]) -> int:

@@ -10,9 +10,9 @@ import pytest
 from krag_eval import Document, EvalSet, Run, RunRow, read_evalset
 from krag_eval.analysis.label_audit.audit import audit_labels
 from krag_eval.analysis.label_audit.report import DoctorReport, apply_labels, write_queue
-from krag_eval.cli.demo_data import retrievers
 from krag_eval.datasets.corpus import read_corpus
 from krag_eval.documents.tokenizers import TOKENIZERS
+from krag_eval.retrievers import local as retrievers
 
 N_QUESTIONS, N_PLANTED, DEPTH = 240, 12, 20
 SETS = ["xquad/xquad.en.json", "xquad/xquad.ru.json", "xquad/xquad.zh.json", "korquad1/KorQuAD_v1.0_dev.json"]

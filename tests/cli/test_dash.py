@@ -91,6 +91,10 @@ def test_what_else_is_written_goes_to_standard_output_and_tables_to_stderr(run: 
     Path("corpus.jsonl").write_text(json.dumps({"id": "new", "text": "사흘 안에."}, ensure_ascii=False))
     outcome = run("reanchor - --corpus corpus.jsonl --out -", "set.jsonl")
     assert json.loads(outcome.out)["gold"][0]["id"] == "new"
+    spans = b'{"id": "q1", "question": "when", "gold": [{"doc_id": "old", "start": 0, "end": 2}]}'
+    for line in ("chunkers - --corpus corpus.jsonl", "chunkers set.jsonl --corpus -"):
+        outcome = run(f"{line} --chunker words:1 --json -", spans)
+        assert ("is not in `--corpus`" if "- --corpus" in line else "has no id or no text") in outcome.err
     assert "Name a file with --out" in run("reanchor - --corpus corpus.jsonl", "set.jsonl").err
     assert run("doctor set.jsonl run.jsonl --queue -").code == 0
 

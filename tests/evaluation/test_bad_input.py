@@ -106,7 +106,7 @@ WRONG_VALUES: list[tuple[Settings, str]] = [
     ({"k": []}, "`k` is empty. Give at least one cut-off"),
     ({"match_method": "rouge_l"}, "got 'rouge_l'. Did you mean 'rougeL'?"),
     ({"match_method": ["id", "contain"]}, "got 'contain'. Did you mean 'containment'?"),
-    ({"match_method": ["id", 3]}, "'embedding', got 3."),
+    ({"match_method": ["id", 3]}, "'span', got 3."),
     ({"match_method": None}, "`match_method` must be a name or a list of names, got None"),
     ({"match_method": []}, "`match_method` must be a name or a list of names, got []"),
     ({"metrics": ["ndgc"]}, "Unknown metric 'ndgc'. Did you mean 'ndcg'? Known metrics: hit_rate, hit_rate_all, mrr"),

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from rapidfuzz.distance import Levenshtein
 
+from tests.support.chunking_evaluation_by_hand import chunking_evaluation
 from tests.support.differences import PAGE, WORDS, Outcome, Row, is_shown_as, outcome, parse_call, read_rows
 from tests.support.torchmetrics_by_hand import by_hand_for_torchmetrics
 
@@ -125,6 +126,11 @@ def by_hand_for_the_readme(row: Row) -> float:
     return float(np.dot(gains, discounts) / np.dot(sorted(gains, reverse=True), discounts))
 
 
+def by_hand_for_chunking_evaluation(row: Row) -> float:
+    [gold], [retrieved] = row.gold, row.retrieved
+    return float(chunking_evaluation(gold, retrieved)[row.their_call])
+
+
 PROGRAMS: dict[str, Callable[[Row], float]] = {
     "LlamaIndex": by_llama_index,
     "Haystack": by_haystack,
@@ -133,6 +139,7 @@ PROGRAMS: dict[str, Callable[[Row], float]] = {
     "ragas": by_hand_for_ragas,
     "torchmetrics": by_hand_for_torchmetrics,
     "notebook": by_hand_for_the_notebook,
+    "chunking_evaluation": by_hand_for_chunking_evaluation,
     "README": by_hand_for_the_readme,
 }
 

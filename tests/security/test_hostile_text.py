@@ -113,7 +113,10 @@ def folder(tmp_path: Path) -> Path:
         for n in range(12)
     ]
     chunks = [{"id": f"c{n}{HOSTILE}", "text": f"A {n}. refund {HOSTILE} takes {n} days. " * 9} for n in range(6)]
-    files = {"set": questions, "run": rows(0), "other": rows(1), "chunks": chunks}
+    spans = [
+        row | {"gold": [{"doc_id": chunks[n % 6]["id"], "start": n, "end": n + 30}]} for n, row in enumerate(questions)
+    ]
+    files = {"spans": spans, "set": questions, "run": rows(0), "other": rows(1), "chunks": chunks}
     for name, content in files.items():
         text = "".join(json.dumps(row) + "\n" for row in content)
         for stem in (name, f"{name}{FILE}"):
@@ -128,7 +131,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-SET, RUN, OTHER, CHUNKS = (f"{name}{FILE}.jsonl" for name in ("set", "run", "other", "chunks"))
+SET, RUN, OTHER, CHUNKS, SPANS = (f"{name}{FILE}.jsonl" for name in ("set", "run", "other", "chunks", "spans"))
 # Each command, once or more often, with the arguments that follow its name.
 COMMANDS: list[list[str]] = [
     ["evaluate", SET, RUN],
@@ -163,6 +166,10 @@ COMMANDS: list[list[str]] = [
     ["gate", SET, RUN, "--policy", "wrong.toml"],
     ["validate", SET, "--corpus", CHUNKS],
     ["reanchor", SET, "--corpus", CHUNKS, "--out", "moved.jsonl", "--force"],
+    ["chunkers", SPANS, "--corpus", CHUNKS, "--chunker", f"{FILE}=words:9", "--chunker", "chars:30", "--budgets", "20"],
+    ["chunkers", SPANS, "--corpus", CHUNKS, "--chunker", "attack:answer", "--json", "-"],
+    ["chunkers", SET, "--corpus", CHUNKS, "--chunker", f"{FILE}"],
+    ["chunkers", SET, "--corpus", CHUNKS, "--chunker", "words:9"],
     ["doctor", SET, RUN, OTHER],
     ["doctor", SET, RUN, OTHER, "--json", "-"],
     ["estimate", SET, RUN, OTHER, "--judge", f"no{FILE}.jsonl", "--labels", "no.jsonl"],

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from krag_eval import KragEvalWarning, evaluate_all
+from krag_eval import KragEvalWarning, evaluate, evaluate_all
 
 PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
 WORDS = {"undefined", "error", "absent", "abort"}
@@ -62,6 +62,8 @@ class Row:
         gold, retrieved = our_documents(self.gold, by_id), our_documents(self.retrieved, by_id)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KragEvalWarning)
+            if settings.get("match_method") == "span":
+                return outcome(lambda: evaluate(gold, retrieved, k=k, metrics=key, **settings)[key])
             return outcome(lambda: evaluate_all(gold, retrieved, k, **settings)[key])
 
     def qrels(self) -> dict[str, dict[str, Any]]:
@@ -153,6 +155,8 @@ def our_documents(queries: Queries, by_id: bool) -> list[list[Any]]:
     """The documents of a row for krag_eval: what the page writes is their id, or their text."""
 
     def document(value: Any) -> Any:
+        if isinstance(value, tuple) and len(value) == 3:
+            return dict(zip(("doc_id", "start", "end"), value, strict=True))
         if isinstance(value, tuple):
             return document(value[0]), value[1]
         if by_id:

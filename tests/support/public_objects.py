@@ -85,6 +85,13 @@ def generated() -> front.GeneratedEvalSet:
     return generation_cases.generate(generation_cases.Writer(), n=4, progress=False)
 
 
+@functools.cache
+def chunkers() -> front.ChunkerComparison:
+    questions = [{"id": "q", "question": "red lamps", "gold": [{"doc_id": "d", "start": 4, "end": 13}]}]
+    corpus = [{"id": "d", "text": "the red lamps and a blue chair"}]
+    return front.compare_chunkers(corpus, questions, ["words:2", "words:3"], budgets=[2, 4], progress=None)
+
+
 def embed(texts: list[str]) -> list[list[float]]:
     return [[len(text), text.count("e"), 1.0] for text in texts]
 
@@ -136,6 +143,8 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "BadRow": lambda: front.BadRow(3, "q4", "`predicted` is null"),
     "Bench": bench,
     "Calibration": lambda: front.calibrate([("a b", "a b", True), ("a b", "c d", False)] * 5, method="rouge1"),
+    "ChunkerComparison": chunkers,
+    "Chunking": lambda: chunkers().chunkings["words:2"],
     "ColumnarScorer": lambda: front.ColumnarScorer(k=2, match_method="rougeL", metrics="recall"),
     "Comparison": lambda: front.compare({"one": evaluated(), "other": evaluated(OTHER)}),
     "ContextResult": lambda: front.judge_contexts(
@@ -171,6 +180,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Policy": lambda: policy(),
     "QueryResult": lambda: evaluated().per_query[0],
     "QueryReview": lambda: evaluated(OTHER).misses(),
+    "Need": lambda: front.Need(any_of=[{"id": "a"}, front.Document(id="b")], grade=2),
     "Question": lambda: front.EvalSet(QUESTIONS)[0],
     "RAGEvaluator": front.RAGEvaluator,
     "ReanchorReport": lambda: front.reanchor(QUESTIONS, [{"id": "n", "text": "the red lamp is here"}]),
@@ -184,6 +194,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Run": run,
     "RunProgress": lambda: front.RunProgress(name="bm25", done=2, total=5, errors=0, asked=2, seconds=1.5),
     "RunRow": lambda: run().rows["q1"],
+    "Span": lambda: front.Span("guide", 8, 28, "We ship on weekdays."),
     "ScoredRetrieval": scored_retrieval,
     "Scorer": scorer_of_some,
     "ScoringSettings": lambda: front.ScoringSettings(match_method="id", id_key="doc_id"),

@@ -147,6 +147,8 @@ def make_files() -> None:
     write("both.jsonl", [{"user_input": "When?", "reference_contexts": [NINE], "retrieved_contexts": [CLOSED, NINE]}])
     write("chunks.jsonl", [{"id": "q1", "question": "When?", "gold_chunk_ids": ["old"]}])
     write("old.jsonl", [{"id": "old", "text": NINE}])
+    span = {"doc_id": "a9", "start": 0, "end": 9}
+    write("spans.jsonl", [{"id": n, "question": "nine", "gold": [span]} for n in "12"])
     write("lamps.jsonl", CORPUS)
     write(
         "lost.jsonl",
@@ -200,6 +202,10 @@ def read_workbook(**more: Any) -> Any:
 
 def search(question: str, top_k: int = 2) -> list[Any]:
     return FOUND[0][:top_k]
+
+
+def cut_in_words(corpus: Any, questions: Any = SET[:1]) -> Any:
+    return front.compare_chunkers(corpus, questions, ["words:2"], budgets=[4], progress=None)
 
 
 def embed(texts: list[str]) -> Any:
@@ -711,6 +717,12 @@ EVALUATE = [
         r"`run_retriever`",
         then=lambda text: named(text)(search, SET, k=2, progress=False),
         holds=holds_the_run,
+    ),
+    Case(
+        lambda: cut_in_words([{"id": "a", "text": NINE}]),
+        r"`reanchor\(.*?\)`",
+        then=evaluated(questions=SET[:1], corpus=[{"id": "a", "text": NINE}]),
+        holds=lambda report: report.evalset["q1"].gold[0].metadata == {"doc_id": "a", "start": 0, "end": len(NINE)},
     ),
     Case(lambda: front.reanchor(SET, "corpus.jsonl"), r"`read_corpus\(path\)`", then=READ[2], holds=len),
     Case(
@@ -1355,6 +1367,7 @@ COMMANDS = [
     Case("compare set.jsonl run.jsonl run.jsonl --all-pairs --baseline run", "(?<=Leave out `)--baseline", value=""),
     Case("reanchor set.jsonl --corpus corpus.jsonl --out labels.jsonl", "--force"),
     Case("reanchor lost.jsonl --corpus corpus.jsonl --out new.jsonl --show 1 --force", "--show 0"),
+    Case("chunkers spans.jsonl --corpus corpus.jsonl --chunker chars:4 --show 1", "--show 2"),
     Case("reanchor chunks.jsonl --corpus corpus.jsonl --out new.jsonl --force", "--old-corpus", value="old.jsonl"),
     Case("validate lost.jsonl --corpus corpus.jsonl --show 1", "--show 0"),
     Case("validate set.jsonl --corpus corpus.jsonl", r"krag-eval reanchor \S+ --corpus \S+"),

@@ -15,7 +15,7 @@ from krag_eval._utils.errors import InvalidInputError, show, warn
 from krag_eval.analysis.label_audit.evidence import Evidence, Pool, fill_texts, normal_form, pool_documents, weigh
 from krag_eval.analysis.label_audit.report import Candidate, ContainedGold, DoctorReport, LostGold, NearQuestions
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
-from krag_eval.datasets.question import settings_at
+from krag_eval.datasets.question import alternatives_in, settings_at
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import Document, as_document
 from krag_eval.matching import Batch, Matches, find_matches
@@ -25,7 +25,7 @@ from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.near_duplicates import NEAR as NEAR_QUESTIONS
 from krag_eval.matching.near_duplicates import group_near_duplicates
 from krag_eval.matching.nearest import nearest_of
-from krag_eval.matching.settings import ScoringSettings, Settings, make_settings
+from krag_eval.matching.settings import Settings, TextSettings, make_settings
 from krag_eval.metrics.judgments import identity_keys, merge_equal
 
 NEAR = 0.6
@@ -44,7 +44,7 @@ def audit_labels(
     corpus: Iterable[object] | None = None,
     level: str = "chunk",
     doc_key: str = DOC_KEY,
-    **settings: Unpack[ScoringSettings],
+    **settings: Unpack[TextSettings],
 ) -> DoctorReport:
     """Find what is probably wrong with the gold documents of a set, from what several systems retrieved.
 
@@ -87,13 +87,15 @@ def audit_labels(
             raise InvalidInputError(f"`{name}` must be above 0 and at most 1, got {show(value)}. Give one such as 0.6.")
     checked = make_settings(**settings_at(level, doc_key, settings))
     keys = checked.id_key, checked.grade_key
-    gold_rows = questions.gold(level, doc_key)
+    given = questions.gold(level, doc_key)
+    gold_rows = [alternatives_in(row) for row in given]
     sides = {name: Side("predicted", run.rankings(questions), *keys) for name, run in systems.items()}
     if "match_method" not in settings and level == "chunk":
         checked = replace(checked, match_method=_choose_methods(Side("actual", gold_rows, *keys), sides, checked))
     pool = pool_documents(questions, systems, sides, checked)
     known = fill_texts(gold_rows, pool.rows, corpus if level == "chunk" else None, checked)
     batch = Batch(Side("actual", gold_rows, *keys), Side("predicted", pool.rows, *keys), checked)
+    batch.actual.needs = Side("actual", given, *keys).needs
     matches = find_matches(batch)
     DocumentCounts.of(batch, matches).check(checked, NOTHING_RETRIEVED_YET)
     positions = _gold_positions(batch)
@@ -251,7 +253,7 @@ def _or_none(value: float) -> float | None:
 
 
 def _find_contained(evalset: EvalSet, batch: Batch, positions: IntArray) -> tuple[ContainedGold, ...]:
-    """Find gold documents whose text is contained in another gold document of the same question.
+    """Find gold documents whose text is contained in another one of the same question, but not of the same need.
 
     Args:
         evalset: The questions.
@@ -267,6 +269,8 @@ def _find_contained(evalset: EvalSet, batch: Batch, positions: IntArray) -> tupl
     # Of two equal texts each contains the other: one pair says so.
     keep = np.isin(found.actual, positions) & np.isin(found.predicted, positions)
     keep &= np.where(is_same, found.actual > found.predicted, found.actual != found.predicted)
+    needs = batch.actual.need_of_each
+    keep &= needs[found.actual] != needs[found.predicted]
     query = batch.actual.query_of(found.actual)
     order = np.lexsort((found.actual, found.predicted, ~is_same))
     return tuple(
@@ -285,6 +289,8 @@ def _find_lost(
 ) -> tuple[LostGold, ...]:
     """Find gold documents that no system retrieved at any rank, for questions that a system answered.
 
+    If any alternative of a need was retrieved, the others are not lost.
+
     Args:
         evalset: The questions.
         pool: What was retrieved.
@@ -296,7 +302,8 @@ def _find_lost(
     gold, id_key = batch.actual, batch.settings.id_key
     query = gold.query_of(positions)
     # A gold document that repeats another one matches what that one matches.
-    lost = positions[~np.isin(positions, matches.actual) & pool.asked[query]]
+    needs = gold.need_of_each
+    lost = positions[~np.isin(needs[positions], needs[matches.actual]) & pool.asked[query]]
     if not len(lost):
         return ()
     asked = np.unique(gold.query_of(lost)).tolist()

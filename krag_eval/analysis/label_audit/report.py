@@ -16,7 +16,8 @@ from krag_eval._utils.files.strict_json import dump_json, read_jsonl
 from krag_eval._utils.formatting import number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval.datasets import EvalSet, Question, as_evalset
-from krag_eval.documents.document import Document, as_document
+from krag_eval.datasets.question import alternatives_in
+from krag_eval.documents.document import Document, Need, as_document
 from krag_eval.documents.readers import as_grade, as_id
 from krag_eval.documents.text import normalize
 from krag_eval.evaluation.explanation import show_document
@@ -405,10 +406,18 @@ def _labelled(question: Question, labels: Mapping[LabelKey, _Label], id_key: str
         return question
     doc_ids = [label.key[1] for label in labels.values() if label.doc_key is not None and label.grade != 0]
     of_chunks = {key: label for key, label in labels.items() if label.doc_key is None}
-    gold = []
-    for document in question.gold:
-        label = of_chunks.pop(label_key(as_document(document, id_key=id_key)), None)
-        gold.append(document if label is None or label.keeps_grade else replace(document, grade=label.grade))
+    gold: list[Document | Need] = []
+    for entry in question.gold:
+        kept = []
+        for document in alternatives_in([entry]):
+            label = of_chunks.pop(label_key(as_document(document, id_key=id_key)), None)
+            kept.append(document if label is None or label.keeps_grade else replace(document, grade=label.grade))
+        if isinstance(entry, Need):  # its alternatives have its grade, until they are found to be none
+            gold += [document for document in kept if document.grade == 0]
+            kept = [old for old, new in zip(entry.any_of, kept, strict=True) if new.grade != 0]
+            gold += [replace(entry, any_of=kept)] if kept else []
+        else:
+            gold += kept
     for label in of_chunks.values():
         listed = label.document.id in question.gold_chunk_ids and label.keeps_grade
         if not listed:

@@ -15,7 +15,7 @@ from krag_eval.datasets.column_names import no_column, split_number, suggestion
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import tables
 from krag_eval.datasets.formats.writing import FIELDS, numbered
-from krag_eval.datasets.question import GOLD, without_gold
+from krag_eval.datasets.question import GOLD, alternatives_in, without_gold
 
 # The fields that `columns` may name, by what is read.
 FIELDS_OF = {
@@ -231,7 +231,7 @@ class Layout:
         """What a plain cell of a ranking is: `id` or `text` if the gold of the set has nothing else; else empty."""
         if self._reading is None:
             questions = list(self.evalset or ())
-            gold = [document for question in questions for document in question.gold]
+            gold = [document for question in questions for document in alternatives_in(question.gold)]
             has_ids = any(question.gold_chunk_ids or question.gold_doc_ids for question in questions)
             has_ids = has_ids or any(document.id is not None or document.metadata for document in gold)
             has_texts = any(document.text is not None for document in gold)

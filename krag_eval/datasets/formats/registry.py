@@ -17,7 +17,7 @@ from krag_eval._utils.errors import InvalidInputError, did_you_mean
 from krag_eval._utils.files.encodings import cure, looks_like
 from krag_eval._utils.files.io import DASH, StrPath
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats import beir, huggingface, llama_index, native, qrels_json, ragas, squad, trec
+from krag_eval.datasets.formats import autorag, beir, huggingface, llama_index, native, qrels_json, ragas, squad, trec
 from krag_eval.datasets.formats.source import CONTAINERS, Kind, Source
 from krag_eval.datasets.formats.writing import Writing
 from krag_eval.datasets.question import Question
@@ -93,6 +93,11 @@ FORMATS: Mapping[str, Format] = {
     "llama_index": _format(llama_index, detected_in=("json",), endings=(".llama_index.json",), container="json"),
     "ragas": _format(ragas, detected_in=_ROWS, endings=(".ragas.jsonl", ".ragas.json")),
     "squad": _format(squad, detected_in=("json",), endings=(".squad.json",), container="json"),
+    "squad_spans": Format(kinds=squad.kinds_in, container="json", questions=squad.questions_as_spans),
+    "chunking_evaluation": Format(
+        kinds=squad.excerpt_kinds_in, detected_in=("csv",), questions=squad.excerpt_questions
+    ),
+    "autorag": _format(autorag, detected_in=("parquet",)),
     "hf": _format(huggingface, detected_in=_ROWS),
 }
 

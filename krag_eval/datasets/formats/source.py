@@ -20,7 +20,9 @@ from krag_eval._utils.objects import cached_property
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import parquet, tables, workbook
 from krag_eval.datasets.formats.layout import Layout
-from krag_eval.documents.document import Document, as_document
+from krag_eval.documents.document import Document, Need, as_document
+from krag_eval.documents.needs import check_grades
+from krag_eval.documents.readers import read_grade
 
 HEAD_SIZE = 65_536
 # How rows can be stored, and the endings that say so.
@@ -304,7 +306,7 @@ def read_at(place: str, read: Callable[[Row], T], row: Row) -> T:
 def check_documents(
     place: str,
     name: str,
-    documents: Sequence[Document],
+    documents: Sequence[Document | Need],
     *,
     id_key: str | None,
     grade_key: str = "relevance",
@@ -316,6 +318,15 @@ def check_documents(
         InvalidInputError: There is such a document, or a grade is not a number.
     """
     for number, document in enumerate(documents):
+        if isinstance(document, Need):
+            check_documents(
+                place, f"{name}[{number}].any_of", document.any_of, id_key=id_key, grade_key=grade_key, is_gold=is_gold
+            )
+            try:
+                check_grades([read_grade(one, grade_key) for one in document.any_of], document.grade)
+            except InvalidInputError as error:
+                raise InvalidInputError(f"{place}: `{name}[{number}]`: {error}") from None
+            continue
         # The rest was checked when the document was read; most documents have an id or a text and no grade there.
         if (document.id is not None or document.text is not None) and not (is_gold and grade_key in document.metadata):
             continue

@@ -5,25 +5,30 @@ place, `3-0` for the first one of the fourth article; paragraphs with the same t
 tell them apart. The article is the source document: its id, else its title, is found under `doc_id`. A question marked
 impossible, or with an empty list of answers, has no gold documents; its paragraph goes to its metadata.
 
+The format `squad_spans` reads the same files with the places of the answers as gold spans; the paragraph is then the
+document that chunks are cut from. The tables of chunking_evaluation, which have excerpts with their offsets in a
+corpus, are read here too.
+
 Sets are written as version 2 if a question has no answer, with the ids of paragraphs as an extra.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.files.io import write_atomically
-from krag_eval._utils.files.strict_json import dump_json
+from krag_eval._utils.files.strict_json import dump_json, parse_json
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats.source import Kind, Row, Source, read_at
-from krag_eval.datasets.formats.writing import FIELDS, Writing, fields_from
+from krag_eval.datasets.formats.writing import FIELDS, Writing, fields_from, numbered
 from krag_eval.datasets.question import DOC_KEY, Question
-from krag_eval.documents.document import Document, read_leniently
+from krag_eval.documents.document import Document, Need, Span, read_leniently
 from krag_eval.documents.readers import as_id
 
 PARAGRAPH = "paragraph"
@@ -64,6 +69,72 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
             if not isinstance(row, dict):
                 raise InvalidInputError(f"{place} is {describe_type(row)}. It must be an object with a question.")
             yield place, read_at(place, partial(question_of, paragraph=paragraph.document), row)
+
+
+def questions_as_spans(source: Source) -> Iterator[tuple[str, Question]]:
+    """Yield each question with the spans of its answers as gold, in the paragraph that it was asked about.
+
+    Answers of several people are alternatives of one need.
+
+    Raises:
+        InvalidInputError: Something has another shape, or an answer is not where its start says.
+    """
+    texts = {paragraph.document.id: paragraph.document.text or "" for paragraph in paragraphs(source)}
+    for place, question in questions(source):
+        answers = question.metadata.get("answers", ()) if question.gold else ()
+        spans = {read_at(place, partial(_span_of, question.gold[0], texts), answer): None for answer in answers}
+        if question.gold and not spans:
+            raise InvalidInputError(f"{place}: has no answers, so no spans. Read the file in the format squad.")
+        gold: Any = tuple(spans) if len(spans) < 2 else (Need(any_of=tuple(spans)),)
+        yield place, replace(question, gold=gold)
+
+
+def _span_of(paragraph: Any, texts: Mapping[str | None, str], answer: Mapping[str, Any]) -> Span:
+    """Return the place of an answer in its paragraph."""
+    start, text = answer.get("answer_start"), answer["text"]
+    if isinstance(start, bool) or not isinstance(start, int):
+        raise InvalidInputError(
+            f"The answer {show(text, 60)} has no `answer_start`. Read the file in the format squad."
+        )
+    there = texts[paragraph.id][max(start, 0) : max(start, 0) + len(text)]
+    if start < 0 or there != text or not text:
+        raise InvalidInputError(
+            f"The answer {show(text, 60)} is not at `answer_start` {start} of paragraph {paragraph.id!r:.60}, "
+            f"which has {show(there, 60)} there. Correct it, or read the file in the format squad."
+        )
+    return Span(paragraph.id, start, start + len(text), text)
+
+
+CHUNKING_EVALUATION = frozenset({"question", "references", "corpus_id"})
+
+
+def excerpt_kinds_in(source: Source) -> tuple[Kind, ...]:
+    """Return what a table holds if it has the columns of chunking_evaluation."""
+    return ("evalset",) if source.names >= CHUNKING_EVALUATION else ()
+
+
+def excerpt_questions(source: Source) -> Iterator[tuple[str, Question]]:
+    """Yield each row of chunking_evaluation with its excerpts as spans; each is a need.
+
+    Raises:
+        InvalidInputError: A row cannot be read; the message begins with its place.
+    """
+    numbers = itertools.count()
+    return source.each(lambda row: _question_of_excerpts(row, next(numbers), source))
+
+
+def _question_of_excerpts(row: Row, number: int, source: Source) -> Question:
+    references = row.get("references")
+    try:
+        read = parse_json(references) if isinstance(references, str) else references
+    except ValueError as error:
+        raise InvalidInputError(f"`references` is no JSON ({error}): {show(references, 60)}.") from None
+    if not isinstance(read, list) or not all(isinstance(one, dict) for one in read):
+        raise InvalidInputError(f"`references` is {show(read, 60)}. It must be a list of excerpts.")
+    spans = [Span(row["corpus_id"], one.get("start_index"), one.get("end_index"), one.get("content")) for one in read]
+    fields = fields_from(row, {"id", *CHUNKING_EVALUATION})
+    row_id = row.get("id") or numbered(None if source.rejects.is_counting_lost else number)
+    return Question(id=row_id, **(fields | {"question": row["question"], "gold": spans}))
 
 
 def passages(source: Source) -> Iterator[tuple[str, Document]]:

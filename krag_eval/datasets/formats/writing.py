@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.question import Question
+from krag_eval.datasets.question import Question, alternatives_in
 from krag_eval.datasets.run import Run
-from krag_eval.documents.document import Document
+from krag_eval.documents.document import Document, Need
 from krag_eval.documents.readers import read_grade, require_reader
 
 T = TypeVar("T")
@@ -63,7 +63,10 @@ class Writing:
             if level == "document":
                 yield question, [Document(id=doc_id) for doc_id in question.gold_doc_ids]
             else:
-                yield question, question.gold_chunks()
+                self.lost["needs (each of their documents became needed)"] += any(
+                    isinstance(g, Need) for g in question.gold
+                )
+                yield question, alternatives_in(question.gold_chunks())
 
     def lose_fields(self, question: Question, names: Iterable[str] = FIELDS) -> None:
         """Count the fields of a question that are set but have no place in the format."""

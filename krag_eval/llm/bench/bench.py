@@ -35,7 +35,7 @@ from krag_eval.llm.context_judge.result import ContextResult
 from krag_eval.llm.json_answers import check_schema
 from krag_eval.llm.model import LanguageModel, as_language_model
 from krag_eval.llm.question_generation import GeneratedEvalSet, GenerationReport, generate_evalset
-from krag_eval.matching.settings import ScoringSettings, make_settings
+from krag_eval.matching.settings import ScoringSettings, TextSettings, make_settings
 from krag_eval.metrics.cut_offs import check_ranks
 from krag_eval.report import build_report
 from krag_eval.retrievers.recording import RetrieverChangedError
@@ -68,7 +68,7 @@ def run_bench(
     level: str = "chunk",
     title: str | None = None,
     progress: bool | ProgressHook | None = True,
-    **settings: Unpack[ScoringSettings],
+    **settings: Unpack[TextSettings],
 ) -> Bench:
     """Generate questions from chunks, retrieve, answer, score both, and report.
 

@@ -29,6 +29,7 @@ from krag_eval.evaluation.explanation import outcomes as outcomes_of
 from krag_eval.evaluation.results import Detail
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.metrics.judgments import repeats_of
+from krag_eval.metrics.spans import Parts
 from krag_eval.report.plots import figures_of
 from krag_eval.report.records import Report, ReportedSystem
 from krag_eval.report.sections import sections_of
@@ -152,7 +153,7 @@ class Details:
         self._similarities: Numbered[str] = Numbered()
         self._scores: Numbered[str] = Numbered()
         self._answers = [texts.number(question.answer or None) for question in report.evalset or ()]
-        self._gold = _Columns("document", "grade", "repeat")
+        self._gold = _Columns("document", "grade", "repeat", "alternative")
         self._starts: list[int] = []
         self._systems = [self._read(system, is_first=not place) for place, system in enumerate(report.systems)]
 
@@ -188,6 +189,8 @@ class Details:
 
     def _read(self, system: ReportedSystem, *, is_first: bool) -> dict[str, Any]:
         outcomes = _Columns("cause", "rank", "method", "similarity")
+        held: list[Any] = []
+        evidence: list[Any] = []
         matches = _Columns("at", "gold", "method", "similarity")
         causes = {(miss.query_index, miss.gold_index): _CAUSE_NUMBERS[miss.cause] for miss in system.diagnosis.misses}
         missed: list[int] = []
@@ -195,12 +198,15 @@ class Details:
         side = with_documents(detail.batch).predicted
         ids, texts, starts = side.ids, side.texts, side.offsets.tolist()
         documents: list[int] = []
-        for index, (found, gold) in enumerate(outcomes_of(detail.batch, detail.matches, detail.judged, detail.nearest)):
+        whole = detail.batch, detail.matches, detail.judged, detail.nearest, system.diagnosis.k
+        for index, (found, gold, parts) in enumerate(outcomes_of(*whole)):
             if is_first:
                 self._add_gold(gold)
             missed.append(self._add_outcomes(outcomes, index, gold, causes))
             start, stop = starts[index : index + 2]
             documents += map(self._documents.number, ids[start:stop], texts[start:stop])
+            evidence += map(_in_units, parts, texts[start:stop])
+            held += [_in_units(one.held, one.document.text) for one in gold]
             for match in found:
                 method = self._methods.number(match.method)
                 matches.add(start + match.rank - 1, match.gold, method, self._similarity(match))
@@ -208,6 +214,8 @@ class Details:
         ranks = {"document": documents, "score": self._score_numbers(side), **_earned(detail)}
         if is_first:
             self._starts.append(len(self._gold["document"]))
+        if detail.batch.settings.uses_spans:
+            ranks["parts"], outcomes["parts"] = evidence, held
         errors = {str(query): error for query, error in system.result.errors.items()}
         return {"gold": outcomes, "ranks": {"start": starts, **ranks}, "matches": matches, "errors": errors}
 
@@ -219,6 +227,7 @@ class Details:
                 self._documents.number(outcome.document.id, outcome.document.text),
                 None if grade is None else f"{grade:g}",
                 NONE if repeat is None else repeat,
+                NONE if outcome.alternative_to is None else outcome.alternative_to,
             )
 
     def _add_outcomes(
@@ -226,7 +235,7 @@ class Details:
     ) -> int:
         missed = 0
         for place, outcome in enumerate(gold):
-            cause = causes.get((index, place), FOUND if outcome.is_counted and outcome.repeat_of is None else NONE)
+            cause = causes.get((index, place), FOUND if outcome.is_one else NONE)
             match = outcome.match or outcome.nearest
             method = self._methods.number(match.method) if match else NONE
             outcomes.add(cause, match.rank if match else 0, method, self._similarity(match))
@@ -241,6 +250,16 @@ class Details:
 
     def _similarity(self, match: Match | None) -> int:
         return NONE if match is None else self._similarities.number(format_value(match.similarity, 3))
+
+
+def _in_units(parts: Parts | None, text: str | None) -> list[tuple[int, int]] | None:
+    """Return parts of a text in UTF-16 units, as the browser counts; None where there is no text or no place."""
+    if parts is None or text is None:
+        return None
+    if not text or max(text) < "\U00010000":
+        return list(parts)
+    units = np.append(0, np.cumsum([1 + (letter > "\uffff") for letter in text]))
+    return [(int(units[start]), int(units[min(end, len(text))])) for start, end in parts]
 
 
 def _earned(detail: Detail) -> dict[str, list[int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 MOST_MARKERS = 12
 
 
-def plot_over_k(report: Report) -> Figure:
-    """Plot the mean of each metric over the cut-offs, one line per retriever.
+def plot_over_k(report: Report, metrics: Collection[str] | None = None) -> Figure:
+    """Plot the mean of each metric, or of these metrics, over the cut-offs, one line per retriever.
 
     Ranks come first, "all" means all ranks, and token budgets follow on a line of their own. Cut-offs are equidistant.
 
@@ -56,15 +56,18 @@ def plot_over_k(report: Report) -> Figure:
         InvalidInputError: The report has fewer than two cut-offs, or no value is defined.
         MissingDependencyError: matplotlib is not installed.
     """
-    return shown(draw_over_k(report), "a line needs values at two cut-offs. Score with several, such as k=[1, 3, 5].")
+    return shown(
+        draw_over_k(report, metrics), "a line needs values at two cut-offs. Score with several, such as k=[1, 3, 5]."
+    )
 
 
-def draw_over_k(report: Report) -> Drawing | None:
+def draw_over_k(report: Report, only: Collection[str] | None = None) -> Drawing | None:
     """Draw the same and describe it; None if there is nothing to draw."""
     cut_offs = cut_offs_of(report)
     metrics = [
         metric
         for metric in metrics_of(report)
+        if only is None or metric in only
         if any(sum(value_of(system, metric + at) is not None for at in cut_offs) > 1 for system in report.systems)
     ]
     if not metrics:

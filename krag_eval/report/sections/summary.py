@@ -142,11 +142,11 @@ _COUNTS: dict[str, tuple[str, Callable[[EvaluationResult], int]]] = {
         lambda result: result.n_unjudged,
     ),
     "unmatchable gold": (
-        "Gold documents without the id or text that the method reads; they never match",
+        "Gold documents without the id, text or place that the method reads; they never match",
         lambda result: result.unmatchable.get("actual", 0),
     ),
     "unmatchable retrieved": (
-        "Retrieved documents without the id or text that the method reads; they never match",
+        "Retrieved documents without the id, text or place that the method reads; they never match",
         lambda result: result.unmatchable.get("predicted", 0),
     ),
 }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any
 
 from krag_eval._utils.checks import as_number, describe_type
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval.datasets import DOC_KEY, EvalSet, Question, as_evalset
-from krag_eval.documents.document import Document
+from krag_eval.documents.document import Document, may_be_need
+from krag_eval.documents.needs import as_need
 from krag_eval.documents.readers import as_grade, as_id, reader_of, split_pair
 from krag_eval.evaluation.pipeline import judge_batch
 from krag_eval.matching.fronts import NOTHING_RETRIEVED_YET
@@ -112,7 +114,9 @@ class GoldLookup:
         )
 
     def _of_id(self, given: object, grade: object) -> object:
-        """Return a bare id as a document: if only ids are matched, it cannot be anything else."""
+        """Return a bare id as a document, also in a need: if only ids are matched, it cannot be anything else."""
+        if grade is None and may_be_need(given) and (need := as_need(given)) is not None:
+            return replace(need, any_of=[self._of_id(*split_pair(one)) for one in need.any_of])
         bare = as_id(given)
         if bare is None:
             return given if grade is None else (given, grade)

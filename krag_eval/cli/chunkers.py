@@ -1,0 +1,116 @@
+"""`krag-eval chunkers`: compare chunkings of a corpus on the same spans, at equal budgets of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from krag_eval import InvalidInputError, compare_chunkers
+from krag_eval.cli.files import FileOptions, check_free
+from krag_eval.cli.loading import load_object
+from krag_eval.cli.output import Bars, collected_warnings, console, print_notes, print_section, put_json, stopping
+from krag_eval.cli.report import print_written, write_all
+from krag_eval.report import Table, check_target
+from krag_eval.report.chunkers import BUDGETS, CUT_APART
+from krag_eval.retrievers.asking import CallSettings
+from krag_eval.retrievers.local import LOCAL
+
+_SIZES = ("words:", "chars:")
+
+
+def chunkers(
+    evalset: Path,
+    *,
+    corpus: Path,
+    chunker: list[str],
+    retriever: str = "bm25",
+    budgets: Annotated[str, typer.Option(show_default=False)] = ",".join(map(str, BUDGETS)),
+    baseline: str | None = None,
+    cluster: str | None = None,
+    show: Annotated[int, typer.Option(min=0)] = 10,
+    out: Path | None = None,
+    plots: Path | None = None,
+    force: bool = False,
+    json_out: Path | None = None,
+    files: FileOptions,
+    **passed: Annotated[Any, CallSettings, "concurrency timeout retries"],
+) -> None:
+    """Compare chunkers: what a retriever finds of the same gold spans, at equal budgets of tokens.
+
+    Parameters:
+        evalset (EVALSET): Questions whose gold documents are spans of the corpus.
+        corpus: The documents to cut, in any format that reanchor reads.
+        chunker ([NAME=]CHUNKER): words:SIZE:OVERLAP, chars:SIZE:OVERLAP, or module:object, such as chunking:recursive:
+            a splitter of LangChain, LlamaIndex, chonkie or semchunk, a function from a text to its chunks, or a class
+            or function that makes one; repeatable.
+        retriever (RETRIEVER): bm25, bm25-characters, dense, hybrid, or module:object: a function from a list of chunks
+            to a retriever.
+        budgets (N,N,...): Budgets in tokens; 200,400,800,1600 by default.
+        baseline (NAME): The chunker to compare with; the best one by default.
+        show: Show at most so many questions that are cut apart.
+        out: Write a report as .html, .md, .json or .csv.
+        plots (DIR): Write the plots into this folder, as SVG and as PNG.
+        concurrency: How many questions to ask at a time.
+        timeout: Seconds per attempt.
+        retries: How often to retry a failed question.
+    """
+    if out is not None:
+        check_free(out, True, [evalset, corpus])
+        check_target(out, None, force)
+    found = _read(chunker)
+    search = retriever if retriever in LOCAL else load_object(retriever, "--retriever", "a function")
+    questions, documents = files.evalset(evalset), files.corpus(corpus)
+    with stopping(), collected_warnings() as caught, Bars() as bars:
+        compared = compare_chunkers(
+            documents,
+            questions,
+            found,
+            search,
+            _numbers(budgets),
+            baseline=baseline,
+            cluster=cluster,
+            progress=bars.show,
+            **passed,
+        )
+    print_notes(caught)
+    if put_json(json_out, compared.to_json):
+        return
+    written = write_all(compared.as_report(), out, plots, format=None, force=force) if out or plots else []
+    for section in compared.sections:
+        print_section(replace(section, tables=tuple(_shortened(section.tables, show))), console())
+        console().print()
+    print_written(written)
+
+
+def _shortened(tables: Sequence[Table], most: int) -> Iterator[Table]:
+    """Yield the tables, that of the questions that are cut apart with at most so many rows."""
+    for table in tables:
+        n_more = len(table.rows) - most if table.key == CUT_APART else 0
+        note = f"and {n_more} more. Show them all with --show {len(table.rows)}."
+        yield replace(table, rows=table.rows[:most], note=note) if n_more > 0 else table
+
+
+def _read(given: list[str]) -> dict[str, object]:
+    """Return the chunkers by name: the one given, the object of a module, or the sizes as they are written."""
+    found: dict[str, object] = {}
+    for text in given:
+        name, equals, spec = text.rpartition("=")
+        is_size = spec.startswith(_SIZES)
+        name = name if equals else spec if is_size else spec.partition(":")[2] or spec
+        if name in found:
+            raise InvalidInputError(
+                f"`--chunker` names two chunkers {name!r:.60}. Put another name and an equals sign before one of them."
+            )
+        found[name] = spec if is_size else load_object(spec, "--chunker", "a chunker")
+    return found
+
+
+def _numbers(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and len(part) < 19 for part in parts):
+        raise InvalidInputError(f"`--budgets` must be numbers of tokens such as 200,400, got {text!r:.60}.")
+    return [int(part) for part in parts]

@@ -1,0 +1,91 @@
+"""AutoRAG's `qa.parquet`: one question per row, whose `retrieval_gt` is a list of lists of ids: all of (any of ...).
+
+Each inner list is a need. Texts come from the `corpus.parquet` in the same folder, if there is one. The first answer of
+`generation_gt` is the question's answer; the list stays among the further fields if it has others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from krag_eval._utils.checks import describe_type
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.files.io import is_file
+from krag_eval.datasets.corpus import read_passage
+from krag_eval.datasets.formats.source import Kind, Row, Source, read_at
+from krag_eval.datasets.formats.writing import fields_from
+from krag_eval.datasets.question import Question
+from krag_eval.documents.document import Document, Need
+from krag_eval.documents.readers import as_id
+
+_COLUMNS = frozenset({"qid", "query", "retrieval_gt"})
+
+
+def kinds_in(source: Source) -> tuple[Kind, ...]:
+    """Return what a file holds if its columns are those of AutoRAG's questions."""
+    return ("evalset",) if source.names >= _COLUMNS else ()
+
+
+def questions(source: Source) -> Iterator[tuple[str, Question]]:
+    """Yield each question with its place; an empty `retrieval_gt`, or `[[]]`, is a question without an answer.
+
+    Raises:
+        InvalidInputError: A row cannot be read; the message begins with its place.
+    """
+    rows = list(source.rows())
+    wanted = {one for _, row in rows for one in _flat(row.get("retrieval_gt"))}
+    beside = Path(source.path).parent / "corpus.parquet"
+    texts = _texts(Source(beside), wanted) if is_file(beside) else {}
+    for place, row in rows:
+        yield place, read_at(place, lambda given: _question(given, texts), row)
+
+
+def _question(row: Mapping[str, Any], texts: Mapping[str, Document]) -> Question:
+    groups = row.get("retrieval_gt")
+    if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):
+        raise InvalidInputError(
+            f"`retrieval_gt` is {describe_type(groups)}. It must be a list of lists of ids: each inner list holds the "
+            "ids of which any is enough, as in [['a', 'b'], ['c']]."
+        )
+    answers = row.get("generation_gt")
+    answers = [answers] if isinstance(answers, str) else answers
+    fields = fields_from(
+        row, {"qid", "query", "retrieval_gt", "id"} | ({"generation_gt"} if _is_one(answers) else set())
+    )
+    if isinstance(answers, list) and answers and isinstance(answers[0], str):
+        fields["answer"] = answers[0]
+    gold = [_entry(group, number, texts) for number, group in enumerate(groups if groups != [[]] else [])]
+    return Question(**(fields | {"id": row.get("qid"), "question": row.get("query"), "gold": tuple(gold)}))
+
+
+def _entry(group: list[Any], number: int, texts: Mapping[str, Document]) -> Document | Need:
+    ids = [as_id(one) for one in group]
+    if None in ids:
+        raise InvalidInputError(f"`retrieval_gt[{number}]` holds {group[ids.index(None)]!r:.60}, which is no id.")
+    documents = [texts.get(str(one), Document(id=one)) for one in ids]
+    return documents[0] if len(documents) == 1 else Need(any_of=documents)
+
+
+def _is_one(answers: object) -> bool:
+    return isinstance(answers, list) and len(answers) == 1
+
+
+def _flat(groups: object) -> Iterator[str]:
+    for group in groups if isinstance(groups, list) else ():
+        yield from (str(one) for one in (group if isinstance(group, list) else ()))
+
+
+def _texts(corpus: Source, wanted: set[str]) -> dict[str, Document]:
+    """Return the wanted documents of a corpus, of ids and texts alone."""
+
+    def read(row: Row) -> Document:
+        found = read_passage(row)
+        return Document(id=found.id, text=found.text)
+
+    return {
+        doc_id: read_at(place, read, row)
+        for place, row in corpus.rows()
+        if (doc_id := as_id(row.get("doc_id"))) is not None and doc_id in wanted
+    }

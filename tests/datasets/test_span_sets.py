@@ -1,0 +1,166 @@
+"""Sets whose gold is spans: files, SQuAD, chunking_evaluation, and reanchoring both ways."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from krag_eval import EvalSet, InvalidInputError, Need, Question, Span, evaluate, read_evalset, reanchor, write_evalset
+from tests.support.chunking_evaluation_by_hand import chunking_evaluation
+
+GUIDE = "Intro.  We ship on\nweekdays. Returns are free. The end."
+SHIPPING = {"doc_id": "guide", "start": 8, "end": 28, "text": "We ship on\nweekdays."}
+CHUNKS = [
+    {"id": f"n{n}", "text": GUIDE[start : start + 20], "metadata": {"doc_id": "guide", "start_index": start}}
+    for n, start in enumerate(range(0, 60, 15))
+]
+
+
+def one(*gold: Any) -> EvalSet:
+    return EvalSet([Question(id="q", question="When?", gold=gold)])
+
+
+def places(evalset: EvalSet) -> list[list[tuple[str, int, int]]]:
+    return [[(d.metadata["doc_id"], d.metadata["start"], d.metadata["end"]) for d in q.gold] for q in evalset]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "parquet"])
+def test_spans_come_back_from_files_as_they_were(ending: str, tmp_path: Path) -> None:
+    given = one(Span("guide", 8, 28, SHIPPING["text"]), Need(any_of=[Span("guide", 0, 6), Span("b", 2, 4)], grade=2))
+    write_evalset(given, tmp_path / f"set.{ending}")
+    assert [question.gold for question in read_evalset(tmp_path / f"set.{ending}")] == [q.gold for q in given]
+
+
+def test_a_span_is_written_flat(tmp_path: Path) -> None:
+    write_evalset(one(Span("guide", 8, 28, SHIPPING["text"])), tmp_path / "set.jsonl")
+    assert json.loads((tmp_path / "set.jsonl").read_text())["gold"] == [SHIPPING]
+
+
+def squad(path: Path, answers: list[dict[str, Any]], context: str = GUIDE) -> Path:
+    paragraph = {"id": "p1", "context": context, "qas": [{"id": "q", "question": "When?", "answers": answers}]}
+    path.write_text(json.dumps({"data": [{"title": "t", "paragraphs": [paragraph]}]}), encoding="utf-8")
+    return path
+
+
+def test_answers_of_squad_are_alternatives_of_one_need(tmp_path: Path) -> None:
+    answers = [{"text": "weekdays", "answer_start": 19}] * 2 + [{"text": "on\nweekdays", "answer_start": 16}]
+    [question] = read_evalset(squad(tmp_path / "s.json", answers), format="squad_spans")
+    [need] = question.gold
+    assert [(d.metadata["doc_id"], d.metadata["start"], d.text) for d in need.any_of] == [
+        ("p1", 19, "weekdays"),
+        ("p1", 16, "on\nweekdays"),
+    ]
+    [plain] = read_evalset(tmp_path / "s.json")
+    assert plain.gold[0].id == "p1"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"text": "weekdays", "answer_start": 18}, "which has '\\nweekday' there"),
+        ({"text": "weekdays"}, "has no `answer_start`"),
+        ({"text": "weekdays", "answer_start": -1}, "is not at `answer_start` -1"),
+    ],
+)
+def test_an_answer_that_is_not_where_it_says_is_refused(answer: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        read_evalset(squad(tmp_path / "s.json", [answer]), format="squad_spans")
+    assert said in str(caught.value)
+    assert "qas[0]" in str(caught.value)
+
+
+def test_an_excerpt_with_another_length_is_refused_with_its_line(tmp_path: Path) -> None:
+    rows = (
+        'question,references,corpus_id\nWhen?,"[{""content"": ""abc"", ""start_index"": 0, ""end_index"": 4}]",guide\n'
+    )
+    (tmp_path / "q.csv").write_text(rows)
+    with pytest.raises(InvalidInputError, match=r"q\.csv:2.*'abc' has 3 characters"):
+        read_evalset(tmp_path / "q.csv")
+
+
+@pytest.fixture
+def excerpts(shared_data: Path) -> EvalSet:
+    return read_evalset(shared_data / "chunking_evaluation" / "questions.csv")
+
+
+def test_chunking_evaluation_has_220_questions_and_344_excerpts(excerpts: EvalSet) -> None:
+    assert (len(excerpts), sum(len(question.gold) for question in excerpts)) == (220, 344)
+
+
+@pytest.mark.parametrize(("size", "overlap"), [(200, 0), (400, 200), (1000, 0)])
+def test_recall_equals_that_of_chunking_evaluation(
+    size: int, overlap: int, excerpts: EvalSet, shared_data: Path
+) -> None:
+    folder = shared_data / "chunking_evaluation"
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.md")}
+    rng = random.Random(size)
+    gold = places(excerpts)
+    chunks = [
+        (name, start, min(start + size, len(text)))
+        for name, text in texts.items()
+        for start in range(0, len(text), size - overlap)
+    ]
+    # A few chunks that hold evidence, and others.
+    retrieved = [
+        rng.sample([c for c in chunks if c[0] == row[0][0] and any(c[1] < e and c[2] > s for _, s, e in row)], 1)
+        + rng.sample(chunks, 4)
+        for row in gold
+    ]
+    found = [
+        [
+            {"text": texts[name][start:end], "metadata": {"doc_id": name, "start_index": start}}
+            for name, start, end in row
+        ]
+        for row in retrieved
+    ]
+    given = [list(question.gold) for question in excerpts]
+    result = evaluate(
+        given, found, k=None, metrics=["span_recall", "span_precision"], match_method="span", corpus=texts
+    )
+    n_overlapping = 0
+    for spans, row, values in zip(gold, retrieved, result.per_query, strict=True):
+        theirs = chunking_evaluation(spans, row)
+        ordered = sorted(spans)
+        if any(one[2] > other[1] for one, other in pairwise(ordered)):
+            n_overlapping += 1
+            assert values.values["span_recall"] >= theirs["recall"] - 1e-12
+        else:
+            assert values.values["span_recall"] == pytest.approx(theirs["recall"], abs=1e-12)
+        assert values.values["span_precision"] >= theirs["precision"] - 1e-12
+    assert n_overlapping < 20
+
+
+def test_passages_become_the_spans_where_they_are() -> None:
+    given = one({"id": "c7", "text": "We ship on weekdays.", "metadata": {"doc_id": "guide"}}, {"text": "not there"})
+    report = reanchor(given, [{"id": "guide", "text": GUIDE}, {"id": "b", "text": "We ship on weekdays."}], to="spans")
+    assert (report.counts["moved"], report.counts["lost"]) == (1, 1)
+    assert report.anchors[0].span == Span("guide", 8, 28, "We ship on\nweekdays.")
+    [question] = report.evalset
+    assert question.to_dict()["gold"] == [SHIPPING, {"text": "not there"}]
+
+
+def test_spans_become_the_chunks_that_hold_them_by_their_offsets() -> None:
+    report = reanchor(
+        one({"doc_id": "guide", "start": 8, "end": 28}, {"doc_id": "guide", "start": 46, "end": 49}), CHUNKS
+    )
+    assert [(anchor.status, anchor.new_ids) for anchor in report.anchors] == [
+        ("split", ("n0", "n1")),
+        ("merged", ("n2",)),
+    ]
+    assert report.anchors[1].alternatives == ("n3",)
+    back = reanchor(report.evalset, [{"id": "guide", "text": GUIDE}], to="spans")
+    assert back.ok
+    assert set(places(back.evalset)[0]) == {("guide", 8, 28), ("guide", 46, 49)}
+
+
+def test_a_span_outside_of_all_chunks_is_lost() -> None:
+    report = reanchor(
+        one({"doc_id": "guide", "start": 800, "end": 820}, {"doc_id": "other", "start": 0, "end": 9}), CHUNKS
+    )
+    assert [anchor.status for anchor in report.anchors] == ["lost", "lost"]
+    assert places(report.evalset) == [[("guide", 800, 820), ("other", 0, 9)]]
