@@ -15,7 +15,7 @@ from krag_eval._utils.serialization import data_frame
 from krag_eval.datasets.by_query import by_query, is_table, judged_documents
 from krag_eval.datasets.frames import rows_of_frame
 from krag_eval.datasets.question import DOC_KEY, GOLD, Question, check_new
-from krag_eval.documents.document import Document, Need
+from krag_eval.documents.document import Document
 from krag_eval.documents.readers import OWN_ID, looks_like_id, reader_of, split_pair
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class EvalSet(Sequence[Question]):
         """The text of each question; empty if it has none."""
         return [question.question or "" for question in self]
 
-    def gold(self, level: str = "chunk", doc_key: str = DOC_KEY) -> list[list[Document | Need]]:
+    def gold(self, level: str = "chunk", doc_key: str = DOC_KEY) -> list[list[Any]]:
         """Return the gold documents of each question at a level, as `evaluate` takes them."""
         return [question.gold_at(level, doc_key) for question in self]
 

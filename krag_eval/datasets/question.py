@@ -59,7 +59,7 @@ class Question:
     question: str | None = None
     gold_doc_ids: tuple[str, ...] = ()
     gold_chunk_ids: tuple[str, ...] = ()
-    gold: tuple[Document | Need, ...] = ()
+    gold: tuple[Any, ...] = ()  # `Document` and `Need`; most sets have documents alone
     answer: str | None = None
     type: str | None = None
     notes: str | None = None
@@ -98,12 +98,12 @@ class Question:
             or self.gold_doc_ids
         )
 
-    def gold_chunks(self) -> list[Document | Need]:
+    def gold_chunks(self) -> list[Any]:
         """Return the gold at chunk level: the gold documents and needs, then the gold chunk ids that none has."""
         known = {document.id for document in alternatives_in(self.gold)}
         return [*self.gold, *(Document(id=chunk_id) for chunk_id in self.gold_chunk_ids if chunk_id not in known)]
 
-    def gold_documents(self, doc_key: str = DOC_KEY, grade_key: str = "relevance") -> list[Document | Need]:
+    def gold_documents(self, doc_key: str = DOC_KEY, grade_key: str = "relevance") -> list[Any]:
         """Return the gold at document level, each document with its id also under `doc_key` in its metadata.
 
         These are the gold document ids and the document ids that gold documents carry under `doc_key`; a document has
@@ -126,7 +126,7 @@ class Question:
         ]
         return known + needs
 
-    def gold_at(self, level: str = "chunk", doc_key: str = DOC_KEY) -> list[Document | Need]:
+    def gold_at(self, level: str = "chunk", doc_key: str = DOC_KEY) -> list[Any]:
         """Return the gold at a level.
 
         Raises:
