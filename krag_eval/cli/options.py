@@ -50,7 +50,7 @@ from krag_eval.cli.help import one_of_each
 from krag_eval.cli.loading import load_embeddings
 from krag_eval.datasets import LEVELS, read_corpus
 from krag_eval.datasets.formats.registry import FORMATS
-from krag_eval.datasets.reanchoring import Target
+from krag_eval.datasets.reanchoring import TARGETS
 from krag_eval.documents.text import normalize
 from krag_eval.documents.tokenizers import TOKENIZERS
 from krag_eval.matching.settings import CHOICES, MATCH_METHODS, USUAL_THRESHOLDS
@@ -63,7 +63,7 @@ _VALUES: Mapping[str, Sequence[str]] = {
     "level": LEVELS,
     "metrics": [*ALL_METRICS, "all"],
     "missing": ["refuse", "empty"],
-    "to": get_args(Target),
+    "to": TARGETS,
     **CHOICES,
     "from_format": list(FORMATS),
     "to_format": list(FORMATS),
