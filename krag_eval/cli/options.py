@@ -137,9 +137,9 @@ class RunScoringOptions(ScoringOptions):
 
     Parameters:
         proxy: Use doc_hit as recall for questions without gold chunks.
-        span_measure: With --match span, what the threshold is a share of: recall (the span), precision (the chunk) or
-            iou (both together).
-        corpus: The whole documents, with --match span: chunks without offsets are looked for in them.
+        span_measure: What the threshold of spans is a share of: recall (the span), precision (the chunk) or iou (both
+            together).
+        corpus: The whole documents of spans: chunks without offsets are looked for in them.
     """
 
     level: str = "chunk"
