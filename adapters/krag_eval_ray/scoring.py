@@ -48,7 +48,7 @@ def score(
         ds: One row per query, with the columns `query_id` (a string), `actual` (its gold documents, a list of structs
             with `id`, `text` and, if there are grades, `grade`) and `predicted` (its retrieved documents, best first,
             structs with `id` and `text`); of `id` and `text` only what the method compares is required. Documents may
-            also be plain ids or texts, as in `list<string>`.
+            also be plain ids or texts, as in `list<string>`. A struct of `actual` with a list `any_of` is a need.
         k: One cut-off or several; None scores all ranks.
         metrics: Names of `krag_eval.METRICS`, or functions; all by default.
         keep: The other columns that the rows keep: all by default, or their names.

@@ -48,8 +48,8 @@ def score(
         df: One row per query: `query_id` (a string or an integer), `actual` (its gold documents, an array of structs
             with `id`, `text` and, if there are grades, `grade`) and `predicted` (its retrieved documents, best first,
             structs with `id` and `text`); of `id` and `text` only what the method compares is required. Documents may
-            also be plain ids or texts, as in `array<string>`. Unused texts within the structs are sent to the workers:
-            leave them out.
+            also be plain ids or texts, as in `array<string>`. A struct of `actual` with an array `any_of` is a need.
+            Unused texts within the structs are sent to the workers: leave them out.
         k: One cut-off or several; None scores all ranks.
         metrics: Names of `krag_eval.METRICS`, or functions; all by default.
         keep: The other columns that the rows keep, unchanged and of any type but year-month and calendar intervals: all
