@@ -50,7 +50,7 @@ from krag_eval.cli.help import one_of_each
 from krag_eval.cli.loading import load_embeddings
 from krag_eval.datasets import LEVELS, read_corpus
 from krag_eval.datasets.formats.registry import FORMATS
-from krag_eval.datasets.reanchoring import Target
+from krag_eval.datasets.reanchoring import TARGETS
 from krag_eval.documents.text import normalize
 from krag_eval.documents.tokenizers import TOKENIZERS
 from krag_eval.matching.settings import CHOICES, MATCH_METHODS, USUAL_THRESHOLDS
@@ -63,7 +63,7 @@ _VALUES: Mapping[str, Sequence[str]] = {
     "level": LEVELS,
     "metrics": [*ALL_METRICS, "all"],
     "missing": ["refuse", "empty"],
-    "to": get_args(Target),
+    "to": TARGETS,
     **CHOICES,
     "from_format": list(FORMATS),
     "to_format": list(FORMATS),
@@ -137,9 +137,9 @@ class RunScoringOptions(ScoringOptions):
 
     Parameters:
         proxy: Use doc_hit as recall for questions without gold chunks.
-        span_measure: With --match span, what the threshold is a share of: recall (the span), precision (the chunk) or
-            iou (both together).
-        corpus: The whole documents, with --match span: chunks without offsets are looked for in them.
+        span_measure: What the threshold of spans is a share of: recall (the span), precision (the chunk) or iou (both
+            together).
+        corpus: The whole documents of spans: chunks without offsets are looked for in them.
     """
 
     level: str = "chunk"

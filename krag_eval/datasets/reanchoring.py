@@ -23,7 +23,7 @@ from krag_eval.matching.spans import CorpusTexts, read_places
 _LARGER = 1.25
 Status = Literal["valid", "moved", "merged", "split", "lost", "unanchorable"]
 _SHOWN = 200
-Target = Literal["chunks", "spans"]
+TARGETS = ("chunks", "spans")
 _PLACE = frozenset({DOC_KEY, *chain.from_iterable(OFFSETS)})
 STATUSES: tuple[Status, ...] = get_args(Status)
 
@@ -37,7 +37,7 @@ def reanchor(
     doc_key: str = DOC_KEY,
     tokenizer: object = "words",
     with_texts: bool = False,
-    to: Target = "chunks",
+    to: str = "chunks",
 ) -> ReanchorReport:
     """Link the gold passages of a question set to the chunks of another corpus, or to spans of its documents.
 
@@ -71,7 +71,7 @@ def reanchor(
     (1, 'n3')
     """
     questions = as_evalset(evalset)
-    is_to_spans = one_of("to", to, get_args(Target)) == "spans"
+    is_to_spans = one_of("to", to, TARGETS) == "spans"
     chunks = Chunks(_read("corpus", corpus), doc_key)
     if not chunks.documents:
         raise InvalidInputError("`corpus` has no document with an id and a text. Gold is linked to such documents.")

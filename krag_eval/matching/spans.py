@@ -246,7 +246,8 @@ class CorpusTexts:
                 self._forms[name] = collapse(self.texts[name])
         alike = _find_first([self._forms[name] for name in names], list(set(forms.values())))
         positions: dict[int, tuple[IntArray, IntArray]] = {}
-        for text, form in forms.items():
+        # By document: the positions of one at a time are kept.
+        for text, form in sorted(forms.items(), key=lambda item: alike.get(item[1], (-1, 0))):
             if form in alike:
                 number, at = alike[form]
                 if number not in positions:

@@ -87,6 +87,31 @@ def test_a_level_is_that_of_evaluate_run(run: Runner, option: str, settings: dic
     assert actual["metrics"] != scores(run, "levels.jsonl rows.jsonl")["rows"]["metrics"]
 
 
+TEXT = "Open at nine. Closed on Sunday."
+# The option beside `--match span`, and the settings of `evaluate_run` with it.
+SPANS: list[tuple[str, dict[str, Any]]] = [
+    ("--span-measure precision", {"span_measure": "precision"}),
+    ("--corpus corpus.jsonl", {"corpus": {"guide": TEXT}}),
+]
+
+
+@nothing_may_match
+@pytest.mark.parametrize(("option", "settings"), SPANS, ids=[option for option, _ in SPANS])
+def test_spans_are_those_of_evaluate_run(run: Runner, option: str, settings: dict[str, Any]) -> None:
+    chunks = [{"text": TEXT, "metadata": {"doc_id": "guide", "start": 0}}, {"text": "Open at nine."}]
+    Path("spans.jsonl").write_bytes(
+        jsonl([{"id": n, "gold": [{"doc_id": "guide", "start": 0, "end": n}]} for n in (13, 31)])
+    )
+    Path("rows.jsonl").write_bytes(jsonl([{"query_id": n, "retrieved": chunks} for n in (13, 31)]))
+    Path("corpus.jsonl").write_bytes(jsonl([{"id": "guide", "text": TEXT}]))
+    evalset = read_evalset("spans.jsonl")
+    expected = evaluate_run(evalset, read_run("rows.jsonl", evalset), match_method="span", **settings)
+    actual = scores(run, f"spans.jsonl rows.jsonl --match span {option}")["rows"]
+    # The command names its method in a list, and both write the same signature.
+    assert actual == {**json.loads(expected.to_json()), "missing": []}
+    assert actual["metrics"] != scores(run, "spans.jsonl rows.jsonl --match span")["rows"]["metrics"]
+
+
 def test_every_option_of_the_command_is_compared_above() -> None:
     from typer.main import get_command
 
@@ -95,7 +120,7 @@ def test_every_option_of_the_command_is_compared_above() -> None:
     command: Any = get_command(app)
     named = {option.split()[0] for _, option, _ in OPTIONS}
     known = {name for parameter in command.commands["evaluate"].params for name in parameter.opts if name[0] == "-"}
-    of_levels = {option.split()[0] for option, _ in LEVELS}
+    of_levels = {option.split()[0] for option, _ in (*LEVELS, *SPANS)}
     # What names an embedding model is compared in test_embedding_options.py.
     of_models = {"--embeddings", "--embedding-prefix", "--similarity-threshold"}
     of_output = {

@@ -25,7 +25,7 @@ from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.near_duplicates import NEAR as NEAR_QUESTIONS
 from krag_eval.matching.near_duplicates import group_near_duplicates
 from krag_eval.matching.nearest import nearest_of
-from krag_eval.matching.settings import Settings, TextSettings, make_settings
+from krag_eval.matching.settings import ScoringSettings, Settings, TextSettings, make_settings
 from krag_eval.metrics.judgments import identity_keys, merge_equal
 
 NEAR = 0.6
@@ -85,7 +85,7 @@ def audit_labels(
     for name, value in (("near", near), ("near_questions", near_questions)):
         if not check_threshold(value, name):
             raise InvalidInputError(f"`{name}` must be above 0 and at most 1, got {show(value)}. Give one such as 0.6.")
-    checked = make_settings(**settings_at(level, doc_key, settings))
+    checked = make_settings(**settings_at(level, doc_key, ScoringSettings(**settings)))
     keys = checked.id_key, checked.grade_key
     given = questions.gold(level, doc_key)
     gold_rows = [alternatives_in(row) for row in given]
