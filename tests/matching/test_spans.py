@@ -104,7 +104,9 @@ def test_a_chunk_matches_from_the_threshold_on(measure: str) -> None:
     share = {"recall": 6 / 10, "precision": 6 / 12, "iou": 6 / 16}[measure]
     above = scored(Span("a", 0, 10), chunk, span_measure=measure, threshold=share)
     assert above["recall"] == 1
-    assert above.explain(0).gold[0].match.similarity == share
+    match = above.explain(0).gold[0].match
+    assert match is not None
+    assert match.similarity == share
     with pytest.warns(KragEvalWarning, match="overlaps a gold span enough"):
         assert scored(Span("a", 0, 10), chunk, span_measure=measure, threshold=share + 1e-9)["recall"] == 0
 

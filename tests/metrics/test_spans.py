@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -13,12 +14,12 @@ from tests.support.span_reference import SPAN_METRICS, as_chunks, as_gold, rando
 CUT_OFFS = (1, 2, 3, None)
 
 
-def scored(gold: list, retrieved: list, **settings: object) -> EvaluationResult:
-    settings = {"k": CUT_OFFS, "metrics": SPAN_METRICS} | settings
-    return evaluate(gold, retrieved, match_method="span", **settings)
+def scored(gold: list[Any], retrieved: list[Any], **settings: Any) -> EvaluationResult:
+    usual = {"k": CUT_OFFS, "metrics": SPAN_METRICS}
+    return evaluate(gold, retrieved, match_method="span", **(usual | settings))
 
 
-def chunk(doc_id: str, start: int, end: int) -> dict:
+def chunk(doc_id: str, start: int, end: int) -> dict[str, Any]:
     return {"doc_id": doc_id, "start": start, "end": end, "text": "x" * (end - start)}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Unpack
+from typing import Unpack, cast
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def audit_labels(
     for name, value in (("near", near), ("near_questions", near_questions)):
         if not check_threshold(value, name):
             raise InvalidInputError(f"`{name}` must be above 0 and at most 1, got {show(value)}. Give one such as 0.6.")
-    checked = make_settings(**settings_at(level, doc_key, ScoringSettings(**settings)))
+    checked = make_settings(**settings_at(level, doc_key, cast(ScoringSettings, settings)))
     keys = checked.id_key, checked.grade_key
     given = questions.gold(level, doc_key)
     gold_rows = [alternatives_in(row) for row in given]
