@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+from krag_eval._utils.errors import warn
+from krag_eval._utils.formatting import number_of
 from krag_eval.analysis.estimation import estimate as estimate_metric
+from krag_eval.analysis.estimation import read_labels
 from krag_eval.cli.files import FileOptions, read_runs
 from krag_eval.cli.output import console, put_json
 
@@ -47,5 +50,12 @@ def estimate(
         evalset=questions if known else None,
         **passed,
     )
+    given = ("evalset", questions), ("judge", judge), ("people", labels)
+    graded, judged, labelled = (read_labels(*one, passed.get("id_key")).keys() for one in given)
+    if (n := len((graded & judged) - labelled)) and not known:
+        warn(
+            f"The set has grades for {number_of(n, 'document')} that the judge labelled and `--labels` lacks. "
+            "`doctor --judge` never draws them: if it drew these labels, add `--known`, or the values are biased."
+        )
     if not put_json(json_out, result.to_dict):
         console().print(repr(result), soft_wrap=True)

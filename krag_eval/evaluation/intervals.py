@@ -11,7 +11,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import check_kind
-from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.errors import InvalidInputError, did_you_mean, warn
 from krag_eval._utils.formatting import number_of
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.question import DOC_KEY, alternatives_in
@@ -174,6 +174,7 @@ def labels_of(
                 f"{number_of(len(without), 'query')} of {n} without a cluster: no{what} for "
                 f"{', '.join(map(repr, without[:3]))}{', ...' if len(without) > 3 else ''}. Give each query one; "
                 "a query that depends on no other has a label of its own."
+                + did_you_mean(cluster, {key for q in evalset or () if len(without) == n for key in q.metadata})
             )
     labels = connected(rows)
     n_clusters = int(labels.max(initial=-1)) + 1

@@ -72,6 +72,7 @@ def test_a_cluster_on_the_command_line_is_that_of_the_policy(gate: Runner) -> No
     assert err.startswith("InvalidInputError: 1 query of 100 without a cluster: no 'source' for ")
     for command in ("compare set.jsonl old.jsonl new.jsonl --k 1", "evaluate set.jsonl new.jsonl --k 1 --intervals"):
         assert gate(f"{command} --cluster source").err == err
+        assert gate(f"{command} --cluster sorce").err.endswith(" Did you mean 'source'?\n")
 
 
 def test_a_plan_prints_how_many_questions_a_pilot_asks_for(gate: Runner) -> None:
