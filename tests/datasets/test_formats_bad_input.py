@@ -133,7 +133,9 @@ def test_a_run_of_another_set_is_refused_at_its_line(tmp_path: Path) -> None:
         read_run(tmp_path / "x.run", FULL)
 
 
-TEXT_FORMATS = [name for name in FORMATS if name not in ("parquet", "xlsx", "beir", "hf", "autorag")]
+# Folders, a workbook, and what is only read.
+OTHERS = ("xlsx", "beir", "hf", "autorag", "squad_spans", "chunking_evaluation")
+TEXT_FORMATS = [name for name in FORMATS if name not in ("parquet", *OTHERS)]
 
 
 @pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
@@ -148,7 +150,7 @@ def test_a_file_may_come_from_any_editor(tmp_path: Path, name: str) -> None:
         assert read_evalset(path, format=name) == expected
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("xlsx", "beir", "hf", "autorag")])
+@pytest.mark.parametrize("name", [name for name in FORMATS if name not in OTHERS])
 def test_a_damaged_file_is_read_or_refused_and_nothing_else(tmp_path: Path, name: str) -> None:
     path = tmp_path / "x"
     is_run = FORMATS[name].rankings is not None

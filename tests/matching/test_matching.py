@@ -117,8 +117,8 @@ def test_texts_match_as_in_the_naive_loop(case: tuple[Rows, Rows]) -> None:
         {},
         {"containment._PAIRS_A_TEXT": -1, "containment._BYTES_AT_ONCE": 300},
         {"containment._TOGETHER_FROM": 1, "containment._LONG": 0},
-        {"containment._TOGETHER_FROM": 1, "containment._LONG": 0, "containment._BYTES_A_PLACE": 1}
-        | {"containment._BYTES_AT_ONCE": 7, "containment._SLOT_BITS": 2, "containment._PAIRS_AT_ONCE": 1},
+        {"containment._TOGETHER_FROM": 1, "containment._LONG": 0, "spans._BYTES_A_PLACE": 1}
+        | {"spans._BYTES_AT_ONCE": 7, "spans._SLOT_BITS": 2, "containment._PAIRS_AT_ONCE": 1},
     ],
     ids=len,
 )
