@@ -24,8 +24,10 @@ def text():
     return " ".join(random.choices(words, k=12))
 gold = [[text(), text()] for _ in range(30)]
 found = [[random.choice([query[0], text()]) for _ in range(5)] for query in gold]
+def place(text):
+    return {"doc_id": text, "start": 0, "end": len(text)}
 def rows(documents):
-    return [[{"id": text, "text": text} for text in query] for query in documents]
+    return [[{"id": text, "text": text, "metadata": place(text)} for text in query] for query in documents]
 def embed(texts):
     return [[len(text), text.count("1"), 1.0] for text in texts]
 gold, found = rows(gold), rows(found)
