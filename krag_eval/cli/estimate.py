@@ -54,8 +54,8 @@ def estimate(
     graded, judged, labelled = (read_labels(*one, passed.get("id_key")).keys() for one in given)
     if (n := len((graded & judged) - labelled)) and not known:
         warn(
-            f"The set has grades for {number_of(n, 'document')} that the judge labelled and `--labels` lacks. "
-            "`doctor --judge` never draws them: if it drew these labels, add `--known`, or the values are biased."
+            f"The set has grades for {number_of(n, 'document')} that the judge labelled and people did not. The doctor "
+            "never draws such documents: if it drew the labels, the values are biased without `--known`."
         )
     if not put_json(json_out, result.to_dict):
         console().print(repr(result), soft_wrap=True)

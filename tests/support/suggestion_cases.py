@@ -150,6 +150,9 @@ def make_files() -> None:
     span = {"doc_id": "a9", "start": 0, "end": 9}
     write("spans.jsonl", [{"id": n, "question": "nine", "gold": [span]} for n in "12"])
     write("lamps.jsonl", CORPUS)
+    judged = [{"query_id": "q1", "document": {"id": one["id"]}, "label": one["id"] == "a"} for one in FOUND[0]]
+    write("judge.jsonl", judged)
+    write("people.jsonl", [{**judged[0], "probability": 0.5}])
     write(
         "lost.jsonl",
         [{"id": f"q{n}", "question": f"What {n}?", "gold": [{"id": f"z{n}", "text": f"{n} lions"}]} for n in range(3)],
@@ -1366,6 +1369,7 @@ COMMANDS = [
     Case("compare set.jsonl run.jsonl half.jsonl", "--missing empty"),
     Case("compare set.jsonl run.jsonl run.jsonl --all-pairs --baseline run", "(?<=Leave out `)--baseline", value=""),
     Case("reanchor set.jsonl --corpus corpus.jsonl --out labels.jsonl", "--force"),
+    Case("estimate one.jsonl half.jsonl --judge judge.jsonl --labels people.jsonl", "--known", value=""),
     Case("reanchor lost.jsonl --corpus corpus.jsonl --out new.jsonl --show 1 --force", "--show 0"),
     Case("chunkers spans.jsonl --corpus corpus.jsonl --chunker chars:4 --show 1", "--show 2"),
     Case("reanchor chunks.jsonl --corpus corpus.jsonl --out new.jsonl --force", "--old-corpus", value="old.jsonl"),
