@@ -51,7 +51,7 @@ def estimate(
         **passed,
     )
     given = ("evalset", questions), ("judge", judge), ("people", labels)
-    graded, judged, labelled = (read_labels(*one, passed.get("id_key")).keys() for one in given)
+    graded, judged, labelled = (read_labels(name, rows, passed.get("id_key")).keys() for name, rows in given)
     if (n := len((graded & judged) - labelled)) and not known:
         warn(
             f"The set has grades for {number_of(n, 'document')} that the judge labelled and people did not. The doctor "
