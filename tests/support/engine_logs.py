@@ -66,6 +66,20 @@ def plain_ids(table: pa.Table) -> pa.Table:
     return table
 
 
+def with_needs(table: pa.Table) -> pa.Table:
+    """The same with every second gold document as one of two alternatives."""
+    gold = [
+        [
+            {"id": None, "any_of": [{"id": one["id"]}, {"id": f"{one['id']}0"}], "grade": one["grade"]}
+            if place % 2
+            else {"id": one["id"], "any_of": None, "grade": one["grade"]}
+            for place, one in enumerate(row)
+        ]
+        for row in table.column("actual").to_pylist()
+    ]
+    return table.set_column(table.schema.get_field_index("actual"), "actual", pa.array(gold))
+
+
 def groups_here(table: pa.Table, **settings: Any) -> dict[str, Any]:
     """The bits of each group, scored by itself in this process."""
     records = table.select(BY).to_pylist()

@@ -33,6 +33,7 @@ from tests.support.engine_logs import (
     plain_ids,
     scored_here,
     with_bad_rows,
+    with_needs,
     write,
 )
 
@@ -78,6 +79,13 @@ def test_groups_have_the_bits_of_their_queries_alone(shape: Any) -> None:
     assert bits(result) == bits(scored_here(table, k=5)[1])
     assert len(result.groups or ()) == 6
     assert group_bits(result) == groups_here(table, k=5)
+
+
+def test_needs_are_scored_as_in_one_process() -> None:
+    table = with_needs(logs(600))
+    expected = bits(scored_here(table)[1])
+    assert "needs:any_of" in expected["counts"][-1]
+    assert bits(aggregate(in_blocks_of(table, 100), K, match_method="id", intervals=True)) == expected
 
 
 def test_rows_keep_the_other_columns_and_have_names_for_sql() -> None:

@@ -33,6 +33,7 @@ from tests.support.engine_logs import (
     logs,
     plain_ids,
     with_bad_rows,
+    with_needs,
     write,
 )
 from tests.support.long_logs import GOLD, GOLD_OF_NONE, LOGS
@@ -90,6 +91,7 @@ def write_queries(folder: Path) -> Path:
     write(text_logs(300), folder / "texts", rows_in_group=40)
     write(other_columns(grouped_logs(600)), folder / "groups", rows_in_group=40)
     write(plain_ids(grouped_logs(600)), folder / "plain", rows_in_group=40)
+    write(with_needs(logs(600)), folder / "needs", rows_in_group=40)
     write(with_bad_rows(grouped_logs(600)), folder / "bad", rows_in_group=40)
     return folder
 
@@ -122,6 +124,7 @@ def ask(spark: Any, folder: Path, answers: Path) -> dict[str, Any]:
         "fingerprints that are equal": with_equal_fingerprints(result),
         "cut otherwise": bits(aggregate(queries.repartition(19), K, match_method="id", intervals=True)),
         "texts": bits(aggregate(texts, intervals=True, **TEXTS)),
+        "needs": bits(aggregate(spark.read.parquet(str(folder / "needs")), K, match_method="id", intervals=True)),
         "joined": joined(spark),
         **by_group(spark, folder),
         **bad_rows(spark, folder, answers),

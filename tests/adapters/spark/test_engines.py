@@ -39,6 +39,9 @@ def test_rows_and_results_are_those_of_one_process_to_the_last_bit(
     _, by_text = scored_here(str(folder / "texts"), **TEXTS)
     assert 0 < (by_text["recall@2"] or 0) < 1
     assert told["texts"] == plain(bits(by_text))
+    _, by_needs = scored_here(str(folder / "needs"))
+    assert "needs:any_of" in by_needs.signature
+    assert told["needs"] == plain(bits(by_needs))
 
 
 def test_groups_have_the_bits_of_their_queries_alone(answers: tuple[dict[str, Any], Path], folder: Path) -> None:
