@@ -338,7 +338,7 @@ def compare_chunkers(
         notes += one.notes(name, runs[name], tokens, is_own=isinstance(retriever, str))
         chunkings[name] = Chunking(
             name=name,
-            parameters=parameters,
+            parameters=runs[name].parameters,  # without credentials
             n_chunks=len(one.chunks),
             n_tokens=int(one.n_tokens.sum()),
             seconds=seconds,

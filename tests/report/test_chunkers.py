@@ -13,6 +13,7 @@ import pytest
 
 from krag_eval import TOKENIZERS, ChunkerComparison, Document, InvalidInputError, Need, Span, compare_chunkers
 from krag_eval.report.plots import write_plots
+from tests.support.secret_shapes import fake
 
 WORDS = [f"w{n}" for n in range(60)]
 TEXTS = {
@@ -225,6 +226,24 @@ def test_table_markdown_pandas_and_json_say_the_same() -> None:
     assert [row["budget"] for row in result.to_dicts()] == list(BUDGETS) * len(SIZES)
     assert f"{value:.4f}" in repr(result)
     assert "<table>" in result._repr_html_()
+
+
+class WithKey:
+    """A chunker that was made with credentials."""
+
+    def __init__(self, api_key: str) -> None:
+        self.api_key = api_key
+
+    def __call__(self, text: str) -> list[str]:
+        return text.split()
+
+
+def test_credentials_of_a_chunker_stand_nowhere(tmp_path: Path) -> None:
+    key = fake("chunker", 40)
+    result = compared(chunkers={"mine": WithKey(key)})
+    assert result.chunkings["mine"].parameters["api_key"] == result.runs["mine"].parameters["api_key"] == "[key]"
+    page = result.report(tmp_path / "page.html").read_text("utf-8")
+    assert key not in "".join([repr(result), result.to_json(), result.to_markdown(), page])
 
 
 def test_the_report_has_the_tables_and_the_parameters(tmp_path: Path) -> None:
