@@ -235,7 +235,7 @@ class WithKey:
         self.api_key = api_key
 
     def __call__(self, text: str) -> list[str]:
-        return text.split()
+        return [text[:60], text[60:]]
 
 
 def test_credentials_of_a_chunker_stand_nowhere(tmp_path: Path) -> None:
