@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from numbers import Integral
+from operator import itemgetter
 from typing import Any
 from unicodedata import combining, is_normalized
 
@@ -120,7 +121,7 @@ def _offsets(fields: list[Mapping[str, Any]]) -> tuple[IntArray, IntArray]:
 
 def _values(fields: list[Mapping[str, Any]], key: str) -> list[Any]:
     try:
-        return [one[key] for one in fields]
+        return list(map(itemgetter(key), fields))
     except KeyError:
         return [one.get(key) for one in fields]
 
