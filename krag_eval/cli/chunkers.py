@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from krag_eval.report.chunkers import BUDGETS, CUT_APART
 from krag_eval.retrievers.asking import CallSettings
 from krag_eval.retrievers.local import LOCAL
 
-_SIZES = ("words:", "chars:")
+_SIZE = re.compile(r"(?:words|chars):|\w+:\d")  # no object of a module has a name that begins with a digit
 
 
 def chunkers(
@@ -99,7 +100,7 @@ def _read(given: list[str]) -> dict[str, object]:
     found: dict[str, object] = {}
     for text in given:
         name, equals, spec = text.rpartition("=")
-        is_size = spec.startswith(_SIZES)
+        is_size = _SIZE.match(spec) is not None
         name = name if equals else spec if is_size else spec.partition(":")[2] or spec
         if name in found:
             raise InvalidInputError(

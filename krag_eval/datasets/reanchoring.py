@@ -14,10 +14,11 @@ from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval.datasets.evalset import EvalSet, as_evalset
 from krag_eval.datasets.passages import FOUND, MOST_ALTERNATIVES, Chunks, Link, Passage, find_links
 from krag_eval.datasets.question import DOC_KEY, Question, alternatives_in, check_new
+from krag_eval.documents.columns import Side
 from krag_eval.documents.document import Document, Need, Span, as_document
 from krag_eval.documents.readers import OFFSETS, as_id, read_grade, says_place
 from krag_eval.documents.text import normalize
-from krag_eval.matching.spans import CorpusTexts, read_places
+from krag_eval.matching.spans import CorpusTexts, read_places, read_side
 
 # A chunk so many times as long as a passage is more than that passage with some edits.
 _LARGER = 1.25
@@ -75,6 +76,8 @@ def reanchor(
     chunks = Chunks(_read("corpus", corpus), doc_key)
     if not chunks.documents:
         raise InvalidInputError("`corpus` has no document with an id and a text. Gold is linked to such documents.")
+    gold = Side("actual", [question.gold_chunks() for question in questions], None, "relevance")
+    read_side(gold, doc_key, None)  # refuses a wrong span with its query
     before = {document.id: document for document in _read("old_corpus", old_corpus) if document.id is not None}
     search = _Search(chunks, before, doc_key)
     passages = [

@@ -18,7 +18,7 @@ import numpy as np
 from krag_eval._utils.arrays import IntArray
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, show
-from krag_eval.documents.columns import MISSING, Side
+from krag_eval.documents.columns import MISSING, Side, SideName
 from krag_eval.documents.document import DOC_KEY, as_document
 from krag_eval.documents.readers import OFFSETS, as_id, as_ids
 from krag_eval.documents.text import nfkc
@@ -37,13 +37,26 @@ _SLOT_BITS, _BITS_A_SLOT = 18, 5
 _GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)
 
 
-def read_places(chunks: Sequence[object], key: str) -> list[tuple[str, int, int] | None]:
-    """Return the document, the start and the end that each chunk says itself; None for one that does not.
+def read_places(
+    documents: Sequence[object],
+    key: str,
+    name: SideName = "predicted",
+    query: int = 0,
+    corpus: CorpusTexts | None = None,
+) -> list[tuple[str, int, int] | None]:
+    """Return the document, the start and the end that each document says itself; None for one that does not.
+
+    Args:
+        documents: Chunks, or the gold documents of one query.
+        key: The key of the metadata under which they have the id of their document.
+        name: Which of the two they are, for checks and messages.
+        query: The number of the query, for messages.
+        corpus: The texts in which the places must be, if they are to be checked.
 
     Raises:
-        InvalidInputError: A chunk ends before it starts, or cannot be read.
+        InvalidInputError: A document ends before it starts, cannot be read, or is not where it says in the corpus.
     """
-    columns = read_side(Side("predicted", [list(chunks)], None, "relevance"), key, None)
+    columns = read_side(Side(name, [list(documents)], None, "relevance", query), key, corpus)
     rows = zip(*(column if isinstance(column, list) else column.tolist() for column in columns), strict=True)
     return [None if name is None or start < 0 else (name, start, end) for name, start, end in rows]
 
@@ -199,7 +212,7 @@ class CorpusTexts:
             if name not in self.texts:
                 raise InvalidInputError(
                     f"{side.place(place)}: its document {name!r:.60} is not in `corpus`, whose ids look like "
-                    f"{', '.join(map(repr, list(self.texts)[:3]))}. Is `id_key` the key of the document ids?"
+                    f"{', '.join(map(repr, list(self.texts)[:3]))}. Spans and chunks must name documents by these ids."
                 )
             if end[place] > lengths[name or ""]:
                 raise InvalidInputError(

@@ -317,14 +317,14 @@ def compare_chunkers(
     if baseline is not None:
         one_of("baseline", baseline, list(given))
     build = _builder(retriever)
-    texts, evalset = CorpusTexts.of(corpus, None).texts, as_evalset(questions)
-    if not texts:
+    whole, evalset = CorpusTexts.of(corpus, None), as_evalset(questions)
+    if not len(whole):
         raise InvalidInputError("`corpus` is empty. Give the documents to cut into chunks.")
-    spans = _spans_of(evalset)
+    spans = _spans_of(evalset, whole)
     scoring: Any = {"match_method": "span", "metrics": SPAN_METRICS, "count_tokens": count_tokens}
     scoring |= {"cluster": cluster, "intervals": True}
-    evaluate_run(evalset, NOTHING_YET, cut_offs, corpus=texts, **scoring)  # refuses wrong spans before the work
-    chunked = {name: _Chunked(texts, chunker, name, count_tokens) for name, chunker in given.items()}
+    evaluate_run(evalset, NOTHING_YET, cut_offs, corpus=whole, **scoring)  # refuses wrong settings before the work
+    chunked = {name: _Chunked(whole.texts, chunker, name, count_tokens) for name, chunker in given.items()}
     chunkings, runs, notes = {}, {}, list[str]()
     for name, one in chunked.items():
         depth = max(LEAST_KEPT, one.depth_for(max(tokens)))
@@ -503,16 +503,19 @@ def _cut_questions(spans: Mapping[str, Sequence[Sequence[Place]]], chunks: Seque
             yield query_id
 
 
-def _spans_of(evalset: EvalSet) -> dict[str, list[list[Place]]]:
+def _spans_of(evalset: EvalSet, corpus: CorpusTexts) -> dict[str, list[list[Place]]]:
     """Return for each question the places of the alternatives of each of its needs.
 
     Raises:
-        InvalidInputError: A gold document is no span, or no question has any.
+        InvalidInputError: A gold document is no span of the corpus, or no question has any.
     """
     spans: dict[str, list[list[Place]]] = {}
-    for question in evalset:
+    for number, question in enumerate(evalset):
         needs = [alternatives_in([gold]) for gold in question.gold_chunks() if gold.grade != 0]
-        places = read_places([one for need in needs for one in need], DOC_KEY)
+        try:
+            places = read_places([one for need in needs for one in need], DOC_KEY, "actual", number, corpus)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"The question {question.id!r:.60}: {error}") from None
         if None in places:
             raise InvalidInputError(f"The question {question.id!r:.60} has a gold document that is no span. {_CURE}")
         rest = iter(place for place in places if place is not None)

@@ -99,6 +99,7 @@ def test_only_so_many_cut_questions_are_shown(run: Runner) -> None:
         ("--chunker words:4 --chunker words:4", "`--chunker` names two chunkers 'words:4'."),
         ("--chunker a=words:4 --chunker a=words:8", "names two chunkers 'a'. Put another name"),
         ("--chunker words:x", "The chunker 'words:x' is not known."),
+        ("--chunker word:4", "The chunker 'word:4' is not known. Did you mean 'words'?"),
         ("--chunker nothing", "`--chunker` must be module:object, such as search:bm25, got 'nothing'."),
         ("--chunker chunking:thirds", "'chunking' has no 'thirds'."),
         ("--chunker chunking:fails", "The chunker 'fails', document 'd': it raised ValueError: no sentence ends."),

@@ -164,3 +164,10 @@ def test_a_span_outside_of_all_chunks_is_lost() -> None:
     )
     assert [anchor.status for anchor in report.anchors] == ["lost", "lost"]
     assert places(report.evalset) == [[("guide", 800, 820), ("other", 0, 9)]]
+
+
+def test_reanchoring_names_the_question_of_a_wrong_span() -> None:
+    gold = {"doc_id": "guide", "start": 0, "end": 5}
+    rows = [{"id": "q0", "gold": [gold]}, {"id": "q1", "gold": [gold, gold | {"start": 7}]}]
+    with pytest.raises(InvalidInputError, match=r"^`actual\[1\]\[1\]` \(query 1, rank 2\): its span \(7, 5\) is empty"):
+        reanchor(rows, [{"id": "guide", "text": "Refunds take three days."}])

@@ -305,8 +305,17 @@ def raising(chunks: list[Document]) -> Any:
             "The question 'q' has a gold document that is no span.",
         ),
         (
+            {
+                "questions": [
+                    QUESTIONS[0],
+                    {"id": "z", "question": "x", "gold": [{"doc_id": "a", "start": 5, "end": 3}]},
+                ]
+            },
+            "The question 'z': `actual[1][0]` (query 1, rank 1): its span (5, 3) is empty or too large.",
+        ),
+        (
             {"questions": [{"id": "q", "question": "x", "gold": [{"doc_id": "c", "start": 0, "end": 2}]}]},
-            "its document 'c' is not in `corpus`, whose ids look like 'a', 'b'.",
+            "The question 'q': `actual[0][0]` (query 0, rank 1): its document 'c' is not in `corpus`",
         ),
         (
             {"questions": [{"id": "q", "question": "x", "gold": [{"doc_id": "b", "start": 0, "end": 9999}]}]},
