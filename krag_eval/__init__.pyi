@@ -43,6 +43,8 @@ from .datasets import Question as Question
 from .datasets import ReanchorReport as ReanchorReport
 from .datasets import Run as Run
 from .datasets import RunRow as RunRow
+from .datasets import Search as Search
+from .datasets import Stage as Stage
 from .datasets import ValidationReport as ValidationReport
 from .datasets import as_evalset as as_evalset
 from .datasets import evalset_from_rows as evalset_from_rows

@@ -468,7 +468,7 @@ class _Ranked:
         entries: list[tuple[int, int, float]] = []
         for system, run in enumerate(read.values()):
             for query_id, row in run.rows.items():
-                ranking, seen = row.retrieved[:k], set()
+                ranking, seen = row.ranking[:k], set()
                 share = (k if denominator == "k" else len(ranking)) if metric == "precision" else 1
                 for rank, found in enumerate(ranking):
                     document = as_document(found, id_key=id_key)

@@ -8,6 +8,7 @@ from krag_eval.datasets.question import DOC_KEY, LEVELS, Question
 from krag_eval.datasets.reading import read_evalset, read_run, write_evalset, write_run
 from krag_eval.datasets.reanchoring import ReanchorReport, reanchor
 from krag_eval.datasets.run import Latency, Run, RunRow
+from krag_eval.datasets.sessions import Search, Stage
 from krag_eval.datasets.streaming import stream_pairs
 from krag_eval.datasets.validation import validate
 
@@ -21,6 +22,8 @@ __all__ = [
     "ReanchorReport",
     "Run",
     "RunRow",
+    "Search",
+    "Stage",
     "ValidationReport",
     "as_evalset",
     "evalset_from_rows",

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from krag_eval._utils.checks import as_number
 from krag_eval.datasets.question import GOLD, QUESTION_FIELDS, TEXTS, Question
-from krag_eval.datasets.run import RUN_FIELDS, RunRow
+from krag_eval.datasets.run import RUN_FIELDS, SESSION_FIELDS, RunRow
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import MAPPING, as_ids
 
@@ -43,7 +43,7 @@ def read_rankings(rows: Rows) -> list[RunRow] | None:
     """Return the ranking of each row; None if one is unusual."""
     columns, further = _columns(rows, RUN_FIELDS)
     query_ids, retrieved = as_ids(columns["query_id"]), _documents(columns["retrieved"], is_gold=False)
-    if None in query_ids or retrieved is None:
+    if None in query_ids or retrieved is None or any(name in row for row in further or () for name in SESSION_FIELDS):
         return None
     rankings = _made(
         RunRow,
@@ -52,6 +52,9 @@ def read_rankings(rows: Rows) -> list[RunRow] | None:
         retrieved=retrieved,
         error=repeat(None),
         seconds=_numbers(columns["seconds"]),
+        searches=repeat(()),
+        stages=repeat(()),
+        cited=repeat(None),
         further=_each_empty(rows) if further is None else further,
     )
     for number, error in enumerate(columns["error"]):

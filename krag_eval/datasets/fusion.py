@@ -169,7 +169,7 @@ def _fuse_runs(runs: Sequence[Run], fusion: _Fusion, name: str | None) -> Run:
             error = next(row.error for row in given if row is not None)
             rows.append(RunRow(query_id=query_id, error=error))
             continue
-        rankings = [row.retrieved if row is not None else () for row in answered]
+        rankings = [row.ranking if row is not None else () for row in answered]
         documents, n_shared = _fuse_rankings(rankings, fusion)
         rows.append(RunRow(query_id=query_id, retrieved=tuple(documents)))
         if sum(map(bool, rankings)) > 1:

@@ -140,7 +140,7 @@ def read_run(
     rows: dict[str, RunRow] = {}
 
     def check(place: str, row: RunRow) -> RunRow:
-        check_documents(place, "retrieved", row.retrieved, id_key=id_key)
+        check_documents(place, "retrieved", row.found, id_key=id_key)
         check_new(row.query_id, rows, f"{place}: the query")
         if evalset is not None and evalset.get(row.query_id) is None:
             raise InvalidInputError(

@@ -4,33 +4,49 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._utils.checks import as_number, check_kind, describe_type
+from krag_eval._utils.checks import as_number, check_kind, one_of
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show, warn
 from krag_eval._utils.formatting import number_of
 from krag_eval.datasets.by_query import by_query, ranked_documents
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.question import check_new, document_row
-from krag_eval.documents.document import Document, read_leniently
+from krag_eval.datasets.question import check_new
+from krag_eval.datasets.sessions import (
+    Search,
+    Stage,
+    document_rows,
+    last_ranking,
+    read_documents,
+    read_searches,
+    read_stages,
+)
+from krag_eval.documents.document import Document
 from krag_eval.documents.readers import as_id, looks_like_id
 
 if TYPE_CHECKING:
     from krag_eval._utils.redaction import Redactor
 
 RUN_FIELDS = {"query_id", "retrieved", "error", "seconds"}
+SESSION_FIELDS = ("searches", "stages", "cited")
+FLATTENED = ("first", "last", "concatenated")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """One question's ranking.
+    """What was retrieved for one question: a ranking, or a session of several searches.
 
     Attributes:
         query_id: The id of the question.
-        retrieved: The documents, best first; empty if the retriever raised.
+        retrieved: The documents, best first: those of the last stage, or of the only search. Empty if the retriever
+            raised, and in a session of several searches, unless it says what the application used in the end.
         error: What the retriever raised, as `Type: message` without credentials, or None.
         seconds: How long the call that counts took, without waiting and without retries; None if it was not measured.
+        searches: The searches of a session, in order; empty where there was one, of which nothing else is known.
+        stages: The stages of the pipeline, in order; the last one is what the application used.
+        cited: The documents that the answer cites; None if that is not known.
         further: Fields of the file that krag_eval does not know.
     """
 
@@ -38,6 +54,9 @@ class RunRow:
     retrieved: tuple[Document, ...] = ()
     error: str | None = None
     seconds: float | None = None
+    searches: tuple[Search, ...] = ()
+    stages: tuple[Stage, ...] = ()
+    cited: tuple[Document, ...] | None = None
     further: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -48,6 +67,8 @@ class RunRow:
     def from_dict(cls, row: Mapping[str, Any]) -> RunRow:
         """Read `{"query_id", "retrieved": [documents] or "error": message, "seconds"?}`.
 
+        In place of `retrieved` there may be `searches` or `stages`; `cited` may be beside each.
+
         Raises:
             InvalidInputError: The row has no id, no ranking, or one that cannot be read.
         """
@@ -55,28 +76,58 @@ class RunRow:
         if query_id is None:
             found = f"is {show(row['query_id'])}" if "query_id" in row else "is missing"
             raise InvalidInputError(f"`query_id` {found}. Each row needs a string or an integer there.")
-        error, documents = row.get("error"), row.get("retrieved")
-        if error is not None and documents is None:
-            documents = []
-        if not isinstance(documents, (list, tuple)):
-            found = f"is {describe_type(documents)}" if "retrieved" in row else "is missing"
-            raise InvalidInputError(f"`retrieved` {found}. It must be a list of documents, [] if there are none.")
+        error, searches, stages = row.get("error"), read_searches(row), read_stages(row)
+        if searches and stages:
+            raise InvalidInputError("The row has `searches` and `stages`. Give each search the `stages` of its own.")
+        if row.get("retrieved") is None and searches:
+            retrieved = searches[0].retrieved if len(searches) == 1 else ()
+        else:
+            retrieved = last_ranking(row, stages, has_failed=error is not None)
         return cls(
             query_id=query_id,
-            retrieved=tuple(_read(number, document) for number, document in enumerate(documents)),
+            retrieved=retrieved,
             error=None if error is None else str(error),
             seconds=as_number(row.get("seconds")),
-            further={name: value for name, value in row.items() if name not in RUN_FIELDS},
+            searches=searches,
+            stages=stages,
+            cited=None if row.get("cited") is None else read_documents(row, "cited"),
+            further={name: value for name, value in row.items() if name not in {*RUN_FIELDS, *SESSION_FIELDS}},
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row to write."""
-        row: dict[str, Any] = {
-            "query_id": self.query_id,
-            "retrieved": [document_row(d, "score") for d in self.retrieved],
-        }
+        row: dict[str, Any] = {"query_id": self.query_id}
+        if not (self.is_session or self.stages or (self.searches and self.retrieved == self.searches[0].retrieved)):
+            row["retrieved"] = document_rows(self.retrieved)
         row |= {name: value for name in ("error", "seconds") if (value := getattr(self, name)) is not None}
+        row |= {name: [one.to_dict() for one in parts] for name in SESSION_FIELDS[:2] if (parts := getattr(self, name))}
+        row |= {} if self.cited is None else {"cited": document_rows(self.cited)}
         return row | dict(self.further)
+
+    @property
+    def is_session(self) -> bool:
+        """Whether there are several searches and no ranking that the application used in the end."""
+        return len(self.searches) > 1 and not self.retrieved
+
+    @property
+    def ranking(self) -> tuple[Document, ...]:
+        """The documents, best first, for what reads one ranking per question.
+
+        Raises:
+            InvalidInputError: The row is a session of several searches.
+        """
+        if self.is_session:
+            raise InvalidInputError(
+                f"The question {self.query_id!r:.60} has a session of {len(self.searches)} searches, and this needs one "
+                'ranking. Take one with `run.flatten("first")`, "last" or "concatenated" '
+                "(--flatten on the command line); `evaluate_run` scores sessions as such."
+            )
+        return self.retrieved
+
+    @property
+    def found(self) -> tuple[Document, ...]:
+        """All documents of the row: the ranking, or those of the searches, one after another."""
+        return tuple(chain.from_iterable(s.retrieved for s in self.searches)) if self.is_session else self.retrieved
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,13 +185,41 @@ class Run:
         """How long the successful calls took; None if no time was recorded."""
         return Latency.of(row.seconds for row in self.rows.values() if row.error is None and row.seconds is not None)
 
-    def rankings(self, evalset: EvalSet) -> list[Sequence[Document] | RetrieverError]:
+    @property
+    def has_sessions(self) -> bool:
+        """Whether a row is a session of several searches, so that metrics of one ranking say nothing."""
+        return any(row.is_session for row in self.rows.values())
+
+    def flatten(self, searches: str) -> Run:
+        """Return the run with one ranking per question, for metrics of rankings; sessions lose their searches.
+
+        Args:
+            searches: `"first"` or `"last"` keeps that search of each session, `"concatenated"` the documents of all,
+                one search after another: what the second search found first then stands below all of the first.
+
+        Raises:
+            InvalidInputError: It is none of these.
+        """
+        which = one_of("searches", searches, FLATTENED)
+        rows = {}
+        for query_id, row in self.rows.items():
+            retrieved = row.found
+            if row.is_session and which != "concatenated":
+                retrieved = row.searches[0 if which == "first" else -1].retrieved
+            rows[query_id] = replace(row, retrieved=retrieved, searches=()) if row.searches else row
+        return replace(self, rows=rows)
+
+    def rankings(self, evalset: EvalSet, *, of_sessions: bool = False) -> list[Sequence[Document] | RetrieverError]:
         """Return the documents or the error for each question of the set, in its order; nothing if it has no row.
 
         Rows for questions that the set does not have are left out, as trec_eval does, with a warning.
 
+        Args:
+            evalset: The questions.
+            of_sessions: Whether a session has all documents of its searches; it is refused otherwise.
+
         Raises:
-            InvalidInputError: The run has rows, and none of them is for a question of the set.
+            InvalidInputError: The run has rows, and none of them is for a question of the set; or one is a session.
         """
         unknown = self.unknown(evalset)
         if unknown:
@@ -148,7 +227,8 @@ class Run:
                 f"The run {self.name!r} has rows for {number_of(len(unknown), 'query')} that the evaluation set does "
                 f"not have, such as {unknown[0]!r:.60}: they are left out, as trec_eval does."
             )
-        return [_ranking(self.rows.get(question_id)) for question_id in evalset.ids]
+        rows = (self.rows.get(question_id) for question_id in evalset.ids)
+        return [_ranking(row, of_sessions=of_sessions) for row in rows]
 
     def unknown(self, evalset: EvalSet) -> list[str]:
         """Return the ids of the rows for questions that the set does not have.
@@ -175,20 +255,12 @@ def _redactor() -> Redactor:
     return default_redactor()
 
 
-def _ranking(row: RunRow | None) -> Sequence[Document] | RetrieverError:
+def _ranking(row: RunRow | None, *, of_sessions: bool) -> Sequence[Document] | RetrieverError:
     if row is None:
         return []
-    return list(row.retrieved) if row.error is None else RetrieverError(row.error)
-
-
-def _read(number: int, given: object) -> Document:
-    try:
-        document = given if isinstance(given, Document) else read_leniently(given)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"`retrieved[{number}]`: {error}") from None
-    if document.id is None and document.text is None and not document.metadata:
-        raise InvalidInputError(f"`retrieved[{number}]`: {describe_type(given)} has neither an id nor a text.")
-    return document
+    if row.error is not None:
+        return RetrieverError(row.error)
+    return list(row.found if of_sessions else row.ranking)
 
 
 def as_run(given: Any, name: str | None = None) -> Run:

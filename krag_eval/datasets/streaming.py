@@ -93,8 +93,8 @@ def _retrieved(
 ) -> Iterator[tuple[str, str, Sequence[Document] | RetrieverError]]:
     """Yield each ranking's place, id, and documents or error."""
     for place, ranking in read(source):
-        check_documents(place, "retrieved", ranking.retrieved, id_key=id_key)
-        documents = ranking.retrieved if ranking.error is None else RetrieverError(ranking.error)
+        check_documents(place, "retrieved", ranking.found, id_key=id_key)
+        documents = ranking.ranking if ranking.error is None else RetrieverError(ranking.error)
         yield place, ranking.query_id, documents
 
 

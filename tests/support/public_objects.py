@@ -194,6 +194,8 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Run": run,
     "RunProgress": lambda: front.RunProgress(name="bm25", done=2, total=5, errors=0, asked=2, seconds=1.5),
     "RunRow": lambda: run().rows["q1"],
+    "Search": lambda: front.Search(retrieved=run().rows["q1"].retrieved, query="When?", tokens=12),
+    "Stage": lambda: front.Stage(name="dense", retrieved=run().rows["q1"].retrieved),
     "Span": lambda: front.Span("guide", 8, 28, "We ship on weekdays."),
     "ScoredRetrieval": scored_retrieval,
     "Scorer": scorer_of_some,

@@ -71,7 +71,7 @@ def write_rankings(run: Run, writing: Writing) -> None:
     table: dict[str, dict[str, Any]] = {}
     writing.lose_run(run)
     for row in run.rows.values():
-        writing.lose_parts(row.retrieved, "text", "metadata")
+        writing.lose_parts(row.ranking, "text", "metadata")
         ids = [writing.id_of(document) for document in row.retrieved]
         scores = map(parse_json, scores_to_write(row, ids, writing))
         ranking = table[row.query_id] = {}

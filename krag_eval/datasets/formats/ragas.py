@@ -70,7 +70,7 @@ def write_rankings(run: Run, writing: Writing) -> None:
         rows = [_question_row(question, gold, writing) for question, gold in writing.gold_of(writing.evalset)]
     for row in rows:
         ranking = run.rows.get(row["id"], RunRow(query_id=row["id"]))
-        writing.lose_parts(ranking.retrieved, "score", "metadata")
+        writing.lose_parts(ranking.ranking, "score", "metadata")
         row |= _lists(ranking.retrieved, RETRIEVED, writing)
         writing.lost.update(
             f"`{name}`" for name, value in ranking.further.items() if name not in ANSWERS and value is not None

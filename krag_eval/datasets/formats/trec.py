@@ -119,7 +119,7 @@ def write_rankings(run: Run, writing: Writing) -> None:
     lines = []
     writing.lose_run(run, known=(TAG,))
     for row in run.rows.values():
-        writing.lose_parts(row.retrieved, "text", "metadata")
+        writing.lose_parts(row.ranking, "text", "metadata")
         writing.lost["rankings without documents"] += not row.retrieved
         ids = [writing.id_of(document) for document in row.retrieved]
         given = row.further.get(TAG)

@@ -123,7 +123,8 @@ class Writing:
         """Count what a run has besides its documents, apart from `known` fields of its rows."""
         self.lost["`parameters` and `recorded` of the run"] += bool(run.parameters or run.recorded)
         for row in run.rows.values():
-            fields = {"error": row.error, "seconds": row.seconds, **row.further}
+            fields = {"error": row.error, "seconds": row.seconds, "cited": row.cited, **row.further}
+            fields |= {"searches": row.searches or None, "stages": row.stages or None}
             self.lost.update(f"`{name}`" for name, value in fields.items() if value is not None and name not in known)
 
     def refuse_empty(self, held: object) -> None:

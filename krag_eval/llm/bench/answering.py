@@ -93,7 +93,7 @@ def answer_questions(
 
 def _documents(run: Run, question: Question) -> Sequence[Document]:
     row = run.rows.get(question.id)
-    return () if row is None else row.retrieved
+    return () if row is None else row.found
 
 
 def _read(row: Any) -> str | Exception:

@@ -392,7 +392,7 @@ def read_contexts(rows: References, retrieved: object, questions: object, k: int
     """
     if isinstance(retrieved, Run):
         retrieved = {
-            query_id: RetrieverError(row.error) if row.error is not None else row.retrieved
+            query_id: RetrieverError(row.error) if row.error is not None else row.found
             for query_id, row in retrieved.rows.items()
         }
     asked = rows.question_texts(questions)
