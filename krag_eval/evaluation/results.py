@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from krag_eval.matching import Batch, Matches
     from krag_eval.metrics.aggregation import Distributions
     from krag_eval.metrics.judgments import Judgments
+    from krag_eval.metrics.sessions import SessionJudgments
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -405,6 +406,8 @@ class Detail(ComparedByFields):
         values: Key to the values of all queries, NaN where undefined; shape (n_queries,).
         queries: The texts of the queries, where given.
         query_ids: The ids of the queries, where given.
+        sessions: What each search of the sessions found, where there are several searches; the ranking of a session
+            holds the documents of all its searches then, one search after another.
     """
 
     batch: Batch
@@ -413,6 +416,7 @@ class Detail(ComparedByFields):
     values: Mapping[str, FloatArray]
     queries: Sequence[str] | None
     query_ids: Sequence[str] | None
+    sessions: SessionJudgments | None = field(default=None, compare=False)
 
     @cached_property
     def nearest(self) -> Nearest:
