@@ -66,6 +66,7 @@ def judge_sessions(
         tokens=tokens,
         cited=cited,
         has_cited=has_cited,
+        queries=[search.query for of_row in searches for search in of_row or (Search(),)],
     )
 
 
