@@ -51,8 +51,6 @@ class FunnelStage:
         depth: How many documents it returned, on average.
         recall: Recall of all that it returned. Questions whose retriever raised count as 0, those that did not go
             through it are left out. Of the last stage it equals `recall` of `evaluate_run` with k=None.
-        n_in: Needs that its inputs satisfy.
-        n_out: Needs that its own documents satisfy.
         ceiling: Recall at any rank, if all stages after it lost nothing: what it leaves to them.
         n_lost: Needs whose fate is to be lost in it.
         gain: By how much recall would rise at most if it had lost nothing of its inputs.
@@ -63,8 +61,6 @@ class FunnelStage:
     n_questions: int
     depth: float
     recall: float | None
-    n_in: int
-    n_out: int
     ceiling: float | None
     n_lost: int
     gain: float | None
@@ -201,15 +197,16 @@ class Funnel(ComparedByFields):
         return data_frame(self.to_dicts(), "funnel.to_pandas()", columns=["query_id", "gold_index", "fate"])
 
     def __repr__(self) -> str:
-        rows = [("fate", "needs", "share")]
-        rows += [(one_line(f), f"{n:,}", format_percent(self.total.shares[f])) for f, n in self.counts.items()]
-        stages = [("stage", "recall", "ceiling", "lost", "gain at most")]
-        for stage in self.stages:
-            values = (format_value(stage.recall), format_value(stage.ceiling), f"{stage.n_lost:,}")
-            stages.append((one_line(stage.name), *values, format_value(stage.gain)))
+        fates = [(one_line(f), f"{n:,}", format_percent(self.total.shares[f])) for f, n in self.counts.items()]
+        stages = [
+            (one_line(stage.name), *map(format_value, (stage.recall, stage.ceiling, stage.gain)))
+            for stage in self.stages
+        ]
+        lines = [*aligned([("fate", "needs", "share"), *fates])]
+        lines += aligned([("stage", "recall", "ceiling", "gain at most"), *stages])
         at = "" if self.k is None else f"@{self.k}"
         title = f"{one_line(self.name)}: {number_of(self.n_needs, 'need')}, recall{at} {format_value(self.recall)}"
-        return "\n".join([title, *aligned(rows), *aligned(stages), *map(one_line, self.notes), self.signature])
+        return "\n".join([title, *lines, *map(one_line, self.notes), self.signature])
 
 
 def funnel(
@@ -273,9 +270,9 @@ def funnel(
     given = settings_at(level, doc_key, cast("ScoringSettings", settings))
     if indexed is not None and given["match_method"] in ("span", ["span"], ("span",)) and not _has_places(indexed):
         given["corpus"], indexed = indexed, None  # whole documents: a span outside of them is refused
-    whole = evaluate_run(
+    whole = evaluate_run(  # checks that anything can match in any stage, and names the settings
         questions,
-        run,
+        replace(run, rows={query_id: _everything(row) for query_id, row in run.rows.items()}),
         k=k,
         metrics="session_recall" if run.has_sessions else "recall",
         level=level,
@@ -318,8 +315,9 @@ def funnel(
 
 
 def has_stages(run: Run) -> bool:
-    """Return whether a row of a run, or a search in it, holds stages."""
-    return any(row.stages or any(search.stages for search in row.searches) for row in run.rows.values())
+    """Return whether a row of a run, or a search in it, holds stages that were given what others returned."""
+    lists = ([row.stages, *(search.stages for search in row.searches)] for row in run.rows.values())
+    return any(stage.inputs for of_row in lists for stages in of_row for stage in stages)
 
 
 class _Node(NamedTuple):
@@ -332,6 +330,15 @@ class _Node(NamedTuple):
 
 _Way = list[list[_Node]]
 """The stages of each search of a question; a final ranking of several searches is one more."""
+
+
+def _everything(row: RunRow) -> RunRow:
+    """Return a row in which each ranking has what all of its stages returned."""
+    found = [tuple(chain.from_iterable(stage.retrieved for stage in one.stages)) for one in (row, *row.searches)]
+    searches = (
+        replace(one, retrieved=all_of or one.retrieved) for one, all_of in zip(row.searches, found[1:], strict=True)
+    )
+    return replace(row, retrieved=found[0] or row.retrieved, searches=tuple(searches))
 
 
 def _ways(row: RunRow | None, name: str) -> _Way:
@@ -407,12 +414,12 @@ class _Trace(NamedTuple):
     Attributes:
         codes: The code of each need. Higher is further: 0 is not in the corpus, 1 not retrieved, then lost in one of
             the stages, then below k, then kept.
-        held: The sets that each stage was given and returned.
+        held: The set that each stage returned.
         ceilings: For each stage the set that would come out if all stages after it lost nothing.
     """
 
     codes: list[int]
-    held: dict[str, tuple[int, int]]
+    held: dict[str, int]
     ceilings: list[int]
 
 
@@ -420,7 +427,7 @@ def _trace(way: _Way, found: list[int], kept: list[int], order: Mapping[str, int
     nodes = iter(zip(found, kept, strict=True))
     sets = [[next(nodes) for _ in search] for search in way]
     levels = [(1, (1 << n_needs) - 1)]
-    held: dict[str, tuple[int, int]] = {}
+    held: dict[str, int] = {}
     for search, of_search in zip(way, sets, strict=True):
         out = [one for one, _ in of_search]
         before = [of_one[-1][0] for of_one in sets] if _is_final(search) else out
@@ -432,8 +439,7 @@ def _trace(way: _Way, found: list[int], kept: list[int], order: Mapping[str, int
         for node, was, is_now in list(zip(search, given, out, strict=True))[::-1]:
             levels.append((order[node.name] + 2, rest & was & ~is_now))
             rest &= ~was | is_now
-            now = held.get(node.name, (0, 0))
-            held[node.name] = now[0] | was, now[1] | is_now
+            held[node.name] = held.get(node.name, 0) | is_now
     codes = [max(code for code, needs in levels if needs >> need & 1) for need in range(n_needs)]
     return _Trace(codes, held, [_best(way, sets, order, stage) for stage in range(len(order))])
 
@@ -517,8 +523,10 @@ def _stages(ways: Sequence[_Way], traces: Sequence[_Trace], needs: _Needs, order
         for node, search, way in nodes:
             inputs |= dict.fromkeys(way[one][-1].name if _is_final(search) else search[one].name for one in node.inputs)
         has_run = np.array([name in trace.held for trace in traces], dtype=bool)
-        given, out = np.array([trace.held.get(name, (0, 0)) for trace in traces], dtype=object).T
-        n_out, lost = _sizes(out), np.bincount(needs.places[codes == number + 2], minlength=len(ways))
+        n_out, lost = (
+            _sizes(trace.held.get(name, 0) for trace in traces),
+            np.bincount(needs.places[codes == number + 2], minlength=len(ways)),
+        )
         counted = has_run | np.array([not way for way in ways])
         yield FunnelStage(
             name=name,
@@ -526,8 +534,6 @@ def _stages(ways: Sequence[_Way], traces: Sequence[_Trace], needs: _Needs, order
             n_questions=int(has_run.sum()),
             depth=sum(len(node.retrieved) for node, _, _ in nodes) / len(nodes),
             recall=_mean_share(n_out[counted], needs.n_of[counted]),
-            n_in=int(_sizes(given).sum()),
-            n_out=int(n_out.sum()),
             ceiling=_mean_share(_sizes(trace.ceilings[number] for trace in traces), needs.n_of),
             n_lost=int(lost.sum()),
             gain=_mean_share(lost, needs.n_of),

@@ -1,0 +1,148 @@
+"""The funnel: one fate for each need, the recall and ceiling of each stage, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from krag_eval import EvalSet, Funnel, InvalidInputError, Run, RunRow, evaluate_run, funnel
+from tests.support.marks import nothing_may_match
+from tests.support.stage_graphs import Case, expected_fate, needs_of, random_case
+
+
+def ids(*names: str) -> list[dict[str, str]]:
+    return [{"id": name} for name in names]
+
+
+STAGES: list[dict[str, Any]] = [
+    {"name": "bm25", "retrieved": ids("a", "b")},
+    {"name": "dense", "retrieved": ids("c", "d", "e")},
+    {"name": "fusion", "inputs": ["bm25", "dense"], "retrieved": ids("a", "c", "d", "e")},
+    {"name": "rerank", "inputs": ["fusion"], "retrieved": ids("e", "d", "c")},
+]
+QUESTION = {"id": "q", "question": "?", "gold_chunk_ids": ["a", "b", "c", "d", "e", "f", "g"]}
+
+
+def run_of(*rows: dict[str, Any], name: str = "pipeline") -> Run:
+    return Run.of(name, [RunRow.from_dict(row) for row in rows])
+
+
+def test_each_need_has_the_fate_of_the_contract() -> None:
+    run = run_of({"query_id": "q", "stages": STAGES})
+    found = funnel(run, [QUESTION], ids(*"abcdefx"), k=2)
+    assert [row["fate"] for row in found.to_dicts()] == [
+        "lost_in:rerank",  # a: in fusion, and not in what it became
+        "lost_in:fusion",
+        "below_k",
+        "kept",
+        "kept",
+        "not_retrieved",
+        "not_in_corpus",
+    ]
+    assert [row["gold_index"] for row in found.to_dicts()] == list(range(7))
+    assert found.counts == {
+        "not_in_corpus": 1,
+        "not_retrieved": 1,
+        "lost_in:fusion": 1,
+        "lost_in:rerank": 1,
+        "below_k": 1,
+        "kept": 2,
+    }
+    assert found.recall == 2 / 7
+    stages = {stage.name: stage for stage in found.stages}
+    assert list(stages) == ["bm25", "dense", "fusion", "rerank"]
+    assert [stage.recall for stage in found.stages] == [2 / 7, 3 / 7, 4 / 7, 3 / 7]
+    assert [stage.ceiling for stage in found.stages] == [5 / 7, 5 / 7, 4 / 7, 3 / 7]
+    assert [stage.gain for stage in found.stages] == [0, 0, 1 / 7, 1 / 7]
+    assert [stage.depth for stage in found.stages] == [2, 3, 4, 3]
+    assert stages["fusion"].inputs == ("bm25", "dense")
+    assert found.questions["kept"] == ("q",)
+    assert funnel(run, [QUESTION], k=2).counts["not_retrieved"] == 2  # without a corpus nobody knows
+
+
+def test_mending_a_stage_brings_at_most_its_gain() -> None:
+    mended = [*STAGES[:3], {**STAGES[3], "retrieved": ids("a", "e", "d", "c")}]
+    before = funnel(run_of({"query_id": "q", "stages": STAGES}), [QUESTION], k=None)
+    after = funnel(run_of({"query_id": "q", "stages": mended}), [QUESTION], k=None)
+    assert after.recall == pytest.approx((before.recall or 0) + (before.stages[3].gain or 0))
+
+
+def test_a_session_has_the_fate_of_the_search_that_came_furthest() -> None:
+    questions = [{"id": "q", "question": "?", "gold_chunk_ids": ["a", "b", "c", "x"]}]
+    searches = [{"stages": STAGES}, {"retrieved": ids("x", "b"), "tool": "web"}, {"error": "Timeout: 1 s"}]
+    found = funnel(run_of({"query_id": "q", "searches": searches}), questions, k=1)
+    assert [row["fate"] for row in found.to_dicts()] == ["lost_in:rerank", "below_k", "below_k", "kept"]
+    assert (
+        found.recall
+        == evaluate_run(questions, run_of({"query_id": "q", "searches": searches}), k=1)["session_recall@1"]
+    )
+    assert "1 search of sessions failed" in "".join(found.notes)
+    final = {"query_id": "q", "searches": searches, "retrieved": ids("b", "c")}
+    found = funnel(run_of(final), questions, k=1)
+    assert [row["fate"] for row in found.to_dicts()] == [
+        "lost_in:rerank",
+        "kept",
+        "below_k",
+        "lost_in:final ranking",
+    ]
+    assert found.stages[-1].inputs == ("rerank", "web")
+    assert found.recall == evaluate_run(questions, run_of(final), k=1)["recall@1"]
+
+
+def check(case: Case, k: int | None) -> Counter[str]:
+    run, evalset = run_of(*case.rows, name="run"), EvalSet(case.questions)
+    found = funnel(run, evalset, None if case.corpus is None else ids(*case.corpus), k=k)
+    rows = {row["query_id"]: row for row in case.rows}
+    fates, places = [], []
+    for place, question in enumerate(case.questions):
+        for need in needs_of(question):
+            fates.append(expected_fate(need, rows.get(question["id"]), k, case.corpus))
+            places.append(place)
+    assert list(found.fates) == fates
+    assert found.places.tolist() == places
+    assert sum(found.counts.values()) == found.n_needs == len(fates)
+    assert sum(found.total.shares.values()) == pytest.approx(1 if fates else 0)
+    for part in found.slices:
+        chosen = {n for n, question in enumerate(case.questions) if question["type"] == part.value}
+        assert part.counts == Counter(f for f, place in zip(fates, places, strict=True) if place in chosen)
+    metric = "session_recall" if run.has_sessions else "recall"
+    at = "" if k is None else f"@{k}"
+    assert found.recall == evaluate_run(evalset, run, k=k, metrics=metric)[metric + at]
+    last = evaluate_run(evalset, run, k=None, metrics=metric)[metric]
+    ceilings = [stage.ceiling or 0.0 for stage in found.stages]
+    assert ceilings == sorted(ceilings, reverse=True)
+    assert found.stages[-1].ceiling == last
+    for stage in found.stages:
+        assert stage.n_lost == found.counts.get(f"lost_in:{stage.name}", 0)
+    return Counter(fates)
+
+
+def traceable(case: Case) -> bool:
+    return any(
+        stage.get("inputs") for row in case.rows for s in row.get("searches", [row]) for stage in s.get("stages", ())
+    )
+
+
+def check_many(seeds: range) -> None:
+    seen: Counter[str] = Counter()
+    for seed in seeds:
+        draw = random.Random(seed)
+        case = random_case(draw, draw.randint(1, 6))
+        if traceable(case) and any(needs_of(question) for question in case.questions):
+            seen += check(case, draw.choice([1, 2, 3, None]))
+    assert {"kept", "below_k", "not_retrieved", "not_in_corpus", "lost_in:s1", "lost_in:s3"} <= seen.keys()
+
+
+@nothing_may_match
+def test_fates_of_random_graphs_are_those_of_a_plain_set_computation() -> None:
+    check_many(range(80))
+
+
+@nothing_may_match
+@pytest.mark.full
+def test_fates_of_thousands_of_random_graphs_are_those_of_a_plain_set_computation() -> None:
+    check_many(range(80, 3_100))
