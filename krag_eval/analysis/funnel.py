@@ -21,7 +21,7 @@ from krag_eval.analysis.comparison.systems import Slice, slices_of, some
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, RunRow, as_evalset
 from krag_eval.datasets.question import settings_at
 from krag_eval.datasets.run import check_run
-from krag_eval.datasets.sessions import Search, check_stages
+from krag_eval.datasets.sessions import Search, Stage, check_stages
 from krag_eval.documents.columns import runs
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import OFFSETS
@@ -259,6 +259,7 @@ def funnel(
     if len(cut_offs) > 1:
         raise InvalidInputError(f"`k` must be one cut-off for a funnel, got {show(k)}. Give one such as 10.")
     questions = as_evalset(evalset)
+    run.unknown(questions)  # refuses the run of another set
     parts = slices_of(questions, by)
     ways = [_ways(run.rows.get(query_id), run.name) for query_id in questions.ids]
     if not any(node.inputs for way in ways for search in way for node in search):
@@ -334,11 +335,12 @@ _Way = list[list[_Node]]
 
 def _everything(row: RunRow) -> RunRow:
     """Return a row in which each ranking has what all of its stages returned."""
-    found = [tuple(chain.from_iterable(stage.retrieved for stage in one.stages)) for one in (row, *row.searches)]
-    searches = (
-        replace(one, retrieved=all_of or one.retrieved) for one, all_of in zip(row.searches, found[1:], strict=True)
-    )
-    return replace(row, retrieved=found[0] or row.retrieved, searches=tuple(searches))
+    searches = tuple(replace(one, retrieved=_found(one.stages) or one.retrieved) for one in row.searches)
+    return replace(row, retrieved=_found(row.stages) or row.retrieved, searches=searches)
+
+
+def _found(stages: Sequence[Stage]) -> tuple[Document, ...]:
+    return tuple(chain.from_iterable(stage.retrieved for stage in stages))
 
 
 def _ways(row: RunRow | None, name: str) -> _Way:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
 from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, Funnel, InvalidInputError, Run, RunRow, evaluate_run, funnel
+from krag_eval import EvalSet, InvalidInputError, Run, RunRow, Stage, evaluate_run, funnel
 from tests.support.marks import nothing_may_match
 from tests.support.stage_graphs import Case, expected_fate, needs_of, random_case
 
@@ -146,3 +145,101 @@ def test_fates_of_random_graphs_are_those_of_a_plain_set_computation() -> None:
 @pytest.mark.full
 def test_fates_of_thousands_of_random_graphs_are_those_of_a_plain_set_computation() -> None:
     check_many(range(80, 3_100))
+
+
+TEXTS = {
+    "a": "Refunds arrive within three working days after we approve them.",
+    "b": "Parcels are delivered on weekdays between nine and five.",
+    "c": "Points expire twelve months after the purchase.",
+}
+
+
+def test_texts_and_spans_are_matched_as_everywhere() -> None:
+    documents = [{"id": f"x{key}", "text": text} for key, text in TEXTS.items()]
+    stages = [
+        {"name": "dense", "retrieved": documents},
+        {"name": "rerank", "inputs": ["dense"], "retrieved": documents[1:]},
+    ]
+    run = run_of({"query_id": "q", "stages": stages})
+    gold = [{"text": "refunds ARRIVE within three working days"}, {"text": "Points expire twelve months after"}]
+    settings: dict[str, Any] = {"match_method": "rouge1", "rouge_measure": "recall", "threshold": 0.8}
+    found = funnel(run, [{"id": "q", "question": "?", "gold": gold}], documents, k=5, **settings)
+    assert list(found.fates) == ["lost_in:rerank", "kept"]
+    assert found.signature == evaluate_run([{"id": "q", "question": "?", "gold": gold}], run, k=5, **settings).signature
+
+    def chunk(start: int, end: int) -> dict[str, Any]:
+        return {
+            "id": f"c{start}",
+            "text": TEXTS["a"][start:end],
+            "metadata": {"doc_id": "a", "start": start, "end": end},
+        }
+
+    chunks = [chunk(0, 20), chunk(20, 40)]
+    stages = [{"name": "dense", "retrieved": chunks}, {"name": "cut", "inputs": ["dense"], "retrieved": chunks[:1]}]
+    spans = [{"doc_id": "a", "start": at, "end": at + 10} for at in (5, 25, 45)]
+    questions = [{"id": "q", "question": "?", "gold": spans}]
+    run = run_of({"query_id": "q", "stages": stages})
+    assert list(funnel(run, questions, chunks, match_method="span").fates) == ["kept", "lost_in:cut", "not_in_corpus"]
+    whole = funnel(run, questions, {"a": TEXTS["a"]}, match_method="span")
+    assert list(whole.fates) == ["kept", "lost_in:cut", "not_retrieved"]
+
+
+def test_documents_may_be_scored_in_place_of_chunks() -> None:
+    chunks = [{"id": f"c{n}", "text": "x", "metadata": {"doc_id": f"d{n % 3}"}} for n in range(6)]
+    stages = [{"name": "dense", "retrieved": chunks[:2]}, {"name": "cut", "inputs": ["dense"], "retrieved": chunks[:1]}]
+    questions = [{"id": "q", "question": "?", "gold_doc_ids": ["d0", "d1", "d2", "d9"]}]
+    run = run_of({"query_id": "q", "stages": stages})
+    for corpus in (chunks, [{"id": f"d{n}", "text": "x"} for n in range(3)]):
+        found = funnel(run, questions, corpus, level="document")
+        assert list(found.fates) == ["kept", "lost_in:cut", "not_retrieved", "not_in_corpus"]
+
+
+def test_what_failed_is_counted_and_named() -> None:
+    questions = [{"id": f"q{n}", "question": "?", "gold_chunk_ids": ["a", "g"]} for n in range(4)]
+    run = run_of(
+        {"query_id": "q0", "stages": STAGES},
+        {"query_id": "q1", "error": "Timeout: 2 s"},
+        {"query_id": "q2", "stages": [*STAGES[:1], {"name": "rerank", "inputs": ["bm25"], "retrieved": ids("a")}]},
+    )
+    found = funnel(run, questions, k=5)
+    assert (found.errors, found.n_failed_needs) == ({"q1": "Timeout: 2 s"}, 2)
+    assert found.counts == {"not_retrieved": 6, "lost_in:rerank": 1, "kept": 1}
+    notes = "\n".join(found.notes)
+    assert "The retriever raised for 1 question: 'q1'." in notes
+    assert "The run has no row for 1 question: 'q3'." in notes
+    assert "bm25 > dense > fusion > rerank (1); bm25 > rerank (1)" in notes
+    dense, rerank = found.stages[1], found.stages[3]
+    assert (dense.name, dense.n_questions, rerank.n_questions) == ("dense", 1, 2)
+    assert rerank.recall == evaluate_run(questions, run, k=None, metrics="recall")["recall"] == 1 / 8
+    assert rerank.inputs == ("fusion", "bm25")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"run": run_of({"query_id": "q", "retrieved": ids("a")})},
+            "'pipeline' has `stages` with `inputs`, so there is",
+        ),
+        ({"run": run_of({"query_id": "z", "stages": STAGES})}, "Is it the run of another set?"),
+        ({"run": "run.jsonl"}, "`run`"),
+        ({"k": 0}, "`k` must be an integer of at least 1, got 0."),
+        ({"k": [1, 5]}, "`k` must be one cut-off for a funnel, got [1, 5]."),
+        ({"by": "colour"}, "No question has 'colour', so there is nothing to slice by."),
+        ({"corpus": []}, "`corpus` is empty."),
+        ({"corpus": "corpus.jsonl"}, "Read a file with `read_corpus`."),
+        ({"corpus": [{"text": "no id"}]}, "No document of `corpus` has what match_method='id' reads"),
+        ({"treshold": 0.5}, "treshold"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(change: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"run": run_of({"query_id": "q", "stages": STAGES}), "evalset": [QUESTION], **change}
+    with pytest.raises((InvalidInputError, TypeError)) as caught:
+        funnel(**given)
+    assert message in str(caught.value)
+
+
+def test_stages_that_were_not_read_from_a_file_are_checked_too() -> None:
+    row = RunRow(query_id="q", stages=(Stage(name="rerank", inputs=("dense",)),))
+    with pytest.raises(InvalidInputError, match=r"The question 'q': .*there is no earlier stage 'dense'"):
+        funnel(Run.of("x", [row]), [QUESTION])

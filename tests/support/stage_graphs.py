@@ -79,8 +79,7 @@ def expected_fate(need: set[str], row: dict[str, Any] | None, k: int | None, cor
     """Return the fate of a need, word for word as the contract has it; of several searches that which came furthest."""
     fates = []
     if row is not None and "error" not in row:
-        for search in row.get("searches", [row]):
-            fates.append(_fate_in(need, search, k))
+        fates = [_fate_in(need, search, k) for search in row.get("searches", [row])]
     order = {"below_k": 1_000, "kept": 2_000}
     far = max(fates, key=lambda fate: order.get(fate, int(fate[-1]) + 1 if fate[-1].isdigit() else 0), default="")
     if far in ("", "not_retrieved"):
