@@ -65,7 +65,7 @@ def embed(texts: Sequence[str], n: int, size: int) -> Vectors:
         for start in range(len(plain) - n + 1):
             digest = zlib.crc32(plain[start : start + n].encode())
             row[digest % size] += 1 if digest >> 20 & 1 else -1
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))
 
 
 def chunks_of(pipeline: Pipeline) -> list[Document]:
