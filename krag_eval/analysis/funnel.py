@@ -336,7 +336,8 @@ _Way = list[list[_Node]]
 def _everything(row: RunRow) -> RunRow:
     """Return a row in which each ranking has what all of its stages returned."""
     searches = tuple(replace(one, retrieved=_found(one.stages) or one.retrieved) for one in row.searches)
-    return replace(row, retrieved=_found(row.stages) or row.retrieved, searches=searches)
+    of_all = _found([*row.stages, *(stage for one in row.searches for stage in one.stages)])
+    return replace(row, retrieved=() if row.is_session else of_all or row.retrieved, searches=searches)
 
 
 def _found(stages: Sequence[Stage]) -> tuple[Document, ...]:
@@ -349,7 +350,7 @@ def _ways(row: RunRow | None, name: str) -> _Way:
     searches = row.searches or (Search(retrieved=row.retrieved, stages=row.stages),)
     way = [_nodes(row.query_id, search, name) for search in searches if search.error is None]
     is_final = row.searches and row.retrieved and (len(searches) > 1 or row.retrieved != searches[0].retrieved)
-    return [*way, [_Node(FINAL, tuple(range(len(way))), row.retrieved)]] if is_final and way else way
+    return [*way, [_Node(FINAL, tuple(range(len(way))), row.retrieved)]] if is_final else way
 
 
 def _nodes(query_id: str, search: Search, name: str) -> list[_Node]:
