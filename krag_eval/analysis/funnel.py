@@ -264,8 +264,8 @@ def funnel(
     ways = [_ways(run.rows.get(query_id), run.name) for query_id in questions.ids]
     if not any(node.inputs for way in ways for search in way for node in search):
         raise InvalidInputError(
-            f"No row of the run {run.name!r:.60} has `stages` with `inputs`, so there is nothing to follow. Record "
-            "what each stage returned; for a run without stages, `diagnose` says why gold documents were missed."
+            f"The run {run.name!r:.60} has no stage that was given what another one returned, so there is nothing to "
+            "follow. Record what each stage returned. For other runs, `diagnose` says why gold documents were missed."
         )
     indexed = None if corpus is None else _documents_in(corpus)
     given = settings_at(level, doc_key, cast("ScoringSettings", settings))
@@ -386,7 +386,7 @@ def _documents_in(corpus: object) -> list[Document]:
         corpus = [{"id": name, "text": text} for name, text in corpus.items()]
     if isinstance(corpus, (str, bytes)) or not isinstance(corpus, Iterable):
         raise InvalidInputError(
-            f"`corpus` must hold the documents that were indexed, got {show(corpus)}. Read a file with `read_corpus`."
+            f"`corpus` must hold the documents that were indexed, got {show(corpus)}. Read a file with `read_corpus(path)`."
         )
     documents = [as_document(one) for one in corpus]
     if not documents:
@@ -508,10 +508,9 @@ class _Needs:
         judged = judge_batch([[self.documents[one] for one in asked.tolist()]], [corpus], settings)
         counts = judged.document_counts.sides["predicted"]
         if counts.without_any == counts.documents:
-            what = f"an id under the metadata key {settings.id_key!r:.60}" if settings.id_key else "an id or a text"
             raise InvalidInputError(
-                f"No document of `corpus` has what match_method={'+'.join(settings.methods)!r} reads, such as {what}. "
-                "Give the documents as they were indexed, or leave `corpus` out."
+                f"No document of `corpus` has what is matched ({'+'.join(settings.methods)}). Give the documents as they "
+                "were indexed, or leave `corpus` out."
             )
         numbers = judged.judgments.gold_number
         is_there = (numbers >= 0) & (np.append(judged.judgments.gold_rank, 0)[numbers] > 0)

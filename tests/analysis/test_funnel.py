@@ -219,7 +219,7 @@ def test_what_failed_is_counted_and_named() -> None:
     [
         (
             {"run": run_of({"query_id": "q", "retrieved": ids("a")})},
-            "'pipeline' has `stages` with `inputs`, so there is",
+            "'pipeline' has no stage that was given what another one returned",
         ),
         ({"run": run_of({"query_id": "z", "stages": STAGES})}, "Is it the run of another set?"),
         ({"run": "run.jsonl"}, "`run`"),
@@ -227,8 +227,8 @@ def test_what_failed_is_counted_and_named() -> None:
         ({"k": [1, 5]}, "`k` must be one cut-off for a funnel, got [1, 5]."),
         ({"by": "colour"}, "No question has 'colour', so there is nothing to slice by."),
         ({"corpus": []}, "`corpus` is empty."),
-        ({"corpus": "corpus.jsonl"}, "Read a file with `read_corpus`."),
-        ({"corpus": [{"text": "no id"}]}, "No document of `corpus` has what match_method='id' reads"),
+        ({"corpus": "corpus.jsonl"}, "Read a file with `read_corpus(path)`."),
+        ({"corpus": [{"text": "no id"}]}, "No document of `corpus` has what is matched (id)."),
         ({"treshold": 0.5}, "treshold"),
     ],
 )
