@@ -173,7 +173,8 @@ def choose_metrics(
     of_sessions = [name for name, metric in chosen.items() if metric.reads_sessions]
     if of_sessions and not of_run:
         raise InvalidInputError(
-            f"The metric {of_sessions[0]!r} scores the searches of a session, which only a run has. Call `evaluate_run`."
+            f"The metric {of_sessions[0]!r} scores the searches of a session, which only a run has. Call "
+            "`evaluate_run`."
         )
     return asked.cut_offs, chosen
 

@@ -126,7 +126,6 @@ def evaluate_run(
     cut_offs, chosen = choose_metrics(asked.without(DOC_HIT), checked, k, of_run=True)
     table = dict(chosen)
     if run.has_sessions:
-        parts.append("sessions")
         if metrics is not None or proxy:
             refuse_metrics_of_rankings(table, run.name, *[DOC_HIT] * (proxy or bool(wants_doc_hit)))
         wants_doc_hit = False

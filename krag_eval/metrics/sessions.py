@@ -5,11 +5,14 @@ They read `SessionJudgments`, which hold what each search found; `k` is the cut-
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import runs
 from krag_eval.matching import Batch
 from krag_eval.metrics.cut_offs import GivenCutOff, ranks_within
@@ -33,6 +36,7 @@ class SessionJudgments:
         cited: For each gold document of each session whether a cited document satisfies it; None where no row says
             what was cited.
         has_cited: Which sessions say what was cited.
+        queries: What was searched for, None where that is not known; length n_rows.
     """
 
     batch: Batch
@@ -43,31 +47,51 @@ class SessionJudgments:
     tokens: FloatArray
     cited: BoolArray | None = None
     has_cited: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    queries: Sequence[str | None] = ()
 
     def __len__(self) -> int:
         return len(self.n_searches)
+
+    @cached_property
+    def outcomes(self) -> dict[GivenCutOff, list[list[Any]]]:
+        """What its searches brought, by cut-off, as explanations have computed it so far."""
+        return {}
 
     @property
     def n_gold(self) -> IntArray:
         """How many needs each session has; shape (n_sessions,)."""
         return self.judgments.n_gold[self.offsets[:-1]]
 
-    @property
+    @cached_property
     def gold_session(self) -> IntArray:
         """The session of each need; shape (n_needs,)."""
         return np.repeat(np.arange(len(self)), self.n_gold)
 
     def first_searches(self, k: GivenCutOff) -> IntArray:
         """Return the number of the search, from 0, that covered each need first, -1 if none did; shape (n_needs,)."""
-        judged, n_gold = self.judgments, self.n_gold
-        start = np.append(0, np.cumsum(n_gold))[:-1]
-        session = self._session_of_row[judged.gold_query]
-        first_of_row = np.append(0, np.cumsum(judged.n_gold))[:-1]
-        need = start[session] + np.arange(len(judged.gold_query)) - first_of_row[judged.gold_query]
+        judged = self.judgments
         covered = (judged.gold_rank > 0) & within(judged.gold_query, judged.gold_rank, self.ranks(k))
-        first = np.full(int(n_gold.sum()), _NEVER)
-        np.minimum.at(first, need[covered], (judged.gold_query - self.offsets[session])[covered])
+        first = np.full(len(self.gold_session), _NEVER)
+        np.minimum.at(first, self._need_of_gold[covered], self.number[judged.gold_query[covered]])
         return np.where(first == _NEVER, -1, first)
+
+    @cached_property
+    def best_places(self) -> tuple[IntArray, IntArray]:
+        """The best rank of each need in any search, 0 if it has none, and the number of that search, from 0."""
+        judged, n_needs = self.judgments, len(self.gold_session)
+        covered = np.flatnonzero(judged.gold_rank > 0)
+        rank, search = np.zeros((2, n_needs), dtype=np.int64)
+        order = covered[np.lexsort((-judged.gold_query[covered], -judged.gold_rank[covered]))]  # the best one stays
+        rank[self._need_of_gold[order]] = judged.gold_rank[order]
+        search[self._need_of_gold[order]] = self.number[judged.gold_query[order]]
+        return rank, search
+
+    def place(self, session: int, rank: int) -> tuple[int, int]:
+        """Return the search, from 1, and the rank in it of a rank in all documents of a session one after another."""
+        rows = self.batch.predicted.sizes[self.offsets[session] : self.offsets[session + 1]]
+        before = np.append(0, np.cumsum(rows))
+        search = int(np.searchsorted(before, rank - 1, side="right"))
+        return search, rank - int(before[search - 1])
 
     def completed(self, k: GivenCutOff) -> IntArray:
         """Return the number of the search, from 0, after which all needs are covered; -1 where they never are."""
@@ -77,8 +101,8 @@ class SessionJudgments:
         missing = np.bincount(session[first < 0], minlength=len(self))
         return np.where(missing > 0, -1, last)
 
-    def showed_nothing_new(self, k: GivenCutOff) -> BoolArray:
-        """Return which searches show no document that an earlier one of their session did not; shape (n_rows,)."""
+    def new_documents(self, k: GivenCutOff) -> IntArray:
+        """Return how many documents each search shows that no earlier one of its session showed; shape (n_rows,)."""
         side = self.batch.predicted
         row = side.query_of(np.arange(int(side.offsets[-1])))
         shown = np.flatnonzero(within(row, runs(np.ones_like(side.sizes), side.sizes), self.ranks(k)))
@@ -89,19 +113,27 @@ class SessionJudgments:
             key = session * (int(codes.predicted.max(initial=0)) + 1) + code
             _, first, which = np.unique(key, return_index=True, return_inverse=True)  # rows are in order of time
             is_new &= (code < 0) | (row[shown[first]][which] == row[shown])
-        n_new = np.bincount(row[shown[is_new]], minlength=len(side))
-        return np.asarray(n_new == 0)
+        return np.bincount(row[shown[is_new]], minlength=len(side))
 
     def ranks(self, k: GivenCutOff) -> CutOff:
         """Return a cut-off as ranks: one number, or for a token budget the number that fits in each search."""
         return ranks_within((k,), self.batch)[k]
 
-    @property
+    @cached_property
     def number(self) -> IntArray:
         """The number of each row in its session, from 0; shape (n_rows,)."""
         return np.arange(int(self.offsets[-1])) - self.offsets[self._session_of_row]
 
-    @property
+    @cached_property
+    def _need_of_gold(self) -> IntArray:
+        """The need of each gold document of each row; shape (n_gold,)."""
+        judged = self.judgments
+        first_of_session = np.append(0, np.cumsum(self.n_gold))[self._session_of_row[judged.gold_query]]
+        first_of_row = np.append(0, np.cumsum(judged.n_gold))[judged.gold_query]
+        need: IntArray = first_of_session + np.arange(len(judged.gold_query)) - first_of_row
+        return need
+
+    @cached_property
     def _session_of_row(self) -> IntArray:
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
@@ -230,7 +262,7 @@ def session_redundancy(judged: Judgments, k: GivenCutOff = None, *, sessions: Se
 
     Source: the contract of this project.
     """
-    later = (sessions.number > 0) & sessions.showed_nothing_new(k)
+    later = (sessions.number > 0) & (sessions.new_documents(k) == 0)
     count = np.add.reduceat(later.astype(np.int64), sessions.offsets[:-1])
     return np.asarray(count / np.where(sessions.n_searches > 1, sessions.n_searches - 1.0, np.nan))
 
