@@ -36,6 +36,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOT_IN_CORPUS, NOT_RETRIEVED, LOST_IN, BELOW_K, KEPT = "not_in_corpus", "not_retrieved", "lost_in:", "below_k", "kept"
+MEANINGS = {
+    NOT_IN_CORPUS: "nothing in the corpus matches",
+    NOT_RETRIEVED: "no stage returned it",
+    BELOW_K: "the last stage returned it below the cut-off",
+    KEPT: "the last stage returned it within the cut-off",
+}
+LOST = "the stage was given it and did not return it"
 FINAL = "final ranking"
 """The stage that makes one ranking of the searches of a session."""
 
@@ -156,16 +163,6 @@ class Funnel(ComparedByFields):
             ids[fate][self.query_ids[place]] = None
         return {fate: tuple(named) for fate, named in ids.items()}
 
-    def meaning(self, fate: str) -> str:
-        """Return a fate in words."""
-        ranks = "" if self.k is None else f" within {self.k}" if self.k.endswith("tok") else f" within rank {self.k}"
-        return {
-            NOT_IN_CORPUS: "nothing in the corpus matches",
-            NOT_RETRIEVED: "no stage returned it",
-            BELOW_K: f"returned by the last stage, but not{ranks}",
-            KEPT: f"returned by the last stage{ranks}",
-        }.get(fate) or f"given to {fate.removeprefix(LOST_IN)} and not returned by it"
-
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return one flat dict per need: `query_id`, `gold_index` and `fate`."""
         needs = zip(self.places.tolist(), self.golds.tolist(), self.fates, strict=True)
@@ -173,19 +170,16 @@ class Funnel(ComparedByFields):
 
     def to_dict(self) -> dict[str, Any]:
         """Return counts, shares and questions by fate, the stages and the slices, ready for JSON."""
-        questions = self.questions
+        totals = ("k", "signature", "recall", "n_needs", "n_failed_needs")
+        fates = {
+            fate: {"needs": self.counts[fate], "share": self.total.shares[fate], "questions": list(ids)}
+            for fate, ids in self.questions.items()
+        }
         return {
             "run": self.name,
-            "k": self.k,
-            "signature": self.signature,
-            "recall": self.recall,
+            **{name: getattr(self, name) for name in totals},
             "n_questions": self.total.n_questions,
-            "n_needs": self.n_needs,
-            "n_failed_needs": self.n_failed_needs,
-            "fates": {
-                fate: {"needs": count, "share": self.total.shares[fate], "questions": list(questions[fate])}
-                for fate, count in self.counts.items()
-            },
+            "fates": fates,
             "stages": [asdict(stage) for stage in self.stages],
             "slices": [asdict(part) for part in self.slices],
             "errors": dict(self.errors),
@@ -198,11 +192,8 @@ class Funnel(ComparedByFields):
 
     def __repr__(self) -> str:
         fates = [(one_line(f), f"{n:,}", format_percent(self.total.shares[f])) for f, n in self.counts.items()]
-        stages = [
-            (one_line(stage.name), *map(format_value, (stage.recall, stage.ceiling, stage.gain)))
-            for stage in self.stages
-        ]
-        lines = [*aligned([("fate", "needs", "share"), *fates])]
+        stages = [(one_line(s.name), *map(format_value, (s.recall, s.ceiling, s.gain))) for s in self.stages]
+        lines = aligned([("fate", "needs", "share"), *fates])
         lines += aligned([("stage", "recall", "ceiling", "gain at most"), *stages])
         at = "" if self.k is None else f"@{self.k}"
         title = f"{one_line(self.name)}: {number_of(self.n_needs, 'need')}, recall{at} {format_value(self.recall)}"
@@ -214,7 +205,7 @@ def funnel(
     evalset: object,
     corpus: object = None,
     *,
-    k: int | str | None = 10,
+    k: int | str | Sequence[int | str | None] | None = 10,
     by: str | Sequence[str] | None = None,
     level: str = "chunk",
     doc_key: str = DOC_KEY,
@@ -271,16 +262,10 @@ def funnel(
     given = settings_at(level, doc_key, cast("ScoringSettings", settings))
     if indexed is not None and given["match_method"] in ("span", ["span"], ("span",)) and not _has_places(indexed):
         given["corpus"], indexed = indexed, None  # whole documents: a span outside of them is refused
-    whole = evaluate_run(  # checks that anything can match in any stage, and names the settings
-        questions,
-        replace(run, rows={query_id: _everything(row) for query_id, row in run.rows.items()}),
-        k=k,
-        metrics="session_recall" if run.has_sessions else "recall",
-        level=level,
-        doc_key=doc_key,
-        n_jobs=n_jobs,
-        **given,
-    )
+    # This checks that anything can match in any stage, and names the settings.
+    everything = replace(run, rows={query_id: _everything(row) for query_id, row in run.rows.items()})
+    scoring = {"metrics": "session_recall" if run.has_sessions else "recall", "level": level, "doc_key": doc_key}
+    whole = evaluate_run(questions, everything, k, n_jobs=n_jobs, **cast("Any", scoring | given))
     checked = make_settings(**given)
     sizes = [sum(map(len, way)) for way in ways]
     nodes = [[node.retrieved for search in way for node in search] or [()] for way in ways]
@@ -509,8 +494,8 @@ class _Needs:
         counts = judged.document_counts.sides["predicted"]
         if counts.without_any == counts.documents:
             raise InvalidInputError(
-                f"No document of `corpus` has what is matched ({'+'.join(settings.methods)}). Give the documents as they "
-                "were indexed, or leave `corpus` out."
+                f"No document of `corpus` has what is matched ({'+'.join(settings.methods)}). Give the documents as "
+                "they were indexed, or leave `corpus` out."
             )
         numbers = judged.judgments.gold_number
         is_there = (numbers >= 0) & (np.append(judged.judgments.gold_rank, 0)[numbers] > 0)

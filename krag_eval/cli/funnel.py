@@ -51,17 +51,14 @@ def funnel(
     if out is not None:
         check_free(out, True, [evalset, *runs])
         check_target(out, None, force)
-    cut_offs = parse_cut_offs(k)
-    if len(cut_offs) != 1:
-        raise InvalidInputError(f"`--k` must be one cut-off for a funnel, got {k!r:.60}. Give one such as 10.")
-    settings = scoring.settings()
+    cut_offs, settings = parse_cut_offs(k), scoring.settings()
     del settings["proxy"]
     questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key)
     read = read_runs(runs, questions, files, id_key=scoring.id_key)
     slices, written = parse_names(by), list[Path]()
     with collected_warnings() as caught:
         found = [
-            replace(trace_needs(run, questions, k=cut_offs[0], by=slices, **settings), name=name)
+            replace(trace_needs(run, questions, k=cut_offs, by=slices, **settings), name=name)
             for name, run in read.items()
         ]
         if out is not None or plots is not None:

@@ -71,7 +71,7 @@ def test_a_report_has_the_section_and_the_picture(run: Runner) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("run.jsonl --k 1,2", "`--k` must be one cut-off for a funnel, got '1,2'."),
+        ("run.jsonl --k 1,2", "`--k` must be one cut-off for a funnel, got [1, 2]."),
         ("run.jsonl --proxy", "`--proxy` replaces recall, and a funnel counts single needs."),
         ("plain.jsonl", "The run 'plain' has no stage that was given what another one returned"),
         ("run.jsonl --out report.txt", "report.txt: has the unknown ending '.txt'."),

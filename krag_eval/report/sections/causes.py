@@ -10,7 +10,7 @@ import numpy as np
 
 from krag_eval.analysis.comparison.systems import Slice, some
 from krag_eval.analysis.diagnosis import CAUSES, FOUND
-from krag_eval.analysis.funnel import Funnel
+from krag_eval.analysis.funnel import LOST, MEANINGS, Funnel
 from krag_eval.report.records import (
     Cell,
     Column,
@@ -129,7 +129,7 @@ def _funnel_tables(one: Funnel, place: int, is_named: bool) -> Iterator[Table]:
             text_cell(fate),
             count_cell(count),
             share_cell(one.total.shares[fate]),
-            text_cell(one.meaning(fate)),
+            text_cell(MEANINGS.get(fate, LOST)),
             count_cell(len(questions[fate])),
             text_cell(some(questions[fate], 3)),
         )
