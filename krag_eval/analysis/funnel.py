@@ -25,8 +25,10 @@ from krag_eval.datasets.sessions import Search, Stage, check_stages
 from krag_eval.documents.columns import runs
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import OFFSETS
-from krag_eval.evaluation.pipeline import Judged, judge_batch
+from krag_eval.evaluation.pipeline import Judged, judge_batch, read_batch
 from krag_eval.evaluation.runs import evaluate_run
+from krag_eval.matching import find_matches
+from krag_eval.matching.matchability import SideCounts
 from krag_eval.matching.settings import PlaceSettings, ScoringSettings, Settings, make_settings
 from krag_eval.metrics.aggregation import MeanState
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
@@ -371,7 +373,7 @@ def _documents_in(corpus: object) -> list[Document]:
         corpus = [{"id": name, "text": text} for name, text in corpus.items()]
     if isinstance(corpus, (str, bytes)) or not isinstance(corpus, Iterable):
         raise InvalidInputError(
-            f"`corpus` must hold the documents that were indexed, got {show(corpus)}. Read a file with `read_corpus(path)`."
+            f"`corpus` is {show(corpus)}. It must hold the indexed documents. Read a file with `read_corpus(path)`."
         )
     documents = [as_document(one) for one in corpus]
     if not documents:
@@ -490,15 +492,18 @@ class _Needs:
         asked = np.flatnonzero(np.isin(self.numbers, wanted))
         if not len(asked):
             return wanted
-        judged = judge_batch([[self.documents[one] for one in asked.tolist()]], [corpus], settings)
-        counts = judged.document_counts.sides["predicted"]
+        batch = read_batch([[self.documents[one] for one in asked.tolist()]], [corpus], settings)
+        counts = SideCounts.of(batch.predicted, batch)
         if counts.without_any == counts.documents:
             raise InvalidInputError(
                 f"No document of `corpus` has what is matched ({'+'.join(settings.methods)}). Give the documents as "
                 "they were indexed, or leave `corpus` out."
             )
-        numbers = judged.judgments.gold_number
-        is_there = (numbers >= 0) & (np.append(judged.judgments.gold_rank, 0)[numbers] > 0)
+        if settings.methods == ("id",):  # without the pairs of all gold documents and all documents
+            known = {*batch.predicted.ids} - {None}
+            is_there = np.array([one in known for one in batch.actual.ids])
+        else:
+            is_there = np.isin(np.arange(len(asked)), find_matches(batch).actual)
         return np.setdiff1d(wanted, self.numbers[asked[is_there]])
 
 
@@ -552,8 +557,8 @@ def _mean_share(counts: IntArray, n_needs: IntArray) -> float | None:
 
 
 def _notes(run: Run, questions: EvalSet, ways: Sequence[_Way]) -> Iterator[str]:
-    failed = [query_id for query_id in questions.ids if query_id in run.errors]
-    if failed:
+    errors = run.errors
+    if failed := [query_id for query_id in questions.ids if query_id in errors]:
         yield f"The retriever raised for {number_of(len(failed), 'question')}: {some(failed)}. Nothing was retrieved."
     if missing := run.missing(questions):
         yield f"The run has no row for {number_of(len(missing), 'question')}: {some(missing)}. Nothing was retrieved."
