@@ -425,7 +425,7 @@ def _trace(way: _Way, found: list[int], kept: list[int], order: Mapping[str, int
         if _is_final(search):  # what a search returned is lost, unless it is in the final ranking
             levels = [(min(code, order[FINAL] + 2), needs) for code, needs in levels]
         levels += [(len(order) + 2, out[-1]), (len(order) + 3, of_search[-1][1])]
-        rest = ~out[-1]
+        rest = -1
         for node, was, is_now in list(zip(search, given, out, strict=True))[::-1]:
             levels.append((order[node.name] + 2, rest & was & ~is_now))
             rest &= ~was | is_now

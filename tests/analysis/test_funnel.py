@@ -243,3 +243,18 @@ def test_stages_that_were_not_read_from_a_file_are_checked_too() -> None:
     row = RunRow(query_id="q", stages=(Stage(name="rerank", inputs=("dense",)),))
     with pytest.raises(InvalidInputError, match=r"The question 'q': .*there is no earlier stage 'dense'"):
         funnel(Run.of("x", [row]), [QUESTION])
+
+
+def test_the_latest_stage_is_that_of_the_row_though_other_rows_have_another_order() -> None:
+    def stages(*names: str) -> list[dict[str, Any]]:
+        both = [{"name": name, "inputs": ["dense"], "retrieved": []} for name in names]
+        return [
+            {"name": "dense", "retrieved": ids("a", "b")},
+            *both,
+            {"name": "join", "inputs": [*names], "retrieved": []},
+        ]
+
+    questions = [{"id": f"q{n}", "question": "?", "gold_chunk_ids": ["a"]} for n in range(2)]
+    one, other = stages("filter", "cut"), stages("cut", "filter")
+    found = funnel(run_of({"query_id": "q0", "stages": one}, {"query_id": "q1", "stages": other}), questions)
+    assert list(found.fates) == ["lost_in:cut", "lost_in:filter"]

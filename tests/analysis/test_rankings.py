@@ -41,6 +41,7 @@ TIED = scored(("a", 0.9), ("b", 0.5), ("c", 0.5), ("d", 0.5), ("e", 0.1))
         (scored(("a", 0.9), ("d", 0.5), ("c", 0.5)), 1, ()),  # any two of b, c and d will do
         (scored(("a", 0.9), ("d", 0.4), ("c", 0.3)), 1, ()),  # by the exact scores, whatever its own are
         (scored(("a", 0.9), ("d", 0.5), ("e", 0.1)), 2 / 3, ("c",)),
+        (scored(("a", 0.9), ("b", 0.5), ("e", 0.1)), 2 / 3, ("c",)),  # b is itself, and stands for nothing else
         (scored(("d", 0.5), ("b", 0.5), ("c", 0.5)), 2 / 3, ("a",)),  # no tie makes up for what is better
         (scored(("a", 0.9), ("x", 0.5), ("y", 0.5)), 1 / 3, ("b", "c")),  # not seen by exact search above 0.1
     ],
