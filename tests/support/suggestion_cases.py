@@ -207,6 +207,12 @@ def search(question: str, top_k: int = 2) -> list[Any]:
     return FOUND[0][:top_k]
 
 
+def staged() -> Any:
+    stages = [{"name": "one", "retrieved": ROWS[0]["retrieved"]}, {"name": "two", "inputs": ["one"]}]
+    rows = [{"query_id": row["query_id"], "stages": [stages[0] | row, stages[1] | row]} for row in ROWS]
+    return front.Run.of("staged", [front.RunRow.from_dict(row) for row in rows])
+
+
 def cut_in_words(corpus: Any, questions: Any = SET[:1]) -> Any:
     return front.compare_chunkers(corpus, questions, ["words:2"], budgets=[4], progress=None)
 
@@ -785,6 +791,13 @@ EVALUATE = [
         r"`reanchor\(.*?\)`",
         then=evaluated(questions=SET[:1], corpus=[{"id": "a", "text": NINE}]),
         holds=lambda report: report.evalset["q1"].gold[0].metadata == {"doc_id": "a", "start": 0, "end": len(NINE)},
+    ),
+    Case(lambda: front.funnel(staged(), SET, "corpus.jsonl"), r"`read_corpus\(path\)`", then=READ[2], holds=len),
+    Case(
+        lambda **more: front.funnel(staged(), [{**one, "gold": [*one["gold"], {"id": "new"}]} for one in SET], **more),
+        "(?<=leave )`corpus`",
+        {"corpus": [{"text": NINE}]},
+        holds=lambda found: found.recall == 0.5,
     ),
     Case(lambda: front.reanchor(SET, "corpus.jsonl"), r"`read_corpus\(path\)`", then=READ[2], holds=len),
     Case(
