@@ -14,8 +14,8 @@ from krag_eval._utils.arrays import FloatArray
 
 CUTS = (0.05, 0.2, 0.5, 0.8)
 """The shares of the values below the places at which the bets divide them."""
-ODDS = (1.7, 4.0)
-"""By how much a bet multiplies the odds of a value below its cut: for a small and for a large change."""
+ODDS = (1.35, 1.8, 3.5)
+"""By how much a bet multiplies the odds of a value below its cut: for a small, a medium and a large change."""
 RARE = ((0.002, 10.0), (0.01, 5.0), (0.01, 50.0))
 """Cuts and odds of the bets on values that hardly ever occurred before."""
 RARE_WEIGHT = 0.2

@@ -215,13 +215,15 @@ class Watching:
         if isinstance(retrieval, Mapping):
             time = retrieval.get("time")
             return str(retrieval.get("question", "")), time if isinstance(time, datetime) else None, retrieval
+        metrics: Mapping[str, float | None] = {}
+        counts: Mapping[str, float | None]
         if isinstance(retrieval, RunRow):
-            documents, names, time, metrics = retrieval.found, [retrieval.query_id], None, {}
+            documents, names, time = retrieval.found, [retrieval.query_id], None
             repeats = len(documents) - len({document.id or document.text for document in documents})
             counts = {"retrieved": len(documents), "repeats": repeats, "empty": int(not documents)}
         elif isinstance(retrieval, ScoredRetrieval):
             names, time, counts = [retrieval.query_id or "", retrieval.query], retrieval.ended_at, retrieval.scores
-            metrics = {} if retrieval.result is None else retrieval.result.values
+            metrics = metrics if retrieval.result is None else retrieval.result.values
         else:
             raise InvalidInputError(
                 f"A retrieval must be a RunRow, a ScoredRetrieval or a mapping, got {describe_type(retrieval)}."
