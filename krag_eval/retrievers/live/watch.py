@@ -129,15 +129,12 @@ class Watch:
             for alert in watching.add(one)
         ]
         for key, counts in watching.status().items():
-            if key != "clock" and (counts["unusable"] or not counts["watched"]):
+            if key != "clock" and (counts["unusable"] or counts["values"] < watching.reference):
+                few = " It was not watched. Give more retrievals, or a smaller reference."
                 warn(
                     f"{key}: {counts['values']:,} values, {counts['missing']:,} missing, {counts['unusable']:,} not "
                     f"finite numbers; the reference takes {watching.reference:,}."
-                    + (
-                        ""
-                        if counts["watched"]
-                        else " It was not watched. Give more retrievals, or a smaller reference."
-                    )
+                    + (few if counts["values"] < watching.reference else "")
                 )
         if watching.n_backwards:
             warn(f"In {watching.n_backwards:,} retrievals the time is before that of the last. Give them in order.")
