@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.stats import binom, norm
@@ -76,8 +77,10 @@ def first_alarms(
     bets = [choose_bets(stream[:design].tolist(), direction) for stream in values]
     most = max(len(cuts) for cuts, _, _ in bets)
     # Streams may have different numbers of bets: those that are missing have no weight.
-    padded = [np.array([np.pad(arrays[i], (0, most - len(arrays[i]))) for arrays in bets]) for i in range(3)]
-    detector = ChangeDetector(*padded, reference)
+    cuts, odds, weights = (
+        np.array([np.pad(arrays[i], (0, most - len(arrays[i]))) for arrays in bets]) for i in range(3)
+    )
+    detector = ChangeDetector(cuts, odds, weights, reference)
     alarms = np.zeros(len(values), np.int64)
     for step in range(reference, values.shape[1]):
         detector.update(p[:, step - design])
@@ -204,25 +207,26 @@ def other_changes_table(streams: int, rng: np.random.Generator) -> Iterator[str]
 def _shifted(quantiles: FloatArray, by: float) -> list[float]:
     """The shares of 50 classes, each of a fiftieth before, after everything has moved by so many deviations."""
     edges = norm.cdf(norm.ppf(np.arange(1, len(quantiles)) / len(quantiles)) - by)
-    return np.diff(np.concatenate([[0.0], edges, [1.0]])).tolist()
+    return [float(share) for share in np.diff(np.concatenate([[0.0], edges, [1.0]]))]
 
 
 def limits_table(years: int, n: int, rng: np.random.Generator) -> Iterator[str]:
     """Years of a hit rate of .8 and of latencies that are not exchangeable: how many have an alarm."""
-    yield "| a year without a lasting change | setting | years with an alarm |"
+    yield "| a year without a sudden change | setting | years with an alarm |"
     yield "| --- | --- | --: |"
     hours = np.arange(n) * 24 // PER_DAY % 24
     weekend = (np.arange(n) // PER_DAY % 7 >= 5).astype(np.int64)
     wave = np.sin(2 * np.pi * hours / 24)
 
-    def hits(rates: FloatArray) -> IntArray:
+    def hits(rates: Any) -> IntArray:
         return (rng.random((years, n)) < rates).astype(np.int64)
 
     def bursts(length: int) -> IntArray:
         """The same outcome for each question that one user repeats, so many times on average."""
         fresh = rng.random((years, n)) < 1 / length
         places = np.maximum.accumulate(np.where(fresh, np.arange(n), 0), axis=1)
-        return np.take_along_axis(hits(np.full(n, 0.8)), places, axis=1)
+        repeated: IntArray = np.take_along_axis(hits(np.full(n, 0.8)), places, axis=1)
+        return repeated
 
     cases: list[tuple[str, str, Callable[[], IntArray], IntArray | None]] = [
         ("hit rate .85 in the day, .75 at night", "", lambda: hits(0.8 + 0.05 * wave), None),
@@ -250,7 +254,7 @@ def tables(smoke: bool) -> Iterator[str]:
     yield from quiet_table(years, n, np.random.default_rng(1))
     yield f"\nA hit rate that falls, watched alone, {few:,} streams a line:\n"
     yield from delay_table(few, np.random.default_rng(2))
-    yield f"\nOther changes, {few:,} streams a line:\n"
+    yield f"\nOther changes, {few // 2:,} streams a line:\n"
     yield from other_changes_table(few // 2, np.random.default_rng(3))
     yield f"\nWhat breaks the guarantee, {few:,} years of {n:,} retrievals a line:\n"
     yield from limits_table(few, n, np.random.default_rng(4))

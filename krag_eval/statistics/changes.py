@@ -131,14 +131,10 @@ class ChangeDetector:
         self.evidence = (self._sums * self._weights).sum(axis=-1)
         self._n = n
 
-    def strongest(self) -> int:
-        """Return which bet of a single stream has the most evidence."""
-        return int((self._sums * self._weights).argmax())
-
-    def tells(self, bet: int, p: FloatArray) -> FloatArray:
-        """Return how much each p-value tells for this bet: 0 if it lost, otherwise more the more extreme it is."""
-        extreme = p if self._high[bet] else 1 - p
-        return np.where(extreme >= 1 - self._cuts[bet], extreme, 0.0)
+    def strongest(self) -> tuple[int, bool]:
+        """Return the start of the bet with the most evidence of a single stream, and if it is for larger values."""
+        bet = (self._sums * self._weights).argmax()
+        return int(self.starts[bet]), bool(self._high[bet])
 
     def _won(self, p: FloatArray) -> Any:
         return np.where(self._high, 1 - p, p) <= self._cuts

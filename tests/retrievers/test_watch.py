@@ -88,7 +88,7 @@ def usual(count: int, seed: int = 1) -> list[RunRow]:
         (lambda one: replace(one, retrieved=one.retrieved[:1] * 3), "repeats"),
         (lambda one: replace(one, retrieved=one.retrieved[:1]), "retrieved"),
         (lambda one: replace(one, seconds=one.seconds * 4), "seconds"),
-        (lambda one: row(0, "abc", 0.1, score=2.0), "top_score"),
+        (lambda one: row(int(one.query_id[1:]), "abc", 0.1, score=2.0), "top_score"),
     ],
 )
 def test_what_every_stream_has_is_watched_without_gold(changed: Any, key: str) -> None:
@@ -113,7 +113,7 @@ def test_values_that_are_missing_or_no_numbers_are_counted_and_never_an_alert() 
     bad: list[Any] = [None, math.nan, math.inf, True, "0.5"]
     stream: list[dict[str, Any]] = []
     for number, one in enumerate(hits((1_000, 0.9))):
-        stream += [one, {**one, "hit_rate@5": bad[number % 5]}]
+        stream += [one, {**one, "question": "", "hit_rate@5": bad[number % 5]}]
     with pytest.warns(KragEvalWarning, match="1,000 values, 200 missing, 800 not finite numbers; [^.]*.$"):
         assert SMALL.find_changes(stream) == []
 
@@ -140,6 +140,17 @@ def test_clocks_that_go_backwards_are_counted_and_change_nothing_else() -> None:
         assert SMALL.find_changes(shuffled) == []
     mixed = [{**one, "time": one["time"].replace(tzinfo=None)} if n % 2 else one for n, one in enumerate(stream)]
     assert SMALL.find_changes(mixed) == []  # a time without a zone is UTC
+
+
+def test_a_question_that_one_user_repeats_counts_once() -> None:
+    stream = [one for one in hits((3_000, 0.8)) for _ in range(3)]
+    assert SMALL.find_changes(stream) == []
+    assert SMALL.find_changes({**one, "question": ""} for one in stream) != []  # unknown questions cannot be told apart
+    watching = Watching(SMALL)
+    for one in stream:
+        watching.add(one)
+    assert watching.status()["stream"] == {"backwards": 0, "repeated": 6_000}
+    assert watching.status()["hit_rate@5"]["values"] == 3_000
 
 
 def test_canaries_are_compared_with_what_they_found_before() -> None:
@@ -170,7 +181,8 @@ def test_an_index_that_lost_documents_is_told_by_its_canaries() -> None:
 
 
 def test_a_cycle_of_the_day_is_no_change_if_the_season_is_known() -> None:
-    source, stream = Random(1), []
+    source = Random(1)
+    stream: list[dict[str, Any]] = []
     for number in range(6_000):
         time = NOON + timedelta(minutes=6 * number)
         stream.append({"seconds": source.lognormvariate(1.0 if 8 <= time.hour < 20 else 0.0, 0.3), "time": time})

@@ -10,8 +10,6 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from krag_eval._utils.checks import as_number, check_count, check_kind, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, did_you_mean, show, warn
 from krag_eval.datasets import Run, RunRow
@@ -29,6 +27,7 @@ OVERLAP = "overlap"
 DIRECTIONS = ("down", "up", "both")
 SEASONS = ("day", "week")
 FEWEST = 100
+RECENT = 100
 MOST_KEPT = 10_000
 MOST_SHOWN = 10
 # Threads end retrievals a little out of order; from here on it is the clock.
@@ -38,6 +37,9 @@ CLOCK_TOLERANCE = timedelta(seconds=1)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
     """What to watch in a stream of retrievals, and how often a false alarm may happen.
+
+    A question that is the same as one of the last 100 different ones is not counted again: retrievals that depend on
+    each other would cause false alarms.
 
     While the retrievals are exchangeable (their order tells nothing), the probability of any alarm within a year of
     `365 * retrievals_per_day` retrievals is at most `false_alarms_per_year`, for all signals together and whatever
@@ -129,15 +131,16 @@ class Watch:
             for alert in watching.add(one)
         ]
         for key, counts in watching.status().items():
-            if key != "clock" and (counts["unusable"] or counts["values"] < watching.reference):
+            if key != "stream" and (counts["unusable"] or counts["values"] < watching.reference):
                 few = " It was not watched. Give more retrievals, or a smaller reference."
                 warn(
                     f"{key}: {counts['values']:,} values, {counts['missing']:,} missing, {counts['unusable']:,} not "
                     f"finite numbers; the reference takes {watching.reference:,}."
                     + (few if counts["values"] < watching.reference else "")
                 )
-        if watching.n_backwards:
-            warn(f"In {watching.n_backwards:,} retrievals the time is before that of the last. Give them in order.")
+        if watching.stream["backwards"]:
+            late = watching.stream["backwards"]
+            warn(f"In {late:,} retrievals the time is before that of the last. Give them in order.")
         return alerts
 
 
@@ -158,7 +161,7 @@ class Watching:
 
     Attributes:
         reference: How many first values of each signal are its reference.
-        n_backwards: Retrievals whose time is more than a second before that of the last.
+        stream: How many retrievals were `backwards`, more than a second before the last one, or `repeated`.
 
     Raises:
         InvalidInputError: A signal does not exist.
@@ -167,13 +170,14 @@ class Watching:
     def __init__(self, watch: Watch, keys: Sequence[str] | None = None) -> None:
         run = watch.reference if isinstance(watch.reference, Run) else None
         self.reference = len(run.rows) if run is not None else int(watch.reference)  # type: ignore[arg-type]
-        self.n_backwards = 0
+        self.stream = {"backwards": 0, "repeated": 0}
         self._season, self._canaries = watch.season, _canary_ids(watch.canaries)
         directions = watch.directions(keys)
         # Doob's inequality for each signal, Bonferroni's for all of them.
         limit = 365 * watch.retrievals_per_day * len(directions) / watch.false_alarms_per_year
         self._signals = [_Signal(*item, self.reference, limit) for item in directions.items()]
         self._last: datetime | None = None
+        self._recent: deque[str] = deque(maxlen=RECENT)
         self._n = 0
         for row in run.rows.values() if run is not None else ():
             self.add(row)
@@ -188,10 +192,15 @@ class Watching:
         """
         question, time, values = self._read(retrieval, documents)
         self._n += 1
+        if question and OVERLAP not in values:
+            if question in self._recent:
+                self.stream["repeated"] += 1
+                return []
+            self._recent.append(question)
         if time is not None:
             time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
             if self._last is not None and time < self._last - CLOCK_TOLERANCE:
-                self.n_backwards += 1
+                self.stream["backwards"] += 1
             self._last = time
         moment = _Moment(self._n, time, question)
         season = None if self._season is None or time is None else (time.hour, self._week_part(time))
@@ -199,9 +208,12 @@ class Watching:
         return [alert for alert in found if alert is not None]
 
     def status(self) -> dict[str, dict[str, int]]:
-        """Return for each signal how many values it had, how many were missing or unusable, and if it is watched."""
-        clock = {"clock": {"backwards": self.n_backwards}}
-        return {signal.key: signal.counts | {"watched": signal.is_watched} for signal in self._signals} | clock
+        """Return the counts of each signal and of the `stream`.
+
+        A signal has so many `values`, `missing` and `unusable` ones, and is `watched` once it has a reference.
+        """
+        counts = {signal.key: signal.counts | {"watched": signal.is_watched} for signal in self._signals}
+        return counts | {"stream": dict(self.stream)}
 
     def _week_part(self, time: datetime) -> bool:
         return self._season == "week" and time.weekday() >= 5
@@ -246,7 +258,7 @@ class _Signal:
         self._first: list[float] = []  # only to choose the bets; the ranks begin after it
         self._ranks: defaultdict[object, Ranks] = defaultdict(lambda: Ranks(self._random))
         self._detector: ChangeDetector | None = None
-        self._kept: deque[tuple[int, float, float, _Moment]] = deque(maxlen=MOST_KEPT)
+        self._kept: deque[tuple[int, float, _Moment]] = deque(maxlen=MOST_KEPT)
         self._n, self._sum = 0, 0.0
 
     @property
@@ -266,7 +278,7 @@ class _Signal:
             self._first.append(number)
             return None
         p = self._ranks[season].add(number)
-        self._kept.append((self._n, number, p, moment))
+        self._kept.append((self._n, number, moment))
         if self._detector is not None:
             self._detector.update(p)
             if self._detector.evidence >= self._limit:
@@ -278,21 +290,23 @@ class _Signal:
         return None
 
     def _alert(self, detector: ChangeDetector) -> Alert:
-        bet = detector.strongest()
-        since = [kept for kept in self._kept if kept[0] > detector.starts[bet]]
-        total, moments = math.fsum(value for _, value, _, _ in since), [moment for *_, moment in since]
-        telling = detector.tells(bet, np.array([p for _, _, p, _ in since]))
-        order = [i for i in np.argsort(-telling, kind="stable").tolist() if telling[i] > 0]
+        start, is_rise = detector.strongest()
+        since = [kept for kept in self._kept if kept[0] > start]
+        total = math.fsum(value for _, value, _ in since)
+        reference = (self._sum - total) / (self._n - len(since))
+        telling = sorted((kept for kept in since if kept[1] != reference), key=lambda kept: kept[1], reverse=is_rise)
+        questions = [moment.question for _, value, moment in telling if (value > reference) == is_rise]
+        first = since[0][2]
         return Alert(
             self.key,
             total / len(since),
             None,
             None,
             len(since),
-            since=moments[0].number,
-            since_time=moments[0].time,
-            reference=(self._sum - total) / (self._n - len(since)),
-            questions=tuple(dict.fromkeys(moments[i].question for i in order))[:MOST_SHOWN],
+            since=first.number,
+            since_time=first.time,
+            reference=reference,
+            questions=tuple(dict.fromkeys(questions))[:MOST_SHOWN],
         )
 
 

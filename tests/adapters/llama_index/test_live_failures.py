@@ -123,9 +123,9 @@ def test_a_change_is_told_by_the_scores_of_the_nodes() -> None:
     watch = Watch(signals=["top_score"], reference=100, retrievals_per_day=1)
     with retrieval_scoring(None, watch=watch, on_alert=alerts.append) as scoring:
         for number in range(430):
-            Scored(0.9 if number < 400 else 0.1).retrieve("q")
+            Scored(0.9 if number < 400 else 0.1).retrieve(f"question {number}")
     assert scoring.flush(10)
-    assert [(alert.key, alert.since, alert.questions) for alert in alerts] == [("top_score", 401, ("q",))]
+    assert [(alert.key, alert.since, alert.questions[0]) for alert in alerts] == [("top_score", 401, "question 400")]
 
 
 def test_what_a_sink_raises_disturbs_neither_the_application_nor_the_scores() -> None:
