@@ -219,14 +219,14 @@ def limits_table(years: int, n: int, rng: np.random.Generator) -> Iterator[str]:
     wave = np.sin(2 * np.pi * hours / 24)
 
     def hits(rates: Any) -> IntArray:
-        return (rng.random((years, n)) < rates).astype(np.int64)
+        outcomes: IntArray = (rng.random((years, n)) < rates).astype(np.int64)
+        return outcomes
 
     def bursts(length: int) -> IntArray:
         """The same outcome for each question that one user repeats, so many times on average."""
         fresh = rng.random((years, n)) < 1 / length
         places = np.maximum.accumulate(np.where(fresh, np.arange(n), 0), axis=1)
-        outcomes: IntArray = hits(np.full(n, 0.8))[np.arange(years)[:, None], places]
-        return outcomes
+        return hits(np.full(n, 0.8))[np.arange(years)[:, None], places]
 
     cases: list[tuple[str, str, Callable[[], IntArray], IntArray | None]] = [
         ("hit rate .85 in the day, .75 at night", "", lambda: hits(0.8 + 0.05 * wave), None),
