@@ -55,6 +55,16 @@ def test_only_the_direction_that_matters_is_told() -> None:
     assert len(replace(SMALL, signals={"hit_rate@5": "both"}).find_changes(stream)) == 1
 
 
+def test_the_most_extreme_retrievals_are_shown_first() -> None:
+    source = Random(1)
+    seconds = [source.lognormvariate(0 if n < 800 else 1, 0.5) for n in range(1_000)]
+    watch = Watch(signals=["seconds"], reference=400, retrievals_per_day=10)
+    (alert,) = watch.find_changes({"seconds": value, "question": f"{value}"} for value in seconds)
+    shown = [float(question) for question in alert.questions]
+    assert shown == sorted(shown, reverse=True)
+    assert shown[0] == max(seconds[(alert.since or 0) - 1 : (alert.since or 0) - 1 + alert.n])
+
+
 def test_after_an_alert_the_reference_is_what_comes_then() -> None:
     alerts = SMALL.find_changes(hits((1_500, 0.9), (2_500, 0.5), (400, 0.1)))
     assert [round(alert.reference or 0, 1) for alert in alerts] == [0.9, 0.5]
@@ -98,6 +108,11 @@ def test_what_every_stream_has_is_watched_without_gold(changed: Any, key: str) -
     alerts = watch.find_changes([*stream[:600], *map(changed, stream[600:])])
     first = next(alert for alert in alerts if alert.key == key)
     assert abs((first.since or 0) - 601) < 10
+
+
+def test_the_error_of_a_year_is_shared_by_the_signals() -> None:
+    watching = Watching(Watch(signals=["empty", "seconds"], retrievals_per_day=10, false_alarms_per_year=0.1))
+    assert [signal._limit for signal in watching._signals] == pytest.approx([3_650 * 2 / 0.1] * 2)
 
 
 def test_a_recorded_run_is_the_reference() -> None:

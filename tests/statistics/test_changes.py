@@ -84,6 +84,18 @@ def test_the_mean_of_a_bet_on_uniform_p_values_is_1(direction: str) -> None:
     assert detector.evidence.mean() == pytest.approx(2, abs=0.06)
 
 
+def test_the_evidence_of_three_steps_by_hand() -> None:
+    detector = ChangeDetector(np.array([0.2]), np.log([2.0]), np.array([1.0]), 4)
+    expected = 0.0
+    # A change seems to begin after the step before, until the second p-value is small: then the fifth stays its start.
+    for p, start, n in ((0.9, 4, 5), (0.1, 5, 6), (0.1, 5, 7)):
+        odds = 2 ** (start / n)
+        expected = (1 + expected) * (odds if p <= 0.2 else 1) / (0.8 + 0.2 * odds)
+        detector.update(p)
+        assert float(detector.evidence) == pytest.approx(expected)
+    assert detector.strongest() == (5, False)
+
+
 def test_independent_streams_side_by_side_are_the_streams_one_by_one() -> None:
     bets = choose_bets([0, 1, 1, 1], "both")
     p = np.random.default_rng(1).random((3, 50))

@@ -1245,7 +1245,7 @@ TASKS = [
     Case(lambda **more: front.LiveScorer(**more), "Pass `gold`", value=SET),
     Case(lambda **more: front.LiveScorer(**more), "`sinks`", value=[Noting()]),
     Case(
-        lambda: front.LiveScorer(SET, watch=True, on_alert=print),  # type: ignore[arg-type]
+        lambda: front.LiveScorer(SET, watch=True, on_alert=print),
         r"`krag_eval\.Watch\(\)`",
         then=lambda text: front.LiveScorer(SET, watch=evaluated(krag_eval=front)(text), on_alert=print),
     ),
