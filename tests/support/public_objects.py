@@ -223,6 +223,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Estimate": lambda: _estimation().systems[0],
     "Estimation": lambda: _estimation(),
     "Verification": lambda: front.verify(gate_cases.SET, run(), k=(1,)),
+    "Watch": lambda: front.Watch(signals={"empty": "up"}, reference=run(), season="day", canaries={"q1": ["a"]}),
 }
 
 # They hold threads, open files, or keys.

@@ -1257,6 +1257,16 @@ TASKS = [
     Case(lambda **more: front.LiveScorer(SET_BY_CHUNK, **more), "level='chunk'", {"level": "document"}),
     Case(lambda **more: front.LiveScorer(**more), "Pass `gold`", value=SET),
     Case(lambda **more: front.LiveScorer(**more), "`sinks`", value=[Noting()]),
+    Case(
+        lambda: front.LiveScorer(SET, watch=True, on_alert=print),
+        r"`krag_eval\.Watch\(\)`",
+        then=lambda text: front.LiveScorer(SET, watch=evaluated(krag_eval=front)(text), on_alert=print),
+    ),
+    Case(
+        lambda: front.Watch(canaries={}),
+        "`run_retriever`",
+        then=lambda text: front.Watch(canaries=named(text)(search, SET, k=2, progress=False)),
+    ),
     # Reports and plots
     *(
         Case(

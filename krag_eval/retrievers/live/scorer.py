@@ -31,6 +31,7 @@ from krag_eval.retrievers.live.gold import Gold, GoldLookup, is_evalset
 from krag_eval.retrievers.live.monitor import Alert, Band, Monitor, check_alerts
 from krag_eval.retrievers.live.retrievals import LiveCounters, Retrieval, read_taken, take_documents
 from krag_eval.retrievers.live.sinks import ScoredRetrieval, Sinks
+from krag_eval.retrievers.live.watch import Watch, Watching, check_watch
 
 _LOG = logging.getLogger("krag_eval.retrievers.live")
 COUNT_KEYS = ("retrieved", "repeats", "empty")
@@ -56,7 +57,8 @@ class LiveScorer(OfOneProcess):
         max_pending: How many retrievals may wait to be scored; any more are dropped and counted.
         window: The number of most recent retrievals whose means are watched.
         bands: For the keys to watch, the `(lowest, highest)` mean over the window; None leaves an end open.
-        on_alert: Called with an `Alert` when a mean leaves its band.
+        watch: Watches signals for changes, with a stated rate of false alarms and without gold, as a `Watch` says.
+        on_alert: Called with an `Alert` when a mean leaves its band, or when a signal has changed.
         level: `"chunk"` or `"document"`; at document level, ids are read from the metadata under `doc_key`.
         doc_key: The metadata key of document ids.
         keep_documents: Keep every retrieval, so that `result()` has `per_query` and `explain`; memory then grows with
@@ -82,6 +84,7 @@ class LiveScorer(OfOneProcess):
         max_pending: int = 10_000,
         window: int = 100,
         bands: Mapping[str, Band] | None = None,
+        watch: Watch | None = None,
         on_alert: Callable[[Alert], object] | None = None,
         level: str = "chunk",
         doc_key: str = DOC_KEY,
@@ -98,9 +101,11 @@ class LiveScorer(OfOneProcess):
             gold, k=k, metrics=metrics, level=level, doc_key=doc_key, keep=keep_documents, settings=settings
         )
         self._max_pending = check_count("max_pending", max_pending)
-        check_alerts(bands, on_alert)
+        check_watch(watch)
+        check_alerts(bands, on_alert, watch)
         self._on_alert = on_alert
         self._watch = functools.partial(Monitor, window, bands, (*COUNT_KEYS, *self._judge.keys))
+        self._watch_changes = functools.partial(Watching, watch, self._judge.keys) if watch is not None else None
         self.start_anew()
         register_background(self)
 
@@ -108,6 +113,7 @@ class LiveScorer(OfOneProcess):
         """Forget all retrievals and counts, including those that are running or waiting."""
         self._judge.start_anew()
         self._monitor = self._watch()
+        self._watching = self._watch_changes() if self._watch_changes is not None else None
         self.counters = LiveCounters()
         self.problems: deque[str] = deque(maxlen=20)
         self._kinds_of_problems: set[str] = set()
@@ -206,6 +212,12 @@ class LiveScorer(OfOneProcess):
         with self._scoring:
             return self._monitor.means()
 
+    def watch_status(self) -> dict[str, dict[str, int]]:
+        """Return for each watched signal how many values it had, were missing or unusable; empty without `watch`."""
+        self._wait_for_scores()
+        with self._scoring:
+            return {} if self._watching is None else self._watching.status()
+
     def _wait_for_scores(self) -> None:
         left = self._queue.left_after(RESULT_TIMEOUT)
         if left:
@@ -264,6 +276,8 @@ class LiveScorer(OfOneProcess):
             self.counters.no_target += self._sinks.lacks_target(retrieval.targets)
         with self._scoring:
             alerts = self._monitor.add(scored.scores)
+            if self._watching is not None:
+                alerts += self._watching.add(scored, retrieval.documents)
         for alert in alerts:
             try:
                 if self._on_alert is not None:
