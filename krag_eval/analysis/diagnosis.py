@@ -20,6 +20,8 @@ from krag_eval._utils.serialization import data_frame
 from krag_eval.documents.columns import runs
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import reader_of, split_pair
+from krag_eval.documents.text import normalize
+from krag_eval.documents.tokenizers import TOKENIZERS, tokenize_all
 from krag_eval.evaluation.explanation import show_document
 from krag_eval.evaluation.results import Detail, EvaluationResult, largest_cut_off
 from krag_eval.matching import Batch
@@ -32,6 +34,8 @@ from krag_eval.metrics.spans import found_shares
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from krag_eval.metrics.sessions import SessionJudgments
 
 FOUND = "found"
 # In the order in which they are looked for: the first that holds is the cause.
@@ -47,6 +51,9 @@ CAUSES = {
     "near_miss": "a retrieved text is similar, but under the threshold",
     "wrong_chunk": "another chunk of the same document was retrieved",
     "never_retrieved": "nothing like it was retrieved",
+    "not_cited": "it was found, and the answer cites nothing that satisfies it",
+    "never_searched_for": "no search of the session asked for it",
+    "searched_in_vain": "a search of the session asked for it, and nothing like it was retrieved",
 }
 # These are decided by the texts alone: a retrieved text holds all of the gold text, or a part of it.
 _HELD = ("other_id", "in_longer_text", "cut", "piece")
@@ -74,6 +81,7 @@ class Miss:
         n_alternatives: How many documents would have satisfied the need; 1 for a document on its own.
         share: Of a span, or a need of spans, the largest share of an alternative that the ranks within the cut-off
             hold together; None where spans are not matched.
+        search: In a session, the number from 1 of the search whose ranks `rank` and `near_rank` are; else None.
     """
 
     query_index: int
@@ -88,12 +96,14 @@ class Miss:
     near: Document | None
     n_alternatives: int = 1
     share: float | None = None
+    search: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the miss as one flat dict; `n_alternatives` is left out where it is 1, `share` where it is None."""
+        """Return the miss as one flat dict without `n_alternatives` of 1, and without `share` and `search` of None."""
         alternatives = {"n_alternatives": self.n_alternatives} if self.n_alternatives > 1 else {}
         return (
             alternatives
+            | ({} if self.search is None else {"search": self.search})
             | ({} if self.share is None else {"share": self.share})
             | {
                 "query_index": self.query_index,
@@ -119,7 +129,9 @@ class Miss:
         measured["piece"] = measured["cut"]
         rank = self.near_rank if self.cause in ("near_miss", *_HELD) else self.rank
         retrieved = "" if self.share is None else f"; {self.share:.0%} of its characters retrieved within the cut-off"
-        return CAUSES[self.cause] + (f" ({measured.get(self.cause, '')}rank {rank})" if rank else "") + retrieved
+        search = "" if self.search is None else f"search {self.search}, "
+        where = f" ({measured.get(self.cause, '')}{search}rank {rank})" if rank else ""
+        return CAUSES[self.cause] + where + retrieved
 
     def __str__(self) -> str:
         name = self.query_id or self.query or f"query {self.query_index}"
@@ -140,7 +152,7 @@ class Ceilings:
         recall: As it is.
         with_perfect_reranking: With the same documents in the best order. At most: a rank that matches several gold
             documents counts with all of them.
-        without_repeats: With documents that repeat an earlier one of their query taken out.
+        without_repeats: With documents that repeat an earlier one of their query taken out; None for sessions.
     """
 
     recall: float | None
@@ -176,7 +188,7 @@ class Diagnosis(ComparedByFields):
     @property
     def n_found(self) -> int:
         """How many were found within the cut-off."""
-        return self.causes.count(FOUND)
+        return self.causes.count(FOUND) + self.causes.count("not_cited")
 
     @property
     def counts(self) -> dict[str, int]:
@@ -283,6 +295,9 @@ def _missed(detail: Detail, decided: _Decided, numbers: Iterable[int]) -> Iterat
             continue
         query = int(detail.judged.gold_query[number])
         similarity = float(decided.similarity[number])
+        search, near_rank = detail.place(query, int(decided.near_rank[number]))
+        if detail.sessions is not None and decided.rank[number]:
+            search = int(detail.sessions.best_places[1][number]) + 1
         yield Miss(
             query_index=query,
             query_id=detail.query_ids[query] if detail.query_ids is not None else None,
@@ -291,11 +306,12 @@ def _missed(detail: Detail, decided: _Decided, numbers: Iterable[int]) -> Iterat
             gold=as_document(batch.actual.documents[int(decided.shown[number])], id_key=batch.settings.id_key),
             cause=decided.cause[number],
             rank=int(decided.rank[number]) or None,
-            near_rank=int(decided.near_rank[number]) or None,
+            near_rank=near_rank or None,
             similarity=None if math.isnan(similarity) else similarity,
             near=_document_at(batch, query, int(decided.near_rank[number])),
             n_alternatives=int(decided.stop[number] - decided.position[number]),
             share=None if shares is None else shares[number],
+            search=search,
         )
 
 
@@ -364,7 +380,7 @@ def _decide(
     judged, batch = detail.judged, with_documents(detail.batch)
     failed = np.zeros(len(judged), dtype=bool)
     failed[list(result.errors)] = True
-    rank, query = judged.gold_rank, judged.gold_query
+    rank, query = detail.gold_rank, judged.gold_query
     is_found = (rank > 0) & (rank <= k) if k is not None else rank > 0
     position = _positions(judged)
     needs, shown = batch.actual.needs, position.copy()
@@ -387,6 +403,7 @@ def _decide(
         shown = np.where(nearest.rank > 0, np.append(read, 0)[nearest.gold], shown)
     hold = _held_by_places if batch.settings.uses_spans else _held_by_texts
     held = hold(batch, (position, stop, shown), query, wanted, nearest)
+    within = k if detail.sessions is None else None  # a session shows the first k ranks of each search
     is_below = ~is_found & (rank > 0)
     if queries is not None:
         is_below &= np.isin(query, queries)
@@ -394,18 +411,21 @@ def _decide(
         FOUND: is_found,
         "retriever_error": failed[query],
         "nothing_retrieved": judged.n_retrieved[query] == 0,
-        "crowded_out": _crowded_out(batch, query, rank, is_below, k),
+        "crowded_out": _crowded_out(batch, query, rank, is_below, within),
         "ranked_below_k": rank > 0,
         **{name: held == number for number, name in enumerate(_HELD)},
         "near_miss": nearest.rank > 0,
-        "wrong_chunk": _same_document(batch, (position, stop, shown), query, wanted & (nearest.rank == 0), doc_key, k),
+        "wrong_chunk": _same_document(
+            batch, (position, stop, shown), query, wanted & (nearest.rank == 0), doc_key, within
+        ),
         "never_retrieved": np.ones(len(rank), dtype=bool),
     }
     cause = np.select(list(by_cause.values()), list(range(len(by_cause))))
     names = list(by_cause)
-    return _Decided(
-        [names[c] for c in cause.tolist()], rank, nearest.rank, nearest.similarity, position, stop, shown, k
-    )
+    causes = [names[c] for c in cause.tolist()]
+    if detail.sessions is not None:
+        _refine_by_searches(causes, detail.sessions, _texts_of(batch, position, stop))
+    return _Decided(causes, rank, nearest.rank, nearest.similarity, position, stop, shown, k)
 
 
 def _positions(judged: Judgments) -> IntArray:
@@ -569,14 +589,66 @@ def _crowded_out(batch: Batch, query: IntArray, rank: IntArray, is_below: BoolAr
     return crowded
 
 
+# What was searched for asks for a text that holds more than this share of its words.
+_ASKED = 0.5
+
+
+def _refine_by_searches(causes: list[str], sessions: SessionJudgments, texts: Sequence[Sequence[str]]) -> None:
+    """Tell apart, in sessions, what was found and not cited, never searched for, and searched for in vain.
+
+    A search asks for a gold document if more than half of its words begin like a word of the document's text.
+
+    Args:
+        causes: The cause of each gold document; those that are changed are written here.
+        sessions: The sessions.
+        texts: For each gold document its text, or those of its alternatives.
+    """
+    query = sessions.gold_session
+    for number, cause in enumerate(causes):
+        session = int(query[number])
+        if cause == FOUND and sessions.cited is not None and sessions.has_cited[session] and not sessions.cited[number]:
+            causes[number] = "not_cited"
+        asked = [one for one in sessions.queries[slice(*sessions.offsets[session : session + 2].tolist())] if one]
+        if cause == "never_retrieved" and asked and texts[number]:
+            shares = (_share_asked(one, text) for one in asked for text in texts[number])
+            causes[number] = "searched_in_vain" if max(shares) > _ASKED else "never_searched_for"
+
+
+def _texts_of(batch: Batch, start: IntArray, stop: IntArray) -> list[list[str]]:
+    """Return the texts of each gold document and its alternatives."""
+    texts = batch.actual.texts
+    return [
+        [text for text in texts[first:end] if text] for first, end in zip(start.tolist(), stop.tolist(), strict=True)
+    ]
+
+
+def _share_asked(query: str, text: str) -> float:
+    """Return the share of the words of a query that begin like a word of a text.
+
+    >>> _share_asked("refund deadlines", "Refunds: the deadline is 14 days."), _share_asked("배송 기간", "배송은 이틀")
+    (1.0, 0.5)
+    """
+    words, known = map(set, tokenize_all(TOKENIZERS["words"], [normalize(query), normalize(text)]))
+    starts = {word[:length] for word in known for length in range(1, len(word) + 1)}
+    like = [word for word in words if word[: max(min(len(word), 2), round(0.75 * len(word)))] in starts]
+    return len(like) / max(len(words), 1)
+
+
 def _ceilings(detail: Detail, k: int | None) -> Ceilings:
     judged, batch = detail.judged, with_documents(detail.batch)
-    covered = judged.covered_within(k)
-    best = covered if k is None else np.minimum(judged.covered_within(None), _most_covered_by(judged, k))
+    covered = detail.covered_within(k)
+    best = covered
+    if k is not None and detail.sessions is not None:
+        of_search = _most_covered_by(detail.sessions.judgments, k)
+        best = np.minimum(detail.covered_within(None), np.add.reduceat(of_search, detail.sessions.offsets[:-1]))
+    elif k is not None:
+        best = np.minimum(judged.covered_within(None), _most_covered_by(judged, k))
     return Ceilings(
         recall=_mean_share(covered, judged.n_gold),
         with_perfect_reranking=_mean_share(best, judged.n_gold),
-        without_repeats=_mean_share(_covered_without_repeats(judged, batch, k), judged.n_gold),
+        without_repeats=None
+        if detail.sessions is not None
+        else _mean_share(_covered_without_repeats(judged, batch, k), judged.n_gold),
     )
 
 

@@ -20,8 +20,10 @@ from krag_eval.documents.document import Document, as_document
 from krag_eval.evaluation.explanation import matches_of, show_document
 from krag_eval.evaluation.results import Detail, EvaluationResult, describe_misses, largest_cut_off
 from krag_eval.matching.id_batch import with_documents
+from krag_eval.metrics.aggregation import key_of
 from krag_eval.metrics.names import as_key
 from krag_eval.metrics.recall import recall
+from krag_eval.metrics.sessions import session_recall
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 MOST_SHOWN = 10
 _MOST_DOCUMENTS = 3
 # By which of its metrics a result ranks its queries, if none is named: those that see the rank come first.
-_USUAL = ("ndcg", "map", "mrr", "recall")
+_USUAL = ("ndcg", "map", "mrr", "recall", "session_recall")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,8 @@ class ReviewedQuery:
         misses: Those that were missed within the cut-off, with the nearest text that was retrieved instead.
         retrieved: What was retrieved, down to the cut-off.
         error: What the retriever raised, if it did.
+        searches: In a session, the number from 1 of the search that retrieved each of these; empty for one ranking.
+            Ranks are those within a search.
     """
 
     index: int
@@ -64,6 +68,7 @@ class ReviewedQuery:
     misses: tuple[Miss, ...]
     retrieved: tuple[Document, ...]
     error: str | None
+    searches: tuple[int, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the query as one dict for JSON and tables; documents are lists of ids and of texts."""
@@ -100,9 +105,11 @@ class ReviewedQuery:
         yield from _listed(
             "found", [f"{show_document(document)}: rank {rank}" for document, rank, cause in gold if cause == FOUND]
         )
-        yield from _listed(
-            "retrieved", [f"{n}. {show_document(document)}" for n, document in enumerate(self.retrieved, 1)]
-        )
+        named = [f"{n}. {show_document(document)}" for n, document in enumerate(self.retrieved, 1)]
+        if self.searches:
+            found = zip(self.searches, self.retrieved, strict=True)
+            named = [f"search {search}: {show_document(document)}" for search, document in found]
+        yield from _listed("retrieved", named)
 
 
 def _listed(title: str, lines: Sequence[str]) -> Iterator[str]:
@@ -173,8 +180,13 @@ def misses(result: EvaluationResult, k: int | None = None, *, doc_key: str = "do
     """Return every query that misses a gold document within rank k; see `EvaluationResult.misses`."""
     detail = _detail(result, "misses")
     cut_off = largest_cut_off(result) if k is None else check_rank(k)
-    key = "recall" if cut_off is None else f"recall@{cut_off}"
-    values = detail.values[key] if key in detail.values else recall(detail.judged, cut_off)
+    sessions = detail.sessions
+    key = key_of("recall" if sessions is None else "session_recall", cut_off)
+    values = detail.values.get(key)
+    if values is None and sessions is not None:
+        values = session_recall(detail.judged, cut_off, sessions=sessions)
+    elif values is None:
+        values = recall(detail.judged, cut_off)
     chosen = np.flatnonzero(values < 1)
     n_defined = int((~np.isnan(values)).sum())
     title = describe_misses(len(chosen), n_defined, cut_off)
@@ -254,10 +266,15 @@ def _row(
     k: int | None,
 ) -> ReviewedQuery:
     batch, judged = detail.batch, detail.judged
-    id_key = batch.settings.id_key
+    id_key, documents = batch.settings.id_key, batch.predicted.documents
     gold_start, gold_stop = batch.actual.offsets[index : index + 2].tolist()
     start, stop = batch.predicted.offsets[index : index + 2].tolist()
-    stop = stop if k is None else min(stop, start + k)
+    shown_ranks: Sequence[int] = range(1, (stop - start if k is None else min(stop - start, k)) + 1)
+    searches: tuple[int, ...] = ()
+    if detail.sessions is not None:
+        places = {rank: detail.sessions.place(index, rank) for rank in range(1, stop - start + 1)}
+        shown_ranks = [rank for rank, (_, within) in places.items() if k is None or within <= k]
+        searches = tuple(places[rank][0] for rank in shown_ranks)
     numbers = judged.gold_number[gold_start:gold_stop].tolist()
     counted = [place for place, number in enumerate(numbers) if number >= 0 and number not in numbers[:place]]
     first = int(np.searchsorted(judged.relevant_query, index))
@@ -275,11 +292,12 @@ def _row(
         query=detail.queries[index] if detail.queries is not None else None,
         key=key,
         value=value,
-        first_rank=int(judged.relevant_rank[first]) if is_hit else None,
+        first_rank=detail.place(index, int(judged.relevant_rank[first]))[1] if is_hit else None,
         gold=tuple(as_document(shown[place], id_key=id_key) for place in counted),
-        gold_ranks=tuple(int(judged.gold_rank[numbers[place]]) or None for place in counted),
+        gold_ranks=tuple(int(detail.gold_rank[numbers[place]]) or None for place in counted),
         causes=tuple(causes.get(place, FOUND) for place in counted),
         misses=tuple(misses),
-        retrieved=tuple(as_document(document, id_key=id_key) for document in batch.predicted.documents[start:stop]),
+        retrieved=tuple(as_document(documents[start + rank - 1], id_key=id_key) for rank in shown_ranks),
+        searches=searches,
         error=result.errors.get(index),
     )

@@ -10,6 +10,7 @@ from krag_eval._utils.checks import as_number, describe_type
 from krag_eval._utils.errors import InvalidInputError, did_you_mean, show
 from krag_eval.datasets.question import document_row
 from krag_eval.documents.document import Document, read_leniently
+from krag_eval.documents.readers import looks_like_id
 
 Part = TypeVar("Part")
 
@@ -252,6 +253,8 @@ def _amount(row: Mapping[str, Any], name: str) -> float | None:
 
 
 def _read(place: str, given: object) -> Document:
+    if isinstance(given, str):  # a text, or the id of a document
+        given = Document(id=looks_like_id(given), text=given)
     try:
         document = given if isinstance(given, Document) else read_leniently(given)
     except InvalidInputError as error:

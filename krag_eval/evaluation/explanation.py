@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +19,10 @@ from krag_eval.matching.nearest import Nearest, nearest_of, some_queries
 from krag_eval.metrics.judgments import Judgments
 from krag_eval.metrics.ndcg import ideal_of
 from krag_eval.metrics.spans import Parts, shared_parts
+
+if TYPE_CHECKING:
+    from krag_eval.metrics.cut_offs import GivenCutOff
+    from krag_eval.metrics.sessions import SessionJudgments
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +119,61 @@ class RankOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchOutcome:
+    """What one search of a session brought.
+
+    Attributes:
+        number: Its number, from 1.
+        query: What was searched for, or None.
+        n_retrieved: How many documents it returned.
+        n_new: How many documents within the cut-off no earlier search had shown.
+        covered: How many needs it was the first to cover.
+        is_complete: Whether all needs are covered after it.
+    """
+
+    number: int
+    query: str | None
+    n_retrieved: int
+    n_new: int
+    covered: int
+    is_complete: bool
+
+    def __str__(self) -> str:
+        query = "" if self.query is None else f" {one_line(self.query)!r:.80}"
+        new = f"{self.n_new} new" if self.n_new else "nothing new"
+        brought = [number_of(self.n_retrieved, "document"), new]
+        brought += [f"covers {self.covered} more of the gold"] if self.covered else []
+        brought += ["the evidence is complete"] if self.is_complete and self.covered else []
+        return f"search {self.number}{query}: {', '.join(brought)}"
+
+
+def search_outcomes(sessions: SessionJudgments, k: GivenCutOff) -> list[list[SearchOutcome]]:
+    """Return for each session what its searches brought, within the first `k` ranks of each."""
+    if k in sessions.outcomes:
+        return sessions.outcomes[k]
+    first, last, new = sessions.first_searches(k), sessions.completed(k).tolist(), sessions.new_documents(k).tolist()
+    covered: list[Counter[int]] = [Counter() for _ in last]
+    for session, search in zip(sessions.gold_session.tolist(), first.tolist(), strict=True):
+        covered[session][search] += 1
+    sizes, starts = sessions.batch.predicted.sizes.tolist(), sessions.offsets.tolist()
+    sessions.outcomes[k] = [
+        [
+            SearchOutcome(
+                number=number + 1,
+                query=sessions.queries[row],
+                n_retrieved=sizes[row],
+                n_new=new[row],
+                covered=covered[session][number],
+                is_complete=0 <= last[session] <= number,
+            )
+            for number, row in enumerate(range(start, start + n))
+        ]
+        for session, (start, n) in enumerate(zip(starts[:-1], sessions.n_searches.tolist(), strict=True))
+    ]
+    return sessions.outcomes[k]
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """One query, explained; print it. Every metric up to rank `k` can be computed by hand from it.
 
@@ -124,6 +185,8 @@ class Explanation:
         error: What the retriever raised, if it did.
         k: The cut-off for which nDCG assigned gold documents to ranks; None for all ranks. With grades that differ,
             another cut-off may assign them otherwise.
+        searches: In a session of several searches, what each brought; `ranks` then holds the documents of all, one
+            search after another.
     """
 
     index: int
@@ -132,6 +195,7 @@ class Explanation:
     ranks: tuple[RankOutcome, ...]
     error: str | None = None
     k: int | None = None
+    searches: tuple[SearchOutcome, ...] = ()
 
     @property
     def missed(self) -> tuple[GoldOutcome, ...]:
@@ -149,18 +213,35 @@ class Explanation:
             lines.append(f"  the retriever raised {one_line(self.error)}")
         for place, outcome in enumerate(self.gold):
             grade = f" (grade {outcome.grade:g}, gain {outcome.gain:g})" if outcome in counted and is_graded else ""
-            became = _what_became(outcome, is_need=place in shared)
+            became = _what_became(outcome, self._name_of, is_need=place in shared)
             if outcome.alternative_to is not None:
                 became = f"an alternative to [{outcome.alternative_to}]"
             lines.append(f"    [{place}] {show_document(outcome.document)}{grade}: {became}")
         lines.append(f"  retrieved: {len(self.ranks)}")
+        titles = {self._first_of(search): f"   {search}" for search in self.searches if search.n_retrieved}
         for rank in self.ranks:
-            is_shown = is_graded and rank.is_relevant and (self.k is None or rank.rank <= self.k)
+            lines += [titles[rank.rank]] if rank.rank in titles else []
+            is_shown = is_graded and rank.is_relevant and (self.k is None or rank.rank <= self.k) and not self.searches
             gain = "no gain in ndcg" if rank.assigned is None else f"gain {rank.gain:g} of [{rank.assigned}]"
             lines.append(
-                f"    {rank.rank:>3}. {show_document(rank.document)}: {_earned(rank)}" + f"; {gain}" * is_shown
+                f"    {self._place(rank.rank)[1]:>3}. {show_document(rank.document)}: {_earned(rank, self._name_of)}"
+                + f"; {gain}" * is_shown
             )
         return "\n".join(lines)
+
+    def _first_of(self, search: SearchOutcome) -> int:
+        return 1 + sum(earlier.n_retrieved for earlier in self.searches[: search.number - 1])
+
+    def _place(self, rank: int) -> tuple[int | None, int]:
+        """Return the search, and the rank in it, of a rank in all that was retrieved."""
+        for search in reversed(self.searches):
+            if self._first_of(search) <= rank and search.n_retrieved:
+                return search.number, rank - self._first_of(search) + 1
+        return None, rank
+
+    def _name_of(self, rank: int) -> str:
+        search, within = self._place(rank)
+        return f"rank {within}" if search is None else f"rank {within} of search {search}"
 
 
 def explain(
@@ -171,8 +252,12 @@ def explain(
     query: str | None,
     k: int | None,
     nearest: Nearest | None = None,
+    searches: Sequence[SearchOutcome] = (),
 ) -> Explanation:
-    """Explain query `index` of a batch up to rank `k`; `nearest` has the nearest texts of all, where they are known."""
+    """Explain query `index` of a batch up to rank `k`.
+
+    `nearest` has the nearest texts of all, where they are known, and `searches` those of the query's session.
+    """
     settings = batch.settings
     start, stop = batch.predicted.offsets[index : index + 2].tolist()
     found = matches_of(batch, matches, index)
@@ -201,7 +286,7 @@ def explain(
         )
         for rank, document in enumerate(retrieved, 1)
     )
-    return Explanation(index, query, gold, ranks, batch.predicted.errors.get(index), k)
+    return Explanation(index, query, gold, ranks, batch.predicted.errors.get(index), k, tuple(searches))
 
 
 def outcomes(
@@ -349,12 +434,12 @@ def show_document(document: Document, most: int = 60) -> str:
     return " ".join(part for part in (one_line(name), repr(text) if text else "") if part)
 
 
-def _what_became(outcome: GoldOutcome, *, is_need: bool) -> str:
+def _what_became(outcome: GoldOutcome, name_of: Callable[[int], str], *, is_need: bool) -> str:
     share = f"; {outcome.share:.0%} of its characters retrieved" if outcome.share is not None else ""
-    return _found_or_missed(outcome, is_need=is_need) + share
+    return _found_or_missed(outcome, name_of, is_need=is_need) + share
 
 
-def _found_or_missed(outcome: GoldOutcome, *, is_need: bool) -> str:
+def _found_or_missed(outcome: GoldOutcome, name_of: Callable[[int], str], *, is_need: bool) -> str:
     if not outcome.is_counted:
         return "not counted, its grade is 0"
     if outcome.repeat_of is not None:
@@ -364,19 +449,20 @@ def _found_or_missed(outcome: GoldOutcome, *, is_need: bool) -> str:
         if near is None:
             return "missed"
         which = f", to [{near.gold}]" if is_need else ""
-        return f"missed, the nearest is rank {near.rank} ({near.similarity:.3f}){which}"
+        return f"missed, the nearest is {name_of(near.rank)} ({near.similarity:.3f}){which}"
     which = f" as [{outcome.match.gold}]" if is_need else ""
-    return f"found at rank {outcome.match.rank}{which} by {outcome.match.method} ({outcome.match.similarity:.3f})"
+    match = outcome.match
+    return f"found at {name_of(match.rank)}{which} by {match.method} ({match.similarity:.3f})"
 
 
-def _earned(outcome: RankOutcome) -> str:
+def _earned(outcome: RankOutcome, name_of: Callable[[int], str]) -> str:
     n_shared = sum(end - start for start, end in outcome.evidence or ())
-    return _credit_of(outcome) + (f"; {number_of(n_shared, 'character')} in gold spans" if n_shared else "")
+    return _credit_of(outcome, name_of) + (f"; {number_of(n_shared, 'character')} in gold spans" if n_shared else "")
 
 
-def _credit_of(outcome: RankOutcome) -> str:
+def _credit_of(outcome: RankOutcome, name_of: Callable[[int], str]) -> str:
     if outcome.repeat_of is not None:
-        return f"repeats rank {outcome.repeat_of}"
+        return f"repeats {name_of(outcome.repeat_of)}"
     if not outcome.is_relevant:
         return "-"
     by = ", ".join(f"[{m.gold}] by {m.method} ({m.similarity:.3f})" for m in outcome.matches)

@@ -31,6 +31,7 @@ from krag_eval.metrics.names import AskedMetrics, read_metrics
 
 if TYPE_CHECKING:
     from krag_eval.evaluation.results import QueryResult
+    from krag_eval.metrics.sessions import SessionJudgments
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,18 +143,21 @@ MetricsByName = Mapping[str, Metric]
 Columns = Mapping[str, tuple[Metric, GivenCutOff]]
 
 
-def choose_metrics(metrics: object, settings: Settings, k: object) -> tuple[tuple[GivenCutOff, ...], MetricsByName]:
+def choose_metrics(
+    metrics: object, settings: Settings, k: object, *, of_run: bool = False
+) -> tuple[tuple[GivenCutOff, ...], MetricsByName]:
     """Return the cut-offs, and the metrics by name with their settings filled in.
 
     Args:
         metrics: What `read_metrics` reads; None for all of `METRICS`.
         settings: The scoring settings.
         k: The cut-offs of the metrics that name none.
+        of_run: Whether a run is scored, whose rows may be sessions.
 
     Raises:
         UnknownMetricError: A name is unknown.
-        InvalidInputError: There is none, one is neither a name nor a function, a parameter cannot be used, or a name
-            contradicts `k`.
+        InvalidInputError: There is none, one is neither a name nor a function, a parameter cannot be used, a name
+            contradicts `k`, or a metric of sessions shall score lists.
     """
     asked = metrics if isinstance(metrics, AskedMetrics) else read_metrics(metrics, k)
     chosen: dict[str, Metric] = {}
@@ -166,6 +170,12 @@ def choose_metrics(metrics: object, settings: Settings, k: object) -> tuple[tupl
         if cut_offs != asked.cut_offs:
             found = {name: replace(metric, cut_offs=cut_offs) for name, metric in found.items()}
         chosen |= found
+    of_sessions = [name for name, metric in chosen.items() if metric.reads_sessions]
+    if of_sessions and not of_run:
+        raise InvalidInputError(
+            f"The metric {of_sessions[0]!r} scores the searches of a session, which only a run has. Call "
+            "`evaluate_run`."
+        )
     return asked.cut_offs, chosen
 
 
@@ -245,6 +255,7 @@ def measure(
     signature_parts: Sequence[str] = (),
     intervals: bool | float = False,
     clusters: tuple[Any, ...] = (None,),
+    sessions: SessionJudgments | None = None,
 ) -> EvaluationResult:
     """Compute every metric at every cut-off, and call the callbacks.
 
@@ -262,6 +273,7 @@ def measure(
         signature_parts: What else can change a number.
         intervals: Whether every value gets an interval, or the confidence of these.
         clusters: What `labels_of` takes after the result, for the intervals.
+        sessions: What each search found, if these are sessions of several searches.
     """
     settings, n_queries = judged.batch.settings, len(judged.batch)
     runner = CallbackRunner(callbacks, raise_errors=raise_errors)
@@ -278,7 +290,7 @@ def measure(
         tally=tally,
         unmatchable=judged.document_counts.unmatchable,
         errors=judged.batch.predicted.errors,
-        detail=Detail(judged.batch, judged.matches, judged.judgments, values, names, ids),
+        detail=Detail(judged.batch, judged.matches, judged.judgments, values, names, ids, sessions),
         callback_errors=runner.errors,
     )
     if intervals is not False:
@@ -338,7 +350,8 @@ def values_of(judged: Judged, columns: Columns, ranks: Ranks) -> dict[str, Float
             keywords = {"batch": judged.batch, "matches": judged.matches}
         if metric.has_ideal and isinstance(k, TokenBudget):
             keywords["cut_ideal"] = False  # how many ranks fit depends on the chunks; the ideal must not
-        column = metric.function(judged.judgments, ranks.get(k), **keywords)
+        within = k if metric.reads_sessions else ranks.get(k)  # a budget of tokens is spent in each search
+        column = metric.function(judged.judgments, within, **keywords)
         values[key] = _check_values(key, column, len(judged.batch))
     return values
 

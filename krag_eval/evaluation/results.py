@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from krag_eval._utils.arrays import FloatArray
+import numpy as np
+
+from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError
 from krag_eval._utils.formatting import format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields, cached_property
 from krag_eval._utils.serialization import data_frame, json_text
-from krag_eval.evaluation.explanation import Explanation, explain
+from krag_eval.evaluation.explanation import Explanation, explain, search_outcomes
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.nearest import Nearest, nearest_of
 from krag_eval.metrics import ALL_METRICS
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from krag_eval.matching import Batch, Matches
     from krag_eval.metrics.aggregation import Distributions
     from krag_eval.metrics.judgments import Judgments
+    from krag_eval.metrics.sessions import SessionJudgments
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,7 +168,8 @@ class EvaluationResult(ComparedByFields):
         kept = self._kept("explain")
         name = kept.queries if kept.queries is not None else kept.query_ids
         query = name[index] if name is not None else None
-        return explain(kept.batch, kept.matches, kept.judged, index, query, k, nearest)
+        searches = () if kept.sessions is None else search_outcomes(kept.sessions, k)[index]
+        return explain(kept.batch, kept.matches, kept.judged, index, query, k, nearest, searches)
 
     def misses(self, k: int | None = None, *, doc_key: str = "doc_id") -> QueryReview:
         """Return every query that misses a gold document, with what was retrieved instead, and why.
@@ -330,7 +334,7 @@ def missing_queries(result: EvaluationResult) -> str | None:
     if result.detail is None:
         return None
     judged, k = result.detail.judged, largest_cut_off(result)
-    n_missing = int((judged.covered_within(k) < judged.n_gold).sum())
+    n_missing = int((result.detail.covered_within(k) < judged.n_gold).sum())
     return describe_misses(n_missing, int((judged.n_gold > 0).sum()), k) if n_missing else None
 
 
@@ -405,6 +409,8 @@ class Detail(ComparedByFields):
         values: Key to the values of all queries, NaN where undefined; shape (n_queries,).
         queries: The texts of the queries, where given.
         query_ids: The ids of the queries, where given.
+        sessions: What each search of the sessions found, where there are several searches; the ranking of a session
+            holds the documents of all its searches then, one search after another.
     """
 
     batch: Batch
@@ -413,6 +419,21 @@ class Detail(ComparedByFields):
     values: Mapping[str, FloatArray]
     queries: Sequence[str] | None
     query_ids: Sequence[str] | None
+    sessions: SessionJudgments | None = field(default=None, compare=False)
+
+    @property
+    def gold_rank(self) -> IntArray:
+        """The best rank that matches each gold document, 0 if none does; in a session the best of any search."""
+        return self.judged.gold_rank if self.sessions is None else self.sessions.best_places[0]
+
+    def place(self, query: int, rank: int) -> tuple[int | None, int]:
+        """Return the search, from 1, and the rank in it of a rank in all that was retrieved; None for one ranking."""
+        return (None, rank) if self.sessions is None or not rank else self.sessions.place(query, rank)
+
+    def covered_within(self, k: int | None) -> IntArray:
+        """Return how many gold documents are within the first `k` ranks, of any search; shape (n_queries,)."""
+        is_found = (self.gold_rank > 0) & ((self.gold_rank <= k) if k is not None else True)
+        return np.bincount(self.judged.gold_query[is_found], minlength=len(self.judged))
 
     @cached_property
     def nearest(self) -> Nearest:

@@ -28,6 +28,12 @@ from krag_eval.evaluation.pipeline import (
     measure,
 )
 from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.evaluation.sessions import (
+    bind_sessions,
+    choose_session_metrics,
+    judge_sessions,
+    refuse_metrics_of_rankings,
+)
 from krag_eval.matching.fronts import DOCUMENT_IDS, NO_LISTS, NOTHING_RETRIEVED_YET
 from krag_eval.matching.settings import ScoringSettings, make_settings
 from krag_eval.metrics import Metric
@@ -66,6 +72,9 @@ def evaluate_run(
     At chunk level the result also has `doc_hit@k`, the hit rate at document level, where both the gold and the
     retrieved documents carry document ids. A question whose gold is known at the other level only is undefined and
     counted in `result.n_unjudged`; it is not taken for a question without an answer.
+
+    A run whose rows hold several `searches` is scored by the metrics of sessions, such as `session_recall`: each search
+    by its own first `k` ranks. Metrics of one ranking are refused for it; see `Run.flatten`.
 
     Args:
         evalset: An `EvalSet`, or what it can be made of: rows, a table, `{query: {document: grade}}`, ...
@@ -108,16 +117,21 @@ def evaluate_run(
 
         check_intervals(intervals)
     asked = read_metrics(metrics, k, (DOC_HIT,))
-    rankings, wants_doc_hit = run.rankings(questions), None if metrics is None else DOC_HIT in asked.by_name
+    wants_doc_hit = None if metrics is None else DOC_HIT in asked.by_name
+    rankings = run.rankings(questions, of_sessions=True)
     if checked.uses_ids and checked.id_key not in (None, OWN_ID):
         _check_recorded(run, rankings, str(checked.id_key))
-    cut_offs, chosen = choose_metrics(asked.without(DOC_HIT), checked, k)
-    table = dict(chosen)
     gold = questions.gold(level, doc_key)
     parts = [f"level:{level}"] if level == "document" else []
+    cut_offs, chosen = choose_metrics(asked.without(DOC_HIT), checked, k, of_run=True)
+    table = dict(chosen)
+    if run.has_sessions:
+        if metrics is not None or proxy:
+            refuse_metrics_of_rankings(table, run.name, *[DOC_HIT] * (proxy or bool(wants_doc_hit)))
+        wants_doc_hit = False
     unjudged = np.array([not g and not q.is_negative for g, q in zip(gold, questions, strict=True)], dtype=bool)
     if level == "chunk":
-        by_document = _judge_documents(questions, rankings, doc_key)
+        by_document = None if run.has_sessions else _judge_documents(questions, rankings, doc_key)
         if by_document is None and (proxy or wants_doc_hit):
             raise InvalidInputError(
                 f"`doc_hit` needs document ids on both sides: gold_doc_ids, or {doc_key!r} in the metadata of gold "
@@ -152,6 +166,13 @@ def evaluate_run(
         raise InvalidInputError(elsewhere) from None
     if elsewhere is not None:
         warn(elsewhere)
+    sessions = None
+    if run.has_sessions or any(metric.reads_sessions for metric in table.values()):
+        sessions = judge_sessions(gold, [run.rows.get(query) for query in questions.ids], checked)
+        if run.has_sessions and metrics is None:
+            cut_offs, chosen = choose_metrics(choose_session_metrics(sessions), checked, k, of_run=True)
+            table = dict(chosen)
+        table = bind_sessions(table, sessions)
     return measure(
         judged,
         cut_offs,
@@ -165,6 +186,7 @@ def evaluate_run(
         signature_parts=parts,
         intervals=intervals,
         clusters=(cluster, questions, doc_key),
+        sessions=sessions if run.has_sessions else None,
     )
 
 

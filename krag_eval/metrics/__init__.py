@@ -20,6 +20,18 @@ from krag_eval.metrics.rbp import rbp
 from krag_eval.metrics.recall import recall
 from krag_eval.metrics.reciprocal_rank import complete_rank, reciprocal_rank
 from krag_eval.metrics.redundancy import redundancy
+from krag_eval.metrics.sessions import (
+    session_complete,
+    session_late_recovery,
+    session_length,
+    session_needless,
+    session_recall,
+    session_redundancy,
+    session_searches,
+    session_seconds,
+    session_seen_not_cited,
+    session_tokens,
+)
 from krag_eval.metrics.spans import span_f1, span_iou, span_precision, span_recall
 
 
@@ -35,6 +47,7 @@ class Metric:
         has_cut_off: Whether it depends on the cut-off; one that does not has one key, its name.
         reads_documents: Whether it is also given the documents, as `batch`.
         reads_matches: Whether it is also given `batch`, and what matches what as `matches`.
+        reads_sessions: Whether it is also given what each search of a session found, as `sessions`.
         has_ideal: Whether it compares with an ideal ranking that `cut_ideal` cuts.
         companion: The metric that is always reported beside it, with the parameters that both take.
         cut_offs: The cut-offs at which it is asked for; None for all those of the evaluation.
@@ -47,6 +60,7 @@ class Metric:
     has_cut_off: bool = True
     reads_documents: bool = False
     reads_matches: bool = False
+    reads_sessions: bool = False
     has_ideal: bool = False
     companion: str | None = None
     cut_offs: tuple[Any, ...] | None = None
@@ -78,6 +92,13 @@ def _days(text: str) -> float:
     raise ValueError("it must be a number of days above 0")
 
 
+def _count(text: str) -> int:
+    number = int(text)
+    if number > 0:
+        return number
+    raise ValueError("it must be at least 1")
+
+
 # Computed where they are asked for by name.
 FURTHER_METRICS: dict[str, Metric] = {
     "success": Metric(hit_rate),
@@ -103,5 +124,15 @@ FURTHER_METRICS: dict[str, Metric] = {
     "precision_upper": Metric(precision_upper, {"denominator": "precision_denominator"}, reads_matches=True),
     "hit_rate_upper": Metric(hit_rate_upper, reads_matches=True),
     "mrr_upper": Metric(mrr_upper, reads_matches=True),
+    "session_recall": Metric(session_recall, parameters={"searches": _count}, reads_sessions=True),
+    "evidence_complete": Metric(session_complete, reads_sessions=True),
+    "searches_to_evidence": Metric(session_searches, reads_sessions=True),
+    "tokens_to_evidence": Metric(session_tokens, reads_sessions=True),
+    "seconds_to_evidence": Metric(session_seconds, reads_sessions=True),
+    "redundant_searches": Metric(session_redundancy, reads_sessions=True),
+    "needless_searches": Metric(session_needless, reads_sessions=True),
+    "late_recovery": Metric(session_late_recovery, reads_sessions=True),
+    "seen_not_cited": Metric(session_seen_not_cited, reads_sessions=True),
+    "n_searches": Metric(session_length, has_cut_off=False, reads_sessions=True),
 }
 ALL_METRICS = {**METRICS, **FURTHER_METRICS}

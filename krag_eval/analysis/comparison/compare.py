@@ -52,7 +52,11 @@ from krag_eval.statistics.significance import (
 
 DECISIVE_METRICS = ("recall", "mrr", "ndcg")
 COMPARED_CUT_OFFS = DefaultCutOffs([10])
-_LOWER_IS_BETTER = frozenset({"redundancy", "undated"})
+COMPARED_OF_SESSIONS = ("session_recall", "evidence_complete")
+_LOWER_IS_BETTER = frozenset(
+    {"redundancy", "undated", "redundant_searches", "needless_searches", "seen_not_cited", "n_searches"}
+    | {"searches_to_evidence", "tokens_to_evidence", "seconds_to_evidence"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,8 @@ def compare(
             pairs with the randomised Tukey HSD test: see `Comparison.pairs` and `Comparison.letters`.
         k: One cut-off or several at which runs are scored, as `evaluate_run` takes them; None scores all ranks.
         metrics: What runs are scored by: names of `METRICS`, `"doc_hit"`, or functions; None for all. By default
-            recall, MRR and nDCG.
+            recall, MRR and nDCG; where a run has sessions of several searches, `session_recall` and
+            `evidence_complete`.
         keys: Which of their values are compared, such as `["recall@10"]`; all that they share by default.
         by: A field of the questions, or a key of their metadata, or several: a slice for each value. By default
             `"type"`, where questions have one; `()` for none.
@@ -170,6 +175,10 @@ def compare(
         raise InvalidInputError(
             "Results were scored before: `metrics` and scoring settings are for runs. Leave them out, or pass runs."
         )
+    if metrics is DECISIVE_METRICS and any(
+        isinstance(system, Run) and system.has_sessions for system in (*given.values(), *chain(*repeats.values()))
+    ):
+        metrics = COMPARED_OF_SESSIONS
     scoring = {"k": k, "metrics": metrics, "level": level, "doc_key": doc_key, "proxy": proxy, "n_jobs": n_jobs}
     scored = score(given, questions, missing, scoring | settings)
     further = score_repeats(repeats, questions, missing, scoring | settings)
