@@ -57,7 +57,10 @@ from .datasets import stream_pairs as stream_pairs
 from .datasets import validate as validate
 from .datasets import write_evalset as write_evalset
 from .datasets import write_run as write_run
+from .datasets.formats.otlp import TraceSpan as TraceSpan
 from .datasets.fusion import fuse as fuse
+from .datasets.traces import TraceSession as TraceSession
+from .datasets.traces import read_traces as read_traces
 from .documents.document import Document as Document
 from .documents.document import KragDocument as KragDocument
 from .documents.document import Need as Need

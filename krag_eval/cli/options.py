@@ -51,6 +51,7 @@ from krag_eval.cli.loading import load_embeddings
 from krag_eval.datasets import LEVELS, read_corpus
 from krag_eval.datasets.formats.registry import FORMATS
 from krag_eval.datasets.reanchoring import TARGETS
+from krag_eval.datasets.traces import REPEATED
 from krag_eval.documents.text import normalize
 from krag_eval.documents.tokenizers import TOKENIZERS
 from krag_eval.matching.settings import CHOICES, MATCH_METHODS, USUAL_THRESHOLDS
@@ -63,6 +64,7 @@ _VALUES: Mapping[str, Sequence[str]] = {
     "level": LEVELS,
     "metrics": [*ALL_METRICS, "all"],
     "missing": ["refuse", "empty"],
+    "repeated": REPEATED,
     "to": TARGETS,
     **CHOICES,
     "from_format": list(FORMATS),

@@ -21,6 +21,7 @@ from krag_eval._utils.formatting import number_of
 from krag_eval.datasets.evalset import EvalSet, as_evalset
 from krag_eval.datasets.formats.otlp import INPUTS, QUERY_ID, TOOL_NAMES, TraceSpan, spans_at
 from krag_eval.datasets.formats.source import Source, stem
+from krag_eval.datasets.question import Question
 from krag_eval.datasets.run import Run, RunRow
 from krag_eval.datasets.sessions import Search, Stage
 from krag_eval.documents.document import Document, read_leniently
@@ -29,7 +30,11 @@ from krag_eval.documents.readers import as_id
 REPEATED = ("error", "first", "last")
 _QUERIES = ("gen_ai.retrieval.query.text", "reranker.query")
 # Where a question is in the JSON of an input, in this order.
-_QUESTION_KEYS = ("input", "question", "query", "query_str", "query_bundle", "str_or_query_bundle", "text", "messages")
+_QUESTION_KEYS = (
+    *("input", "question", "query", "query_str", "query_bundle", "str_or_query_bundle"),
+    *("messages", "content", "parts", "text"),
+)
+_PEOPLE = ("user", "human", "text", None)
 _OUTPUTS = {"retriever": "retrieval.documents", "reranker": "reranker.output_documents"}
 _MOST_RETRIEVALS = 1_000
 # Why a trace is left out, or what is unknown about it, with what to do.
@@ -186,7 +191,7 @@ def read_traces(
             rows[row.query_id] = row
     counts["scored"] = len(rows)
     _report(os.fspath(paths[0]), counts)
-    return Run(name=name or stem(paths[0]), rows=rows, recorded={"traces": dict(counts)}, n_rejected=n_rejected)
+    return Run(name=name or stem(paths[0]), rows=rows, recorded={"traces": dict(+counts)}, n_rejected=n_rejected)
 
 
 def _report(path: str, counts: Mapping[str, int]) -> None:
@@ -208,13 +213,17 @@ class _Questions:
         self._by_text: dict[str, str | None] = {}
         for question in evalset:
             known = self._by_text.setdefault(question.question or "", question.id)
-            if known != question.id and (known is None or evalset[known].gold != question.gold):
+            if known != question.id and (known is None or _gold_of(evalset[known]) != _gold_of(question)):
                 self._by_text[question.question or ""] = None
 
     def __call__(self, session: TraceSession) -> str | None:
         if session.query_id is not None and self._evalset.get(session.query_id) is not None:
             return session.query_id
         return self._by_text.get(session.question) if session.question else None
+
+
+def _gold_of(question: Question) -> list[object]:
+    return [question.gold, question.gold_chunk_ids, question.gold_doc_ids]
 
 
 def _each_once(spans: Iterable[TraceSpan], notes: Counter[str]) -> dict[str, TraceSpan]:
@@ -463,27 +472,19 @@ def _text_in(span: TraceSpan, names: Sequence[str]) -> str | None:
 
 def _question_in(value: object) -> str | None:
     """Return the question in the input of an application: a text, or the last message of a person in a chat."""
-    left = [value]
-    while left:
-        value = left.pop()
-        if isinstance(value, str):
-            return value
+    while not isinstance(value, str):
         if isinstance(value, list):
-            people = [one for one in value if isinstance(one, Mapping) and _role_of(one) in ("user", "human", None)]
-            left += [_content_of(one) for one in people[-1:]] or [
-                one for one in value[-1:] if isinstance(one, (str, list))
-            ]
+            people = [one for one in value if not isinstance(one, Mapping) or _role_of(one) in _PEOPLE]
+            value = people[-1] if people else None
         elif isinstance(value, Mapping):
-            left += [value[name] for name in (*reversed(_QUESTION_KEYS), "messages") if name in value][-1:]
-    return None
+            value = next((value[name] for name in _QUESTION_KEYS if name in value), None)
+        else:
+            return None
+    return value
 
 
 def _role_of(message: Mapping[str, Any]) -> object:
     return message.get("role", message.get("type"))
-
-
-def _content_of(message: Mapping[str, Any]) -> object:
-    return next((message[name] for name in ("content", "parts") if name in message), dict(message))
 
 
 def _query_id_in(attributes: Mapping[str, Any]) -> str | None:

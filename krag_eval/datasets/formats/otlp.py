@@ -107,9 +107,14 @@ def _read_span(row: Mapping[str, Any]) -> TraceSpan:
         attributes=_attributes(row.get("attributes")),
         start_ns=int(_field(row, "startTimeUnixNano") or 0) or None,
         end_ns=int(_field(row, "endTimeUnixNano") or 0) or None,
-        error=str(status.get("message") or "error") if failed else None,
+        error=describe_status(status.get("message")) if failed else None,
         n_dropped=int(_field(row, "droppedAttributesCount") or 0),
     )
+
+
+def describe_status(message: object) -> str:
+    """Return what the status of a failed span says, without the traceback that OpenInference adds."""
+    return str(message or "error").partition("Traceback (most recent call last)")[0].strip()[:300]
 
 
 def _hex(given: object) -> str:
