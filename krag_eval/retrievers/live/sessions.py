@@ -1,0 +1,267 @@
+"""Sessions of a running application: the searches under one root run, recorded as rows of a run and scored together."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from krag_eval._utils.errors import InvalidInputError, RetrieverError
+from krag_eval._utils.redaction import describe_error
+from krag_eval.datasets import Run, RunRow, Search, Stage
+from krag_eval.datasets.sessions import check_stages
+from krag_eval.documents.document import Document
+from krag_eval.evaluation.pipeline import MetricsByName, choose_metrics, judge_batch, measure
+from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.evaluation.sessions import bind_sessions, choose_session_metrics, judge_sessions, score_sessions
+from krag_eval.matching.settings import Settings
+from krag_eval.metrics.cut_offs import GivenCutOff
+from krag_eval.retrievers.live.gold import Gold, GoldLookup
+from krag_eval.retrievers.live.retrievals import Retrieval, TakenDocument, read_taken
+from krag_eval.retrievers.live.sinks import ScoredSession
+from krag_eval.retrievers.responses import Copier
+
+NOT_ENDED = "the search had not ended when its session ended"
+
+
+@dataclass(slots=True)
+class Session:
+    """A session: first open, then what is known when its root run has ended.
+
+    Attributes:
+        session_id: The id of the root run.
+        searches: Its searches, in the order in which they started.
+        late: Those of them that had not ended when the session ended.
+        query_id: The id of the question that the root run was given, or None.
+        query: The text that the root run was given, or None.
+        cited: The documents that the answer cites, as they were then; None if that is not known.
+        ended_at: When it ended, in UTC.
+    """
+
+    session_id: str
+    searches: list[Retrieval] = field(default_factory=list)
+    late: list[Retrieval] = field(default_factory=list)
+    query_id: str | None = None
+    query: str | None = None
+    cited: list[TakenDocument | Document] | None = None
+    ended_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def query_ids(self) -> list[str]:
+        """The ids of questions that its root run and its searches were given."""
+        given = (self.query_id, *(search.query_id for search in self.searches))
+        return list(dict.fromkeys(query_id for query_id in given if query_id is not None))
+
+
+class OpenSessions:
+    """The sessions whose root run has not ended; many threads call this.
+
+    Args:
+        most: How many searches are kept in all open sessions. If there are more, the oldest session is dropped, since
+            its root run may never end; what is searched in it later is ignored.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._n_searches = most, 0
+        self._open: OrderedDict[str, Session | None] = OrderedDict()  # None for a session that was dropped
+        self._lock = threading.Lock()
+
+    def add(self, session_id: str, search: Retrieval) -> list[Session]:
+        """Add a search that starts, and return the sessions that are dropped for it."""
+        dropped = []
+        with self._lock:
+            session = self._open.setdefault(session_id, Session(session_id))
+            if session is None:
+                self._open.move_to_end(session_id)
+                return []
+            session.searches.append(search)
+            self._n_searches += 1
+            while self._n_searches > self._most:
+                oldest = next(one for one in self._open.values() if one is not None)
+                self._n_searches -= len(oldest.searches)
+                self._open[oldest.session_id] = None
+                self._open.move_to_end(oldest.session_id)
+                dropped.append(oldest)
+            while len(self._open) > 2 * self._most:
+                self._open.popitem(last=False)
+        return dropped
+
+    def end(self, session_id: str) -> Session | None:
+        """Remove a session, and note which of its searches are running; None if nothing was searched in it."""
+        with self._lock:
+            session = self._open.pop(session_id, None)
+            if session is None:
+                return None
+            self._n_searches -= len(session.searches)
+        session.late = [search for search in session.searches if search.state == "running"]
+        session.searches = [search for search in session.searches if search.state in ("running", "ended")]
+        session.ended_at = datetime.now(UTC)
+        return session if session.searches else None
+
+
+class SessionJudge:
+    """Record sessions as rows of a run, and score those with gold; for one thread at a time.
+
+    Args:
+        gold: Finds the gold documents of a question; None if there are none.
+        settings: The scoring settings.
+        k: One cut-off or several.
+        of_rankings: The cut-offs and the metrics of one ranking.
+        signature_parts: What else can change a number.
+        keep: Keep every session, for `run` and `result`.
+    """
+
+    def __init__(
+        self,
+        gold: GoldLookup | None,
+        settings: Settings,
+        k: object,
+        of_rankings: tuple[tuple[GivenCutOff, ...], MetricsByName],
+        signature_parts: Sequence[str],
+        *,
+        keep: bool,
+    ) -> None:
+        self._gold, self._settings, self._k, self._of_rankings = gold, settings, k, of_rankings
+        self._parts, self.keeps = signature_parts, keep
+        self._copy = Copier()
+        self.start_anew()
+
+    def start_anew(self) -> None:
+        """Forget all sessions."""
+        self._kept: list[tuple[Gold | None, RunRow, str]] = []
+
+    def find(self, session: Session) -> Gold | None:
+        """Return the gold of the session's question: by its id, else by the text of the root's input, or first search.
+
+        Raises:
+            InvalidInputError: Its searches are for several questions.
+        """
+        if len(ids := session.query_ids) > 1:
+            raise InvalidInputError(
+                f"The searches of one session are for several questions: {', '.join(ids)!s:.200}. Give each question a "
+                "root run of its own."
+            )
+        if self._gold is None:
+            return None
+        texts = [text for text in (session.query, session.searches[0].query) if text]
+        found = (self._gold.find(ids[0] if ids else None, text) for text in texts or [None])
+        return next((one for one in found if one is not None), None)
+
+    def score(self, session: Session, gold: Gold | None, *, with_values: bool) -> ScoredSession:
+        """Record a session, and score it if its values are wanted.
+
+        Raises:
+            InvalidInputError: Its documents cannot be read.
+        """
+        query_id = gold[0] if gold is not None else next(iter(session.query_ids), None)
+        row = self._row(session, query_id or session.session_id)
+        if self.keeps and (gold is not None or self._gold is None):
+            self._kept.append((gold, row, str(session.query or session.searches[0].query)))
+        values: dict[str, float | None] = {}
+        if gold is not None and with_values:
+            sessions = judge_sessions([gold[1]], [row], self._settings)
+            cut_offs, table = choose_metrics(choose_session_metrics(sessions), self._settings, self._k, of_run=True)
+            columns = score_sessions(sessions, bind_sessions(table, sessions), cut_offs)
+            values = {key: None if column[0] != column[0] else float(column[0]) for key, column in columns.items()}
+        return ScoredSession(session.session_id, query_id, row, values, len(session.late), session.ended_at)
+
+    def run(self) -> Run:
+        """Return the sessions that were kept; a question that was asked again has ` (2)` behind its id."""
+        rows: dict[str, RunRow] = {}
+        for _, row, _ in self._kept:
+            query_id = _unique(row.query_id, rows)
+            rows[query_id] = replace(row, query_id=query_id)
+        return Run(name="live", rows=rows)
+
+    def result(self) -> EvaluationResult:
+        """Return the result over the sessions with gold that were kept.
+
+        Raises:
+            InvalidInputError: A metric cannot be computed.
+        """
+        kept = [(gold, row, text) for gold, row, text in self._kept if gold is not None]
+        rows, documents = [row for _, row, _ in kept], [gold[1] for gold, _, _ in kept]
+        rankings = [RetrieverError(row.error) if row.error is not None else row.found for row in rows]
+        cut_offs, table = self._of_rankings
+        sessions = judge_sessions(documents, rows, self._settings) if any(row.is_session for row in rows) else None
+        if sessions is not None:
+            cut_offs, table = choose_metrics(choose_session_metrics(sessions), self._settings, self._k, of_run=True)
+            table = bind_sessions(table, sessions)
+        return measure(
+            judge_batch(documents, rankings, self._settings),
+            cut_offs,
+            table,
+            queries=[text for _, _, text in kept],
+            query_ids=[gold[0] for gold, _, _ in kept],
+            signature_parts=self._parts,
+            sessions=sessions,
+        )
+
+    def _row(self, session: Session, query_id: str) -> RunRow:
+        searches = tuple(self._search(search, is_late=search in session.late) for search in session.searches)
+        cited = None if session.cited is None else self._copy(read_taken(session.cited))
+        if len(searches) > 1:
+            return RunRow(query_id=query_id, searches=searches, cited=cited)
+        only = searches[0]
+        return RunRow(
+            query_id=query_id,
+            retrieved=only.retrieved,
+            error=only.error,
+            seconds=only.latency_s,
+            searches=searches,
+            cited=cited,
+        )
+
+    def _search(self, search: Retrieval, *, is_late: bool) -> Search:
+        error = NOT_ENDED if is_late else None if search.error is None else describe_error(search.error)
+        stages = () if error is not None else tuple(self._stages(search))
+        return Search(
+            retrieved=()
+            if error is not None
+            else stages[-1].retrieved
+            if stages
+            else self._copy(search.documents or ()),
+            query=None if search.query is None else str(search.query),
+            latency_s=None if is_late else round(search.seconds, 6),
+            tool=search.tool or search.name,
+            error=error,
+            stages=stages,
+        )
+
+    def _stages(self, search: Retrieval) -> Iterator[Stage]:
+        """Yield the stages that the adapter gave, or else the retrievals inside this one, then this one."""
+        if search.stages:
+            check_stages(search.stages)
+            for stage in search.stages:
+                yield replace(stage, retrieved=self._copy(stage.retrieved))
+        elif search.inner:
+            yield from self._tree(search, {})[0]
+
+    def _tree(self, search: Retrieval, taken: dict[str, object]) -> tuple[list[Stage], str]:
+        """Return the stages of a retrieval, itself last, and its name; names in `taken` are used up."""
+        stages, inputs = [], []
+        for inner in search.inner:
+            if inner.state == "ended" and inner.error is None and inner.is_readable():
+                found, name = self._tree(inner, taken)
+                stages += found
+                inputs.append(name)
+        name = _unique(search.name or "retriever", taken)
+        taken[name] = None
+        own = Stage(
+            name=name,
+            retrieved=self._copy(search.documents or ()),
+            inputs=tuple(inputs),
+            latency_s=round(search.seconds, 6),
+        )
+        return [*stages, own], name
+
+
+def _unique(name: str, taken: dict[str, object] | dict[str, RunRow]) -> str:
+    """Return the name, with a number if it is taken."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name} ({number})"
+    return free
