@@ -19,7 +19,6 @@ from krag_eval import (
     InvalidInputError,
     LiveCounters,
     LiveScorer,
-    RetrieverError,
     Run,
     RunRow,
     TraceSession,
@@ -107,7 +106,7 @@ class RetrievalSpanProcessor(BatchSpanProcessor):
 
     def shutdown(self) -> None:
         """Score what has ended, and stop."""
-        super().shutdown()
+        super().shutdown()  # type: ignore[no-untyped-call]
         self.scorer.flush(5.0)
 
     def result(self) -> EvaluationResult:
@@ -204,7 +203,6 @@ def score_row(scorer: LiveScorer, row: RunRow, query_id: str | None, question: s
     trace_id, session_id = row.further["trace_id"], f"{row.further['trace_id']}-{row.further['span_id']}"
     for search in row.searches:
         run_id = f"{trace_id}-{search.further['span_id']}"
-        seconds = math.nan if search.latency_s is None else search.latency_s
         scorer.begin(
             FRAMEWORK,
             run_id,
@@ -213,11 +211,12 @@ def score_row(scorer: LiveScorer, row: RunRow, query_id: str | None, question: s
             name=search.tool,
             tool=search.tool,
             session_id=session_id,
+            seconds=math.nan if search.latency_s is None else search.latency_s,
         )
         if search.error is not None:
-            scorer.fail(run_id, RetrieverError(search.error))
+            scorer.fail(run_id, RuntimeError(search.error))
         else:
-            scorer.end(run_id, search.retrieved, search.stages, seconds=seconds)
+            scorer.end(run_id, search.retrieved, search.stages)
     scorer.end_session(session_id, query_id=query_id, query=question)
 
 

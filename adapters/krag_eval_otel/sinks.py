@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from opentelemetry import trace
 from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
 from opentelemetry.trace import TraceFlags
+from opentelemetry.util.types import AnyValue
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
 
 from krag_eval import InvalidInputError, RetrievalSink, ScoredRetrieval, ScoredSession
@@ -92,7 +93,7 @@ class EvaluationEventSink(_SpanSink):
         ids, sampled = (int(target.trace_id, 16), int(target.span_id, 16)), TraceFlags(TraceFlags.SAMPLED)
         span = trace.NonRecordingSpan(trace.SpanContext(*ids, is_remote=True, trace_flags=sampled))
         for name, value in _finite(scores):
-            attributes = {
+            attributes: dict[str, AnyValue] = {
                 "gen_ai.evaluation.name": name,
                 "gen_ai.evaluation.score.value": value,
                 "log.record.uid": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{target.trace_id}-{target.span_id}-{name}")),

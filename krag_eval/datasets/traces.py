@@ -392,7 +392,7 @@ class _Trace:
         if start is None or end is None or end < start or (parent is not None and _when(span) < (parent.start_ns or 0)):
             self._notes["clocks"] += 1
             return None
-        return (end - start) / 1e9
+        return round((end - start) / 1e9, 6)
 
     def _search(self, last: _Step) -> Search:
         first = last
@@ -400,7 +400,7 @@ class _Trace:
             first = first.inputs[0]
         latency_s, tool = last.latency_s, self._place(first.span).tool
         if first is not last and latency_s is not None and first.latency_s is not None:
-            latency_s = ((last.span.end_ns or 0) - (first.span.start_ns or 0)) / 1e9
+            latency_s = round(((last.span.end_ns or 0) - (first.span.start_ns or 0)) / 1e9, 6)
         return Search(
             retrieved=last.documents,
             query=_text_in(first.span, (*_QUERIES, *INPUTS)),

@@ -58,6 +58,7 @@ class Retrieval:
     error: BaseException | None = None
     seconds: float = 0.0
     ended_at: datetime | None = None
+    is_replayed: bool = False
     state: Literal["running", "held", "ended", "dropped"] = "running"
     is_scored: bool = True
     tool: str | None = None
@@ -71,7 +72,9 @@ class Retrieval:
 
     def stop(self) -> None:
         """Record when the retrieval ended."""
-        self.seconds, self.ended_at = time.perf_counter() - self.started, datetime.now(UTC)
+        self.ended_at = datetime.now(UTC)
+        if not self.is_replayed:
+            self.seconds = time.perf_counter() - self.started
 
     def is_readable(self) -> bool:
         """Read the documents that were taken; return whether there are any, or an error in their place."""

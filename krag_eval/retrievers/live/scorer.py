@@ -132,6 +132,7 @@ class LiveScorer(OfOneProcess):
         tool: str | None = None,
         stage_of: object = None,
         is_scored: bool = True,
+        seconds: float | None = None,
     ) -> None:
         """Note that a retrieval starts, and where its scores belong, which only its own context knows.
 
@@ -145,10 +146,13 @@ class LiveScorer(OfOneProcess):
             tool: The name of the tool that searches, if there is one.
             stage_of: The id of the retrieval around this one, of which this one is a stage.
             is_scored: Whether it is scored by itself.
+            seconds: How long it took, if it has ended long ago, NaN if that is unknown; by default that is measured.
         """
         targets = self._sinks.locate(framework, run_id) if is_scored else []
         started = Retrieval(framework, str(run_id), query, query_id, name, targets, time.perf_counter())
         started.tool, started.is_scored = tool, is_scored
+        if seconds is not None:
+            started.seconds, started.is_replayed = seconds, True
         with self._lock:
             if len(self._open) >= self._max_pending:  # the oldest one never ended
                 oldest = self._open.pop(next(iter(self._open)))
@@ -527,6 +531,7 @@ class RetrievalJudge:
         )
         _yield_to_others()
         repeats = count_repeats(part.detail.batch).tolist() if part.detail is not None else []
+        relevance = [] if part.detail is None else part.detail.judged.relevance()
         if self._keep:
             self._kept += [(retrievals[i], found) for i, found in gold.items()]
         return {
@@ -535,6 +540,7 @@ class RetrievalJudge:
                 gold[i][0],
                 replace(row, index=first + row.index, id=gold[i][0], query=str(retrievals[i].query)),
                 repeats[row.index],
+                relevance[row.index],
             )
             for i, row in zip(gold, part.per_query, strict=True)
         }
@@ -549,7 +555,13 @@ class RetrievalJudge:
         }
 
 
-def _scored(retrieval: Retrieval, query_id: str | None, result: QueryResult | None, n_repeats: int) -> ScoredRetrieval:
+def _scored(
+    retrieval: Retrieval,
+    query_id: str | None,
+    result: QueryResult | None,
+    n_repeats: int,
+    relevance: tuple[bool, ...] | None = None,
+) -> ScoredRetrieval:
     error = retrieval.error
     return ScoredRetrieval(
         run_id=retrieval.run_id,
@@ -562,4 +574,5 @@ def _scored(retrieval: Retrieval, query_id: str | None, result: QueryResult | No
         error=None if error is None else describe_error(error),
         seconds=retrieval.seconds,
         ended_at=retrieval.ended_at or datetime.now(UTC),
+        relevance=relevance,
     )

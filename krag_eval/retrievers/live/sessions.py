@@ -224,7 +224,7 @@ class SessionJudge:
             if stages
             else self._copy(search.documents or ()),
             query=None if search.query is None else str(search.query),
-            latency_s=None if is_late else round(search.seconds, 6),
+            latency_s=None if is_late or search.seconds != search.seconds else round(search.seconds, 6),
             tool=search.tool or search.name,
             error=error,
             stages=stages,

@@ -30,6 +30,7 @@ class ScoredRetrieval:
         error: What the retriever raised, as `Type: message`, or None.
         seconds: How long the retrieval took, from the framework's start event to its end event.
         ended_at: When the retrieval ended, in UTC.
+        relevance: For each document, whether it matches a gold document; None without gold.
     """
 
     run_id: str
@@ -42,6 +43,7 @@ class ScoredRetrieval:
     error: str | None
     seconds: float
     ended_at: datetime
+    relevance: tuple[bool, ...] | None = None
 
     @property
     def scores(self) -> Mapping[str, float | None]:
