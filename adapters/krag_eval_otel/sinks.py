@@ -28,8 +28,10 @@ from krag_eval import InvalidInputError, RetrievalSink, ScoredRetrieval, ScoredS
 _LOG = logging.getLogger("krag_eval.otel")
 EVENT = "gen_ai.evaluation.result"
 IDENTIFIER = "krag_eval"
+SPANS, DOCUMENTS = "span_annotations", "document_annotations"
 RELEVANCE = "krag_relevance"
 _IDS = re.compile("[0-9a-f]{32}-[0-9a-f]{16}")
+_SPAN_ID = re.compile(r"\b[0-9a-f]{16}\b")
 _AT_ONCE = 100
 # How often a span may be missing in Phoenix before its scores are given up, and how many scores wait for it.
 _MOST_TRIES, _MOST_WAITING = 10, 10_000
@@ -124,11 +126,14 @@ class AnnotationCounters:
     waiting: int = 0
 
 
+_Place = tuple[str, str]  # the path of an endpoint, and the id of a span
+
+
 @dataclass(slots=True)
 class _Waiting:
-    """The annotations of one span that wait: by name, and of its documents by name and position."""
+    """The annotations of one span, or of its documents, that wait: by name and position."""
 
-    rows: dict[tuple[str, int | None], dict[str, Any]] = field(default_factory=dict)
+    rows: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
     n_tries: int = 0
 
 
@@ -167,7 +172,7 @@ class PhoenixSink(_SpanSink):
             wait=wait_exponential_jitter(initial=0.2, max=5.0),
             reraise=True,
         )
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting: dict[_Place, _Waiting] = {}
         self._lock = threading.Lock()
         self._sending = threading.Lock()
 
@@ -182,73 +187,81 @@ class PhoenixSink(_SpanSink):
             self._add(target, session.scores, ())
 
     def _add(self, target: SpanTarget, scores: Mapping[str, float | None], relevance: Sequence[bool]) -> None:
-        rows: dict[tuple[str, int | None], dict[str, Any]] = {}
-        for name, value in _finite(scores):
-            rows[name, None] = {"name": name, "result": {"score": value}, "identifier": IDENTIFIER}
+        rows = {
+            (name, 0): {"name": name, "result": {"score": value}, "identifier": IDENTIFIER}
+            for name, value in _finite(scores)
+        }
+        self._wait(SPANS, target.span_id, rows)
+        documents = {}
         for position, is_relevant in enumerate(relevance):  # Phoenix takes no identifier here: the name overwrites
             result = {"score": float(is_relevant), "label": "relevant" if is_relevant else "not relevant"}
-            rows[RELEVANCE, position] = {"name": RELEVANCE, "result": result, "document_position": position}
-        for row in rows.values():
-            row |= {"span_id": target.span_id, "annotator_kind": "CODE"}
-        with self._lock:
-            waiting = self._waiting.setdefault(target.span_id, _Waiting())
-            self.counters.waiting += len(rows.keys() - waiting.rows.keys())
-            waiting.rows |= rows
-            while self.counters.waiting > _MOST_WAITING:
-                self._give_up(next(iter(self._waiting)), "too many wait")
-            is_enough = len(self._waiting) % _AT_ONCE == 0
-        if is_enough:
+            documents[RELEVANCE, position] = {"name": RELEVANCE, "result": result, "document_position": position}
+        self._wait(DOCUMENTS, target.span_id, documents)
+        if len(self._waiting) >= 2 * _AT_ONCE:
             self.flush()
 
+    def _wait(self, path: str, span_id: str, rows: dict[tuple[str, int], dict[str, Any]]) -> None:
+        with self._lock:
+            waiting = self._waiting.setdefault((path, span_id), _Waiting())
+            self.counters.waiting += len(rows.keys() - waiting.rows.keys())
+            waiting.rows |= {key: {**row, "span_id": span_id, "annotator_kind": "CODE"} for key, row in rows.items()}
+            while self.counters.waiting > _MOST_WAITING:
+                place = next(iter(self._waiting))
+                self._give_up(place, self._waiting.pop(place), "too many wait")
+
     def flush(self, timeout: float | None = None) -> bool:
-        """Send what waits, as long as `timeout` seconds allow; return whether Phoenix accepted all of it."""
+        """Send what waits, as long as `timeout` seconds allow; return whether nothing waits any more."""
         end = math.inf if timeout is None else time.monotonic() + timeout
         with self._sending:
             with self._lock:
                 left, self._waiting = self._waiting, {}
-            while left and time.monotonic() < end:
-                self._send({span_id: left.pop(span_id) for span_id in list(left)[:_AT_ONCE]})
+            for path in (SPANS, DOCUMENTS):
+                places = [place for place in left if place[0] == path]
+                for start in range(0, len(places), _AT_ONCE):
+                    if time.monotonic() < end:
+                        self._send(path, {place: left.pop(place) for place in places[start : start + _AT_ONCE]})
             self._keep(left)
             return not self._waiting
 
-    def _send(self, batch: dict[str, _Waiting]) -> None:
-        """Send the annotations of these spans; those of spans that Phoenix does not have go on waiting."""
+    def _send(self, path: str, batch: dict[_Place, _Waiting]) -> None:
+        """Send annotations; those of spans that Phoenix does not have go on waiting, and none fails for another."""
         missing: set[str] = set()
         try:
-            for path, is_of_span in (("span_annotations", True), ("document_annotations", False)):
-                rows = [
-                    row for one in batch.values() for key, row in one.rows.items() if (key[1] is None) is is_of_span
-                ]
-                self._post(path, rows)
+            self._post(path, [row for one in batch.values() for row in one.rows.values()])
         except urllib.error.HTTPError as error:
             body = error.read(100_000).decode("utf-8", "replace")
-            missing = batch.keys() & set(re.findall(r"\b[0-9a-f]{16}\b", body)) if error.code == 404 else set()
-            reason = f"HTTP {error.code}: {body[:200]}"
+            reason, is_refused = f"HTTP {error.code}: {body[:200]}", error.code not in _TEMPORARY
+            if error.code == 404:
+                missing = {span_id for _, span_id in batch} & set(_SPAN_ID.findall(body))
         except (OSError, HTTPException) as error:
-            reason = str(error)
+            reason, is_refused = str(error), False
         else:
             with self._lock:
                 n_sent = sum(len(one.rows) for one in batch.values())
                 self.counters.sent += n_sent
                 self.counters.waiting -= n_sent
             return
-        self._keep({span_id: batch.pop(span_id) for span_id in missing}, reason)
-        if missing and batch:
-            self._send(batch)  # less each time
+        late = {place: batch.pop(place) for place in list(batch) if place[1] in missing}
+        self._keep(late, reason)
+        if late:
+            self._send(path, batch)
+        elif is_refused and len(batch) > 1:
+            for place, one in batch.items():
+                self._send(path, {place: one})
         else:
             with self._lock:
-                for span_id, one in batch.items():
-                    self._give_up(span_id, reason, one)
+                for place, one in batch.items():
+                    self._give_up(place, one, reason)
 
-    def _keep(self, batch: Mapping[str, _Waiting], reason: str = "") -> None:
+    def _keep(self, batch: Mapping[_Place, _Waiting], reason: str = "") -> None:
         """Let annotations wait again, unless their span was missing too often."""
         with self._lock:
-            for span_id, one in batch.items():
+            for place, one in batch.items():
                 one.n_tries += bool(reason)
                 if one.n_tries >= _MOST_TRIES:
-                    self._give_up(span_id, reason, one)
+                    self._give_up(place, one, reason)
                     continue
-                newer = self._waiting.setdefault(span_id, one)
+                newer = self._waiting.setdefault(place, one)
                 if newer is not one:
                     self.counters.waiting -= len(one.rows.keys() & newer.rows.keys())
                     newer.rows = {**one.rows, **newer.rows}
@@ -266,13 +279,12 @@ class PhoenixSink(_SpanSink):
             with attempt, urllib.request.urlopen(request, timeout=self._timeout) as answer:
                 answer.read()
 
-    def _give_up(self, span_id: str, reason: str, one: _Waiting | None = None) -> None:
-        rows = (self._waiting.pop(span_id) if one is None else one).rows
-        self.counters.waiting -= len(rows)
-        self.counters.failed += len(rows)
+    def _give_up(self, place: _Place, one: _Waiting, reason: str) -> None:
+        self.counters.waiting -= len(one.rows)
+        self.counters.failed += len(one.rows)
         if len(self.problems) < _MOST_PROBLEMS:
-            self.problems.append(f"span {span_id}: {reason}")
-            _LOG.warning("krag_eval: annotations did not reach Phoenix: span %s: %s", span_id, reason)
+            self.problems.append(f"{place[0]} of {place[1]}: {reason}")
+            _LOG.warning("krag_eval: scores did not reach Phoenix: %s of %s: %s", *place, reason)
 
 
 def _is_temporary(error: BaseException) -> bool:

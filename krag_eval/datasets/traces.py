@@ -198,7 +198,7 @@ def _report(path: str, counts: Mapping[str, int]) -> None:
     told = [f"{number_of(counts[kind], 'trace')} {what}" for kind, what in _PROBLEMS.items() if counts.get(kind)]
     if not counts["scored"]:
         raise InvalidInputError(f"{path}: no trace can be scored. {'; '.join(told) or 'There is none'}.")
-    for one in told:
+    for one in told[bool(counts.get("without_retrieval")) :]:  # other traces of the application: no reason to warn
         warn(f"{path}: {one}. They are left out.")
     for kind, what in _NOTES.items():
         if counts.get(kind):
@@ -413,9 +413,13 @@ class _Trace:
 
 
 def _sources(given: _Step, steps: Sequence[_Step]) -> list[_Step]:
-    """Return the steps that returned one of the documents that a reranker was given."""
-    keys = given.keys
-    return [step for step in steps if keys & step.keys]
+    """Return the steps that a reranker's documents come from: the last ones that returned them."""
+    found, left = list[_Step](), given.keys
+    for step in reversed(steps):
+        if left & step.keys:
+            found.append(step)
+            left -= step.keys
+    return found[::-1]
 
 
 def _stages_of(last: _Step) -> tuple[Stage, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,10 @@ def counts(run: Run) -> dict[str, int]:
 def refused(tmp_path: Path, *spans: Any, **settings: Any) -> dict[str, int]:
     """What is counted where these spans stand beside a trace that can be scored."""
     sound = [root("Who?", 900, trace=OTHER), retriever(901, 900, "c", trace=OTHER)]
-    with pytest.warns(KragEvalWarning):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         run = read(tmp_path, *spans, *sound, **settings)
+    assert bool(caught) == ("without_retrieval" not in counts(run))
     assert list(run.rows) == ["Q2"]
     return counts(run)
 
@@ -110,14 +113,17 @@ def test_retrievers_in_retrievers_and_rerankers_are_stages(tmp_path: Path) -> No
 def test_a_reranker_belongs_to_the_searches_that_found_its_documents(tmp_path: Path) -> None:
     spans = [
         root(),
-        retriever(2, 1, "a", name="One"),
-        retriever(3, 1, "b", name="Two"),
+        retriever(2, 1, "a", "x", name="One"),
+        retriever(3, 1, "b", "x", name="Two"),
         retriever(4, 1, "c", name="Three"),
         reranker(5, 1, ["b", "a"], ["b"]),
         reranker(6, 1, ["b"], ["b"]),
+        retriever(7, 1, "c", "b", name="Four"),
+        reranker(8, 1, ["b", "c"], ["c"]),
     ]
     searches = read(tmp_path, *spans).rows["Q1"].searches
-    assert [found(s) for s in searches] == [["c"], ["b"]]
+    assert [found(s) for s in searches] == [["c"], ["b"], ["c"]]
+    assert [s.name for s in searches[2].stages] == ["Four", "Reranker"]  # what others found before is not its source
     assert [(s.name, s.inputs) for s in searches[1].stages] == [
         ("One", ()),
         ("Two", ()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,11 +43,12 @@ def write_spans(path: Path, spans: Iterable[ReadableSpan]) -> Path:
     return path
 
 
-def retrieve(tracer: Any, query: str, found: Iterable[str], *, error: str | None = None) -> None:
+def retrieve(tracer: Any, query: str, found: Sequence[str], *, error: str | None = None) -> None:
     with tracer.start_as_current_span("Retriever.retrieve") as span:
         span.set_attribute("openinference.span.kind", "RETRIEVER")
         span.set_attribute("input.value", query)
-        span.set_attribute("retrieval.documents", [])
+        if not found:
+            span.set_attribute("retrieval.documents", [])
         for rank, name in enumerate(found):
             span.set_attribute(f"retrieval.documents.{rank}.document.id", name)
             span.set_attribute(f"retrieval.documents.{rank}.document.content", f"text of {name}")
@@ -68,7 +69,9 @@ def play(tracer: Any, questions: Iterable[Any], seed: int = 7) -> None:
     chance = random.Random(seed)
     for question in questions:
         with tracer.start_as_current_span("agent") as span:
-            span.set_attribute("input.value", json.dumps({"messages": [{"role": "user", "content": question.question}]}))
+            span.set_attribute(
+                "input.value", json.dumps({"messages": [{"role": "user", "content": question.question}]})
+            )
             for number in range(chance.randint(1, 4)):
                 found = [f"d{chance.randrange(62)}" for _ in range(chance.randint(0, 8))]
                 found += question.gold_chunk_ids[:1] if chance.random() < 0.5 else ()

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from pathlib import Path
 from typing import Any
 
-import pytest
 from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
@@ -15,11 +12,10 @@ from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import TextNode
 from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
-from krag_eval import EvalSet, InvalidInputError, RetrievalSink, evaluate_run, read_traces
+from krag_eval import EvalSet, RetrievalSink, evaluate_run, read_traces
 from krag_eval_otel import RetrievalSpanProcessor, send_traces
-from tests.adapters.otel.spans import QUESTIONS, play, recorded, retrieve, write_spans
+from tests.adapters.otel.spans import QUESTIONS, play, recorded, write_spans
 
 
 class Keeper(RetrievalSink):
