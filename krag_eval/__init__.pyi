@@ -134,6 +134,7 @@ from .retrievers.live import LiveCounters as LiveCounters
 from .retrievers.live import LiveScorer as LiveScorer
 from .retrievers.live import RetrievalSink as RetrievalSink
 from .retrievers.live import ScoredRetrieval as ScoredRetrieval
+from .retrievers.live import ScoredSession as ScoredSession
 from .retrievers.runner import arun_retriever as arun_retriever
 from .retrievers.runner import run_retriever as run_retriever
 from .scale import BadRow as BadRow

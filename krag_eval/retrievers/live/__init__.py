@@ -4,6 +4,6 @@ from krag_eval.retrievers.live.gold import GoldLookup
 from krag_eval.retrievers.live.monitor import Alert
 from krag_eval.retrievers.live.retrievals import LiveCounters
 from krag_eval.retrievers.live.scorer import LiveScorer
-from krag_eval.retrievers.live.sinks import RetrievalSink, ScoredRetrieval
+from krag_eval.retrievers.live.sinks import RetrievalSink, ScoredRetrieval, ScoredSession
 
-__all__ = ["Alert", "GoldLookup", "LiveCounters", "LiveScorer", "RetrievalSink", "ScoredRetrieval"]
+__all__ = ["Alert", "GoldLookup", "LiveCounters", "LiveScorer", "RetrievalSink", "ScoredRetrieval", "ScoredSession"]
