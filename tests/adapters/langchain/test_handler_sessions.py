@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import pytest
@@ -19,14 +19,12 @@ from langchain_core.tools import create_retriever_tool
 from krag_eval import EvalSet, InvalidInputError, RetrievalSink, ScoredSession, evaluate_run, read_run, write_run
 from krag_eval_langchain import RetrievalScoringHandler
 from tests.adapters.langchain.shop import (
-    GOLD,
     QUESTIONS,
     AsyncShop,
     BrokenShop,
     Shop,
     chain_of,
     gold_of,
-    offline,
     ranking,
 )
 
@@ -120,10 +118,8 @@ def test_sessions_of_one_search_are_scored_like_retrievals() -> None:
     for number in range(20):
         shop = BrokenShop() if number == 7 else Shop()
         chain: Any = chain_of(shop) if number % 2 else shop
-        try:
+        with contextlib.suppress(TimeoutError):
             chain.invoke(QUESTIONS[number], {"callbacks": [handler]})
-        except TimeoutError:
-            pass
     plain, sessions = handler.result(), handler.session_result()
     assert sessions.to_dict() == plain.to_dict()
     assert sessions.signature == plain.signature
