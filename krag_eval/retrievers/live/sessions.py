@@ -21,9 +21,7 @@ from krag_eval.metrics.cut_offs import GivenCutOff
 from krag_eval.retrievers.live.gold import Gold, GoldLookup
 from krag_eval.retrievers.live.retrievals import Retrieval, TakenDocument, read_taken
 from krag_eval.retrievers.live.sinks import ScoredSession
-from krag_eval.retrievers.responses import Copier
-
-NOT_ENDED = "the search had not ended when its session ended"
+from krag_eval.retrievers.responses import NOT_ENDED, Copier
 
 
 @dataclass(slots=True)

@@ -16,7 +16,16 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import create_retriever_tool
 
-from krag_eval import EvalSet, InvalidInputError, RetrievalSink, ScoredSession, evaluate_run, read_run, write_run
+from krag_eval import (
+    EvalSet,
+    InvalidInputError,
+    RetrievalSink,
+    ScoredSession,
+    evaluate_run,
+    read_run,
+    run_agent,
+    write_run,
+)
 from krag_eval_langchain import RetrievalScoringHandler
 from tests.adapters.langchain.shop import (
     QUESTIONS,
@@ -324,3 +333,31 @@ def test_agents_and_graphs_at_once_are_each_a_session() -> None:
 @pytest.mark.full
 def test_a_thousand_agents_and_graphs_at_once_are_each_a_session() -> None:
     run_concurrently(1_000)
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
+def test_run_agent_records_what_a_traced_agent_searches(is_async: bool) -> None:
+    calls: list[str] = []
+
+    def make(question: str) -> Any:
+        calls.append(question)
+        if len(calls) == 2:
+            raise ConnectionError("the model is busy")
+        return agent(AsyncShop() if is_async else Shop(), f"{question} in other words", question)
+
+    def ask(question: str, config: Any) -> Any:
+        return make(question).invoke({"messages": [("user", "?")]}, config)["messages"][-1].content
+
+    async def aask(question: str, config: Any) -> Any:
+        return (await make(question).ainvoke({"messages": [("user", "?")]}, config))["messages"][-1].content
+
+    some = EvalSet([EVALSET[f"q{i}"] for i in range(20)])
+    run = run_agent(aask if is_async else ask, some, handler=RetrievalScoringHandler, k=2, backoff=0, progress=False)
+    assert len(calls) == 21
+    for number, row in enumerate(run.rows.values()):
+        words = [f"{QUESTIONS[number]} in other words", QUESTIONS[number]]
+        assert [(s.query, s.tool) for s in row.searches] == [(one, "search") for one in words]
+        assert [[d.id for d in s.retrieved] for s in row.searches] == [
+            [d.metadata["id"] for d in ranking(one)][:2] for one in words
+        ]
+        assert row.further == {"answer": "Three days."}
