@@ -132,6 +132,8 @@ from .retrievers import RetrieverScores as RetrieverScores
 from .retrievers import aevaluate_retriever as aevaluate_retriever
 from .retrievers import evaluate_retriever as evaluate_retriever
 from .retrievers import evaluate_retrievers as evaluate_retrievers
+from .retrievers.agents import arun_agent as arun_agent
+from .retrievers.agents import run_agent as run_agent
 from .retrievers.live import Alert as Alert
 from .retrievers.live import LiveCounters as LiveCounters
 from .retrievers.live import LiveScorer as LiveScorer

@@ -44,6 +44,7 @@ class Retrieval:
     """A retrieval that has started.
 
     Those inside it, which are stages of it, are `inner`; `is_scored` is false for one that is only a stage of another.
+    `later` are the stages that were given its documents.
     """
 
     framework: str
@@ -64,6 +65,7 @@ class Retrieval:
     tool: str | None = None
     inner: list[Retrieval] = field(default_factory=list)
     stages: Sequence[Stage] = ()
+    later: list[tuple[str, list[TakenDocument | Document]]] = field(default_factory=list)
 
     @property
     def ranking(self) -> list[Document] | BaseException:

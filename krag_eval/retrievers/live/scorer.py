@@ -186,6 +186,21 @@ class LiveScorer(OfOneProcess):
             self.report("documents cannot be read", error)
         self._put(retrieval)
 
+    def add_stage(self, session_id: object, run_id: object, name: str, documents: object) -> None:
+        """Note that a later stage, such as a reranker, was given what a search of an open session had returned.
+
+        The session is scored by what the last stage returned; the scores of the retrieval itself are not changed.
+
+        Args:
+            session_id: The id of the root run.
+            run_id: The framework's id of the search.
+            name: The name of the stage.
+            documents: What it returned, best first.
+        """
+        search = self._sessions.find(str(session_id), str(run_id))
+        if search is not None:
+            search.later.append((name, take_documents(documents)))
+
     def fail(self, run_id: object, error: BaseException) -> None:
         """Note that a retrieval raised; with gold it counts as nothing retrieved, unless it was cancelled."""
         retrieval = self.hold(run_id, error)

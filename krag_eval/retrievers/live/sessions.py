@@ -21,9 +21,7 @@ from krag_eval.metrics.cut_offs import GivenCutOff
 from krag_eval.retrievers.live.gold import Gold, GoldLookup
 from krag_eval.retrievers.live.retrievals import Retrieval, TakenDocument, read_taken
 from krag_eval.retrievers.live.sinks import ScoredSession
-from krag_eval.retrievers.responses import Copier
-
-NOT_ENDED = "the search had not ended when its session ended"
+from krag_eval.retrievers.responses import NOT_ENDED, Copier
 
 
 @dataclass(slots=True)
@@ -87,6 +85,13 @@ class OpenSessions:
             while len(self._open) > 2 * self._most:
                 self._open.popitem(last=False)
         return dropped
+
+    def find(self, session_id: str, run_id: str) -> Retrieval | None:
+        """Return a search of an open session."""
+        with self._lock:
+            session = self._open.get(session_id)
+            searches = [] if session is None else session.searches
+            return next((search for search in searches if search.run_id == run_id), None)
 
     def end(self, session_id: str) -> Session | None:
         """Remove a session, and note which of its searches are running; None if nothing was searched in it."""
@@ -236,8 +241,14 @@ class SessionJudge:
             check_stages(search.stages)
             for stage in search.stages:
                 yield replace(stage, retrieved=self._copy(stage.retrieved))
-        elif search.inner:
-            yield from self._tree(search, {})[0]
+        elif search.inner or search.later:
+            taken: dict[str, object] = {}
+            stages, before = self._tree(search, taken)
+            yield from stages
+            for later, documents in search.later:
+                name, retrieved = _unique(later, taken), self._copy(read_taken(documents))
+                yield Stage(name=name, retrieved=retrieved, inputs=(before,))
+                taken[name], before = None, name
 
     def _tree(self, search: Retrieval, taken: dict[str, object]) -> tuple[list[Stage], str]:
         """Return the stages of a retrieval, itself last, and its name; names in `taken` are used up."""
