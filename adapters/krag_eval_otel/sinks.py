@@ -21,7 +21,7 @@ from opentelemetry import trace
 from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
 from opentelemetry.trace import TraceFlags
 from opentelemetry.util.types import AnyValue
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from krag_eval import InvalidInputError, RetrievalSink, ScoredRetrieval, ScoredSession
 
@@ -169,7 +169,7 @@ class PhoenixSink(_SpanSink):
         self._retrying = Retrying(
             retry=retry_if_exception(_is_temporary),
             stop=stop_after_attempt(attempts),
-            wait=wait_exponential_jitter(initial=0.2, max=5.0),
+            wait=wait_exponential(multiplier=0.2, max=5.0),
             reraise=True,
         )
         self._waiting: dict[_Place, _Waiting] = {}

@@ -37,24 +37,23 @@ _QUESTION_KEYS = (
 _PEOPLE = ("user", "human", "text", None)
 _OUTPUTS = {"retriever": "retrieval.documents", "reranker": "reranker.output_documents"}
 _MOST_RETRIEVALS = 1_000
-# Why a trace is left out, or what is unknown about it, with what to do.
+# Why a trace is left out, and what to do.
 _PROBLEMS = {
-    "without_retrieval": "have no retriever span",
-    "without_documents": "have a retrieval that records no documents, not even that it found none: record outputs",
-    "truncated": "have a retrieval whose documents are cut off: raise the limits of attributes, such as "
+    "without_retrieval": "no retriever span",
+    "without_documents": "a retrieval records no documents, not even that it found none. Record outputs",
+    "truncated": "documents of a retrieval are cut off. Raise the limits of attributes, such as "
     "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT and OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT",
-    "incomplete": "lack spans between overlapping retrievals, so that it is unknown which is part of which",
-    "cycle": "have spans that are their own ancestors",
-    "too_many_retrievals": "have more than 1,000 retrievals, which is no real session",
-    "several_questions": "name several questions: give each question a trace",
-    "no_gold": "are of questions that the evaluation set does not have",
-    "repeated_questions": "repeat a question of another trace, which is scored instead",
+    "incomplete": "spans between overlapping retrievals are missing, so it is unknown which is part of which",
+    "cycle": "a span is its own ancestor",
+    "too_many_retrievals": f"more than {_MOST_RETRIEVALS:,} retrievals, which is no real session",
+    "several_questions": "its spans name different questions. Give each question a trace",
+    "no_gold": "the evaluation set does not have the question",
 }
 _NOTES = {
-    "repeated_spans": "appear several times and are read once",
-    "missing_parents": "have a parent that is in no file and are read as the beginning of a trace",
-    "clocks": "end before they start, or start before their parent: how long they took is unknown",
-    "cut_texts": "are cut off by the limit of attributes and are read without their text",
+    "repeated_spans": "found several times, read once",
+    "missing_parents": "the parent is in no file, so this is read as the beginning of a trace",
+    "clocks": "ended before the start, or started before the parent, so the latency is unknown",
+    "cut_texts": "the text of the document is cut off, so only its id is used",
 }
 
 
@@ -195,14 +194,15 @@ def read_traces(
 
 
 def _report(path: str, counts: Mapping[str, int]) -> None:
-    told = [f"{number_of(counts[kind], 'trace')} {what}" for kind, what in _PROBLEMS.items() if counts.get(kind)]
+    told = {
+        kind: f"{number_of(counts[kind], 'trace')} left out: {what}" for kind, what in _PROBLEMS.items() if counts[kind]
+    }
     if not counts["scored"]:
-        raise InvalidInputError(f"{path}: no trace can be scored. {'; '.join(told) or 'There is none'}.")
-    for one in told[bool(counts.get("without_retrieval")) :]:  # other traces of the application: no reason to warn
-        warn(f"{path}: {one}. They are left out.")
-    for kind, what in _NOTES.items():
-        if counts.get(kind):
-            warn(f"{path}: {number_of(counts[kind], 'document' if kind == 'cut_texts' else 'span')} {what}.")
+        raise InvalidInputError(f"{path}: no trace can be scored. {'; '.join(told.values()) or 'There is none'}.")
+    told.pop("without_retrieval", None)  # other traces of the application: no reason to warn
+    told |= {kind: f"{number_of(counts[kind], 'span')}: {what}" for kind, what in _NOTES.items() if counts[kind]}
+    for one in told.values():
+        warn(f"{path}: {one}.")
 
 
 class _Questions:

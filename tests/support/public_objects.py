@@ -68,6 +68,11 @@ def scored_session() -> front.ScoredSession:
     return front.ScoredSession("root", "q1", run().rows["q1"], {"session_recall@5": 0.5}, 0, datetime.now(UTC))
 
 
+def trace_span() -> front.TraceSpan:
+    attributes = {"gen_ai.retrieval.documents": '[{"id": "a"}]'}
+    return front.TraceSpan(trace_id="0a", span_id="0b", attributes=attributes, start_ns=1, end_ns=2)
+
+
 def run() -> front.Run:
     return gate_cases.make_run("bm25", gate_cases.SET, range(0, 100, 7))
 
@@ -207,6 +212,8 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Scorer": scorer_of_some,
     "ScoringSettings": lambda: front.ScoringSettings(match_method="id", id_key="doc_id"),
     "Sweep": lambda: front.sweep(GOLD, FOUND, k=3, match_method="rouge1"),
+    "TraceSession": lambda: front.TraceSession.of([trace_span()]),
+    "TraceSpan": lambda: trace_span(),
     "Tokenizer": lambda: StemmingTokenizer(front.TOKENIZERS["words"]),
     "TokenizerType": lambda: front.TokenizerType.KIWI,
     "ValidationReport": lambda: front.validate([{"id": "a", "question": "", "gold": []}]),
