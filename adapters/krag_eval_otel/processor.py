@@ -134,7 +134,10 @@ class _Traces(SpanExporter):
         with self._lock:
             try:
                 ended = dict.fromkeys(trace_id for span in spans if (trace_id := self._take(span)) is not None)
-                sessions = [self._open.pop(trace_id) for trace_id in ended if trace_id in self._open]
+                sessions = [self._open.pop(trace_id) for trace_id in ended]
+                while len(self._open) > self._max_traces:
+                    self._open.popitem(last=False)
+                    self._problems["never_ended"] += 1
             except Exception as error:  # noqa: BLE001 - the application goes on, and the error is counted
                 self._scorer.report("spans cannot be read", error)
                 return SpanExportResult.FAILURE
@@ -153,9 +156,6 @@ class _Traces(SpanExporter):
         kept = self._open.setdefault(context.trace_id, [])
         if len(kept) <= self._max_spans:
             kept.append(_read(span).without_content())
-        if len(self._open) > self._max_traces:
-            self._open.popitem(last=False)
-            self._problems["never_ended"] += 1
         return context.trace_id if parent is None or parent.is_remote else None
 
     def _score(self, spans: list[TraceSpan]) -> None:

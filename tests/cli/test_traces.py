@@ -28,8 +28,8 @@ def files(command: Runner) -> None:
 
 def test_traces_in_two_files_are_scored_as_in_python(command: Runner) -> None:
     done = command("evaluate faq.jsonl --traces first.jsonl --traces second.jsonl --k 1,5 --json out.json")
-    assert done.exit_code == 0, done.output
-    assert "first: 2 questions without a trace, left out" in done.stderr
+    assert done.code == 0, done.err
+    assert "first: 2 questions without a trace, left out" in done.err
     written = json.loads(Path("out.json").read_text(encoding="utf-8"))["runs"]["first"]
     faq = read_evalset("faq.jsonl")
     read = read_traces(["first.jsonl", "second.jsonl"], faq)
@@ -42,7 +42,7 @@ def test_traces_in_two_files_are_scored_as_in_python(command: Runner) -> None:
 
 def test_a_run_beside_traces_and_repeated_questions_are_refused_with_the_option(command: Runner) -> None:
     done = command("evaluate faq.jsonl first.jsonl --traces first.jsonl")
-    assert (done.exit_code, "`--traces` and RUN are both given" in done.stderr) == (2, True)
+    assert (done.code, "`--traces` and RUN are both given" in done.err) == (2, True)
     write(Path("first.jsonl"), request(root("왜?", 6, trace="3" * 32), retriever(7, 6, "x", trace="3" * 32)))
     done = command("evaluate faq.jsonl --traces first.jsonl --traces second.jsonl")
-    assert (done.exit_code, "--repeated last" in done.stderr) == (2, True)
+    assert (done.code, "--repeated last" in done.err) == (2, True)

@@ -106,7 +106,7 @@ def test_scores_wait_for_spans_that_phoenix_does_not_have_yet(shop: Shop) -> Non
     scoring = RetrievalSpanProcessor(GOLD, sinks=[sink])
     late: list[Any] = []
     shop.provider.add_span_processor(scoring)
-    shop.exported.on_end, send = late.append, shop.exported.on_end  # type: ignore[method-assign]
+    shop.exported.on_end, send = late.append, shop.exported.on_end  # type: ignore[assignment, method-assign]
     shop.provider.add_span_processor(shop.exported)
     shop.ask()
     assert not scoring.force_flush()
