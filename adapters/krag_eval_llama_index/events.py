@@ -16,7 +16,7 @@ from llama_index.core.instrumentation.events.base import BaseEvent  # type: igno
 from llama_index.core.instrumentation.events.rerank import ReRankEndEvent
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.instrumentation.events.span import SpanDropEvent  # type: ignore[attr-defined]
-from llama_index.core.instrumentation.span_handlers import NullSpanHandler  # type: ignore[attr-defined]
+from llama_index.core.instrumentation.span_handlers import NullSpanHandler
 from pydantic import PrivateAttr
 
 from krag_eval import LIVE_CUT_OFFS, InvalidInputError, LiveScorer
@@ -283,7 +283,9 @@ class _SpanListener(NullSpanHandler):
         super().__init__()
         self._scoring = scoring
 
-    def span_enter(self, id_: str, bound_args: Any, instance: Any = None, parent_id: Any = None, **_: Any) -> None:
+    def span_enter(
+        self, id_: str, bound_args: Any, instance: Any = None, parent_id: Any = None, *_: Any, **__: Any
+    ) -> None:
         """Pass on that a span starts."""
         self._scoring.enter_span(id_, parent_id, instance, bound_args)
 

@@ -77,7 +77,8 @@ async def arun_agent(
 
 
 def _plan(agent: Agent, evalset: object, search: object, handler: Any, options: RunOptions) -> Plan:
-    if not callable(agent) or isinstance(agent, type):
+    given: object = agent
+    if not callable(given) or isinstance(given, type):
         raise InvalidInputError(
             f"`agent` is {describe_type(agent)}. It must be a function that takes a question and `search`, such as "
             "`def agent(question, search): ...`."
