@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from krag_eval import InvalidInputError
 from krag_eval.analysis.comparison import compare as compare_runs
 from krag_eval.analysis.comparison.compare import COMPARED_CUT_OFFS, FIRST
-from krag_eval.cli.files import FileOptions, find_baseline, read_runs
+from krag_eval.cli.files import RunFileOptions, find_baseline, names_of, read_runs
 from krag_eval.cli.options import RunScoringOptions, cut_offs_option, parse_cut_offs, parse_names
 from krag_eval.cli.output import collected_warnings, console, print_notes, put_json
 from krag_eval.datasets.run import by_system, system_of
@@ -26,7 +26,7 @@ def compare(
     by: str | None = None,
     json_out: Path | None = None,
     scoring: RunScoringOptions,
-    files: FileOptions,
+    files: RunFileOptions,
     **passed: Annotated[Any, compare_runs, "margin confidence n_bootstrap n_randomisation seed missing"],
 ) -> None:
     """Compare runs with a baseline: differences with confidence intervals, tests, slices, and causes of misses.
@@ -57,7 +57,7 @@ def compare(
             baseline=None if all_pairs else FIRST if first is None else system_of(first, read[first]),
             cluster=cluster,
             k=parse_cut_offs(k, COMPARED_CUT_OFFS),
-            metrics=None if metrics == "all" else parse_names(metrics),
+            metrics=None if metrics == "all" else names_of(parse_names(metrics), read),
             by=parse_names(by),
             **passed,
             **scoring.settings(),

@@ -12,7 +12,7 @@ from krag_eval import diagnose as diagnose_result
 from krag_eval._utils.files.io import DASH, write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.evaluate import score_each
-from krag_eval.cli.files import FileOptions, check_free, read_runs
+from krag_eval.cli.files import RunFileOptions, check_free, names_of, read_runs
 from krag_eval.cli.options import RunScoringOptions, parse_cut_offs
 from krag_eval.cli.output import console, notes, print_section, put_json
 from krag_eval.report import Report, ReportedSystem
@@ -32,7 +32,7 @@ def diagnose(
     force: bool = False,
     max_bad_rows: int = 0,
     scoring: RunScoringOptions,
-    files: FileOptions,
+    files: RunFileOptions,
 ) -> None:
     """Count why gold documents were missed, with examples of each cause, and what recall could be at most.
 
@@ -48,7 +48,7 @@ def diagnose(
     settings = scoring.settings()
     questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key, max_bad_rows=max_bad_rows)
     read = read_runs(runs, questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
-    results = score_each(questions, read, cut_off, metrics=["recall"], **settings)
+    results = score_each(questions, read, cut_off, metrics=names_of(["recall"], read), **settings)
     diagnoses = {
         name: diagnose_result(result, cut_off, doc_key=scoring.doc_key, near=near) for name, result in results.items()
     }

@@ -14,7 +14,7 @@ from krag_eval._utils.formatting import number_of
 from krag_eval.analysis.estimation import Agreement, label_agreement, plan_labels
 from krag_eval.analysis.label_audit.audit import audit_labels
 from krag_eval.analysis.label_audit.report import DoctorReport, apply_labels, write_queue
-from krag_eval.cli.files import FileOptions, read_runs
+from krag_eval.cli.files import RunFileOptions, read_runs
 from krag_eval.cli.options import parse_names, parse_threshold
 from krag_eval.cli.output import console, notes, put_json
 from krag_eval.datasets import EvalSet, write_evalset
@@ -40,7 +40,7 @@ def doctor(
     grade_key: str = "relevance",
     judge: Path | None = None,
     json_out: Path | None = None,
-    files: FileOptions,
+    files: RunFileOptions,
     **passed: Annotated[Any, audit_labels, "k min_systems near near_questions level doc_key"],
 ) -> None:
     """Find gold labels that are probably missing, duplicate, unreachable or in conflict, and write what to label.

@@ -9,7 +9,7 @@ from krag_eval._utils.errors import warn
 from krag_eval._utils.formatting import number_of
 from krag_eval.analysis.estimation import estimate as estimate_metric
 from krag_eval.analysis.estimation import read_labels
-from krag_eval.cli.files import FileOptions, read_runs
+from krag_eval.cli.files import RunFileOptions, read_runs
 from krag_eval.cli.output import console, put_json
 
 
@@ -22,7 +22,7 @@ def estimate(
     metric: str = "precision",
     known: bool = False,
     json_out: Path | None = None,
-    files: FileOptions,
+    files: RunFileOptions,
     **passed: Annotated[Any, estimate_metric, "k gain precision_denominator probability confidence id_key seed"],
 ) -> None:
     """Estimate a metric of runs from a model's labels on everything and people's labels on a sample.

@@ -11,7 +11,7 @@ from krag_eval import EvaluationResult, InvalidInputError, Leaderboard, QueryRev
 from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import escape_controls, number_of
-from krag_eval.cli.files import FileOptions, read_runs
+from krag_eval.cli.files import RunFileOptions, read_runs
 from krag_eval.cli.options import CutOffs, RunScoringOptions, parse_cut_offs, parse_names
 from krag_eval.cli.output import (
     collected_warnings,
@@ -50,7 +50,7 @@ def evaluate(
     output_format: str = "terminal",
     max_bad_rows: int = 0,
     scoring: RunScoringOptions,
-    files: FileOptions,
+    files: RunFileOptions,
 ) -> None:
     """Score one or several runs against an evaluation set; several runs are one table with one row per run.
 

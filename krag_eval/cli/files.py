@@ -20,6 +20,7 @@ from krag_eval.datasets import EvalSet, Run, read_corpus, read_evalset, read_run
 from krag_eval.datasets.formats.layout import FIELDS_OF, has_column
 from krag_eval.datasets.formats.registry import check_format, detect
 from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.run import FLATTENED
 from krag_eval.documents.document import Document
 
 
@@ -129,6 +130,25 @@ class FileOptions:
         return iter(self.sheet or ())
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunFileOptions(FileOptions):
+    """The options that say how the files of a command that reads runs are read.
+
+    Parameters:
+        flatten: Of a session of several searches, score one ranking: its first or last search, or all of them
+            concatenated. By default sessions are scored as such.
+    """
+
+    flatten: str | None = None
+
+    def run(self, path: Path, questions: EvalSet | None = None, **settings: Any) -> Run:
+        """Read a run, as `read_run` does with these settings."""
+        if self.flatten is None:
+            return FileOptions.run(self, path, questions, **settings)
+        one_of("--flatten", self.flatten, FLATTENED)  # before the work
+        return FileOptions.run(self, path, questions, **settings).flatten(self.flatten)
+
+
 def read_runs(
     paths: Sequence[Path], questions: EvalSet | None, files: FileOptions, *, id_key: str | None, max_bad_rows: int = 0
 ) -> dict[str, Run]:
@@ -140,6 +160,14 @@ def read_runs(
         name = next(name for name in names if name not in runs)
         runs[name] = files.run(path, questions, name=name, id_key=id_key, max_bad_rows=max_bad_rows)
     return runs
+
+
+def names_of(metrics: Sequence[str] | None, runs: Mapping[str, Run]) -> Sequence[str] | None:
+    """Return the metrics that a command scores by default, or in their place those of sessions where a run has some."""
+    from krag_eval.analysis.comparison.compare import COMPARED_OF_SESSIONS, DECISIVE_METRICS  # slow to import
+
+    is_default = metrics is not None and list(metrics) in ([*DECISIVE_METRICS], ["recall"])
+    return COMPARED_OF_SESSIONS if is_default and any(run.has_sessions for run in runs.values()) else metrics
 
 
 def find_baseline(baseline: str | None, names: Sequence[str], paths: Sequence[Path]) -> str | None:

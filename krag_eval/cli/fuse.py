@@ -7,7 +7,7 @@ from pathlib import Path
 from krag_eval import InvalidInputError, write_run
 from krag_eval import fuse as fuse_runs
 from krag_eval._utils.formatting import number_of
-from krag_eval.cli.files import FileOptions, check_free, read_runs
+from krag_eval.cli.files import RunFileOptions, check_free, read_runs
 from krag_eval.cli.output import notes
 from krag_eval.datasets.formats.registry import format_to_write
 
@@ -23,7 +23,7 @@ def fuse(
     id_key: str | None = None,
     force: bool = False,
     max_bad_rows: int = 0,
-    files: FileOptions,
+    files: RunFileOptions,
 ) -> None:
     """Fuse runs by reciprocal rank, for example of a keyword and a dense retriever; score the result like any run.
 

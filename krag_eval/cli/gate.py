@@ -11,7 +11,7 @@ import typer
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import escape_controls, number_of
 from krag_eval.analysis.gate import GateReport, check_gate, read_policy
-from krag_eval.cli.files import FileOptions
+from krag_eval.cli.files import RunFileOptions
 from krag_eval.cli.output import console, print_indented, put_json
 
 
@@ -25,7 +25,7 @@ def gate(
     cluster: str | None = None,
     json_out: Path | None = None,
     markdown_out: Path | None = None,
-    files: FileOptions,
+    files: RunFileOptions,
 ) -> None:
     """Check a run against a policy. Exit code 0: pass, 1: fail, 2: invalid input, 3: too few queries to decide.
 

@@ -51,6 +51,7 @@ from krag_eval.cli.loading import load_embeddings
 from krag_eval.datasets import LEVELS, read_corpus
 from krag_eval.datasets.formats.registry import FORMATS
 from krag_eval.datasets.reanchoring import TARGETS
+from krag_eval.datasets.run import FLATTENED
 from krag_eval.documents.text import normalize
 from krag_eval.documents.tokenizers import TOKENIZERS
 from krag_eval.matching.settings import CHOICES, MATCH_METHODS, USUAL_THRESHOLDS
@@ -69,6 +70,7 @@ _VALUES: Mapping[str, Sequence[str]] = {
     "to_format": list(FORMATS),
     "format": ["html", "md", "json", "csv"],
     "names": ["plain", "safe"],
+    "flatten": FLATTENED,
 }
 _SECTION = re.compile(r"\n\nParameters:\n(.*?)\s*\Z", re.DOTALL)
 _PARAMETER = re.compile(r"^    (\w+)(?: \(([^)]*)\))?: (.*(?:\n {8}.*)*)", re.MULTILINE)

@@ -10,7 +10,7 @@ from krag_eval._utils.formatting import format_value
 from krag_eval.analysis.comparison.compare import COMPARED_CUT_OFFS
 from krag_eval.analysis.planning import pilot_deviation, pilot_differences
 from krag_eval.cli.evaluate import score_each
-from krag_eval.cli.files import FileOptions, read_runs
+from krag_eval.cli.files import RunFileOptions, names_of, read_runs
 from krag_eval.cli.options import RunScoringOptions, cut_offs_option, parse_cut_offs, parse_names
 from krag_eval.cli.output import print_table, put_json
 
@@ -26,7 +26,7 @@ def plan(
     metrics: str = "recall,mrr,ndcg",
     json_out: Path | None = None,
     scoring: RunScoringOptions,
-    files: FileOptions,
+    files: RunFileOptions,
 ) -> None:
     """Tell how many questions show a difference of two systems, or that a gate's allowed drop is kept, from a pilot.
 
@@ -41,7 +41,7 @@ def plan(
     if len(runs) not in (1, 2):
         raise InvalidInputError(f"A pilot has one run or two, got {len(runs)}. Name the two systems that are compared.")
     read, cut_offs = read_runs(runs, questions, files, id_key=scoring.id_key), parse_cut_offs(k, COMPARED_CUT_OFFS)
-    names = None if metrics == "all" else parse_names(metrics)
+    names = None if metrics == "all" else names_of(parse_names(metrics), read)
     results = list(score_each(questions, read, cut_offs, metrics=names, **scoring.settings()).values())
     questions_needed(effect, power, sd=1.0, confidence=confidence)  # checks the numbers
     planned = {}

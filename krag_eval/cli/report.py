@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import DASH
-from krag_eval.cli.files import FileOptions, check_free, find_baseline, read_runs
+from krag_eval.cli.files import RunFileOptions, check_free, find_baseline, read_runs
 from krag_eval.cli.options import CutOffs, RunScoringOptions, parse_cut_offs, parse_names
 from krag_eval.cli.output import collected_warnings, console, print_notes, print_report
 from krag_eval.report import Report, build_report, check_target, write_report
@@ -26,7 +26,7 @@ def report(
     metrics: str | None = None,
     by: str | None = None,
     scoring: RunScoringOptions,
-    files: FileOptions,
+    files: RunFileOptions,
     **passed: Annotated[Any, build_report, "title missing seed"],
 ) -> None:
     """Report what retrievers found: scores, comparison, slices, causes of misses, and every query.

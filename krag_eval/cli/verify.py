@@ -9,7 +9,7 @@ import typer
 
 from krag_eval.analysis.verification import AGREEMENT, Verification
 from krag_eval.analysis.verification import verify as verify_run
-from krag_eval.cli.files import FileOptions
+from krag_eval.cli.files import RunFileOptions
 from krag_eval.cli.options import CutOffs, parse_cut_offs
 from krag_eval.cli.output import console, print_table, put_json
 
@@ -20,7 +20,7 @@ def verify(
     *,
     k: CutOffs = None,
     json_out: Path | None = None,
-    files: FileOptions,
+    files: RunFileOptions,
     **passed: Annotated[Any, verify_run, "level doc_key id_key grade_key"],
 ) -> None:
     """Score a run by id with ir_measures too. Exit code 1: a query differs by 1e-9 or more.

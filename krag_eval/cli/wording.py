@@ -34,6 +34,7 @@ _SIDE = re.compile(rf"(documents?) of `({'|'.join(_SIDES)})`")
 _COLUMNS = re.compile(r"columns=(\{(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^'\"}])*\})")
 _TABLE = re.compile(r"\b(encoding|format|sheet)=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
 _TABLE_OPTIONS = {"encoding": "--encoding", "format": "--from", "sheet": "--sheet"}
+_FLATTEN = re.compile(r'run\.flatten\("(\w+)"\)')
 _LIMIT = re.compile(r'set_limits\((\w+)="(\w+)"\)')
 _CALL = re.compile(r", or call `\w+`|; `\w+` numbers rows without one")  # which the command line cannot do
 _GOLD = re.compile("`gold`")  # for logs an option; elsewhere what a question has
@@ -74,7 +75,7 @@ def in_options(message: str) -> str:
     >>> in_options('With id.removesuffix("-1") for the retrieved ids, 2 of 2 queries would match.')
     'With the retrieved ids without the suffix "-1", 2 of 2 queries would match.'
     """
-    message = _LIMIT.sub(r"--limits \1=\2", message)
+    message = _FLATTEN.sub(r"--flatten \1", _LIMIT.sub(r"--limits \1=\2", message))
     message = _COLUMNS.sub(lambda found: _columns(ast.literal_eval(found[1])), message)
     message = _TABLE.sub(lambda found: f"{_TABLE_OPTIONS[found[1]]} {shlex.quote(ast.literal_eval(found[2]))}", message)
     message = _ARGUMENT.sub(lambda found: _option(*found.groups()), _CALL.sub("", message))

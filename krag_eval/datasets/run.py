@@ -119,8 +119,8 @@ class RunRow:
         if self.is_session:
             raise InvalidInputError(
                 f"The question {self.query_id!r:.60} has a session of {len(self.searches)} searches, and this needs "
-                'one ranking. Take one with `run.flatten("first")`, "last" or "concatenated" '
-                "(--flatten on the command line); `evaluate_run` scores sessions as such."
+                'one ranking. Take one with `run.flatten("first")`, "last" or "concatenated"; '
+                "`evaluate_run` scores sessions as such."
             )
         return self.retrieved
 

@@ -140,11 +140,16 @@ class SearchOutcome:
 
     def __str__(self) -> str:
         query = "" if self.query is None else f" {one_line(self.query)!r:.80}"
+        return f"search {self.number}{query}: {self.brought}"
+
+    @property
+    def brought(self) -> str:
+        """What it brought, in words."""
         new = f"{self.n_new} new" if self.n_new else "nothing new"
         brought = [number_of(self.n_retrieved, "document"), new]
         brought += [f"covers {self.covered} more of the gold"] if self.covered else []
         brought += ["the evidence is complete"] if self.is_complete and self.covered else []
-        return f"search {self.number}{query}: {', '.join(brought)}"
+        return ", ".join(brought)
 
 
 def search_outcomes(sessions: SessionJudgments, k: GivenCutOff) -> list[list[SearchOutcome]]:

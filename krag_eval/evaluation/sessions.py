@@ -126,8 +126,7 @@ def refuse_metrics_of_rankings(metrics: Mapping[str, Metric], name: str, *furthe
         raise InvalidInputError(
             f"The run {name!r:.60} has sessions of several searches, and {', '.join(of_rankings)} "
             f"{'scores' if len(of_rankings) == 1 else 'score'} one ranking. Use metrics of sessions, such as "
-            '`session_recall`, or score one ranking per question: `run.flatten("first")`, "last" or "concatenated" '
-            "(--flatten on the command line)."
+            '`session_recall`, or score one ranking per question: `run.flatten("first")`, "last" or "concatenated".'
         )
 
 

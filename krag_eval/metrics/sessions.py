@@ -115,6 +115,12 @@ class SessionJudgments:
             is_new &= (code < 0) | (row[shown[first]][which] == row[shown])
         return np.bincount(row[shown[is_new]], minlength=len(side))
 
+    def recall_curve(self, k: GivenCutOff) -> FloatArray:
+        """Return the mean `session_recall` after the first 1, 2, ... searches; shape (most searches of a session,)."""
+        first, n_searches = self.first_searches(k), int(self.n_searches.max(initial=0))
+        shares = [self.mean_over_needs((first >= 0) & (first < n)) for n in range(1, n_searches + 1)]
+        return np.array([np.nanmean(share) if (self.n_gold > 0).any() else np.nan for share in shares])
+
     def ranks(self, k: GivenCutOff) -> CutOff:
         """Return a cut-off as ranks: one number, or for a token budget the number that fits in each search."""
         return ranks_within((k,), self.batch)[k]

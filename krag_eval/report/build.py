@@ -10,6 +10,7 @@ from krag_eval._utils.errors import InvalidInputError, KragEvalWarning, MissingD
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.suggestions import check_names
 from krag_eval.analysis.comparison import DECISIVE_METRICS, Comparison, compare
+from krag_eval.analysis.comparison.compare import COMPARED_OF_SESSIONS
 from krag_eval.analysis.comparison.systems import System, check_comparable, check_systems, score, slices_of
 from krag_eval.analysis.diagnosis import diagnose
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
@@ -124,8 +125,8 @@ def _title(questions: EvalSet | None, systems: Sequence[System]) -> str:
 
 
 def decisive_keys(results: Sequence[EvaluationResult]) -> list[str]:
-    """Return the keys of recall, MRR and nDCG at the largest cut-off, or of whatever all results have there."""
+    """Return the keys of the metrics that `compare` takes at the largest cut-off, or of whatever all results have."""
     keys = [key for key in results[0].tally.means if all(key in result for result in results)]
-    decisive = [key for key in keys if key.partition("@")[0] in DECISIVE_METRICS] or keys
+    decisive = [key for key in keys if key.partition("@")[0] in (*DECISIVE_METRICS, *COMPARED_OF_SESSIONS)] or keys
     last = decisive[-1].partition("@")[2] if decisive else ""
     return [key for key in decisive if key.partition("@")[2] == last]

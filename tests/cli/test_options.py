@@ -135,5 +135,5 @@ def test_every_option_of_the_command_is_compared_above() -> None:
         "--format",
     }
     # How files are read is in test_table_options.py.
-    of_files = {"--columns", "--encoding", "--from", "--limits", "--sheet"}
+    of_files = {"--columns", "--encoding", "--flatten", "--from", "--limits", "--sheet"}
     assert known - of_output - of_files - of_models == named | of_levels

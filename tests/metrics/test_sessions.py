@@ -204,7 +204,10 @@ def test_the_explanation_and_the_misses_name_the_search() -> None:
 
 def test_what_was_searched_for_in_vain_is_told_from_what_was_never_searched_for() -> None:
     searches = [{"query": "parcels jeju", "retrieved": [{"id": "x", "text": "Opening hours."}]}, {"retrieved": []}]
-    rows = [{"query_id": "q1", "searches": searches}, {"query_id": "q2", "retrieved": [{"id": "c"}]}]
+    rows: list[dict[str, Any]] = [
+        {"query_id": "q1", "searches": searches},
+        {"query_id": "q2", "retrieved": [{"id": "c"}]},
+    ]
     run = Run.of("agent", map(RunRow.from_dict, rows))
     causes = {miss.gold.id: miss.cause for miss in diagnose(evaluate_run(EVALSET, run, k=5)).misses}
     assert causes == {"a": "never_searched_for", "b": "searched_in_vain"}

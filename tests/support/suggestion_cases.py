@@ -335,9 +335,68 @@ def followed(gold: Any, found: Any, settings: dict[str, Any]) -> Case:
     return Case(lambda: front.evaluate(gold, found, **settings), "With .* would match", then=then, holds=finds)
 
 
+def agent_run(searches: Any = None, **more: Any) -> Any:
+    """Return a run with a session of two searches, the second of which finds the gold document."""
+    given = searches or [{"retrieved": []}, {"retrieved": [NINE]}]
+    return front.Run.of("agent", [front.RunRow.from_dict({"query_id": "q1", "searches": given, **more})])
+
+
+def flattened(text: str) -> Any:
+    run = eval(text.strip("`").replace("first", "last"), {"run": agent_run()})
+    return front.evaluate_run(SET[:1], run, k=10, match_method="text")
+
+
 LITERAL = (ROOT / "krag_eval/llm/question_generation/prompts/literal.txt").read_text("utf-8")
 
+STAGE = {"name": "dense", "retrieved": [{"id": "a"}]}
+SESSIONS = [
+    Case(
+        lambda: front.fuse([agent_run(), agent_run()]),
+        r'`run\.flatten\("first"\)`',
+        then=flattened,
+        holds=finds,
+    ),
+    Case(
+        lambda: front.fuse([agent_run(), agent_run()]),
+        "`evaluate_run` scores",
+        then=lambda text: named(text)(SET[:1], agent_run(), k=2, match_method="text"),
+        holds=lambda result: result["session_recall@2"] == 1,
+    ),
+    Case(
+        lambda: front.evaluate_run(SET[:1], agent_run(), k=2, metrics="ndcg", match_method="text"),
+        r'`run\.flatten\("first"\)`',
+        then=flattened,
+        holds=finds,
+    ),
+    Case(
+        lambda: front.evaluate_run(SET[:1], agent_run(), k=2, metrics="ndcg", match_method="text"),
+        "as `session_recall`",
+        then=lambda text: front.evaluate_run(
+            SET[:1], agent_run(), k=2, metrics=text.split("`")[1], match_method="text"
+        ),
+        holds=lambda result: result["session_recall@2"] == 1,
+    ),
+    Case(
+        lambda: front.evaluate(GOLD, FOUND, metrics="session_recall"),
+        "Call `evaluate_run`",
+        then=lambda text: named(text)(SET[:1], agent_run(), k=2, match_method="text"),
+        holds=lambda result: result["session_recall@2"] == 1,
+    ),
+    Case(
+        lambda: agent_run([{"retrieved": [], "turn": 2}, {"retrieved": [], "turn": 1}]),
+        "leave `turn`",
+        then=lambda text: agent_run([{"retrieved": []}, {"retrieved": []}]),
+        holds=lambda run: run.has_sessions,
+    ),
+    Case(
+        lambda: front.RunRow.from_dict({"query_id": "q", "stages": [STAGE], "retrieved": []}),
+        "Leave `retrieved`",
+        then=lambda text: front.RunRow.from_dict({"query_id": "q", "stages": [STAGE]}),
+        holds=lambda row: row.retrieved[0].id == "a",
+    ),
+]
 EVALUATE = [
+    *SESSIONS,
     Case(
         lambda: front.evaluate([[1]], [[2, 1]]),
         r'\{"id": \.\.\.\} for each with match_method="id"',

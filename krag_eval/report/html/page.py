@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
 import math
 import re
@@ -24,7 +25,7 @@ from krag_eval._utils.objects import cached_property
 from krag_eval._utils.version import __version__
 from krag_eval.analysis.diagnosis import CAUSES
 from krag_eval.documents.columns import Side
-from krag_eval.evaluation.explanation import GoldOutcome, Match
+from krag_eval.evaluation.explanation import GoldOutcome, Match, SearchOutcome, search_outcomes
 from krag_eval.evaluation.explanation import outcomes as outcomes_of
 from krag_eval.evaluation.results import Detail
 from krag_eval.matching.id_batch import with_documents
@@ -198,11 +199,13 @@ class Details:
         side = with_documents(detail.batch).predicted
         ids, texts, starts = side.ids, side.texts, side.offsets.tolist()
         documents: list[int] = []
+        gold_starts, best = detail.batch.actual.offsets.tolist(), _best_ranks(detail)
         whole = detail.batch, detail.matches, detail.judged, detail.nearest, system.diagnosis.k
         for index, (found, gold, parts) in enumerate(outcomes_of(*whole)):
             if is_first:
                 self._add_gold(gold)
-            missed.append(self._add_outcomes(outcomes, index, gold, causes))
+            places = None if best is None else best[slice(*gold_starts[index : index + 2])]
+            missed.append(self._add_outcomes(outcomes, index, gold, causes, places))
             start, stop = starts[index : index + 2]
             documents += map(self._documents.number, ids[start:stop], texts[start:stop])
             evidence += map(_in_units, parts, texts[start:stop])
@@ -217,7 +220,18 @@ class Details:
         if detail.batch.settings.uses_spans:
             ranks["parts"], outcomes["parts"] = evidence, held
         errors = {str(query): error for query, error in system.result.errors.items()}
-        return {"gold": outcomes, "ranks": {"start": starts, **ranks}, "matches": matches, "errors": errors}
+        read = {"gold": outcomes, "ranks": {"start": starts, **ranks}, "matches": matches, "errors": errors}
+        if detail.sessions is not None:
+            read["searches"] = self._searches(search_outcomes(detail.sessions, system.diagnosis.k))
+        return read
+
+    def _searches(self, sessions: Sequence[Sequence[SearchOutcome]]) -> dict[str, list[Any]]:
+        """Return what the searches of each session brought; those of query `i` are at `start[i]` to `start[i + 1]`."""
+        columns = _Columns("n", "query", "brought")
+        for search in itertools.chain.from_iterable(sessions):
+            query = self._documents.texts.number(search.query or None)
+            columns.add(search.n_retrieved, query, self._similarities.number(search.brought))
+        return {"start": [0, *itertools.accumulate(map(len, sessions))], **columns}
 
     def _add_gold(self, gold: Sequence[GoldOutcome]) -> None:
         self._starts.append(len(self._gold["document"]))
@@ -231,14 +245,20 @@ class Details:
             )
 
     def _add_outcomes(
-        self, outcomes: _Columns, index: int, gold: Sequence[GoldOutcome], causes: dict[tuple[int, int], int]
+        self,
+        outcomes: _Columns,
+        index: int,
+        gold: Sequence[GoldOutcome],
+        causes: dict[tuple[int, int], int],
+        best: Sequence[int] | None,
     ) -> int:
         missed = 0
         for place, outcome in enumerate(gold):
             cause = causes.get((index, place), FOUND if outcome.is_one else NONE)
             match = outcome.match or outcome.nearest
             method = self._methods.number(match.method) if match else NONE
-            outcomes.add(cause, match.rank if match else 0, method, self._similarity(match))
+            rank = match.rank if match else 0
+            outcomes.add(cause, best[place] or rank if best is not None else rank, method, self._similarity(match))
             missed |= 1 << cause if 0 <= cause < FOUND else 0
         return missed
 
@@ -250,6 +270,17 @@ class Details:
 
     def _similarity(self, match: Match | None) -> int:
         return NONE if match is None else self._similarities.number(format_value(match.similarity, 3))
+
+
+def _best_ranks(detail: Detail) -> list[int] | None:
+    """Return for each gold document of sessions the best place in all that was retrieved, 0 for none; else None."""
+    if detail.sessions is None:
+        return None
+    rank, search = detail.sessions.best_places
+    rows = detail.sessions.batch.predicted.offsets
+    row = detail.sessions.offsets[detail.judged.gold_query]
+    places = np.append(np.where(rank > 0, rows[row + search] - rows[row] + rank, 0), 0)
+    return list(places[detail.judged.gold_number].tolist())
 
 
 def _in_units(parts: Parts | None, text: str | None) -> list[tuple[int, int]] | None:
@@ -287,8 +318,8 @@ class _Columns(dict[str, list[Any]]):
 
 
 # The metrics shown at first: all of these for a single system, the first of these for several.
-_ALONE = ("hit_rate", "mrr", "recall", "ndcg")
-_COMPARED = ("recall", "ndcg", "hit_rate", "mrr")
+_ALONE = ("hit_rate", "mrr", "recall", "ndcg", "session_recall", "evidence_complete", "searches_to_evidence")
+_COMPARED = ("recall", "ndcg", "hit_rate", "mrr", "session_recall")
 
 
 def payload(report: Report) -> Iterator[tuple[str, Any]]:
@@ -416,12 +447,12 @@ class Documents:
 
     def __init__(self, texts: Texts) -> None:
         self.ids: Numbered[str] = Numbered()
-        self._texts = texts
+        self.texts = texts
         self._pairs: Numbered[tuple[int, int]] = Numbered()
 
     def number(self, id_: str | None, text: str | None) -> int:
         """Return the number of the document with this id and text; an empty text counts as none."""
-        return self._pairs.number((self.ids.number(id_), self._texts.number(text or None)))
+        return self._pairs.number((self.ids.number(id_), self.texts.number(text or None)))
 
     @cached_property
     def columns(self) -> dict[str, list[int]]:

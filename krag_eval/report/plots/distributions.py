@@ -237,6 +237,9 @@ COLOURS = {
     "near_miss": "#b5870a",
     "wrong_chunk": "#009e73",
     "never_retrieved": "#d55e00",
+    "not_cited": "#5b8def",
+    "never_searched_for": "#b0577d",
+    "searched_in_vain": "#6f7f1f",
 }
 
 
@@ -284,7 +287,7 @@ def draw_causes(report: Report) -> Drawing | None:
 
 
 def _counts(system: ReportedSystem) -> dict[str, int]:
-    return {FOUND: system.diagnosis.n_found, **system.diagnosis.counts}
+    return {FOUND: system.diagnosis.causes.count(FOUND), **system.diagnosis.counts}
 
 
 def _in_words(cause: str, report: Report) -> str:

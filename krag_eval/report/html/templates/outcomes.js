@@ -3,7 +3,8 @@
 const FOUND = overview.causes.length;
 // Of these a matching text was retrieved below the cut-off.
 const BELOW = new Set(["crowded_out", "ranked_below_k"]);
-const SPEAKS_FOR_ITSELF = new Set(["retriever_error", "nothing_retrieved", "never_retrieved"]);
+const NOT_CITED = "not_cited";
+const SPEAKS_FOR_ITSELF = new Set(["retriever_error", "nothing_retrieved", "never_retrieved", "never_searched_for"]);
 
 const badge = (tone, sign, text) => make("span", { class: `badge ${tone}` }, make("span", { "aria-hidden": "true" }, `${sign} `), text);
 
@@ -15,7 +16,30 @@ const goldOf = (query) => placesOf(details().gold, query).map((place) => documen
 
 function rankingOf(system, query) {
   const { ranks } = details().systems[system];
-  return placesOf(ranks, query).map((place, i) => ({ ...documentOf(ranks.document[place]), place, rank: i + 1 }));
+  return placesOf(ranks, query).map((place, i) => ({ ...documentOf(ranks.document[place]), place, rank: i + 1, ...searchedAt(system, query, i + 1) }));
+}
+
+// The searches of a session, in order, with the rank before the first of each; none where there is one ranking.
+function searchesOf(system, query) {
+  const columns = details().systems[system].searches;
+  if (columns === undefined) return [];
+  let before = 0;
+  return placesOf(columns, query).map((place, i) => {
+    const search = { number: i + 1, before, n: columns.n[place], query: textOf(columns.query[place]), brought: details().similarities[columns.brought[place]] };
+    before += search.n;
+    return search;
+  });
+}
+
+// The search in which a rank lies, and the rank in it; of one ranking the rank itself.
+function searchedAt(system, query, rank) {
+  const search = searchesOf(system, query).findLast(({ before, n }) => n > 0 && before < rank);
+  return search === undefined ? { within: rank, search: null } : { within: rank - search.before, search: search.number };
+}
+
+function rankName(system, query, rank) {
+  const { within, search } = searchedAt(system, query, rank);
+  return search === null ? `rank ${within}` : `rank ${within} of search ${search}`;
 }
 
 // One gold document, and what became of it in each system that is shown.
@@ -27,10 +51,10 @@ function goldCard(query, index, gold, rankings) {
   const alternative = columns.alternative[place];
   const fates = shownSystems().map((system) => {
     const fate = fateOf(system, place);
-    const line = alternative === NONE ? fateLine(fate, repeat) : [badge("quiet", "or", `an alternative to gold ${alternative + 1}`)];
+    const line = alternative === NONE ? fateLine(fate, repeat, rankName(system, query, fate.rank)) : [badge("quiet", "or", `an alternative to gold ${alternative + 1}`)];
     return make("li", {}, state.other === null ? null : isolated(overview.systems[system], { class: "system" }), " ", ...line);
   });
-  const nearest = shownSystems().flatMap((system, i) => nearestTexts(system, place, rankings[i], gold));
+  const nearest = shownSystems().flatMap((system, i) => nearestTexts(system, query, place, rankings[i], gold));
   const shared = partsOf(details().systems[shownSystems()[0]].gold, place, true);
   const title = make("h4", {}, `Gold ${index + 1}`, documentId(gold), grade === null || grade === "1" ? null : make("span", { class: "quiet" }, `grade ${grade}`));
   return make("li", { class: "card", "data-gold": index }, title, make("ul", { class: "fates" }, ...fates), legendOf(shared), textBlock(gold.text, vocabulary(sharing(place, rankings)), shared), ...nearest);
@@ -55,23 +79,24 @@ function fateOf(system, place) {
   };
 }
 
-function fateLine({ cause, rank, method, similarity }, repeat) {
+function fateLine({ cause, method, similarity }, repeat, where) {
   if (repeat !== NONE) return [badge("quiet", "=", `the same as gold ${repeat + 1}`)];
   if (cause === NONE) return [badge("quiet", "\u2013", "not counted, its grade is 0")];
   const how = method === null ? "" : ` by ${inWords(method)} (${similarity})`;
-  if (cause === FOUND) return [badge("good", "\u2713", `found at rank ${rank}`), make("span", { class: "quiet" }, how)];
+  if (cause === FOUND) return [badge("good", "\u2713", `found at ${where}`), make("span", { class: "quiet" }, how)];
   const { key, text } = overview.causes[cause];
-  if (BELOW.has(key)) return [badge("bad", "\u2715", key), ` found at rank ${rank}, below ${overview.k}`, make("span", { class: "quiet" }, how)];
+  if (key === NOT_CITED) return [badge("bad", "\u2715", key), ` found at ${where}, and cited nowhere`, make("span", { class: "quiet" }, how)];
+  if (BELOW.has(key)) return [badge("bad", "\u2715", key), ` found at ${where}, below ${overview.k}`, make("span", { class: "quiet" }, how)];
   return [badge("bad", "\u2715", key), SPEAKS_FOR_ITSELF.has(key) ? "" : ` ${text}`];
 }
 
 // The text that comes nearest to a gold document that was missed.
-function nearestTexts(system, place, ranking, gold) {
+function nearestTexts(system, query, place, ranking, gold) {
   const { cause, rank, similarity } = fateOf(system, place);
   const near = ranking[rank - 1];
-  if (cause === NONE || cause === FOUND || !near || BELOW.has(overview.causes[cause].key)) return [];
+  if (cause === NONE || cause === FOUND || !near || BELOW.has(overview.causes[cause].key) || overview.causes[cause].key === NOT_CITED) return [];
   const of = state.other === null ? "" : ` of ${overview.systems[system]}`;
-  const summary = make("summary", {}, isolated(`Nearest text: rank ${rank}${of}`), make("span", { class: "quiet" }, ` similarity ${similarity}`));
+  const summary = make("summary", {}, isolated(`Nearest text: ${rankName(system, query, rank)}${of}`), make("span", { class: "quiet" }, ` similarity ${similarity}`));
   return [make("details", { class: "nearest", open: true }, summary, textBlock(near.text, vocabulary(gold.text === null ? [] : [gold.text])))];
 }
 
@@ -87,17 +112,17 @@ function sharing(place, rankings) {
 }
 
 // One retrieved document. `moved` is what became of its rank in the other ranking, or null where there is none.
-function rankCard(system, retrieved, known, moved) {
+function rankCard(system, query, retrieved, known, moved) {
   const { credit, repeat, score } = details().systems[system].ranks;
   const matches = matchesAt(system, retrieved.place);
   const scored = score[retrieved.place] === NONE ? null : make("span", { class: "quiet" }, `score ${details().scores[score[retrieved.place]]}`);
-  const title = make("h4", {}, make("span", { class: "rank" }, String(retrieved.rank)), documentId(retrieved), scored, moved);
-  const line = make("p", { class: "earned" }, earned(credit[retrieved.place], repeat[retrieved.place], matches.length > 0), " ", ...matched(matches));
+  const title = make("h4", {}, make("span", { class: "rank" }, String(retrieved.within)), documentId(retrieved), scored, moved);
+  const line = make("p", { class: "earned" }, earned(credit[retrieved.place], repeat[retrieved.place] && rankName(system, query, repeat[retrieved.place]), matches.length > 0), " ", ...matched(matches));
   return make("li", { class: credit[retrieved.place] ? "card hit" : "card", "data-rank": retrieved.rank }, title, line, textBlock(retrieved.text, known, partsOf(details().systems[system].ranks, retrieved.place, false)));
 }
 
 function earned(credit, repeat, isMatch) {
-  if (repeat) return badge("quiet", "=", `repeats rank ${repeat}`);
+  if (repeat) return badge("quiet", "=", `repeats ${repeat}`);
   if (isMatch && !credit) return badge("quiet", "\u2013", "not relevant, its grade is 0");
   return [badge("quiet", "\u2013", "no match"), badge("good", "\u25cb", "relevant, no credit"), badge("good", "\u2713", "credited")][credit];
 }

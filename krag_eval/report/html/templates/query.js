@@ -147,16 +147,26 @@ function documentsOfQuery(query) {
       const isAlone = state.other === null || repeat[retrieved.place] > 0;
       const elsewhere = isAlone ? undefined : first[1 - side].get(retrieved.key);
       const moved = isAlone ? null : side ? movedTo(retrieved.rank, elsewhere) : leftOut(elsewhere);
-      return rankCard(shownSystems()[side], retrieved, known, moved);
+      return rankCard(shownSystems()[side], query, retrieved, known, moved);
     }),
   );
   return make("div", { class: `columns of-${rankings.length + 1}` },
     column("Gold", gold.map((document, i) => goldCard(query, i, document, rankings)), "No gold documents."),
-    ...cards.map((made, side) => column(overview.systems[shownSystems()[side]], made, "Nothing was retrieved.")));
+    ...cards.map((made, side) => column(overview.systems[shownSystems()[side]], withSearches(shownSystems()[side], query, made), "Nothing was retrieved.", made.length)));
 }
 
-function column(title, cards, ifEmpty) {
-  const heading = make("h3", {}, isolated(title), make("span", { class: "quiet" }, ` ${cards.length}`));
+// The cards of a session below the searches that they come from, each with what it brought.
+function withSearches(system, query, cards) {
+  const searches = searchesOf(system, query);
+  if (!searches.length) return cards;
+  return searches.flatMap(({ number, before, n, query: asked, brought }) => [
+    make("li", { class: "search" }, make("h4", {}, `Search ${number}`, asked === null ? null : isolated(asked, { class: "asked" })), make("p", { class: "quiet" }, brought)),
+    ...cards.slice(before, before + n),
+  ]);
+}
+
+function column(title, cards, ifEmpty, n = cards.length) {
+  const heading = make("h3", {}, isolated(title), make("span", { class: "quiet" }, ` ${n}`));
   return make("section", { class: "column" }, heading, cards.length ? make("ol", {}, ...cards) : make("p", { class: "empty" }, ifEmpty));
 }
 
