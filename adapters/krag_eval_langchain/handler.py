@@ -218,8 +218,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
     ) -> None:
         """Start a run that is no retrieval."""
         run = self._start(run_id, parent_run_id, tags, is_retriever=False)
-        if run.parent is None:
-            self._know_question(run, inputs, kwargs.get("metadata"))
+        self._note_question(run, inputs, kwargs)
 
     @_guarded
     def on_tool_start(
@@ -235,8 +234,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         """Start the run of a tool, which gives its name to the searches in it."""
         run = self._start(run_id, parent_run_id, tags, is_retriever=False)
         run.tool = kwargs.get("name") or (serialized or {}).get("name")
-        if run.parent is None:
-            self._know_question(run, input_str, kwargs.get("metadata"))
+        self._note_question(run, input_str, kwargs)
 
     @_guarded
     def _on_end(self, *outputs: Any, run_id: UUID, **_: Any) -> None:
@@ -258,8 +256,10 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         self._count(forgotten)
         return run
 
-    def _know_question(self, run: _OpenRun, inputs: Any, metadata: Any) -> None:
-        run.query_id, run.query = _as_query_id((metadata or {}).get(self._query_id_key)), _text_of(inputs)
+    def _note_question(self, run: _OpenRun, inputs: Any, given: Mapping[str, Any]) -> None:
+        if run.parent is None:
+            run.query_id = _as_query_id((given.get("metadata") or {}).get(self._query_id_key))
+            run.query = _text_of(inputs)
 
     def _end(
         self, run_id: UUID, outputs: Any = None, *, failure: Any = None, has_raised: bool = False

@@ -213,15 +213,13 @@ class RetrievalScoring(LiveScorer):
         """Note that a span starts."""
         parent = None if parent_id is None else self._spans.get(parent_id)
         span = self._spans[span_id] = _Span(span_id, parent, None if parent is None else parent.tool)
-        try:
-            if span_id.partition("-")[0].endswith((".call", ".acall")):
-                span.tool = getattr(getattr(instance, "metadata", None), "name", None) or span.tool
-            if parent is None:
-                span.query = _text_of(bound_args.arguments)
-            if len(self._spans) > _MOST_SPANS:
-                self._spans.pop(next(iter(self._spans)), None)
-        except Exception as error:  # noqa: BLE001 - as in `handle`
-            self.report("a span cannot be read", error)
+        if len(self._spans) > _MOST_SPANS:
+            self._spans.pop(next(iter(self._spans)), None)
+        # What these raise, the dispatcher ignores.
+        if span_id.partition("-")[0].endswith((".call", ".acall")):
+            span.tool = getattr(getattr(instance, "metadata", None), "name", None) or span.tool
+        if parent is None:
+            span.query = _text_of(bound_args.arguments)
 
     def exit_span(self, span_id: str) -> None:
         """Note that a span has ended; with a root span, its session has."""

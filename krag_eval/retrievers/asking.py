@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
@@ -134,9 +134,7 @@ class _Slot:
         message = None
         try:
             if self._caller.is_agent:
-                answer = await self._answer(question)
-                row: RunRow = answer.row(question.id, round(self._seconds, 6))
-                return row
+                return replace(await self._answer(question), seconds=round(self._seconds, 6))
             documents = await self._answer(question.question or "")
         except RunStoppedError:
             raise

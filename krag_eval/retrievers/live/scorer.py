@@ -310,7 +310,7 @@ class LiveScorer(OfOneProcess):
         """
         self._check_kept("session_result")
         with self._scoring:
-            return self._judge.sessions.result()
+            return self._judge.session_result()
 
     def _check_kept(self, method: str) -> None:
         if not self._judge.sessions.keeps:
@@ -476,9 +476,7 @@ class RetrievalJudge:
         self._cut_offs, self._table = choose_metrics(metrics, self._settings, k)
         self._given: dict[str, Any] = {"k": k, "metrics": metrics, **settings}
         self._keep = keep
-        self.sessions = SessionJudge(
-            self._gold, self._settings, k, (self._cut_offs, self._table), self._parts, keep=keep
-        )
+        self.sessions = SessionJudge(self._gold, self._settings, k, keep=keep)
         self.keys = Scorer(**self._given).keys
         self.start_anew()
 
@@ -519,6 +517,10 @@ class RetrievalJudge:
             query_ids=[query_id for query_id, _ in gold],
             signature_parts=self._parts,
         )
+
+    def session_result(self) -> EvaluationResult:
+        """Return the result over the sessions with gold that were kept."""
+        return self.sessions.result(self._cut_offs, self._table, self._parts)
 
     def check_documents(self, least: int = 1) -> None:
         """Warn once of documents that can never match, after at least so many scored retrievals."""

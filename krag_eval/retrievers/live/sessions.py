@@ -18,6 +18,7 @@ from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.sessions import bind_sessions, choose_session_metrics, judge_sessions, score_sessions
 from krag_eval.matching.settings import Settings
 from krag_eval.metrics.cut_offs import GivenCutOff
+from krag_eval.metrics.sessions import SessionJudgments
 from krag_eval.retrievers.live.gold import Gold, GoldLookup
 from krag_eval.retrievers.live.retrievals import Retrieval, TakenDocument, read_taken
 from krag_eval.retrievers.live.sinks import ScoredSession
@@ -113,23 +114,11 @@ class SessionJudge:
         gold: Finds the gold documents of a question; None if there are none.
         settings: The scoring settings.
         k: One cut-off or several.
-        of_rankings: The cut-offs and the metrics of one ranking.
-        signature_parts: What else can change a number.
         keep: Keep every session, for `run` and `result`.
     """
 
-    def __init__(
-        self,
-        gold: GoldLookup | None,
-        settings: Settings,
-        k: object,
-        of_rankings: tuple[tuple[GivenCutOff, ...], MetricsByName],
-        signature_parts: Sequence[str],
-        *,
-        keep: bool,
-    ) -> None:
-        self._gold, self._settings, self._k, self._of_rankings = gold, settings, k, of_rankings
-        self._parts, self.keeps = signature_parts, keep
+    def __init__(self, gold: GoldLookup | None, settings: Settings, k: object, *, keep: bool) -> None:
+        self._gold, self._settings, self._k, self.keeps = gold, settings, k, keep
         self._copy = Copier()
         self.start_anew()
 
@@ -166,9 +155,8 @@ class SessionJudge:
             self._kept.append((gold, row, str(session.query or session.searches[0].query)))
         values: dict[str, float | None] = {}
         if gold is not None and with_values:
-            sessions = judge_sessions([gold[1]], [row], self._settings)
-            cut_offs, table = choose_metrics(choose_session_metrics(sessions), self._settings, self._k, of_run=True)
-            columns = score_sessions(sessions, bind_sessions(table, sessions), cut_offs)
+            sessions, cut_offs, table = self._judge([gold], [row])
+            columns = score_sessions(sessions, table, cut_offs)
             values = {key: None if column[0] != column[0] else float(column[0]) for key, column in columns.items()}
         return ScoredSession(session.session_id, query_id, row, values, len(session.late), session.ended_at)
 
@@ -180,44 +168,47 @@ class SessionJudge:
             rows[query_id] = replace(row, query_id=query_id)
         return Run(name="live", rows=rows)
 
-    def result(self) -> EvaluationResult:
+    def result(
+        self, cut_offs: Sequence[GivenCutOff], of_rankings: MetricsByName, parts: Sequence[str]
+    ) -> EvaluationResult:
         """Return the result over the sessions with gold that were kept.
 
-        Raises:
-            InvalidInputError: A metric cannot be computed.
+        Args:
+            cut_offs: Those of the metrics of one ranking.
+            of_rankings: The metrics, where each session is one search.
+            parts: What else can change a number.
         """
         kept = [(gold, row, text) for gold, row, text in self._kept if gold is not None]
-        rows, documents = [row for _, row, _ in kept], [gold[1] for gold, _, _ in kept]
+        rows, gold = [row for _, row, _ in kept], [gold for gold, _, _ in kept]
         rankings = [RetrieverError(row.error) if row.error is not None else row.found for row in rows]
-        cut_offs, table = self._of_rankings
-        sessions = judge_sessions(documents, rows, self._settings) if any(row.is_session for row in rows) else None
-        if sessions is not None:
-            cut_offs, table = choose_metrics(choose_session_metrics(sessions), self._settings, self._k, of_run=True)
-            table = bind_sessions(table, sessions)
+        sessions, table = None, of_rankings
+        if any(row.is_session for row in rows):
+            sessions, cut_offs, table = self._judge(gold, rows)
         return measure(
-            judge_batch(documents, rankings, self._settings),
+            judge_batch([documents for _, documents in gold], rankings, self._settings),
             cut_offs,
             table,
             queries=[text for _, _, text in kept],
-            query_ids=[gold[0] for gold, _, _ in kept],
-            signature_parts=self._parts,
+            query_ids=[query_id for query_id, _ in gold],
+            signature_parts=parts,
             sessions=sessions,
         )
+
+    def _judge(
+        self, gold: Sequence[Gold], rows: Sequence[RunRow]
+    ) -> tuple[SessionJudgments, Sequence[GivenCutOff], MetricsByName]:
+        """Return what the searches of each session found, and the metrics of sessions that can be computed."""
+        sessions = judge_sessions([documents for _, documents in gold], rows, self._settings)
+        cut_offs, table = choose_metrics(choose_session_metrics(sessions), self._settings, self._k, of_run=True)
+        return sessions, cut_offs, bind_sessions(table, sessions)
 
     def _row(self, session: Session, query_id: str) -> RunRow:
         searches = tuple(self._search(search, is_late=search in session.late) for search in session.searches)
         cited = None if session.cited is None else self._copy(read_taken(session.cited))
+        row = RunRow(query_id=query_id, searches=searches, cited=cited)
         if len(searches) > 1:
-            return RunRow(query_id=query_id, searches=searches, cited=cited)
-        only = searches[0]
-        return RunRow(
-            query_id=query_id,
-            retrieved=only.retrieved,
-            error=only.error,
-            seconds=only.latency_s,
-            searches=searches,
-            cited=cited,
-        )
+            return row
+        return replace(row, retrieved=searches[0].retrieved, error=searches[0].error, seconds=searches[0].latency_s)
 
     def _search(self, search: Retrieval, *, is_late: bool) -> Search:
         error = NOT_ENDED if is_late else None if search.error is None else describe_error(search.error)
@@ -260,13 +251,8 @@ class SessionJudge:
                 inputs.append(name)
         name = _unique(search.name or "retriever", taken)
         taken[name] = None
-        own = Stage(
-            name=name,
-            retrieved=self._copy(search.documents or ()),
-            inputs=tuple(inputs),
-            latency_s=round(search.seconds, 6),
-        )
-        return [*stages, own], name
+        own, seconds = self._copy(search.documents or ()), round(search.seconds, 6)
+        return [*stages, Stage(name=name, retrieved=own, inputs=tuple(inputs), latency_s=seconds)], name
 
 
 def _unique(name: str, taken: dict[str, object] | dict[str, RunRow]) -> str:
