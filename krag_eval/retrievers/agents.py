@@ -160,7 +160,8 @@ class _Searching:
         with self._lock:
             place = len(self._searches)
             self._searches.append(begun)
-        start, documents, error, found = time.perf_counter(), (), None, list[Any]()
+        documents: tuple[Document, ...] = ()
+        start, error, found = time.perf_counter(), None, list[Any]()
         try:
             yield found
             documents = self._copy(found)

@@ -134,7 +134,8 @@ class _Slot:
         message = None
         try:
             if self._caller.is_agent:
-                return replace(await self._answer(question), seconds=round(self._seconds, 6))
+                row: RunRow = await self._answer(question)
+                return replace(row, seconds=round(self._seconds, 6))
             documents = await self._answer(question.question or "")
         except RunStoppedError:
             raise

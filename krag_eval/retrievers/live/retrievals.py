@@ -59,7 +59,7 @@ class Retrieval:
     error: BaseException | None = None
     seconds: float = 0.0
     ended_at: datetime | None = None
-    state: Literal["running", "held", "ended", "dropped"] = "running"
+    state: Literal["running", "held", "ended", "late", "dropped"] = "running"
     is_scored: bool = True
     tool: str | None = None
     inner: list[Retrieval] = field(default_factory=list)

@@ -32,7 +32,6 @@ class Session:
     Attributes:
         session_id: The id of the root run.
         searches: Its searches, in the order in which they started.
-        late: Those of them that had not ended when the session ended.
         query_id: The id of the question that the root run was given, or None.
         query: The text that the root run was given, or None.
         cited: The documents that the answer cites, as they were then; None if that is not known.
@@ -41,11 +40,25 @@ class Session:
 
     session_id: str
     searches: list[Retrieval] = field(default_factory=list)
-    late: list[Retrieval] = field(default_factory=list)
     query_id: str | None = None
     query: str | None = None
     cited: list[TakenDocument | Document] | None = None
     ended_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def n_late(self) -> int:
+        """How many of its searches had not ended when it ended."""
+        return sum(search.state == "late" for search in self.searches)
+
+    def check_readable(self) -> None:
+        """Read the documents of its searches.
+
+        Raises:
+            InvalidInputError: Those of one cannot be read.
+        """
+        for search in self.searches:
+            if search.state != "late" and not search.is_readable():
+                raise InvalidInputError(f"The documents of the search {search.query!r:.80} cannot be read.")
 
     @property
     def query_ids(self) -> list[str]:
@@ -101,8 +114,9 @@ class OpenSessions:
             if session is None:
                 return None
             self._n_searches -= len(session.searches)
-        session.late = [search for search in session.searches if search.state == "running"]
         session.searches = [search for search in session.searches if search.state in ("running", "ended")]
+        for search in session.searches:
+            search.state = "late" if search.state == "running" else "ended"
         session.ended_at = datetime.now(UTC)
         return session if session.searches else None
 
@@ -158,7 +172,7 @@ class SessionJudge:
             sessions, cut_offs, table = self._judge([gold], [row])
             columns = score_sessions(sessions, table, cut_offs)
             values = {key: None if column[0] != column[0] else float(column[0]) for key, column in columns.items()}
-        return ScoredSession(session.session_id, query_id, row, values, len(session.late), session.ended_at)
+        return ScoredSession(session.session_id, query_id, row, values, session.n_late, session.ended_at)
 
     def run(self) -> Run:
         """Return the sessions that were kept; a question that was asked again has ` (2)` behind its id."""
@@ -203,14 +217,15 @@ class SessionJudge:
         return sessions, cut_offs, bind_sessions(table, sessions)
 
     def _row(self, session: Session, query_id: str) -> RunRow:
-        searches = tuple(self._search(search, is_late=search in session.late) for search in session.searches)
+        searches = tuple(map(self._search, session.searches))
         cited = None if session.cited is None else self._copy(read_taken(session.cited))
         row = RunRow(query_id=query_id, searches=searches, cited=cited)
         if len(searches) > 1:
             return row
         return replace(row, retrieved=searches[0].retrieved, error=searches[0].error, seconds=searches[0].latency_s)
 
-    def _search(self, search: Retrieval, *, is_late: bool) -> Search:
+    def _search(self, search: Retrieval) -> Search:
+        is_late = search.state == "late"
         error = NOT_ENDED if is_late else None if search.error is None else describe_error(search.error)
         stages = () if error is not None else tuple(self._stages(search))
         return Search(
