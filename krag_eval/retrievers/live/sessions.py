@@ -96,8 +96,8 @@ class OpenSessions:
                 self._open[oldest.session_id] = None
                 self._open.move_to_end(oldest.session_id)
                 dropped.append(oldest)
-            while len(self._open) > 2 * self._most:
-                self._open.popitem(last=False)
+            if len(self._open) > 2 * self._most:  # most of them were dropped
+                self._open.pop(next(key for key, one in self._open.items() if one is None))
         return dropped
 
     def find(self, session_id: str, run_id: str) -> Retrieval | None:
