@@ -206,37 +206,15 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
             self._end_session(run)
 
     @_guarded
-    def on_chain_start(
-        self,
-        serialized: dict[str, Any] | None,  # noqa: ARG002 - LangChain's signature
-        inputs: Any,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **given: Any) -> None:  # noqa: ARG002
         """Start a run that is no retrieval."""
-        run = self._start(run_id, parent_run_id, tags, is_retriever=False)
-        if run.parent is None:
-            self._know_question(run, inputs, kwargs.get("metadata"))
+        self._start_around(run_id, inputs, given)
 
     @_guarded
-    def on_tool_start(
-        self,
-        serialized: dict[str, Any] | None,
-        input_str: str,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_tool_start(self, serialized: Any, input_str: str, *, run_id: UUID, **given: Any) -> None:
         """Start the run of a tool, which gives its name to the searches in it."""
-        run = self._start(run_id, parent_run_id, tags, is_retriever=False)
-        run.tool = kwargs.get("name") or (serialized or {}).get("name")
-        if run.parent is None:
-            self._know_question(run, input_str, kwargs.get("metadata"))
+        run = self._start_around(run_id, input_str, given)
+        run.tool = given.get("name") or (serialized or {}).get("name")
 
     @_guarded
     def _on_end(self, *outputs: Any, run_id: UUID, **_: Any) -> None:
@@ -258,8 +236,12 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         self._count(forgotten)
         return run
 
-    def _know_question(self, run: _OpenRun, inputs: Any, metadata: Any) -> None:
-        run.query_id, run.query = _as_query_id((metadata or {}).get(self._query_id_key)), _text_of(inputs)
+    def _start_around(self, run_id: UUID, inputs: Any, given: Mapping[str, Any]) -> _OpenRun:
+        run = self._start(run_id, given.get("parent_run_id"), given.get("tags"), is_retriever=False)
+        if run.parent is None:
+            run.query_id = _as_query_id((given.get("metadata") or {}).get(self._query_id_key))
+            run.query = _text_of(inputs)
+        return run
 
     def _end(
         self, run_id: UUID, outputs: Any = None, *, failure: Any = None, has_raised: bool = False

@@ -16,7 +16,7 @@ from llama_index.core.instrumentation.events.base import BaseEvent  # type: igno
 from llama_index.core.instrumentation.events.rerank import ReRankEndEvent
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.instrumentation.events.span import SpanDropEvent  # type: ignore[attr-defined]
-from llama_index.core.instrumentation.span_handlers import NullSpanHandler  # type: ignore[attr-defined]
+from llama_index.core.instrumentation.span_handlers import NullSpanHandler
 from pydantic import PrivateAttr
 
 from krag_eval import LIVE_CUT_OFFS, InvalidInputError, LiveScorer
@@ -213,15 +213,13 @@ class RetrievalScoring(LiveScorer):
         """Note that a span starts."""
         parent = None if parent_id is None else self._spans.get(parent_id)
         span = self._spans[span_id] = _Span(span_id, parent, None if parent is None else parent.tool)
-        try:
-            if span_id.partition("-")[0].endswith((".call", ".acall")):
-                span.tool = getattr(getattr(instance, "metadata", None), "name", None) or span.tool
-            if parent is None:
-                span.query = _text_of(bound_args.arguments)
-            if len(self._spans) > _MOST_SPANS:
-                self._spans.pop(next(iter(self._spans)), None)
-        except Exception as error:  # noqa: BLE001 - as in `handle`
-            self.report("a span cannot be read", error)
+        if len(self._spans) > _MOST_SPANS:
+            self._spans.pop(next(iter(self._spans)), None)
+        # What these raise, the dispatcher ignores.
+        if span_id.partition("-")[0].endswith((".call", ".acall")):
+            span.tool = getattr(getattr(instance, "metadata", None), "name", None) or span.tool
+        if parent is None:
+            span.query = _text_of(bound_args.arguments)
 
     def exit_span(self, span_id: str) -> None:
         """Note that a span has ended; with a root span, its session has."""
@@ -283,7 +281,9 @@ class _SpanListener(NullSpanHandler):
         super().__init__()
         self._scoring = scoring
 
-    def span_enter(self, id_: str, bound_args: Any, instance: Any = None, parent_id: Any = None, **_: Any) -> None:
+    def span_enter(
+        self, id_: str, bound_args: Any, instance: Any = None, parent_id: Any = None, *_: Any, **__: Any
+    ) -> None:
         """Pass on that a span starts."""
         self._scoring.enter_span(id_, parent_id, instance, bound_args)
 

@@ -272,9 +272,9 @@ def _row(
     shown_ranks: Sequence[int] = range(1, (stop - start if k is None else min(stop - start, k)) + 1)
     searches: tuple[int, ...] = ()
     if detail.sessions is not None:
-        places = {rank: detail.sessions.place(index, rank) for rank in range(1, stop - start + 1)}
-        shown_ranks = [rank for rank, (_, within) in places.items() if k is None or within <= k]
-        searches = tuple(places[rank][0] for rank in shown_ranks)
+        search, within = detail.sessions.places(index)
+        shown_ranks = [rank for rank in range(1, len(within) + 1) if k is None or within[rank - 1] <= k]
+        searches = tuple(search[rank - 1] for rank in shown_ranks)
     numbers = judged.gold_number[gold_start:gold_stop].tolist()
     counted = [place for place, number in enumerate(numbers) if number >= 0 and number not in numbers[:place]]
     first = int(np.searchsorted(judged.relevant_query, index))

@@ -88,10 +88,14 @@ class SessionJudgments:
 
     def place(self, session: int, rank: int) -> tuple[int, int]:
         """Return the search, from 1, and the rank in it of a rank in all documents of a session one after another."""
-        rows = self.batch.predicted.sizes[self.offsets[session] : self.offsets[session + 1]]
-        before = np.append(0, np.cumsum(rows))
-        search = int(np.searchsorted(before, rank - 1, side="right"))
-        return search, rank - int(before[search - 1])
+        search, within_it = self.places(session)
+        return search[rank - 1], within_it[rank - 1]
+
+    def places(self, session: int) -> tuple[list[int], list[int]]:
+        """Return the search, from 1, and the rank in it of all documents of a session one after another."""
+        sizes = self.batch.predicted.sizes[self.offsets[session] : self.offsets[session + 1]]
+        ranks = [rank for size in sizes.tolist() for rank in range(1, size + 1)]
+        return [search for search, size in enumerate(sizes.tolist(), 1) for _ in range(size)], ranks
 
     def completed(self, k: GivenCutOff) -> IntArray:
         """Return the number of the search, from 0, after which all needs are covered; -1 where they never are."""
@@ -114,6 +118,12 @@ class SessionJudgments:
             _, first, which = np.unique(key, return_index=True, return_inverse=True)  # rows are in order of time
             is_new &= (code < 0) | (row[shown[first]][which] == row[shown])
         return np.bincount(row[shown[is_new]], minlength=len(side))
+
+    def recall_curve(self, k: GivenCutOff) -> FloatArray:
+        """Return the mean `session_recall` after the first 1, 2, ... searches; shape (most searches of a session,)."""
+        first, n_searches = self.first_searches(k), int(self.n_searches.max(initial=0))
+        shares = [self.mean_over_needs((first >= 0) & (first < n)) for n in range(1, n_searches + 1)]
+        return np.array([np.nanmean(share) if (self.n_gold > 0).any() else np.nan for share in shares])
 
     def ranks(self, k: GivenCutOff) -> CutOff:
         """Return a cut-off as ranks: one number, or for a token budget the number that fits in each search."""

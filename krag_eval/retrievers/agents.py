@@ -7,8 +7,9 @@ import inspect
 import itertools
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
@@ -16,11 +17,12 @@ from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.redaction import Redactor, describe_error
 from krag_eval.datasets import Question, Run, RunRow, Search
+from krag_eval.datasets.sessions import read_documents
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import looks_like_id
 from krag_eval.retrievers.calling import Caller, caller_of, is_async, names_of
 from krag_eval.retrievers.live.sinks import RetrievalSink, ScoredSession
-from krag_eval.retrievers.responses import NOT_ENDED, Copier, needs_a_loop, take, take_later
+from krag_eval.retrievers.responses import NOT_ENDED, Copier, take, take_later
 from krag_eval.retrievers.runner import Plan, RunOptions, plan_run
 
 Agent = Callable[[str, Any], Any]
@@ -77,7 +79,8 @@ async def arun_agent(
 
 
 def _plan(agent: Agent, evalset: object, search: object, handler: Any, options: RunOptions) -> Plan:
-    if not callable(agent) or isinstance(agent, type):
+    given: object = agent
+    if not callable(given) or isinstance(given, type):
         raise InvalidInputError(
             f"`agent` is {describe_type(agent)}. It must be a function that takes a question and `search`, such as "
             "`def agent(question, search): ...`."
@@ -104,48 +107,23 @@ def _plan(agent: Agent, evalset: object, search: object, handler: Any, options: 
     return plan_run(agent, evalset, caller=Caller(function, is_async_agent, name, path, is_agent=True), **options)
 
 
-@dataclass(frozen=True, slots=True)
-class AgentAnswer:
-    """What an agent searched and answered in one attempt.
-
-    Attributes:
-        searches: Its searches, in the order in which they started.
-        cited: The documents that the answer cites; None if it did not say.
-        answer: The text of the answer, or None.
-    """
-
-    searches: tuple[Search, ...]
-    cited: tuple[Document, ...] | None
-    answer: str | None
-
-    def row(self, query_id: str, seconds: float) -> RunRow:
-        """Return it as a row of a run."""
-        return RunRow(
-            query_id=query_id,
-            retrieved=self.searches[0].retrieved if len(self.searches) == 1 else (),
-            seconds=seconds,
-            searches=self.searches,
-            cited=self.cited,
-            further={} if self.answer is None else {"answer": self.answer},
-        )
-
-
-def _read_answer(answer: Any, searches: Sequence[Search], copy: Copier) -> AgentAnswer:
-    """Return what an agent returned, with its searches.
+def _row(question: Question, answer: Any, searches: Sequence[Search], copy: Copier) -> RunRow:
+    """Return what an agent searched and answered as a row of a run.
 
     Raises:
         InvalidInputError: What it cites cannot be read.
     """
     given = answer if isinstance(answer, Mapping) else {"answer": answer}
     text, cited = given.get("answer"), given.get("cited")
-    if cited is not None:
-        if isinstance(cited, (str, Mapping)) or not isinstance(cited, Sequence):
-            raise InvalidInputError(
-                f"the agent returned `cited` as {describe_type(cited)}. It must be a list of documents or ids."
-            )
-        documents = [Document(id=looks_like_id(d), text=d) if isinstance(d, str) else d for d in cited]
-        cited = copy(documents)
-    return AgentAnswer(tuple(searches), cited, text if isinstance(text, str) else None)
+    if isinstance(cited, list):
+        cited = [Document(id=looks_like_id(one), text=one) if isinstance(one, str) else one for one in cited]
+    return RunRow(
+        query_id=question.id,
+        retrieved=searches[0].retrieved if len(searches) == 1 else (),
+        searches=tuple(searches),
+        cited=None if cited is None else copy(read_documents({"cited": cited}, "cited")),
+        further={"answer": text} if isinstance(text, str) else {},
+    )
 
 
 class _Searching:
@@ -158,59 +136,51 @@ class _Searching:
 
     def __call__(self, query: str) -> list[Any]:
         """Search, and return the first `k` documents."""
-        place, start = self._begin(query), time.perf_counter()
-        try:
-            answer = self._retriever.function(query)
-            if needs_a_loop(answer):
-                raise InvalidInputError("the search is async. Define the agent with `async def`, and await the search.")
-            documents = take(answer, self._k)
-            self._end(place, start, self._copy(documents))
-        except BaseException as error:
-            self._fail(place, start, error)
-            raise
-        return documents
+        with self._recorded(query) as found:
+            found += take(self._retriever.function(query), self._k)
+        return found
 
     async def later(self, query: str) -> list[Any]:
         """Search on the event loop, or in a thread if the retriever is sync."""
         if not self._retriever.is_async:
             return await asyncio.to_thread(self, query)
-        place, start = self._begin(query), time.perf_counter()
-        try:
-            documents = await take_later(self._retriever.function(query), self._k)
-            self._end(place, start, self._copy(documents))
-        except BaseException as error:
-            self._fail(place, start, error)
-            raise
-        return documents
+        with self._recorded(query) as found:
+            found += await take_later(self._retriever.function(query), self._k)
+        return found
 
     def made(self) -> list[Search]:
         """Return the searches so far; what is searched later does not count."""
         with self._lock:
             return list(self._searches)
 
-    def _begin(self, query: object) -> int:
+    @contextmanager
+    def _recorded(self, query: str) -> Iterator[list[Any]]:
+        """Record a search that fills the list, and what it raises."""
+        begun = Search(query=str(query), tool=self._retriever.name, error=NOT_ENDED)
         with self._lock:
-            self._searches.append(Search(query=str(query), tool=self._retriever.name, error=NOT_ENDED))
-            return len(self._searches) - 1
-
-    def _end(self, place: int, start: float, documents: tuple[Document, ...], error: str | None = None) -> None:
-        seconds = round(time.perf_counter() - start, 6)
-        with self._lock:
-            begun = self._searches[place]
+            place = len(self._searches)
+            self._searches.append(begun)
+        documents: tuple[Document, ...] = ()
+        start, error, found = time.perf_counter(), None, list[Any]()
+        try:
+            yield found
+            documents = self._copy(found)
+        except BaseException as raised:
+            error = describe_error(raised, Redactor(self._retriever.function))
+            raise
+        finally:
+            seconds = round(time.perf_counter() - start, 6)
             self._searches[place] = replace(begun, retrieved=documents, latency_s=seconds, error=error)
-
-    def _fail(self, place: int, start: float, error: BaseException) -> None:
-        self._end(place, start, (), describe_error(error, Redactor(self._retriever.function)))
 
 
 def _ask(agent: Agent, retriever: Caller, k: int, copy: Copier, is_async_agent: bool, question: Question) -> Any:
     searching = _Searching(retriever, k, copy)
     answer = agent(question.question or "", searching.later if is_async_agent else searching)
     if not inspect.isawaitable(answer):
-        return _read_answer(answer, searching.made(), copy)
+        return _row(question, answer, searching.made(), copy)
 
-    async def finish() -> AgentAnswer:
-        return _read_answer(await answer, searching.made(), copy)
+    async def finish() -> RunRow:
+        return _row(question, await answer, searching.made(), copy)
 
     return finish()
 
@@ -231,28 +201,28 @@ class _TracedAgent(RetrievalSink):
     def __call__(self, question: Question) -> Any:
         """Ask the agent; the result has to be awaited if it is async."""
         attempt = str(next(self._attempts))
-        metadata = {"krag_query_id": question.id, _ATTEMPT: attempt}
         self._sessions[attempt] = []
+        metadata = {"krag_query_id": question.id, _ATTEMPT: attempt}
         try:
             answer = self._agent(question.question or "", {"callbacks": [self._handler], "metadata": metadata})
-            if inspect.isawaitable(answer):
-                return self._finish_later(attempt, answer)
-            return self._finish(attempt, answer)
+            if not inspect.isawaitable(answer):
+                return self._finish(question, attempt, answer)
         except BaseException:
             self._sessions.pop(attempt, None)
             raise
+        return self._finish_later(question, attempt, answer)
 
-    async def _finish_later(self, attempt: str, answer: Any) -> AgentAnswer:
+    async def _finish_later(self, question: Question, attempt: str, answer: Any) -> RunRow:
         try:
-            return await asyncio.to_thread(self._finish, attempt, await answer)
+            return await asyncio.to_thread(self._finish, question, attempt, await answer)
         finally:
             self._sessions.pop(attempt, None)
 
-    def _finish(self, attempt: str, answer: Any) -> AgentAnswer:
+    def _finish(self, question: Question, attempt: str, answer: Any) -> RunRow:
         self._handler.flush()
         sessions = self._sessions.pop(attempt, [])
         searches = [self._cut(search) for session in sessions for search in session.row.searches]
-        return _read_answer(answer, searches, self._copy)
+        return _row(question, answer, searches, self._copy)
 
     def _cut(self, search: Search) -> Search:
         stages = [replace(stage, retrieved=self._copy(stage.retrieved)) for stage in search.stages]

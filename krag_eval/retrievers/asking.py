@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 
@@ -18,9 +18,6 @@ from krag_eval.datasets import Question, RunRow
 from krag_eval.documents.document import Document
 from krag_eval.retrievers.calling import Caller
 from krag_eval.retrievers.responses import METADATA, Copier, needs_a_loop, take, take_later
-
-if TYPE_CHECKING:
-    from krag_eval.retrievers.agents import AgentAnswer
 
 RetryOn = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool]
 
@@ -137,8 +134,8 @@ class _Slot:
         message = None
         try:
             if self._caller.is_agent:
-                answer: AgentAnswer = await self._answer(question)
-                return answer.row(question.id, round(self._seconds, 6))
+                row: RunRow = await self._answer(question)
+                return replace(row, seconds=round(self._seconds, 6))
             documents = await self._answer(question.question or "")
         except RunStoppedError:
             raise

@@ -45,7 +45,7 @@ class Caller:
         is_async: Whether it is called on the event loop instead of in a thread.
         name: The default name of the retriever.
         path: The module and the name of its type, or of the function.
-        is_agent: Whether the function takes the question itself and returns an `AgentAnswer`.
+        is_agent: Whether the function takes the question itself and returns a row.
     """
 
     function: Callable[[Any], Any]

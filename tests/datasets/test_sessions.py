@@ -41,6 +41,18 @@ def test_a_row_comes_back_from_a_file_as_it_was(tmp_path: Path, ending: str) -> 
     assert read_run(path).rows == run.rows
 
 
+def test_a_table_holds_the_ranking_and_says_what_it_lost(tmp_path: Path) -> None:
+    run = Run.of("pipeline", [RunRow.from_dict(row) for row in ROWS[1:4]])
+    with pytest.warns(UserWarning, match="Lost or changed: .*`searches`: 1, `stages`: 1"):
+        write_run(run, tmp_path / "run.csv")
+    back = read_run(tmp_path / "run.csv").rows
+    assert {name: [d.id for d in row.ranking] for name, row in back.items()} == {
+        name: [d.id for d in row.ranking] for name, row in run.rows.items()
+    }
+    with pytest.raises(InvalidInputError, match="'q1' has a session of 2 searches"):
+        write_run(a_run(), tmp_path / "agent.csv")
+
+
 def test_a_row_knows_its_ranking() -> None:
     rows = a_run().rows
     assert [row.is_session for row in rows.values()] == [True, False, False, False, False]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from matplotlib.patches import PathPatch
 
-from krag_eval import InvalidInputError, evaluate
+from krag_eval import EvalSet, InvalidInputError, Run, RunRow, evaluate
 from krag_eval.analysis.diagnosis import CAUSES
-from krag_eval.report import Report
+from krag_eval.report import Report, build_report
 from krag_eval.report.plots import (
     PLOTS,
     drawings_of,
@@ -19,6 +19,7 @@ from krag_eval.report.plots import (
     plot_causes,
     plot_hits,
     plot_over_k,
+    plot_over_searches,
     plot_spread,
     plot_sweep,
 )
@@ -143,7 +144,20 @@ def test_every_cause_has_a_colour() -> None:
     assert len(set(COLOURS_OF_CAUSES.values())) == len(COLOURS_OF_CAUSES)
 
 
-@pytest.mark.parametrize("plot", [plot_hits, plot_over_k, plot_spread, plot_causes, plot_sweep])
+def test_recall_over_the_searches_of_sessions() -> None:
+    rows = [
+        {"query_id": f"q{n}", "searches": [{"retrieved": [{"id": "x"}]}, {"retrieved": [{"id": "a"}]}][: 1 + n % 2]}
+        for n in range(4)
+    ]
+    evalset = EvalSet([{"id": f"q{n}", "gold_chunk_ids": ["a"]} for n in range(4)])
+    report = build_report({"agent": Run.of("agent", map(RunRow.from_dict, rows))}, evalset, k=5)
+    axes = plot_over_searches(report).axes[0]
+    assert [line.get_ydata().tolist() for line in axes.get_lines()] == [[0.0, 0.5]]  # type: ignore[union-attr]
+    drawn = {key: drawing.description for key, _, drawing in drawings_of(report)}
+    assert "0.0000 after one search to 0.5000 after 2" in drawn["over_searches"]
+
+
+@pytest.mark.parametrize("plot", [plot_hits, plot_over_k, plot_over_searches, plot_spread, plot_causes, plot_sweep])
 def test_where_nothing_is_defined_a_plot_says_so_and_a_report_has_no_pictures(plot: Any) -> None:
     with pytest.raises(InvalidInputError, match=r"^There is nothing to draw: .*\. \w.*\.$"):
         plot(nothing_defined())
@@ -151,7 +165,7 @@ def test_where_nothing_is_defined_a_plot_says_so_and_a_report_has_no_pictures(pl
 
 
 def test_the_pictures_of_a_report_come_in_the_order_of_the_table() -> None:
-    assert list(plots_of(rouge)) == list(PLOTS) == ["hits", "over_k", "spread", "sweep", "causes"]
+    assert list(plots_of(rouge)) == [key for key in PLOTS if key != "over_searches"]
     assert list(plots_of(two_systems)) == ["hits", "over_k", "spread", "causes"]
 
 

@@ -82,7 +82,7 @@ def test_what_the_agent_returns(returned: Any, cited: Any, answer: Any) -> None:
 
 def test_a_bad_citation_is_the_error_of_its_question() -> None:
     run = run_agent(lambda q, search: {"cited": "c1"}, many(1), search=search, k=5, progress=False)
-    assert "`cited` as a str" in run.errors["0"]
+    assert "`cited` is a str" in run.errors["0"]
 
 
 def test_a_search_that_raises_is_recorded_and_the_session_goes_on() -> None:

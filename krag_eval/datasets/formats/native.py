@@ -16,7 +16,8 @@ from krag_eval.datasets.formats.layout import kinds_of
 from krag_eval.datasets.formats.source import Kind, Source
 from krag_eval.datasets.formats.writing import Writing
 from krag_eval.datasets.question import RUN_HEADER, Question
-from krag_eval.datasets.run import Run, RunRow
+from krag_eval.datasets.run import SESSION_FIELDS, Run, RunRow
+from krag_eval.datasets.sessions import document_rows
 
 _OF_RUNS = frozenset({"query_id", "retrieved", RUN_HEADER})
 JOURNAL_VERSION = 1
@@ -63,7 +64,13 @@ def write_questions(container: str, evalset: EvalSet, writing: Writing) -> None:
 
 def write_rankings(container: str, run: Run, writing: Writing) -> None:
     """Write a run into a container."""
-    _write(container, [row.to_dict() for row in run.rows.values()], writing, _header_of(run))
+    rows = [row.to_dict() for row in run.rows.values()]
+    if container not in ("parquet", "jsonl", "json"):  # a table has one ranking in a row
+        for number, row in enumerate(run.rows.values()):
+            lost = [name for name in SESSION_FIELDS if rows[number].pop(name, None)]
+            writing.lost.update(f"`{name}`" for name in lost)
+            rows[number] |= {"retrieved": document_rows(row.ranking)} if lost else {}
+    _write(container, rows, writing, _header_of(run))
 
 
 def _ranking_rows(source: Source) -> Iterator[list[tuple[str, dict[str, Any]]]]:

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import replacing, write_atomically
-from krag_eval.report.plots.curves import draw_over_k, draw_sweeps, plot_over_k, plot_sweep, sweeps_of
+from krag_eval.report.plots.curves import (
+    draw_over_k,
+    draw_over_searches,
+    draw_sweeps,
+    plot_over_k,
+    plot_over_searches,
+    plot_sweep,
+    sweeps_of,
+)
 from krag_eval.report.plots.distributions import (
     draw_causes,
     draw_hits,
@@ -36,6 +44,7 @@ __all__ = [
     "plot_causes",
     "plot_hits",
     "plot_over_k",
+    "plot_over_searches",
     "plot_spread",
     "plot_sweep",
     "sweeps_of",
@@ -61,6 +70,7 @@ class Plot:
 PLOTS: dict[str, Plot] = {
     "hits": Plot("summary", "Questions for which something was found", draw_hits),
     "over_k": Plot("summary", "Metrics over the cut-off", draw_over_k),
+    "over_searches": Plot("summary", "Recall over the searches of a session", draw_over_searches),
     "spread": Plot("summary", "Values of single questions", draw_spread),
     "sweep": Plot("summary", "Metrics over the matching threshold", draw_sweeps),
     "causes": Plot("causes", "Gold documents found, and causes of misses", draw_causes),

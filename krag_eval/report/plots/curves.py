@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from krag_eval.evaluation.thresholds import FRAGILE_DISTANCE, Sweep, sweep
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.settings import Settings
 from krag_eval.metrics import METRICS
+from krag_eval.metrics.aggregation import key_of
 from krag_eval.report.plots.drawing import (
     AROUND,
     MARKED,
@@ -108,6 +110,44 @@ def _lines(axes: Axes, report: Report, metric: str, cut_offs: list[str], n_colum
     share_axis(axes, given)
     quiet_axes(axes, "y")
     axes.set_xlim(-0.3, len(cut_offs) - 0.7)
+
+
+def plot_over_searches(report: Report) -> Figure:
+    """Plot the mean of `session_recall` at the largest cut-off after the first 1, 2, ... searches of each session.
+
+    Raises:
+        InvalidInputError: No retriever has sessions of several searches, or no value is defined.
+        MissingDependencyError: matplotlib is not installed.
+    """
+    return shown(draw_over_searches(report), "no run has sessions of several searches. Record them as `searches`.")
+
+
+def draw_over_searches(report: Report) -> Drawing | None:
+    """Draw the same and describe it; None if there is nothing to draw."""
+    sessions = {system.name: system.detail.sessions for system in report.systems if system.detail.sessions is not None}
+    k = report.systems[0].diagnosis.k
+    curves = {name: of_system.recall_curve(k).tolist() for name, of_system in sessions.items()}
+    longest = max(map(len, curves.values()), default=0)
+    if longest < 2 or all(math.isnan(curve[0]) for curve in curves.values()):
+        return None
+    names = [system.name for system in report.systems]
+    with panels(1, names) as (figure, (axes,)):
+        for name, curve in curves.items():
+            look = line_style(names.index(name)) | {"markevery": -(-longest // MOST_MARKERS), "clip_on": False}
+            axes.plot(range(len(curve)), curve, **look, label=name)
+        axes.set_title(key_of("session_recall", k))
+        axes.set_xlabel("searches")
+        tick_labels(axes, [f"@{n + 1}" for n in range(longest)], WIDTH - 0.4)
+        share_axis(axes, [value for curve in curves.values() for value in curve])
+        quiet_axes(axes, "y")
+    texts = (
+        (
+            name,
+            [f"{format_value(curve[0])} after one search to {format_value(curve[-1])} after {len(curve)}"],
+        )
+        for name, curve in curves.items()
+    )
+    return Drawing(figure, describe(texts))
 
 
 Sweeps = Mapping[str, Sweep]

@@ -60,7 +60,7 @@ class Retrieval:
     seconds: float = 0.0
     ended_at: datetime | None = None
     is_replayed: bool = False
-    state: Literal["running", "held", "ended", "dropped"] = "running"
+    state: Literal["running", "held", "ended", "late", "dropped"] = "running"
     is_scored: bool = True
     tool: str | None = None
     inner: list[Retrieval] = field(default_factory=list)

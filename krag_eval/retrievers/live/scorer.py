@@ -258,9 +258,9 @@ class LiveScorer(OfOneProcess):
             session.cited = None if cited is None else take_documents(cited)
         except Exception as error:  # noqa: BLE001 - as in `end`
             self.report("cited documents cannot be read", error)
-        self._count_session(dropped=int(not self._queue.put(session)), errors=len(session.late))
-        if session.late:
-            self._note("a search had not ended when its session ended", f"{session.late[0].query!r:.80}")
+        self._count_session(dropped=int(not self._queue.put(session)), errors=session.n_late)
+        if session.n_late:
+            self._note("a session ended before its searches", f"{session.n_late} of {len(session.searches)} searches")
 
     def report(self, kind: str, what: str | BaseException) -> None:
         """Count a problem, and log the first of each kind as a warning, without credentials."""
@@ -300,7 +300,7 @@ class LiveScorer(OfOneProcess):
         Raises:
             InvalidInputError: `keep_documents` is not set.
         """
-        self._check_kept("sessions")
+        self._wait_for_sessions()
         with self._scoring:
             return self._judge.sessions.run()
 
@@ -312,15 +312,13 @@ class LiveScorer(OfOneProcess):
         Raises:
             InvalidInputError: `keep_documents` is not set.
         """
-        self._check_kept("session_result")
+        self._wait_for_sessions()
         with self._scoring:
-            return self._judge.sessions.result()
+            return self._judge.session_result()
 
-    def _check_kept(self, method: str) -> None:
+    def _wait_for_sessions(self) -> None:
         if not self._judge.sessions.keeps:
-            raise InvalidInputError(
-                f"`{method}()` needs the documents of the sessions, which are not kept. Pass keep_documents=True."
-            )
+            raise InvalidInputError("The documents of the sessions are not kept. Pass keep_documents=True.")
         self._wait_for_scores()
 
     def window_means(self) -> dict[str, float | None]:
@@ -348,7 +346,8 @@ class LiveScorer(OfOneProcess):
         return retrieval
 
     def _put(self, retrieval: Retrieval) -> None:
-        retrieval.state = "ended"
+        if retrieval.state != "late":
+            retrieval.state = "ended"
         if not retrieval.is_scored:
             return
         accepted = self._queue.put(retrieval)
@@ -370,22 +369,18 @@ class LiveScorer(OfOneProcess):
                 self._score_session(item)
 
     def _score_session(self, session: Session) -> None:
+        judge, wanted, scored = self._judge.sessions, self._sinks.want_sessions, None
         try:
-            unreadable = [
-                search for search in session.searches if search not in session.late and not search.is_readable()
-            ]
-            if unreadable:
-                raise InvalidInputError(f"The documents of the search {unreadable[0].query!r:.80} cannot be read.")
+            session.check_readable()
             with self._scoring:
-                gold, wanted = self._judge.sessions.find(session), self._sinks.want_sessions
-                self._count_session(seen=0, scored=int(gold is not None), no_gold=int(gold is None))
-                scored = None
-                if wanted or self._judge.sessions.keeps:
-                    scored = self._judge.sessions.score(session, gold, with_values=wanted)
+                gold = judge.find(session)
+                if wanted or judge.keeps:
+                    scored = judge.score(session, gold, with_values=wanted)
         except Exception as error:  # noqa: BLE001 - a metric of the user's own may raise anything
             self._count_session(seen=0, unreadable=1)
             self._note("a session cannot be scored", describe_error(error, longest=300))
             return
+        self._count_session(seen=0, scored=int(gold is not None), no_gold=int(gold is None))
         _yield_to_others()
         if scored is not None and wanted:
             self._sinks.tell_session(scored, [search.targets for search in session.searches])
@@ -480,9 +475,7 @@ class RetrievalJudge:
         self._cut_offs, self._table = choose_metrics(metrics, self._settings, k)
         self._given: dict[str, Any] = {"k": k, "metrics": metrics, **settings}
         self._keep = keep
-        self.sessions = SessionJudge(
-            self._gold, self._settings, k, (self._cut_offs, self._table), self._parts, keep=keep
-        )
+        self.sessions = SessionJudge(self._gold, self._settings, k, keep=keep)
         self.keys = Scorer(**self._given).keys
         self.start_anew()
 
@@ -523,6 +516,10 @@ class RetrievalJudge:
             query_ids=[query_id for query_id, _ in gold],
             signature_parts=self._parts,
         )
+
+    def session_result(self) -> EvaluationResult:
+        """Return the result over the sessions with gold that were kept."""
+        return self.sessions.result(self._cut_offs, self._table, self._parts)
 
     def check_documents(self, least: int = 1) -> None:
         """Warn once of documents that can never match, after at least so many scored retrievals."""

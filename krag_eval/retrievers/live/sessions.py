@@ -18,6 +18,7 @@ from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.sessions import bind_sessions, choose_session_metrics, judge_sessions, score_sessions
 from krag_eval.matching.settings import Settings
 from krag_eval.metrics.cut_offs import GivenCutOff
+from krag_eval.metrics.sessions import SessionJudgments
 from krag_eval.retrievers.live.gold import Gold, GoldLookup
 from krag_eval.retrievers.live.retrievals import Retrieval, TakenDocument, read_taken
 from krag_eval.retrievers.live.sinks import ScoredSession
@@ -31,7 +32,6 @@ class Session:
     Attributes:
         session_id: The id of the root run.
         searches: Its searches, in the order in which they started.
-        late: Those of them that had not ended when the session ended.
         query_id: The id of the question that the root run was given, or None.
         query: The text that the root run was given, or None.
         cited: The documents that the answer cites, as they were then; None if that is not known.
@@ -40,11 +40,25 @@ class Session:
 
     session_id: str
     searches: list[Retrieval] = field(default_factory=list)
-    late: list[Retrieval] = field(default_factory=list)
     query_id: str | None = None
     query: str | None = None
     cited: list[TakenDocument | Document] | None = None
     ended_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def n_late(self) -> int:
+        """How many of its searches had not ended when it ended."""
+        return sum(search.state == "late" for search in self.searches)
+
+    def check_readable(self) -> None:
+        """Read the documents of its searches.
+
+        Raises:
+            InvalidInputError: Those of one cannot be read.
+        """
+        for search in self.searches:
+            if search.state != "late" and not search.is_readable():
+                raise InvalidInputError(f"The documents of the search {search.query!r:.80} cannot be read.")
 
     @property
     def query_ids(self) -> list[str]:
@@ -82,8 +96,8 @@ class OpenSessions:
                 self._open[oldest.session_id] = None
                 self._open.move_to_end(oldest.session_id)
                 dropped.append(oldest)
-            while len(self._open) > 2 * self._most:
-                self._open.popitem(last=False)
+            if len(self._open) > 2 * self._most:  # most of them were dropped
+                self._open.pop(next(key for key, one in self._open.items() if one is None))
         return dropped
 
     def find(self, session_id: str, run_id: str) -> Retrieval | None:
@@ -100,8 +114,9 @@ class OpenSessions:
             if session is None:
                 return None
             self._n_searches -= len(session.searches)
-        session.late = [search for search in session.searches if search.state == "running"]
         session.searches = [search for search in session.searches if search.state in ("running", "ended")]
+        for search in session.searches:
+            search.state = "late" if search.state == "running" else "ended"
         session.ended_at = datetime.now(UTC)
         return session if session.searches else None
 
@@ -113,23 +128,11 @@ class SessionJudge:
         gold: Finds the gold documents of a question; None if there are none.
         settings: The scoring settings.
         k: One cut-off or several.
-        of_rankings: The cut-offs and the metrics of one ranking.
-        signature_parts: What else can change a number.
         keep: Keep every session, for `run` and `result`.
     """
 
-    def __init__(
-        self,
-        gold: GoldLookup | None,
-        settings: Settings,
-        k: object,
-        of_rankings: tuple[tuple[GivenCutOff, ...], MetricsByName],
-        signature_parts: Sequence[str],
-        *,
-        keep: bool,
-    ) -> None:
-        self._gold, self._settings, self._k, self._of_rankings = gold, settings, k, of_rankings
-        self._parts, self.keeps = signature_parts, keep
+    def __init__(self, gold: GoldLookup | None, settings: Settings, k: object, *, keep: bool) -> None:
+        self._gold, self._settings, self._k, self.keeps = gold, settings, k, keep
         self._copy = Copier()
         self.start_anew()
 
@@ -166,11 +169,10 @@ class SessionJudge:
             self._kept.append((gold, row, str(session.query or session.searches[0].query)))
         values: dict[str, float | None] = {}
         if gold is not None and with_values:
-            sessions = judge_sessions([gold[1]], [row], self._settings)
-            cut_offs, table = choose_metrics(choose_session_metrics(sessions), self._settings, self._k, of_run=True)
-            columns = score_sessions(sessions, bind_sessions(table, sessions), cut_offs)
+            sessions, cut_offs, table = self._judge([gold], [row])
+            columns = score_sessions(sessions, table, cut_offs)
             values = {key: None if column[0] != column[0] else float(column[0]) for key, column in columns.items()}
-        return ScoredSession(session.session_id, query_id, row, values, len(session.late), session.ended_at)
+        return ScoredSession(session.session_id, query_id, row, values, session.n_late, session.ended_at)
 
     def run(self) -> Run:
         """Return the sessions that were kept; a question that was asked again has ` (2)` behind its id."""
@@ -180,46 +182,50 @@ class SessionJudge:
             rows[query_id] = replace(row, query_id=query_id)
         return Run(name="live", rows=rows)
 
-    def result(self) -> EvaluationResult:
+    def result(
+        self, cut_offs: Sequence[GivenCutOff], of_rankings: MetricsByName, parts: Sequence[str]
+    ) -> EvaluationResult:
         """Return the result over the sessions with gold that were kept.
 
-        Raises:
-            InvalidInputError: A metric cannot be computed.
+        Args:
+            cut_offs: Those of the metrics of one ranking.
+            of_rankings: The metrics, where each session is one search.
+            parts: What else can change a number.
         """
         kept = [(gold, row, text) for gold, row, text in self._kept if gold is not None]
-        rows, documents = [row for _, row, _ in kept], [gold[1] for gold, _, _ in kept]
+        rows, gold = [row for _, row, _ in kept], [gold for gold, _, _ in kept]
         rankings = [RetrieverError(row.error) if row.error is not None else row.found for row in rows]
-        cut_offs, table = self._of_rankings
-        sessions = judge_sessions(documents, rows, self._settings) if any(row.is_session for row in rows) else None
-        if sessions is not None:
-            cut_offs, table = choose_metrics(choose_session_metrics(sessions), self._settings, self._k, of_run=True)
-            table = bind_sessions(table, sessions)
+        sessions, table = None, of_rankings
+        if any(row.is_session for row in rows):
+            sessions, cut_offs, table = self._judge(gold, rows)
         return measure(
-            judge_batch(documents, rankings, self._settings),
+            judge_batch([documents for _, documents in gold], rankings, self._settings),
             cut_offs,
             table,
             queries=[text for _, _, text in kept],
-            query_ids=[gold[0] for gold, _, _ in kept],
-            signature_parts=self._parts,
+            query_ids=[query_id for query_id, _ in gold],
+            signature_parts=parts,
             sessions=sessions,
         )
 
-    def _row(self, session: Session, query_id: str) -> RunRow:
-        searches = tuple(self._search(search, is_late=search in session.late) for search in session.searches)
-        cited = None if session.cited is None else self._copy(read_taken(session.cited))
-        if len(searches) > 1:
-            return RunRow(query_id=query_id, searches=searches, cited=cited)
-        only = searches[0]
-        return RunRow(
-            query_id=query_id,
-            retrieved=only.retrieved,
-            error=only.error,
-            seconds=only.latency_s,
-            searches=searches,
-            cited=cited,
-        )
+    def _judge(
+        self, gold: Sequence[Gold], rows: Sequence[RunRow]
+    ) -> tuple[SessionJudgments, Sequence[GivenCutOff], MetricsByName]:
+        """Return what the searches of each session found, and the metrics of sessions that can be computed."""
+        sessions = judge_sessions([documents for _, documents in gold], rows, self._settings)
+        cut_offs, table = choose_metrics(choose_session_metrics(sessions), self._settings, self._k, of_run=True)
+        return sessions, cut_offs, bind_sessions(table, sessions)
 
-    def _search(self, search: Retrieval, *, is_late: bool) -> Search:
+    def _row(self, session: Session, query_id: str) -> RunRow:
+        searches = tuple(map(self._search, session.searches))
+        cited = None if session.cited is None else self._copy(read_taken(session.cited))
+        row = RunRow(query_id=query_id, searches=searches, cited=cited)
+        if len(searches) > 1:
+            return row
+        return replace(row, retrieved=searches[0].retrieved, error=searches[0].error, seconds=searches[0].latency_s)
+
+    def _search(self, search: Retrieval) -> Search:
+        is_late = search.state == "late"
         error = NOT_ENDED if is_late else None if search.error is None else describe_error(search.error)
         stages = () if error is not None else tuple(self._stages(search))
         return Search(
@@ -260,13 +266,8 @@ class SessionJudge:
                 inputs.append(name)
         name = _unique(search.name or "retriever", taken)
         taken[name] = None
-        own = Stage(
-            name=name,
-            retrieved=self._copy(search.documents or ()),
-            inputs=tuple(inputs),
-            latency_s=round(search.seconds, 6),
-        )
-        return [*stages, own], name
+        own, seconds = self._copy(search.documents or ()), round(search.seconds, 6)
+        return [*stages, Stage(name=name, retrieved=own, inputs=tuple(inputs), latency_s=seconds)], name
 
 
 def _unique(name: str, taken: dict[str, object] | dict[str, RunRow]) -> str:

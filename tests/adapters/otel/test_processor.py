@@ -138,7 +138,7 @@ def test_many_threads_end_spans_at_the_same_time() -> None:
 
 def test_rows_that_come_from_no_trace_are_refused() -> None:
     run = Run.of("bm25", [RunRow(query_id="Q1")])
-    with pytest.raises(InvalidInputError, match="comes from no trace. Read traces with `read_traces`"):
+    with pytest.raises(InvalidInputError, match=r"comes from no trace\. Read traces with `read_traces`"):
         send_traces(run, QUESTIONS, sinks=[Keeper()])
     with pytest.raises(InvalidInputError, match="neither `gold`"):
         RetrievalSpanProcessor()
