@@ -130,8 +130,9 @@ def test_exported_traces_are_scored_and_a_second_sending_overwrites(shop: Shop, 
     n_rows = shop.n_rows()
     assert n_rows >= sink.counters.sent > 0
     other = EvalSet([{"id": "Q1", "question": "When?", "gold_chunk_ids": ["a"]}])
-    send_traces(run, other, sinks=[PhoenixSink(shop.server.endpoint)])
+    send_traces(run, GOLD, sinks=[PhoenixSink(shop.server.endpoint)])
     assert shop.n_rows() == n_rows
+    send_traces(run, other, sinks=[PhoenixSink(shop.server.endpoint)])
     (root,) = (values for name, values in shop.annotations().items() if name.startswith("agent"))
     assert root["session_recall@5"] == 1.0
 
