@@ -8,6 +8,8 @@ SUPPORTED := 3.11 3.12 3.13
 MATRIX := langfuse4 newest oldest
 # The same, requirements/NAME.txt and .venv-NAME: engines with tests of their own, tests/adapters/NAME.
 ENGINES := spark ray
+# The same: a server that scores are sent to.
+SERVERS := phoenix
 # All that the frameworks have a part in: not what is said where they are absent, nor what becomes of processes.
 ADAPTER_TESTS = $(filter-out %/test_import.py %/test_imports.py %/test_outbox_forked.py %/test_outbox_pauses.py, \
 	$(wildcard $(ADAPTERS:%=tests/adapters/%/test_*.py)))
@@ -38,7 +40,7 @@ RUN := $(VENV)/bin
 READY := $(VENV)/.dev
 PEERS_READY := $(PEERS_VENV)/.ready
 MATRIX_READY := $(MATRIX:%=.venv-matrix-%/.ready)
-ENGINES_READY := $(ENGINES:%=.venv-%/.ready)
+ENGINES_READY := $(ENGINES:%=.venv-%/.ready) $(SERVERS:%=.venv-%/.ready)
 FUZZ_READY := .venv-fuzz/.ready
 # Where `make newcomers` plays docs/newcomers.md: an environment for each, .venv-newcomers-VERSION.
 NEWCOMERS := 3.11 3.13
@@ -115,7 +117,7 @@ $(PEERS_READY): $(PEERS_VENV)/.locked pyproject.toml
 	@touch $@
 
 # A lock names every package, so none is added here.
-$(MATRIX:%=.venv-matrix-%/.locked) $(ENGINES:%=.venv-%/.locked) .venv-fuzz/.locked: .venv-%/.locked: requirements/%.txt
+$(MATRIX:%=.venv-matrix-%/.locked) $(ENGINES:%=.venv-%/.locked) $(SERVERS:%=.venv-%/.locked) .venv-fuzz/.locked: .venv-%/.locked: requirements/%.txt
 	@$(call new-venv,$(@D))
 	@$(@D)/bin/python $(PIP_INSTALL) --require-hashes --no-deps -r $<
 	@touch $@
@@ -134,7 +136,7 @@ setup-peers: $(PEERS_READY) ## Set up .venv-peers: other people's tools, to comp
 setup-matrix: $(MATRIX_READY) ## Set up .venv-matrix-*: other versions of the frameworks.
 
 .PHONY: setup-engines
-setup-engines: $(ENGINES_READY) ## Set up .venv-spark and .venv-ray: engines for more than one machine.
+setup-engines: $(ENGINES_READY) ## Set up .venv-spark, .venv-ray and .venv-phoenix: engines, and a server for traces.
 
 .PHONY: demo
 demo: $(VENV)/.demo ## Set up what the demonstration needs, and run it.
@@ -224,6 +226,10 @@ test-spark: .venv-spark/.ready ## Run the Spark adapter's tests with the real en
 test-ray: .venv-ray/.ready ## Run the Ray adapter's tests with the real engine.
 	@.venv-ray/bin/python -m pytest tests/adapters/ray -p no:cacheprovider $(PYTEST_ARGS)
 
+.PHONY: test-phoenix
+test-phoenix: .venv-phoenix/.ready ## Run the OpenTelemetry adapter's tests with a real Phoenix server.
+	@.venv-phoenix/bin/python -m pytest tests/adapters/phoenix -p no:phoenix -p no:cacheprovider $(PYTEST_ARGS)
+
 .PHONY: setup-fuzz
 setup-fuzz: $(FUZZ_READY) ## Set up .venv-fuzz: a fuzzer.
 
@@ -285,6 +291,9 @@ lock: $(READY) ## Write the locks anew from pyproject.toml and requirements/*.in
 	done
 	@for name in $(ENGINES); do \
 		$(LOCK) --extra $$name --extra stats pyproject.toml requirements/$$name.in -o requirements/$$name.txt; \
+	done
+	@for name in $(SERVERS); do \
+		$(LOCK) --extra langchain --extra llama-index --extra otel --extra stats pyproject.toml requirements/$$name.in -o requirements/$$name.txt; \
 	done
 	@$(LOCK) -c requirements/dev.txt --extra arrow pyproject.toml requirements/fuzz.in -o requirements/fuzz.txt
 	@$(LOCK) -c requirements/dev.txt --extra cli --extra ko --extra langchain --extra stats --extra xlsx pyproject.toml requirements/newcomers.in -o requirements/newcomers.txt

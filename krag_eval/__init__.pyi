@@ -63,7 +63,10 @@ from .datasets import stream_pairs as stream_pairs
 from .datasets import validate as validate
 from .datasets import write_evalset as write_evalset
 from .datasets import write_run as write_run
+from .datasets.formats.otlp import TraceSpan as TraceSpan
 from .datasets.fusion import fuse as fuse
+from .datasets.traces import TraceSession as TraceSession
+from .datasets.traces import read_traces as read_traces
 from .documents.document import Document as Document
 from .documents.document import KragDocument as KragDocument
 from .documents.document import Need as Need
@@ -135,11 +138,14 @@ from .retrievers import RetrieverScores as RetrieverScores
 from .retrievers import aevaluate_retriever as aevaluate_retriever
 from .retrievers import evaluate_retriever as evaluate_retriever
 from .retrievers import evaluate_retrievers as evaluate_retrievers
+from .retrievers.agents import arun_agent as arun_agent
+from .retrievers.agents import run_agent as run_agent
 from .retrievers.live import Alert as Alert
 from .retrievers.live import LiveCounters as LiveCounters
 from .retrievers.live import LiveScorer as LiveScorer
 from .retrievers.live import RetrievalSink as RetrievalSink
 from .retrievers.live import ScoredRetrieval as ScoredRetrieval
+from .retrievers.live import ScoredSession as ScoredSession
 from .retrievers.live import Watch as Watch
 from .retrievers.runner import arun_retriever as arun_retriever
 from .retrievers.runner import run_retriever as run_retriever

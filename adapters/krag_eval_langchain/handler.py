@@ -22,6 +22,8 @@ Event = TypeVar("Event", bound=Callable[..., None])
 _RUNS_PER_RETRIEVAL = 10
 # Tags that LangChain gives to the runs inside `with_retry` after the first one, and inside a RunnableParallel.
 _ANOTHER_ATTEMPT, _BRANCH = "retry:attempt:", "map:key:"
+# The usual names of the question in the input of a chain.
+_QUESTIONS = ("question", "query", "input")
 
 
 def _guarded(event: Event) -> Event:
@@ -44,6 +46,9 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
     every retriever of a chain or an agent; without an id, by the exact text that the retriever was asked. Scoring runs
     on its own thread; the application gets the same results as without the handler. The handler is a
     `krag_eval.LiveScorer`: it also has `counters`, `problems`, `flush`, `result` and `window_means`.
+
+    All searches under one root run, such as those of an agent, are a session: `session_counters`, `sessions` and
+    `session_result`. Retrievers inside a retriever are the stages of its search.
 
     Args:
         gold: An `EvalSet`, a list of questions or rows, a pandas frame, or a mapping from a query's id or text to its
@@ -167,46 +172,61 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         name = kwargs.get("name") or (serialized or {}).get("name")
         looked_at = self._names is None or name in self._names
         run = self._start(run_id, parent_run_id, tags, is_retriever=looked_at)
-        if looked_at and not (run.is_inner and self._only_outermost):
-            query_id = _as_query_id((metadata or {}).get(self._query_id_key))
+        outer = None if run.parent is None else run.parent.retriever_id
+        is_scored = looked_at and not (outer is not None and self._only_outermost)
+        if not is_scored and outer is None:
+            return
+        query_id = _as_query_id((metadata or {}).get(self._query_id_key))
+        if is_scored:
             self._runs.forget_failures_of(run, query, query_id)
-            self.begin("langchain", run_id, query, query_id=query_id, name=name)
+        self.begin(
+            "langchain",
+            run_id,
+            query,
+            query_id=query_id,
+            name=name,
+            session_id=run.root.run_id if outer is None else None,
+            tool=run.tool,
+            stage_of=outer,
+            is_scored=is_scored,
+        )
 
     @_guarded
     def on_retriever_end(self, documents: Sequence[Any], *, run_id: UUID, **_: Any) -> None:
         """End a retrieval with its documents."""
-        self._count(self._runs.end(run_id))
+        run = self._end(run_id)
         self.end(run_id, documents)
+        self._end_session(run)
 
     @_guarded
     def on_retriever_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
         """End a retrieval that raised; it counts when the run around it ends."""
         if self._runs.are_around(run_id):
-            self._count(self._runs.end(run_id, self.hold(run_id, error), has_raised=True))
+            self._end(run_id, failure=self.hold(run_id, error), has_raised=True)
         else:
-            self._count(self._runs.end(run_id))
+            run = self._end(run_id)
             self.fail(run_id, error)
+            self._end_session(run)
 
     @_guarded
-    def _on_start(
-        self,
-        *_: Any,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
-        **__: Any,
-    ) -> None:
-        self._start(run_id, parent_run_id, tags, is_retriever=False)
+    def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **given: Any) -> None:  # noqa: ARG002
+        """Start a run that is no retrieval."""
+        self._start_around(run_id, inputs, given)
+
+    @_guarded
+    def on_tool_start(self, serialized: Any, input_str: str, *, run_id: UUID, **given: Any) -> None:
+        """Start the run of a tool, which gives its name to the searches in it."""
+        run = self._start_around(run_id, input_str, given)
+        run.tool = given.get("name") or (serialized or {}).get("name")
 
     @_guarded
     def _on_end(self, *outputs: Any, run_id: UUID, **_: Any) -> None:
-        self._count(self._runs.end(run_id), outputs[0] if outputs else None)
+        self._end_session(self._end(run_id, outputs[0] if outputs else None))
 
     @_guarded
     def _on_error(self, *_: Any, run_id: UUID, **__: Any) -> None:
-        self._count(self._runs.end(run_id, has_raised=True))
+        self._end_session(self._end(run_id, has_raised=True))
 
-    on_chain_start = on_tool_start = _on_start
     on_chain_end = on_tool_end = _on_end
     on_chain_error = on_tool_error = _on_error
 
@@ -218,6 +238,24 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         run, forgotten = self._runs.start(run_id, parent_run_id, current, tags or (), is_retriever=is_retriever)
         self._count(forgotten)
         return run
+
+    def _start_around(self, run_id: UUID, inputs: Any, given: Mapping[str, Any]) -> _OpenRun:
+        run = self._start(run_id, given.get("parent_run_id"), given.get("tags"), is_retriever=False)
+        if run.parent is None:
+            run.query_id = _as_query_id((given.get("metadata") or {}).get(self._query_id_key))
+            run.query = _text_of(inputs)
+        return run
+
+    def _end(
+        self, run_id: UUID, outputs: Any = None, *, failure: Any = None, has_raised: bool = False
+    ) -> _OpenRun | None:
+        run = self._runs.get(run_id)
+        self._count(self._runs.end(run_id, failure, has_raised=has_raised), outputs)
+        return run
+
+    def _end_session(self, run: _OpenRun | None) -> None:
+        if run is not None and run.parent is None:
+            self.end_session(run.run_id, query_id=run.query_id, query=run.query)
 
     def _count(self, failures: Sequence[Any], outputs: Any = None) -> None:
         """Count failed retrievals that nothing replaced any more; one may have got documents in its place."""
@@ -241,27 +279,54 @@ def _as_query_id(value: object) -> str | None:
     return str(value) or None
 
 
+def _text_of(inputs: Any) -> str | None:
+    """Return the question in the input of a chain or an agent: its last message, or its only text; None if unclear."""
+    if isinstance(inputs, Mapping):
+        if inputs.get("messages"):
+            last = inputs["messages"][-1] if isinstance(inputs["messages"], Sequence) else inputs["messages"]
+            last = last[-1] if isinstance(last, tuple) else last
+            inputs = last.get("content") if isinstance(last, Mapping) else getattr(last, "content", last)
+        else:
+            texts = [value for value in inputs.values() if isinstance(value, str)]
+            inputs = texts[0] if len(texts) == 1 else next((inputs[key] for key in _QUESTIONS if key in inputs), None)
+    return inputs if isinstance(inputs, str) else None
+
+
 @dataclass(slots=True, eq=False)
 class _OpenRun:
     """A run that has not ended.
 
     Attributes:
+        run_id: Its id.
         parent_id: The id of the run that LangChain gives as its parent.
         parent: The run around it, if the handler saw that start.
-        is_inner: Whether it is inside a retriever.
-        is_retriever: Whether it is a retriever that is looked at.
+        retriever_id: The id of the retriever that it is, or else of the innermost one around it; only those looked at.
+        tool: The name of the innermost tool that it is, or that is around it.
         is_branch: Whether it runs beside others, which replace nothing in it.
         is_open: Whether it has not ended.
         failures: The failed retrievals in it that nothing has replaced so far.
+        query_id: The id of the question that a root run was given.
+        query: The text that a root run was given.
     """
 
+    run_id: UUID
     parent_id: UUID | None
     parent: _OpenRun | None
-    is_inner: bool
-    is_retriever: bool
+    retriever_id: UUID | None
+    tool: str | None
     is_branch: bool
     is_open: bool = True
     failures: list[Any] = field(default_factory=list)
+    query_id: str | None = None
+    query: str | None = None
+
+    @property
+    def root(self) -> _OpenRun:
+        """The outermost run around it."""
+        run = self
+        while run.parent is not None:
+            run = run.parent
+        return run
 
 
 class _OpenRuns(OrderedDict[UUID, _OpenRun]):
@@ -284,9 +349,10 @@ class _OpenRuns(OrderedDict[UUID, _OpenRun]):
         around = None if current is None or current == parent_id else self.get(current)
         if around is not None and around.parent_id == parent_id:  # the tags are those of the run around it
             parent, tags = around, ()
-        is_inner = parent is not None and (parent.is_inner or parent.is_retriever)
         is_branch = any(tag.startswith(_BRANCH) for tag in tags)
-        self[run_id] = run = _OpenRun(parent_id, parent, is_inner, is_retriever, is_branch)
+        around_id, tool = (None, None) if parent is None else (parent.retriever_id, parent.tool)
+        retriever_id = run_id if is_retriever else around_id
+        self[run_id] = run = _OpenRun(run_id, parent_id, parent, retriever_id, tool, is_branch)
         if parent is not None and parent.failures and any(tag.startswith(_ANOTHER_ATTEMPT) for tag in tags):
             with self._lock:
                 parent.failures = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from krag_eval import EvaluationResult, EvaluationStart, InvalidInputError, QueryResult, RetrievalSink, ScoredRetrieval
+from krag_eval import (
+    EvaluationResult,
+    EvaluationStart,
+    InvalidInputError,
+    QueryResult,
+    RetrievalSink,
+    ScoredRetrieval,
+    ScoredSession,
+)
 from krag_eval_langfuse.client import check_run_id, check_timestamp, warn
 from krag_eval_langfuse.locating import Locator
 from krag_eval_langfuse.scores import Primitive, Score, ScoreNames, Target, make_scores, texts
@@ -63,6 +72,8 @@ class LangfuseScoreHandler(RetrievalSink):
             `doc_hit`, and live `empty`. Their means stay NUMERIC.
         verdicts: Add a CATEGORICAL score `verdict` to each query with gold: `all_found`, `some_found`, `none_found`,
             `nothing_retrieved` or `retriever_error`, at the largest cut-off. It needs the metric `recall`.
+        sessions: Which live sessions get scores on their trace: those of `"several"` searches, whose single searches
+            cannot say what was found altogether; `"all"`, also those of one search; or `"none"`.
         config_ids: The ids of score configs in Langfuse by key, such as `{"recall@5": "cm1...", "verdict": "cm2..."}`.
             Langfuse rejects a score whose name, type or value is not that of its config.
 
@@ -92,8 +103,12 @@ class LangfuseScoreHandler(RetrievalSink):
         include_text: bool = False,
         booleans: bool = False,
         verdicts: bool = False,
+        sessions: str = "several",
         config_ids: Mapping[str, str] | None = None,
     ) -> None:
+        if sessions not in ("several", "all", "none"):
+            raise InvalidInputError(f"`sessions` must be 'several', 'all' or 'none', got {sessions!r:.60}.")
+        self._fewest_searches = {"several": 2.0, "all": 1.0, "none": math.inf}[sessions]
         self._traces = None if trace_ids is None else _TraceMap(trace_ids)
         self._whole = None
         if dataset_run_id is not None or session_id is not None:
@@ -237,6 +252,24 @@ class LangfuseScoreHandler(RetrievalSink):
             self._sender.skip(no_target=len(retrieval.scores))
             return
         send_retrieval(self._sender, retrieval, target, self._names, self._run_id, self._include_text)
+        self._sender.finish()
+
+    def on_session_scored(self, session: ScoredSession, targets: Sequence[object | None]) -> None:
+        """Send the scores of a live session to the trace of its searches; count them if that is unknown."""
+        if len(session.row.searches) < self._fewest_searches or not session.scores:
+            return
+        known = [target for target in targets if isinstance(target, Target)]
+        wholes = {Target(trace_id=target.trace_id) if target.trace_id else target for target in known}
+        if len(wholes) != 1:
+            self._sender.skip(no_target=len(session.scores))
+            return
+        metadata: dict[str, Primitive] = {"n_searches": len(session.row.searches)}
+        if self._include_text:
+            metadata |= texts(session.query_id, session.row.searches[0].query)
+        identity = (self._run_id or "", f"session={session.session_id}")
+        clean = self._sender.clean(metadata)
+        scores = make_scores(session.scores, wholes.pop(), self._names, identity, session.ended_at, clean)
+        _send(self._sender, session.scores, scores)
         self._sender.finish()
 
     def flush(self, timeout: float | None = None) -> bool:

@@ -238,7 +238,8 @@ class ScoreNames:
         """
         name = self._names.get(key)
         if name is None:
-            name = self._prefix + key.replace("@", "_at_")
+            # At a budget of tokens, the name of this metric would be too long by one letter.
+            name = self._prefix + key.replace("searches_to_evidence", "search_to_evidence").replace("@", "_at_")
             if not _ALLOWED.match(name) or len(name) > _LONGEST:
                 raise InvalidInputError(
                     f"The score {name!r:.80} cannot have a score config in Langfuse: names have at most {_LONGEST} "

@@ -6,14 +6,18 @@ import sys
 import threading
 from collections.abc import Collection, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 # Documented there, but for mypy in strict mode not exported.
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events.base import BaseEvent  # type: ignore[attr-defined]
+from llama_index.core.instrumentation.events.rerank import ReRankEndEvent
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.instrumentation.events.span import SpanDropEvent  # type: ignore[attr-defined]
+from llama_index.core.instrumentation.span_handlers import NullSpanHandler
+from pydantic import PrivateAttr
 
 from krag_eval import LIVE_CUT_OFFS, InvalidInputError, LiveScorer
 from krag_eval_llama_index.responses import as_documents
@@ -21,6 +25,10 @@ from krag_eval_llama_index.responses import as_documents
 # How long leaving the `with` block waits for the last scores, in seconds.
 _EXIT_TIMEOUT = 5.0
 _HANDLERS_LOCK = threading.Lock()
+# How many spans are remembered that have not ended; the oldest is forgotten first.
+_MOST_SPANS = 100_000
+# The names of the question among the arguments of what is called first.
+_QUESTIONS = ("str_or_query_bundle", "question", "query", "user_msg", "message", "input")
 
 
 def retrieval_scoring(
@@ -40,6 +48,10 @@ def retrieval_scoring(
     `with instrument_tags({"krag_query_id": "Q1"}):`, or without one by the exact text of the query. The nodes are
     scored as the retriever returned them, before any reranker of a query engine; `score_response` scores what comes
     after.
+
+    All searches under one root span, such as the run of a workflow or an agent, are a session: `session_counters`,
+    `sessions` and `session_result`. Retrievals inside a retrieval are its stages, and so are rerankers that send
+    events: a session is scored by what they returned.
 
     Args:
         gold: An `EvalSet`, which is matched by id by default, or a mapping from a query's id or text to its gold
@@ -98,6 +110,8 @@ class RetrievalScoring(LiveScorer):
         # The retrievals that this thread or task is in, outermost first. Tasks and threads inherit it as they inherit
         # the current span. One that has ended is not in `_running`, so an entry left behind does no harm.
         self._within: ContextVar[tuple[str, ...]] = ContextVar("krag_eval_retrievals", default=())
+        self._spans: dict[str, _Span] = {}
+        self._listener: NullSpanHandler | None = None
 
     def __enter__(self) -> RetrievalScoring:
         """Start listening.
@@ -109,8 +123,9 @@ class RetrievalScoring(LiveScorer):
             raise InvalidInputError(
                 "This scoring is already listening. Call `retrieval_scoring` again for another one."
             )
-        self._handler = _Handler(scoring=self)
+        self._handler, self._listener = _Handler(scoring=self), _SpanListener(self)
         with _HANDLERS_LOCK:
+            get_dispatcher().add_span_handler(self._listener)
             get_dispatcher().add_event_handler(self._handler)  # the root dispatcher sees every event of the process
         return self
 
@@ -123,7 +138,9 @@ class RetrievalScoring(LiveScorer):
             # There is no method to remove a handler, and handlers with equal fields are equal. The list is replaced and
             # not changed, since another thread may be iterating over it.
             dispatcher.event_handlers = [other for other in dispatcher.event_handlers if other is not self._handler]
-        self._handler = None
+            dispatcher.span_handlers = [other for other in dispatcher.span_handlers if other is not self._listener]
+        self._handler = self._listener = None
+        self._spans.clear()
         for span_id in list(self._running):  # other threads may end retrievals at this moment
             self._running.discard(span_id)
             self.drop(span_id)
@@ -138,6 +155,8 @@ class RetrievalScoring(LiveScorer):
                 self._on_end(event)
             elif isinstance(event, SpanDropEvent):
                 self._on_error(event)
+            elif isinstance(event, ReRankEndEvent):
+                self._on_rerank(event)
         except Exception as error:  # noqa: BLE001 - the dispatcher would silently ignore it
             self.report("an event cannot be read", error)
 
@@ -147,14 +166,26 @@ class RetrievalScoring(LiveScorer):
         within, span_id = self._within.get(), event.span_id
         self._within.set((*within, span_id))
         name = span_id.partition(".")[0]  # the dispatcher makes it of class, method and a UUID
-        if self._names is not None and name not in self._names:
-            return
-        if self._only_outermost and not self._running.isdisjoint(within):
+        outer = next((one for one in reversed(within) if one in self._running), None)
+        is_scored = (self._names is None or name in self._names) and not (outer is not None and self._only_outermost)
+        if not is_scored and outer is None:
             return
         query, tag = event.str_or_query_bundle, event.tags.get(self._query_id_tag)
-        text = query if isinstance(query, str) else query.query_str
+        span = self._spans.get(span_id)
         self._running.add(span_id)
-        self.begin("llama_index", span_id, text, query_id=None if tag is None else str(tag), name=name)
+        self.begin(
+            "llama_index",
+            span_id,
+            query if isinstance(query, str) else query.query_str,
+            query_id=None if tag is None else str(tag),
+            name=name,
+            session_id=span.root.id if span is not None and outer is None else None,
+            tool=None if span is None else span.tool,
+            stage_of=outer,
+            is_scored=is_scored,
+        )
+        if span is not None and outer is None and span.parent is not None:
+            span.parent.searched = span_id
 
     def _on_end(self, event: RetrievalEndEvent) -> None:
         within, span_id = self._within.get(), event.span_id
@@ -169,6 +200,33 @@ class RetrievalScoring(LiveScorer):
             is_same = error is not None and str(error) == event.err_str
             self.fail(event.span_id, error if error is not None and is_same else RuntimeError(event.err_str))
 
+    def _on_rerank(self, event: ReRankEndEvent) -> None:
+        """Note what a reranker returned as a later stage of the last search in the spans around it."""
+        own = span = self._spans.get(event.span_id or "")
+        while span is not None and span.searched is None:
+            span = span.parent
+        if own is not None and span is not None:
+            name = "reranker" if own is span else own.id.partition(".")[0]
+            self.add_stage(own.root.id, span.searched, name, as_documents(event.nodes))
+
+    def enter_span(self, span_id: str, parent_id: str | None, instance: Any, bound_args: Any) -> None:
+        """Note that a span starts."""
+        parent = None if parent_id is None else self._spans.get(parent_id)
+        span = self._spans[span_id] = _Span(span_id, parent, None if parent is None else parent.tool)
+        if len(self._spans) > _MOST_SPANS:
+            self._spans.pop(next(iter(self._spans)), None)
+        # What these raise, the dispatcher ignores.
+        if span_id.partition("-")[0].endswith((".call", ".acall")):
+            span.tool = getattr(getattr(instance, "metadata", None), "name", None) or span.tool
+        if parent is None:
+            span.query = _text_of(bound_args.arguments)
+
+    def exit_span(self, span_id: str) -> None:
+        """Note that a span has ended; with a root span, its session has."""
+        span = self._spans.pop(span_id, None)
+        if span is not None and span.parent is None:
+            self.end_session(span_id, query=span.query)
+
     def _leave(self, span_id: Any) -> bool:
         """Forget a span that has ended, and those within it; return whether it was a running retrieval."""
         within = self._within.get()
@@ -177,6 +235,63 @@ class RetrievalScoring(LiveScorer):
         was_running = span_id in self._running
         self._running.discard(span_id)
         return was_running
+
+
+def _text_of(arguments: dict[str, Any]) -> str | None:
+    """Return the question among the arguments of a call, if it is clear which one that is."""
+    given = {**arguments, **(arguments.get("kwargs") or {})}
+    texts = {name: getattr(value, "query_str", value) for name, value in given.items()}
+    texts = {name: value for name, value in texts.items() if isinstance(value, str)}
+    return next(iter(texts.values())) if len(texts) == 1 else next((texts[n] for n in _QUESTIONS if n in texts), None)
+
+
+@dataclass(slots=True, eq=False)
+class _Span:
+    """A span that has not ended.
+
+    Attributes:
+        id: Its id.
+        parent: The span around it, if its start was seen.
+        tool: The name of the tool that it is, or that is around it.
+        searched: The id of the last search directly in it.
+        query: The text that a root span was given.
+    """
+
+    id: str
+    parent: _Span | None
+    tool: str | None
+    searched: str | None = None
+    query: str | None = None
+
+    @property
+    def root(self) -> _Span:
+        """The outermost span around it."""
+        span = self
+        while span.parent is not None:
+            span = span.parent
+        return span
+
+
+class _SpanListener(NullSpanHandler):
+    """Tells the scoring which spans start and end."""
+
+    _scoring: Any = PrivateAttr()
+
+    def __init__(self, scoring: RetrievalScoring) -> None:
+        super().__init__()
+        self._scoring = scoring
+
+    def span_enter(
+        self, id_: str, bound_args: Any, instance: Any = None, parent_id: Any = None, *_: Any, **__: Any
+    ) -> None:
+        """Pass on that a span starts."""
+        self._scoring.enter_span(id_, parent_id, instance, bound_args)
+
+    def span_exit(self, id_: str, *_: Any, **__: Any) -> None:
+        """Pass on that a span has ended."""
+        self._scoring.exit_span(id_)
+
+    span_drop = span_exit
 
 
 class _Handler(BaseEventHandler):

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
@@ -248,13 +248,14 @@ class WorkQueue(Generic[T]):
 
     Args:
         work: Called with each batch. What it raises is logged.
-        max_pending: How many items may wait.
+        max_pending: How many items of one type may wait.
         max_batch: The largest number of items in a batch.
     """
 
     def __init__(self, work: Callable[[list[T]], None], max_pending: int, max_batch: int) -> None:
         self._work, self._max_pending, self._max_batch = work, max_pending, max_batch
         self._waiting: deque[T] = deque()
+        self._n_waiting: Counter[type] = Counter()
         self._n_busy = self._n_flushing = 0
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -262,7 +263,7 @@ class WorkQueue(Generic[T]):
     def put(self, item: T) -> bool:
         """Add an item; return False if the queue is full or no thread can be started."""
         with self._changed:
-            if len(self._waiting) >= self._max_pending:
+            if self._n_waiting[type(item)] >= self._max_pending:
                 return False
             if self._thread is None or not self._thread.is_alive():
                 thread = threading.Thread(target=self._run, name="krag_eval-live", daemon=True)
@@ -272,6 +273,7 @@ class WorkQueue(Generic[T]):
                     return False
                 self._thread = thread
             self._waiting.append(item)
+            self._n_waiting[type(item)] += 1
             if len(self._waiting) in (1, self._max_batch):
                 self._changed.notify_all()
         return True
@@ -317,6 +319,7 @@ class WorkQueue(Generic[T]):
                 return []
             self._changed.wait_for(lambda: self._n_flushing or len(self._waiting) >= self._max_batch, LINGER_SECONDS)
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._max_batch))]
+            self._n_waiting.subtract(map(type, batch))
             self._n_busy = len(batch)
             return batch
 

@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from krag_eval import EvaluationResult, InvalidInputError, Leaderboard, QueryReview, evaluate_run, leaderboard
+from krag_eval import (
+    EvaluationResult,
+    InvalidInputError,
+    Leaderboard,
+    QueryReview,
+    evaluate_run,
+    leaderboard,
+    read_traces,
+)
 from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import escape_controls, number_of
@@ -49,6 +57,8 @@ def evaluate(
     worst: int | None = None,
     output_format: str = "terminal",
     max_bad_rows: int = 0,
+    traces: list[Path] | None = None,
+    repeated: str = "error",
     scoring: RunScoringOptions,
     files: RunFileOptions,
 ) -> None:
@@ -61,6 +71,9 @@ def evaluate(
         worst (N): List the N questions with the lowest nDCG, in the same way.
         output_format (--format): terminal, markdown, latex (for the package booktabs) or csv: how one row per run is
             printed.
+        traces (FILE): In place of runs, the sessions in traces exported as OTLP JSON; repeat it for several files. Only
+            questions that have a trace are scored.
+        repeated: Of several traces of one question, use the `first` or the `last`; `error` refuses them.
     """
     one_of("--format", output_format, ("terminal", *_EXPORTS))
     if worst is not None:
@@ -69,10 +82,16 @@ def evaluate(
         raise InvalidInputError("`--failed` and `--worst` list questions as text or JSON. Leave out `--format`.")
     cut_offs, names, settings = parse_cut_offs(k), parse_names(metrics), scoring.settings()
     questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key, max_bad_rows=max_bad_rows)
+    if traces and runs:
+        raise InvalidInputError("`--traces` and RUN are both given. Score them one after the other.")
     try:
-        read = read_runs(runs or [evalset], questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
+        if traces:
+            run = read_traces(traces, questions, repeated=repeated, max_bad_rows=max_bad_rows)
+            read, questions = {run.name: run}, _asked(questions, run)
+        else:
+            read = read_runs(runs or [evalset], questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
     except InvalidInputError as error:
-        if runs:
+        if runs or traces:
             raise
         raise InvalidInputError(f"RUN, the file with what was retrieved, is missing. {error}") from None
     missing = {name: run.missing(questions) for name, run in read.items()}
@@ -114,6 +133,15 @@ def evaluate(
     else:
         table = _EXPORTS[output_format](_board(results, keys, intervals=intervals))
         print(escape_controls(table.replace("\r\n", "\n").removesuffix("\n")))
+
+
+def _asked(questions: EvalSet, run: Run) -> EvalSet:
+    """Return the questions that a run has rows for, and say how many it has not."""
+    asked = questions.where(lambda question: question.id in run.rows)
+    asked.n_rejected = questions.n_rejected
+    if left_out := len(questions) - len(asked):
+        print_notes([f"{run.name}: {number_of(left_out, 'question')} without a trace, left out"])
+    return asked
 
 
 def score_each(questions: EvalSet, runs: Mapping[str, Run], k: Any, **settings: Any) -> dict[str, EvaluationResult]:

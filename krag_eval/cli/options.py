@@ -52,6 +52,7 @@ from krag_eval.datasets import LEVELS, read_corpus
 from krag_eval.datasets.formats.registry import FORMATS
 from krag_eval.datasets.reanchoring import TARGETS
 from krag_eval.datasets.run import FLATTENED
+from krag_eval.datasets.traces import REPEATED
 from krag_eval.documents.text import normalize
 from krag_eval.documents.tokenizers import TOKENIZERS
 from krag_eval.matching.settings import CHOICES, MATCH_METHODS, USUAL_THRESHOLDS
@@ -64,6 +65,7 @@ _VALUES: Mapping[str, Sequence[str]] = {
     "level": LEVELS,
     "metrics": [*ALL_METRICS, "all"],
     "missing": ["refuse", "empty"],
+    "repeated": REPEATED,
     "to": TARGETS,
     **CHOICES,
     "from_format": list(FORMATS),

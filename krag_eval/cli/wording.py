@@ -14,9 +14,9 @@ _SAME_NAMES = (
     "corpus", "depth", "doc_key", "effect", "embedding_prefix", "embeddings", "encoding", "evalset", "force",
     "format", "fresh", "gain", "grade_key", "id_key", "incremental", "journal", "k", "keep", "kmax", "level", "llm",
     "margin", "max_bad_rows", "max_error_rate", "metrics", "missing", "n_bootstrap", "n_randomisation", "near",
-    "near_questions", "power", "precision_denominator", "resume", "retries", "retry_errors", "rouge_measure",
-    "samples", "seed", "sheet", "similarity_threshold", "skip_e2e", "span_measure", "threshold", "timeout",
-    "tokenizer", "unjudged", "use_stemmer", "weights", "workers",
+    "near_questions", "power", "precision_denominator", "repeated", "resume", "retries", "retry_errors",
+    "rouge_measure", "samples", "seed", "sheet", "similarity_threshold", "skip_e2e", "span_measure", "threshold",
+    "timeout", "tokenizer", "unjudged", "use_stemmer", "weights", "workers",
 )  # fmt: skip
 _OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAMES} | {
     "match_method": "--match",

@@ -79,6 +79,13 @@ class Judgments:
         """Return documents retrieved in the first `k` ranks; shape (n_queries,)."""
         return self.n_retrieved if k is None else np.minimum(self.n_retrieved, k)
 
+    def relevance(self) -> list[tuple[bool, ...]]:
+        """Return for each query whether the document at each rank is relevant."""
+        rows = [[False] * n for n in self.n_retrieved.tolist()]
+        for query, rank in zip(self.relevant_query.tolist(), self.relevant_rank.tolist(), strict=True):
+            rows[query][rank - 1] = True
+        return list(map(tuple, rows))
+
     def relevant_within(self, k: CutOff) -> IntArray:
         """Return relevant ranks among the first `k`; shape (n_queries,)."""
         return self._count(self.relevant_query, self.relevant_rank, k)

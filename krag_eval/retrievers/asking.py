@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
@@ -133,6 +133,9 @@ class _Slot:
         documents: tuple[Document, ...] = ()
         message = None
         try:
+            if self._caller.is_agent:
+                row: RunRow = await self._answer(question)
+                return replace(row, seconds=round(self._seconds, 6))
             documents = await self._answer(question.question or "")
         except RunStoppedError:
             raise
@@ -150,33 +153,35 @@ class _Slot:
         self._redactor = self._redactor or Redactor(self._caller.function)
         return describe_error(error, self._redactor)
 
-    async def _answer(self, text: str) -> tuple[Document, ...]:
+    async def _answer(self, asked: str | Question) -> Any:
         try:
-            return await self._attempt(text)
+            return await self._attempt(asked)
         except Exception as error:  # noqa: BLE001 - it is raised again below
             failed = [error]
 
-        async def attempt() -> tuple[Document, ...]:
+        async def attempt() -> Any:
             if failed:  # tenacity costs more than the call of a fast retriever, so it starts with the first failure
                 raise failed.pop()
-            return await self._attempt(text)
+            return await self._attempt(asked)
 
         return await self._retrying(attempt)
 
-    async def _attempt_on_the_loop(self, text: str) -> tuple[Document, ...]:
+    async def _attempt_on_the_loop(self, asked: Any) -> Any:
         start = time.perf_counter()
         try:
-            answer = take_later(self._caller.function(text), self._settings.k)
-            taken = await with_time_limit(answer, self._settings.timeout)
+            taken = await with_time_limit(self._take_later(self._caller.function(asked)), self._settings.timeout)
         finally:
             self._seconds = time.perf_counter() - start
-        return self._copy(taken)
+        return taken if self._caller.is_agent else self._copy(taken)
 
-    async def _attempt_in_the_thread(self, text: str) -> tuple[Document, ...]:
+    def _take_later(self, answer: Any) -> Awaitable[Any]:
+        return answer if self._caller.is_agent else take_later(answer, self._settings.k)
+
+    async def _attempt_in_the_thread(self, asked: Any) -> Any:
         if self._thread is None:
             self._check_hanging()
             self._thread = CallThread()
-        call, start = _ThreadCall(self._caller.function, text, self._settings.k, self._copy), time.perf_counter()
+        call, start = _ThreadCall(self._caller, asked, self._settings.k, self._copy), time.perf_counter()
         try:
             return await with_time_limit(self._finish(call, self._thread.call(call)), self._settings.timeout)
         finally:
@@ -186,17 +191,17 @@ class _Slot:
                 self._thread.stop()
                 self._thread = None
 
-    async def _finish(self, call: _ThreadCall, answer: Awaitable[Any]) -> tuple[Document, ...]:
+    async def _finish(self, call: _ThreadCall, answer: Awaitable[Any]) -> Any:
         """Return the documents of the call; await them here if a sync function returned an awaitable."""
         documents = await answer
-        if isinstance(documents, tuple):
+        if isinstance(documents, tuple) or (self._caller.is_agent and not needs_a_loop(documents)):
             return documents
         start = time.perf_counter()
         try:
-            taken = await take_later(documents, self._settings.k)
+            taken = await self._take_later(documents)
         finally:
             call.seconds = (call.seconds or 0.0) + time.perf_counter() - start
-        return self._copy(taken)
+        return taken if self._caller.is_agent else self._copy(taken)
 
     def _check_hanging(self) -> None:
         self._hanging.difference_update([thread for thread in self._hanging if not thread.is_alive])
@@ -211,8 +216,8 @@ class _Slot:
 class _ThreadCall:
     """A call for a thread, which returns the documents, or what has to be awaited to get them."""
 
-    function: Callable[[str], Any]
-    text: str
+    caller: Caller
+    asked: Any
     k: int
     copy: Copier
     seconds: float | None = None
@@ -220,8 +225,8 @@ class _ThreadCall:
     def __call__(self) -> Any:
         start = time.perf_counter()
         try:
-            answer = self.function(self.text)
-            taken = answer if needs_a_loop(answer) else take(answer, self.k)
+            answer = self.caller.function(self.asked)
+            taken = answer if self.caller.is_agent or needs_a_loop(answer) else take(answer, self.k)
         finally:
             self.seconds = time.perf_counter() - start
         return taken if taken is answer else self.copy(taken)

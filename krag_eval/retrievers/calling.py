@@ -45,12 +45,14 @@ class Caller:
         is_async: Whether it is called on the event loop instead of in a thread.
         name: The default name of the retriever.
         path: The module and the name of its type, or of the function.
+        is_agent: Whether the function takes the question itself and returns a row.
     """
 
-    function: Callable[[str], Any]
+    function: Callable[[Any], Any]
     is_async: bool
     name: str
     path: str
+    is_agent: bool = False
 
 
 def caller_of(retriever: Any, *, prefer_async: bool = False) -> Caller:
@@ -67,7 +69,7 @@ def caller_of(retriever: Any, *, prefer_async: bool = False) -> Caller:
         raise InvalidInputError(
             f"The retriever is the class {retriever.__name__}. It must be an instance of it: create one first."
         )
-    name, path = _names_of(retriever)
+    name, path = names_of(retriever)
     for sync, async_, hook, default_module in _METHODS:
         methods = [m for m in (getattr(retriever, sync, None), getattr(retriever, async_, None)) if callable(m)]
         if methods:
@@ -81,7 +83,7 @@ def caller_of(retriever: Any, *, prefer_async: bool = False) -> Caller:
             f"`retriever` is {describe_type(retriever)}, which cannot be called. It must be a function that takes a "
             "question, or an object with `invoke`, `retrieve` or `run`."
         )
-    is_async = _is_async(function)
+    runs_on_loop = is_async(function)
     if sync == "run":
         function = _haystack_call(retriever, function)
     elif (parameters := wrong_parameters(function)) is not None:
@@ -89,7 +91,7 @@ def caller_of(retriever: Any, *, prefer_async: bool = False) -> Caller:
             f"The retriever {name}({parameters}) cannot be called with a question alone. "
             "Wrap it, for example as `lambda question: search(question, top_k=20)`."
         )
-    return Caller(function, is_async, name, path)
+    return Caller(function, runs_on_loop, name, path)
 
 
 def _overrides(retriever: Any, hook: str, default_module: str) -> bool:
@@ -102,7 +104,8 @@ def _is_async_lambda(retriever: Any) -> bool:
     return hasattr(retriever, "afunc") and not hasattr(retriever, "func")
 
 
-def _is_async(function: Callable[..., Any]) -> bool:
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether the result of a function has to be awaited, as far as its definition says."""
     return any(
         inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f)
         for f in (function, getattr(function, "__call__", None))  # noqa: B004 - an object may have an async one
@@ -151,7 +154,8 @@ def _question_inputs(pipeline: Any) -> list[str]:
     return inputs
 
 
-def _names_of(retriever: Any) -> tuple[str, str]:
+def names_of(retriever: Any) -> tuple[str, str]:
+    """Return the default name of a retriever, and the module and the name of its type, or of the function."""
     inner = retriever
     while isinstance(inner, functools.partial):
         inner = inner.func

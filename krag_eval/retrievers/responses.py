@@ -19,6 +19,7 @@ from krag_eval.documents.document import Document, as_input_error, read_lenientl
 from krag_eval.documents.readers import OWN_ID, as_id, reader_of, split_pair
 from krag_eval.documents.stores import hits_in
 
+NOT_ENDED = "the search had not ended when its session ended"
 # The keys of the documents in a mapping: of Haystack, and of LangChain's chains.
 _DOCUMENT_KEYS = ("documents", "source_documents", "context")
 

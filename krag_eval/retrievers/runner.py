@@ -220,6 +220,7 @@ def plan_run(
     prefer_async: bool = False,
     keeps_rows: bool = True,
     source: Mapping[str, Any] | None = None,
+    caller: Caller | None = None,
     **options: Unpack[RunOptions],
 ) -> Plan:
     """Check the arguments of `run_retriever` for one retriever.
@@ -230,6 +231,7 @@ def plan_run(
         prefer_async: Call the async method of an object that has both.
         keeps_rows: Whether the rows are kept in memory; otherwise they are in the journal only.
         source: The fingerprint of the retriever's source; by default that of the code of its function or class.
+        caller: How to call it; by default what `caller_of` returns.
         **options: The options of `run_retriever`.
 
     Raises:
@@ -243,7 +245,7 @@ def plan_run(
     of_calls = [field.name for field in fields(CallSettings) if field.name in rest]
     settings = CallSettings(**{name: rest.pop(name) for name in of_calls})
     progress = hook_for(rest.pop("progress", True))
-    caller = caller_of(retriever, prefer_async=prefer_async)
+    caller = caller or caller_of(retriever, prefer_async=prefer_async)
     name, parameters, journal = (rest.pop(key, None) for key in ("name", "parameters", "journal"))
     if parameters is not None and not isinstance(parameters, Mapping):
         raise InvalidInputError(

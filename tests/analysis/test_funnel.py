@@ -241,9 +241,8 @@ def test_what_cannot_be_used_is_refused(change: dict[str, Any], message: str) ->
 
 
 def test_stages_that_were_not_read_from_a_file_are_checked_too() -> None:
-    row = RunRow(query_id="q", stages=(Stage(name="rerank", inputs=("dense",)),))
-    with pytest.raises(InvalidInputError, match=r"The question 'q': .*there is no earlier stage 'dense'"):
-        funnel(Run.of("x", [row]), [QUESTION])
+    with pytest.raises(InvalidInputError, match="there is no earlier stage 'dense'"):
+        RunRow(query_id="q", stages=(Stage(name="rerank", inputs=("dense",)),))
 
 
 def test_the_latest_stage_is_that_of_the_row_though_other_rows_have_another_order() -> None:

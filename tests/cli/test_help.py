@@ -20,6 +20,7 @@ from krag_eval.cli.help import EXAMPLES
 from krag_eval.metrics import ALL_METRICS
 from tests.support.bench_cases import CORPUS
 from tests.support.command_line import Runner
+from tests.support.trace_cases import request, retriever
 
 COMMAND: Any = get_command(app)
 NAMES = sorted(COMMAND.commands)
@@ -66,6 +67,8 @@ def files(command: Runner) -> None:
         for n, chunk in enumerate(chunks)
     ]
     lines("judge.jsonl", said)
+    traces = [retriever(n, None, "lamp", query=q, trace=f"{n:032x}") for n, q in enumerate(QUESTIONS[:3], 1)]
+    lines("traces.jsonl", [request(*traces)])
     lines("queue.jsonl", said)
     Path("faq.csv").write_text("id,frage,quelle\nq0,When?,0.md\n", encoding="utf-8")
     Path("gate.toml").write_text('[gate]\nrequire = ["recall@5 >= 0"]\n', encoding="utf-8")

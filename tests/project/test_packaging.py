@@ -26,6 +26,7 @@ FRAMEWORKS = {
     "krag_eval_langchain": {"langchain_core", "langsmith"},
     "krag_eval_langfuse": {"langfuse", "opentelemetry"},
     "krag_eval_llama_index": {"llama_index"},
+    "krag_eval_otel": {"opentelemetry"},
     "krag_eval_ray": {"ray"},
     "krag_eval_spark": {"pyspark"},
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,15 @@ def scored_retrieval() -> front.ScoredRetrieval:
     live_cases.retrieve(scorer, "q1", live_cases.RETRIEVED["q1"])
     assert scorer.flush(30)
     return recorder.scored[0]
+
+
+def scored_session() -> front.ScoredSession:
+    return front.ScoredSession("root", "q1", run().rows["q1"], {"session_recall@5": 0.5}, 0, datetime.now(UTC))
+
+
+def trace_span() -> front.TraceSpan:
+    attributes = {"gen_ai.retrieval.documents": '[{"id": "a"}]'}
+    return front.TraceSpan(trace_id="0a", span_id="0b", attributes=attributes, start_ns=1, end_ns=2)
 
 
 def run() -> front.Run:
@@ -213,9 +223,12 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Stage": lambda: front.Stage(name="dense", retrieved=run().rows["q1"].retrieved),
     "Span": lambda: front.Span("guide", 8, 28, "We ship on weekdays."),
     "ScoredRetrieval": scored_retrieval,
+    "ScoredSession": scored_session,
     "Scorer": scorer_of_some,
     "ScoringSettings": lambda: front.ScoringSettings(match_method="id", id_key="doc_id"),
     "Sweep": lambda: front.sweep(GOLD, FOUND, k=3, match_method="rouge1"),
+    "TraceSession": lambda: front.TraceSession.of([trace_span()]),
+    "TraceSpan": lambda: trace_span(),
     "Tokenizer": lambda: StemmingTokenizer(front.TOKENIZERS["words"]),
     "TokenizerType": lambda: front.TokenizerType.KIWI,
     "ValidationReport": lambda: front.validate([{"id": "a", "question": "", "gold": []}]),

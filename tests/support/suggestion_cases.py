@@ -27,6 +27,7 @@ from krag_eval.krag.tokenizers import KiwiTokenizer
 from krag_eval.matching import parallel
 from krag_eval.report import plots
 from krag_eval.report.plots import fonts
+from tests.support import trace_cases
 from tests.support.advice import follow
 from tests.support.bench_cases import CORPUS, EVALSET, writer
 from tests.support.bench_cases import retrieve as find_lamps
@@ -959,6 +960,11 @@ def write_one_plot(**more: Any) -> Any:
         return plots.write_plots(front.build_report({"a": EVALUATED}), "plots", **more)
 
 
+def two_traces(**more: Any) -> Any:
+    spans = [trace_cases.retriever(n, None, "a", query="When?", trace=f"{n:032x}") for n in (1, 2)]
+    return front.read_traces(trace_cases.write(Path("two-traces.jsonl"), trace_cases.request(*spans)), **more)
+
+
 def scored(*paths: str, **more: Any) -> Any:
     return front.score_logs(*paths, **{"match_method": "id", **more})
 
@@ -972,6 +978,8 @@ TASKS = [
     ),
     Case(lambda **more: front.compare({"a": RUN, "b": RUN}, **more), "as `evalset`", value=SET),
     Case(lambda **more: front.compare({"a": RUN, "b": HALF}, SET, **more), "missing='empty'"),
+    Case(lambda **more: two_traces(**more), "repeated='last'"),
+    Case(lambda **more: two_traces(**more), "repeated='first'"),
     Case(lambda **more: front.evaluate(SHARED, SHARED_FOUND, k=1, intervals=True, **more), "cluster='gold'"),
     Case(lambda **more: front.evaluate(SHARED, SHARED_FOUND, k=1, cluster="id", **more), "intervals=True"),
     Case(

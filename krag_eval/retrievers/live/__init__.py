@@ -4,7 +4,16 @@ from krag_eval.retrievers.live.gold import GoldLookup
 from krag_eval.retrievers.live.monitor import Alert
 from krag_eval.retrievers.live.retrievals import LiveCounters
 from krag_eval.retrievers.live.scorer import LiveScorer
-from krag_eval.retrievers.live.sinks import RetrievalSink, ScoredRetrieval
+from krag_eval.retrievers.live.sinks import RetrievalSink, ScoredRetrieval, ScoredSession
 from krag_eval.retrievers.live.watch import Watch
 
-__all__ = ["Alert", "GoldLookup", "LiveCounters", "LiveScorer", "RetrievalSink", "ScoredRetrieval", "Watch"]
+__all__ = [
+    "Alert",
+    "GoldLookup",
+    "LiveCounters",
+    "LiveScorer",
+    "RetrievalSink",
+    "ScoredRetrieval",
+    "ScoredSession",
+    "Watch",
+]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval.datasets import Stage
 from krag_eval.documents.document import Document, read_leniently
 from krag_eval.documents.readers import LANGCHAIN, OWN_ID, reader_of_type
 
@@ -38,9 +39,13 @@ class LiveCounters:
     errors: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Retrieval:
-    """A retrieval that has started."""
+    """A retrieval that has started.
+
+    Those inside it, which are stages of it, are `inner`; `is_scored` is false for one that is only a stage of another.
+    `later` are the stages that were given its documents.
+    """
 
     framework: str
     run_id: str
@@ -54,6 +59,13 @@ class Retrieval:
     error: BaseException | None = None
     seconds: float = 0.0
     ended_at: datetime | None = None
+    is_replayed: bool = False
+    state: Literal["running", "held", "ended", "late", "dropped"] = "running"
+    is_scored: bool = True
+    tool: str | None = None
+    inner: list[Retrieval] = field(default_factory=list)
+    stages: Sequence[Stage] = ()
+    later: list[tuple[str, list[TakenDocument | Document]]] = field(default_factory=list)
 
     @property
     def ranking(self) -> list[Document] | BaseException:
@@ -62,7 +74,15 @@ class Retrieval:
 
     def stop(self) -> None:
         """Record when the retrieval ended."""
-        self.seconds, self.ended_at = time.perf_counter() - self.started, datetime.now(UTC)
+        self.ended_at = datetime.now(UTC)
+        if not self.is_replayed:
+            self.seconds = time.perf_counter() - self.started
+
+    def is_readable(self) -> bool:
+        """Read the documents that were taken; return whether there are any, or an error in their place."""
+        if self.taken is not None:
+            self.documents, self.taken = read_taken(self.taken), None
+        return self.documents is not None or self.error is not None
 
 
 MOST_DOCUMENTS = 100_000

@@ -18,7 +18,7 @@ from krag_eval._utils.objects import OfOneProcess
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.suggestions import check_names
 from krag_eval._utils.threads import WorkQueue, register_background
-from krag_eval.datasets import DOC_KEY, LEVELS
+from krag_eval.datasets import DOC_KEY, LEVELS, Run, Stage
 from krag_eval.datasets.question import settings_at
 from krag_eval.evaluation.pipeline import MetricFunction, choose_metrics, judge_batch, measure, signature_of
 from krag_eval.evaluation.results import EvaluationResult, QueryResult
@@ -29,7 +29,8 @@ from krag_eval.metrics.judgments import count_repeats
 from krag_eval.metrics.names import LIVE_CUT_OFFS
 from krag_eval.retrievers.live.gold import Gold, GoldLookup, is_evalset
 from krag_eval.retrievers.live.monitor import Alert, Band, Monitor, check_alerts
-from krag_eval.retrievers.live.retrievals import LiveCounters, Retrieval, read_taken, take_documents
+from krag_eval.retrievers.live.retrievals import LiveCounters, Retrieval, take_documents
+from krag_eval.retrievers.live.sessions import OpenSessions, Session, SessionJudge
 from krag_eval.retrievers.live.sinks import ScoredRetrieval, Sinks
 from krag_eval.retrievers.live.watch import Watch, Watching, check_watch
 
@@ -68,6 +69,8 @@ class LiveScorer(OfOneProcess):
 
     Attributes:
         counters: What became of the retrievals.
+        session_counters: What became of the sessions: the retrievals that have the same `session_id`, in the order in
+            which they started. `errors` counts searches that had not ended when their session ended.
         problems: The last 20 problems.
 
     Raises:
@@ -114,37 +117,95 @@ class LiveScorer(OfOneProcess):
         self._judge.start_anew()
         self._monitor = self._watch()
         self._watching = self._watch_changes() if self._watch_changes is not None else None
-        self.counters = LiveCounters()
+        self.counters, self.session_counters = LiveCounters(), LiveCounters()
+        self._sessions = OpenSessions(self._max_pending)
         self.problems: deque[str] = deque(maxlen=20)
         self._kinds_of_problems: set[str] = set()
         self._open: dict[str, Retrieval] = {}
         self._lock = threading.Lock()  # of what the application's threads and the scorer's both change
         self._scoring = threading.Lock()  # of the judge and the monitor
-        self._queue: WorkQueue[Retrieval] = WorkQueue(self._work, self._max_pending, MOST_AT_ONCE)
+        self._queue: WorkQueue[Retrieval | Session] = WorkQueue(self._work, self._max_pending, MOST_AT_ONCE)
 
     def begin(
-        self, framework: str, run_id: object, query: object, *, query_id: str | None = None, name: str | None = None
+        self,
+        framework: str,
+        run_id: object,
+        query: object,
+        *,
+        query_id: str | None = None,
+        name: str | None = None,
+        session_id: object = None,
+        tool: str | None = None,
+        stage_of: object = None,
+        is_scored: bool = True,
+        seconds: float | None = None,
     ) -> None:
-        """Note that a retrieval starts, and where its scores belong, which only its own context knows."""
-        targets = self._sinks.locate(framework, run_id)
+        """Note that a retrieval starts, and where its scores belong, which only its own context knows.
+
+        Args:
+            framework: `"langchain"` or `"llama_index"`.
+            run_id: The framework's id of the retrieval.
+            query: The text of the query.
+            query_id: The id of the question, if the application gave one.
+            name: The name of the retriever.
+            session_id: The id of the root run that it is a search of; None if it is no search of a session.
+            tool: The name of the tool that searches, if there is one.
+            stage_of: The id of the retrieval around this one, of which this one is a stage.
+            is_scored: Whether it is scored by itself.
+            seconds: How long it took, if it has ended long ago, NaN if that is unknown; by default that is measured.
+        """
+        targets = self._sinks.locate(framework, run_id) if is_scored else []
         started = Retrieval(framework, str(run_id), query, query_id, name, targets, time.perf_counter())
+        started.tool, started.is_scored = tool, is_scored
+        if seconds is not None:
+            started.seconds, started.is_replayed = seconds, True
         with self._lock:
             if len(self._open) >= self._max_pending:  # the oldest one never ended
-                self._open.pop(next(iter(self._open)))
-                self.counters.seen += 1
-                self.counters.dropped += 1
+                oldest = self._open.pop(next(iter(self._open)))
+                oldest.state = "dropped"
+                self.counters.seen += oldest.is_scored
+                self.counters.dropped += oldest.is_scored
             self._open[started.run_id] = started
+            outer = None if stage_of is None else self._open.get(str(stage_of))
+            if outer is not None:
+                outer.inner.append(started)
+        for session in [] if session_id is None else self._sessions.add(str(session_id), started):
+            self._count_session(dropped=1)
+            self._note("a session never ended", f"{session.session_id}, after {len(session.searches)} searches")
 
-    def end(self, run_id: object, documents: object) -> None:
-        """Note that a retrieval returned these documents, best first; they are copied, since they may change."""
+    def end(self, run_id: object, documents: object, stages: Sequence[Stage] = ()) -> None:
+        """Note that a retrieval returned these documents, best first; they are copied, since they may change.
+
+        Args:
+            run_id: The framework's id of the retrieval.
+            documents: The documents.
+            stages: The stages of its pipeline, the last of which is what it returned; without them, the retrievals that
+                began with `stage_of=run_id` are its stages.
+        """
         retrieval = self._close(run_id)
         if retrieval is None:
             return
+        retrieval.stages = stages
         try:
             retrieval.taken = take_documents(documents)
         except Exception as error:  # noqa: BLE001 - the application goes on, and the error is counted
             self.report("documents cannot be read", error)
         self._put(retrieval)
+
+    def add_stage(self, session_id: object, run_id: object, name: str, documents: object) -> None:
+        """Note that a later stage, such as a reranker, was given what a search of an open session had returned.
+
+        The session is scored by what the last stage returned; the scores of the retrieval itself are not changed.
+
+        Args:
+            session_id: The id of the root run.
+            run_id: The framework's id of the search.
+            name: The name of the stage.
+            documents: What it returned, best first.
+        """
+        search = self._sessions.find(str(session_id), str(run_id))
+        if search is not None:
+            search.later.append((name, take_documents(documents)))
 
     def fail(self, run_id: object, error: BaseException) -> None:
         """Note that a retrieval raised; with gold it counts as nothing retrieved, unless it was cancelled."""
@@ -163,6 +224,10 @@ class LiveScorer(OfOneProcess):
             return None
         retrieval = self._close(run_id)
         if retrieval is not None:
+            retrieval.state = "held"
+        if retrieval is not None and not retrieval.is_scored:
+            return None  # it fails the retrieval around it, or is replaced there
+        if retrieval is not None:
             retrieval.error = error
             self.report("the retriever raised", type(error).__name__)  # the message may contain a secret
         return retrieval
@@ -176,14 +241,41 @@ class LiveScorer(OfOneProcess):
     def drop(self, run_id: object) -> None:
         """Forget a retrieval that is not to be scored."""
         with self._lock:
-            self._open.pop(str(run_id), None)
+            retrieval = self._open.pop(str(run_id), None)
+            if retrieval is not None:
+                retrieval.state = "dropped"
+
+    def end_session(
+        self, session_id: object, *, query_id: str | None = None, query: str | None = None, cited: object = None
+    ) -> None:
+        """Note that the root run of a session has ended; nothing happens if nothing was searched in it.
+
+        Args:
+            session_id: The id of the root run.
+            query_id: The id of the question, if the root run was given one.
+            query: The text that the root run was given; its gold is looked up before that of the first search.
+            cited: The documents that the answer cites, if that is known.
+        """
+        session = self._sessions.end(str(session_id))
+        if session is None:
+            return
+        session.query_id, session.query = query_id, query
+        try:
+            session.cited = None if cited is None else take_documents(cited)
+        except Exception as error:  # noqa: BLE001 - as in `end`
+            self.report("cited documents cannot be read", error)
+        self._count_session(dropped=int(not self._queue.put(session)), errors=session.n_late)
+        if session.n_late:
+            self._note("a session ended before its searches", f"{session.n_late} of {len(session.searches)} searches")
 
     def report(self, kind: str, what: str | BaseException) -> None:
         """Count a problem, and log the first of each kind as a warning, without credentials."""
-        if isinstance(what, BaseException):
-            what = describe_error(what, longest=300)
         with self._lock:
             self.counters.errors += 1
+        self._note(kind, describe_error(what, longest=300) if isinstance(what, BaseException) else what)
+
+    def _note(self, kind: str, what: str) -> None:
+        with self._lock:
             first = kind not in self._kinds_of_problems
             self._kinds_of_problems.add(kind)
             self.problems.append(f"{kind}: {what}")
@@ -205,6 +297,35 @@ class LiveScorer(OfOneProcess):
         self._wait_for_scores()
         with self._scoring:
             return self._judge.result()
+
+    def sessions(self) -> Run:
+        """Return the sessions with gold as the rows of a run, in the order in which they ended; without gold, all.
+
+        A question that was asked again has ` (2)` behind its id.
+
+        Raises:
+            InvalidInputError: `keep_documents` is not set.
+        """
+        self._wait_for_sessions()
+        with self._scoring:
+            return self._judge.sessions.run()
+
+    def session_result(self) -> EvaluationResult:
+        """Return the result over all sessions with gold: what `evaluate_run` returns for their questions.
+
+        Without a session of several searches, it is `result()`.
+
+        Raises:
+            InvalidInputError: `keep_documents` is not set.
+        """
+        self._wait_for_sessions()
+        with self._scoring:
+            return self._judge.session_result()
+
+    def _wait_for_sessions(self) -> None:
+        if not self._judge.sessions.keeps:
+            raise InvalidInputError("The documents of the sessions are not kept. Pass keep_documents=True.")
+        self._wait_for_scores()
 
     def window_means(self) -> dict[str, float | None]:
         """Return the mean of each key over the last `window` retrievals; None if none of them has a value."""
@@ -231,17 +352,52 @@ class LiveScorer(OfOneProcess):
             retrieval = self._open.pop(str(run_id), None)
         if retrieval is not None:
             retrieval.stop()
+            if not retrieval.is_scored:
+                return retrieval
             self._sinks.locate(retrieval.framework, run_id, retrieval.targets)
         return retrieval
 
     def _put(self, retrieval: Retrieval) -> None:
+        if retrieval.state != "late":
+            retrieval.state = "ended"
+        if not retrieval.is_scored:
+            return
         accepted = self._queue.put(retrieval)
         with self._lock:
             self.counters.seen += 1
             self.counters.dropped += not accepted
 
-    def _work(self, batch: list[Retrieval]) -> None:
-        """Score these retrievals, count them, and pass them on; called on the scorer's thread."""
+    def _count_session(self, **outcome: int) -> None:
+        with self._lock:
+            for name, n in {"seen": 1, **outcome}.items():
+                setattr(self.session_counters, name, getattr(self.session_counters, name) + n)
+
+    def _work(self, items: list[Retrieval | Session]) -> None:
+        """Score these retrievals and sessions, count them, and pass them on; called on the scorer's thread."""
+        if retrievals := [item for item in items if isinstance(item, Retrieval)]:
+            self._score_retrievals(retrievals)
+        for item in items:
+            if isinstance(item, Session):
+                self._score_session(item)
+
+    def _score_session(self, session: Session) -> None:
+        judge, wanted, scored = self._judge.sessions, self._sinks.want_sessions, None
+        try:
+            session.check_readable()
+            with self._scoring:
+                gold = judge.find(session)
+                if wanted or judge.keeps:
+                    scored = judge.score(session, gold, with_values=wanted)
+        except Exception as error:  # noqa: BLE001 - a metric of the user's own may raise anything
+            self._count_session(seen=0, unreadable=1)
+            self._note("a session cannot be scored", describe_error(error, longest=300))
+            return
+        self._count_session(seen=0, scored=int(gold is not None), no_gold=int(gold is None))
+        _yield_to_others()
+        if scored is not None and wanted:
+            self._sinks.tell_session(scored, [search.targets for search in session.searches])
+
+    def _score_retrievals(self, batch: list[Retrieval]) -> None:
         readable = [retrieval for retrieval in batch if self._is_readable(retrieval)]
         with self._scoring:
             outcomes = self._judge.score(readable)
@@ -263,11 +419,10 @@ class LiveScorer(OfOneProcess):
 
     def _is_readable(self, retrieval: Retrieval) -> bool:
         try:
-            if retrieval.taken is not None:
-                retrieval.documents, retrieval.taken = read_taken(retrieval.taken), None
+            return retrieval.is_readable()
         except Exception as error:  # noqa: BLE001 - as in `end`
             self.report("documents cannot be read", error)
-        return retrieval.documents is not None or retrieval.error is not None
+            return False
 
     def _pass_on(self, retrieval: Retrieval, scored: ScoredRetrieval) -> None:
         with self._lock:
@@ -319,6 +474,7 @@ class RetrievalJudge:
 
     Attributes:
         keys: The keys of a retrieval's values.
+        sessions: Scores sessions of several retrievals.
     """
 
     def __init__(
@@ -333,11 +489,13 @@ class RetrievalJudge:
         self._cut_offs, self._table = choose_metrics(metrics, self._settings, k)
         self._given: dict[str, Any] = {"k": k, "metrics": metrics, **settings}
         self._keep = keep
+        self.sessions = SessionJudge(self._gold, self._settings, k, keep=keep)
         self.keys = Scorer(**self._given).keys
         self.start_anew()
 
     def start_anew(self) -> None:
-        """Forget all retrievals."""
+        """Forget all retrievals and sessions."""
+        self.sessions.start_anew()
         self._scorer = _YieldingScorer(**self._given)
         self._scorer.front = DOCUMENT_IDS if self._parts else NO_LISTS
         self._scorer.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL, self._parts)
@@ -373,6 +531,10 @@ class RetrievalJudge:
             signature_parts=self._parts,
         )
 
+    def session_result(self) -> EvaluationResult:
+        """Return the result over the sessions with gold that were kept."""
+        return self.sessions.result(self._cut_offs, self._table, self._parts)
+
     def check_documents(self, least: int = 1) -> None:
         """Warn once of documents that can never match, after at least so many scored retrievals."""
         if self._documents_checked or self._scorer.n_queries < least:
@@ -395,6 +557,7 @@ class RetrievalJudge:
         )
         _yield_to_others()
         repeats = count_repeats(part.detail.batch).tolist() if part.detail is not None else []
+        relevance = [] if part.detail is None else part.detail.judged.relevance()
         if self._keep:
             self._kept += [(retrievals[i], found) for i, found in gold.items()]
         return {
@@ -403,6 +566,7 @@ class RetrievalJudge:
                 gold[i][0],
                 replace(row, index=first + row.index, id=gold[i][0], query=str(retrievals[i].query)),
                 repeats[row.index],
+                relevance[row.index],
             )
             for i, row in zip(gold, part.per_query, strict=True)
         }
@@ -417,7 +581,13 @@ class RetrievalJudge:
         }
 
 
-def _scored(retrieval: Retrieval, query_id: str | None, result: QueryResult | None, n_repeats: int) -> ScoredRetrieval:
+def _scored(
+    retrieval: Retrieval,
+    query_id: str | None,
+    result: QueryResult | None,
+    n_repeats: int,
+    relevance: tuple[bool, ...] | None = None,
+) -> ScoredRetrieval:
     error = retrieval.error
     return ScoredRetrieval(
         run_id=retrieval.run_id,
@@ -430,4 +600,5 @@ def _scored(retrieval: Retrieval, query_id: str | None, result: QueryResult | No
         error=None if error is None else describe_error(error),
         seconds=retrieval.seconds,
         ended_at=retrieval.ended_at or datetime.now(UTC),
+        relevance=relevance,
     )

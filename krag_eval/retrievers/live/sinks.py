@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.objects import cached_property
+from krag_eval.datasets import RunRow
 from krag_eval.evaluation.pipeline import EvaluationCallback
 from krag_eval.evaluation.results import QueryResult
 
@@ -28,6 +30,7 @@ class ScoredRetrieval:
         error: What the retriever raised, as `Type: message`, or None.
         seconds: How long the retrieval took, from the framework's start event to its end event.
         ended_at: When the retrieval ended, in UTC.
+        relevance: For each document, whether it matches a gold document; None without gold.
     """
 
     run_id: str
@@ -40,6 +43,7 @@ class ScoredRetrieval:
     error: str | None
     seconds: float
     ended_at: datetime
+    relevance: tuple[bool, ...] | None = None
 
     @property
     def scores(self) -> Mapping[str, float | None]:
@@ -47,6 +51,27 @@ class ScoredRetrieval:
         counts = {"retrieved": self.n_retrieved, "repeats": self.n_repeats, "empty": int(not self.n_retrieved)}
         values = self.result.values if self.result is not None else {}
         return {**{name: float(count) for name, count in counts.items()}, **values}
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSession:
+    """A session of one or more searches with its scores.
+
+    Attributes:
+        session_id: The framework's id of the root run, under which everything was searched.
+        query_id: The id of the question in the gold, or the one that the application gave; else None.
+        row: Its searches, with their stages, as a row of a run.
+        scores: The values by key such as `session_recall@5`; None where undefined, empty without gold.
+        n_late: How many searches had not ended when the session ended; their documents do not count.
+        ended_at: When the session ended, in UTC.
+    """
+
+    session_id: str
+    query_id: str | None
+    row: RunRow
+    scores: Mapping[str, float | None]
+    n_late: int
+    ended_at: datetime
 
 
 class RetrievalSink(EvaluationCallback):
@@ -71,6 +96,14 @@ class RetrievalSink(EvaluationCallback):
             retrieval: The retrieval with its scores.
             target: What `locate` returned. If it is None, a sink that needs a target skips the retrieval; the scorer
                 counts it as `no_target`.
+        """
+
+    def on_session_scored(self, session: ScoredSession, targets: Sequence[object | None]) -> None:
+        """Receive a session when its root run has ended; called on the scorer's thread, once per session.
+
+        Args:
+            session: The session with its scores.
+            targets: What `locate` returned for each of its searches.
         """
 
     def flush(self, timeout: float | None = None) -> object:
@@ -125,6 +158,17 @@ class Sinks:
             elif retrieval.result is not None and callable(getattr(sink, "on_query_scored", None)):
                 self._call(sink, "on_query_scored", retrieval.result)
 
+    @cached_property
+    def want_sessions(self) -> bool:
+        """Whether a sink receives the scores of sessions."""
+        return any(map(_takes_sessions, self._sinks))
+
+    def tell_session(self, session: ScoredSession, targets: Sequence[Sequence[object | None]]) -> None:
+        """Pass a session to every sink that receives sessions, with the targets of each search."""
+        for position, sink in enumerate(self._sinks):
+            if _takes_sessions(sink):
+                self._call(sink, "on_session_scored", session, [of_search[position] for of_search in targets])
+
     def flush(self, end: float | None) -> bool:
         """Flush every sink until `end` (monotonic clock); return False if one of them did not finish."""
         done = True
@@ -140,6 +184,11 @@ class Sinks:
         except Exception as error:  # noqa: BLE001 - the application goes on, and the error is counted
             self._problem(f"{type(sink).__name__}.{name}", error)
             return None
+
+
+def _takes_sessions(sink: object) -> bool:
+    method = getattr(type(sink), "on_session_scored", None)
+    return method is not None and method is not RetrievalSink.on_session_scored
 
 
 def _locates(sink: object) -> bool:

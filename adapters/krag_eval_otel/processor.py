@@ -1,0 +1,235 @@
+"""Score the retrievals of a running application by the spans that it records."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.trace import StatusCode, format_span_id, format_trace_id
+
+from krag_eval import (
+    LIVE_CUT_OFFS,
+    EvaluationResult,
+    InvalidInputError,
+    LiveCounters,
+    LiveScorer,
+    Run,
+    RunRow,
+    TraceSession,
+    TraceSpan,
+)
+
+FRAMEWORK = "opentelemetry"
+
+
+class RetrievalSpanProcessor(BatchSpanProcessor):
+    """Score retrievals from the spans of OpenInference or of OpenTelemetry's GenAI conventions.
+
+    Each trace is a session. It is scored when the span that began it in this process has ended, on a thread of the
+    processor's own, by the same reading as `krag_eval.read_traces`. Nothing that happens there reaches the application:
+    what cannot be scored is counted in `problems`.
+
+    Args:
+        gold: An `EvalSet`, which is matched by id by default, or a mapping from a query's id or text to its gold
+            documents, matched by text; None reports only what needs no gold.
+        k: One cut-off or several.
+        metrics: Names of `krag_eval.METRICS`, or functions; all by default.
+        sinks: Receivers of scores, such as `PhoenixSink` and `EvaluationEventSink`.
+        max_queue_size: How many ended spans may wait; any more are dropped by OpenTelemetry, with a warning.
+        max_traces: How many traces may be open. If there are more, the oldest one is dropped.
+        max_spans: How many spans of a trace are read. A trace with more is dropped.
+        delay: How long ended spans wait for others, in seconds.
+        **options: Further arguments of `krag_eval.LiveScorer`.
+
+    Attributes:
+        scorer: The `krag_eval.LiveScorer` with `counters`, `problems` and `window_means`.
+        problems: How many traces could not be scored, by reason, and what else was noticed, such as `truncated`,
+            `without_documents`, `clocks`, `never_ended`, `too_many_spans`.
+
+    Raises:
+        InvalidInputError: There is neither gold nor a sink, or an argument is invalid.
+
+    >>> from opentelemetry.sdk.trace import TracerProvider
+    >>> from krag_eval_otel import RetrievalSpanProcessor
+    >>> scoring = RetrievalSpanProcessor({"When do you open?": [{"id": "n1"}]}, k=1, match_method="id")
+    >>> provider = TracerProvider()
+    >>> provider.add_span_processor(scoring)
+    >>> with provider.get_tracer("shop").start_as_current_span("search") as span:
+    ...     span.set_attribute("gen_ai.operation.name", "retrieval")
+    ...     span.set_attribute("gen_ai.retrieval.query.text", "When do you open?")
+    ...     span.set_attribute("gen_ai.retrieval.documents", '[{"id": "n1"}]')
+    >>> scoring.result()["recall@1"]
+    1.0
+    >>> provider.shutdown()
+    """
+
+    def __init__(
+        self,
+        gold: object = None,
+        *,
+        k: int | str | Sequence[int | str | None] | None = LIVE_CUT_OFFS,
+        metrics: Any = None,
+        sinks: object = (),
+        max_queue_size: int = 10_000,
+        max_traces: int = 1_000,
+        max_spans: int = 10_000,
+        delay: float = 1.0,
+        **options: Any,
+    ) -> None:
+        self.scorer = LiveScorer(gold, k=k, metrics=metrics, sinks=sinks, **options)
+        self.problems: Counter[str] = Counter()
+        self._keeps = bool(options.get("keep_documents"))
+        self._traces = _Traces(self.scorer, self.problems, max_traces, max_spans)
+        super().__init__(
+            self._traces,
+            max_queue_size=max_queue_size,
+            schedule_delay_millis=delay * 1_000,
+            max_export_batch_size=min(512, max_queue_size),
+        )
+
+    @property
+    def counters(self) -> LiveCounters:
+        """What became of the retrievals that could be read."""
+        return self.scorer.counters
+
+    def force_flush(self, timeout_millis: int | None = None) -> bool:
+        """Score all traces that have ended, and send the scores; return False if that takes too long."""
+        end = time.monotonic() + (30_000 if timeout_millis is None else timeout_millis) / 1_000
+        flushed = super().force_flush(timeout_millis)
+        return self.scorer.flush(max(0.0, end - time.monotonic())) and flushed is not False
+
+    def shutdown(self) -> None:
+        """Score what has ended, and stop."""
+        super().shutdown()  # type: ignore[no-untyped-call]
+        self.scorer.flush(5.0)
+
+    def result(self) -> EvaluationResult:
+        """Return the result over all searches with gold that have ended.
+
+        With `keep_documents=True` it is that over all sessions: what `evaluate_run` returns for the same traces.
+        """
+        super().force_flush()
+        return self.scorer.session_result() if self._keeps else self.scorer.result()
+
+
+class _Traces(SpanExporter):
+    """Collects the spans of each trace until its first one has ended."""
+
+    def __init__(self, scorer: LiveScorer, problems: Counter[str], max_traces: int, max_spans: int) -> None:
+        self._scorer = scorer
+        self._problems = problems
+        self._max_traces = max_traces
+        self._max_spans = max_spans
+        self._open: OrderedDict[int, list[TraceSpan]] = OrderedDict()
+        self._lock = threading.Lock()  # a flush exports on the thread of its caller
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Take ended spans, and score the traces whose first span is among them."""
+        with self._lock:
+            try:
+                ended = dict.fromkeys(trace_id for span in spans if (trace_id := self._take(span)) is not None)
+                sessions = [self._open.pop(trace_id) for trace_id in ended]
+                while len(self._open) > self._max_traces:
+                    self._open.popitem(last=False)
+                    self._problems["never_ended"] += 1
+            except Exception as error:  # noqa: BLE001 - the application goes on, and the error is counted
+                self._scorer.report("spans cannot be read", error)
+                return SpanExportResult.FAILURE
+            for session in sessions:
+                try:
+                    self._score(session)
+                except Exception as error:  # noqa: BLE001 - as above
+                    self._scorer.report("a trace cannot be read", error)
+        return SpanExportResult.SUCCESS
+
+    def _take(self, span: ReadableSpan) -> int | None:
+        """Keep a span; return the id of its trace if it is the one that began it in this process."""
+        context, parent = span.context, span.parent
+        if context is None:
+            return None
+        kept = self._open.setdefault(context.trace_id, [])
+        if len(kept) <= self._max_spans:
+            kept.append(_read(span).without_content())
+        return context.trace_id if parent is None or parent.is_remote else None
+
+    def _score(self, spans: list[TraceSpan]) -> None:
+        if len(spans) > self._max_spans:
+            self._problems["too_many_spans"] += 1
+            return
+        session = TraceSession.of(spans)
+        self._problems.update({kind: n for kind, n in session.notes.items() if n})
+        if session.problem is not None:
+            self._problems[session.problem] += session.problem != "without_retrieval"
+            return
+        score_row(self._scorer, session.row(session.query_id or ""), session.query_id, session.question)
+
+
+def send_traces(run: Run, gold: object, *, sinks: object, **options: Any) -> LiveScorer:
+    """Score the sessions of exported traces and send the scores to sinks, as the live processor does.
+
+    Args:
+        run: What `krag_eval.read_traces` returned.
+        gold: The `EvalSet` with the questions.
+        sinks: One or several receivers of scores, such as `PhoenixSink`.
+        **options: Further arguments of `krag_eval.LiveScorer`.
+
+    Returns:
+        The scorer, with `counters` and `result()`, after the sinks have been flushed.
+
+    Raises:
+        InvalidInputError: A row does not come from a trace, or an argument is invalid.
+    """
+    scorer = LiveScorer(gold, sinks=sinks, **options)
+    for number, row in enumerate(run.rows.values()):
+        if "trace_id" not in row.further:
+            raise InvalidInputError(
+                f"The row of the question {row.query_id!r:.60} comes from no trace. Read traces with `read_traces`."
+            )
+        score_row(scorer, row, row.query_id, None)
+        if number % 100 == 0:
+            scorer.flush()  # no more may wait than the queue holds
+    scorer.flush()
+    return scorer
+
+
+def score_row(scorer: LiveScorer, row: RunRow, query_id: str | None, question: str | None) -> None:
+    """Pass the session of a trace to a live scorer, under the ids of its spans."""
+    trace_id, session_id = row.further["trace_id"], f"{row.further['trace_id']}-{row.further['span_id']}"
+    for search in row.searches:
+        run_id = f"{trace_id}-{search.further['span_id']}"
+        scorer.begin(
+            FRAMEWORK,
+            run_id,
+            search.query,
+            query_id=query_id,
+            name=search.tool,
+            tool=search.tool,
+            session_id=session_id,
+            seconds=math.nan if search.latency_s is None else search.latency_s,
+        )
+        if search.error is not None:
+            scorer.fail(run_id, RuntimeError(search.error))
+        else:
+            scorer.end(run_id, search.retrieved, search.stages)
+    scorer.end_session(session_id, query_id=query_id, query=question)
+
+
+def _read(span: ReadableSpan) -> TraceSpan:
+    context, failed = span.context, span.status.status_code is StatusCode.ERROR
+    return TraceSpan(
+        trace_id=format_trace_id(context.trace_id) if context else "",
+        span_id=format_span_id(context.span_id) if context else "",
+        parent_id=None if span.parent is None else format_span_id(span.parent.span_id),
+        name=span.name,
+        attributes=dict(span.attributes or {}),
+        start_ns=span.start_time,
+        end_ns=span.end_time,
+        error=(span.status.description or "error") if failed else None,
+        n_dropped=span.dropped_attributes,
+    )
