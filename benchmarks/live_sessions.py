@@ -84,7 +84,7 @@ async def ask_agent(number: int, config: Any) -> None:
         AIMessage(content="", tool_calls=[{"name": "search", "args": {"query": f"{number} {part}"}, "id": part}])
         for part in ("first", "second")
     ]
-    agent = create_agent(ScriptedModel(messages=iter([*script, AIMessage(content="Done.")])), [TOOL])
+    agent: Any = create_agent(ScriptedModel(messages=iter([*script, AIMessage(content="Done.")])), [TOOL])
     await agent.ainvoke({"messages": [("user", "?")]}, config)
 
 
@@ -211,7 +211,8 @@ def measure(way: str, n: int) -> tuple[list[float], list[float]]:
     inside, added = list[float](), list[float]()
     sessions_at_once(way, min(n, 50), [])  # what is done only once
     for _ in range(ROUNDS):
-        told, options = Told(), {"k": 10, "match_method": "id"}
+        told = Told()
+        options: dict[str, Any] = {"k": 10, "match_method": "id"}
         if way.startswith("LlamaIndex"):
             scoring: Any = retrieval_scoring(gold, sinks=told, **options)
             clock(scoring, ["handle", "enter_span", "exit_span"])

@@ -148,3 +148,15 @@ def test_under_load_the_counters_add_up_and_memory_stays_flat() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert len(re.findall(r"growth of memory .* at most 20 MB  yes", done.stdout)) == 2
+
+
+def test_no_search_of_a_session_is_lost_under_load() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.live_sessions", "--smoke"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("median of a search") == 3

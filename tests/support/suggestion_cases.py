@@ -6,6 +6,7 @@ import asyncio
 import json
 import operator
 import pickle
+import pydoc
 import re
 import sys
 import tomllib
@@ -293,6 +294,15 @@ class Noting(krag_eval.RetrievalSink):
 
 READS_RUN, READS_SET = r"`read_run\(path\)`", r"`read_evalset\(path\)`"
 READ = evaluated(path="run.jsonl"), evaluated(path="set.jsonl"), evaluated(path="corpus.jsonl")
+
+
+def defined(text: str) -> Any:
+    """Return the function that a message defines between backticks, or the class that it names there."""
+    code, names = text.split("`")[1], dict[str, Any]()
+    if not code.startswith("def "):
+        return pydoc.locate(code)
+    exec(code, names)
+    return names["agent"]
 
 
 def holds_the_run(run: Any) -> bool:
@@ -758,6 +768,25 @@ EVALUATE = [
         "metadata='all'",
         {"metadata": "none"},
         holds=lambda error: error is None,
+    ),
+    Case(
+        lambda **more: front.LiveScorer(SET, **more).sessions(),
+        "keep_documents=True",
+        holds=lambda run: len(run) == 0,
+    ),
+    Case(
+        lambda: front.run_agent(7, SET[:1], search=search, k=2, progress=False),
+        r"`def agent\(question, search\): \.\.\.`",
+        then=lambda text: front.run_agent(defined(text), SET[:1], search=search, k=2, progress=False),
+        holds=len,
+    ),
+    Case(
+        lambda: front.run_agent(len, SET[:1], k=2, progress=False),
+        r"as `krag_eval_langchain\.RetrievalScoringHandler`",
+        then=lambda text: front.run_agent(
+            lambda question, config: None, SET[:1], handler=defined(text), k=2, progress=False
+        ),
+        holds=len,
     ),
     Case(lambda: front.as_evalset("set.jsonl"), READS_SET, then=READ[1], holds=len),
     Case(lambda: front.EvalSet("set.jsonl"), READS_SET, then=READ[1], holds=len),
