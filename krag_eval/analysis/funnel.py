@@ -21,7 +21,7 @@ from krag_eval.analysis.comparison.systems import Slice, slices_of, some
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, RunRow, as_evalset
 from krag_eval.datasets.question import settings_at
 from krag_eval.datasets.run import check_run
-from krag_eval.datasets.sessions import Search, Stage, check_stages
+from krag_eval.datasets.sessions import Search, Stage
 from krag_eval.documents.columns import runs
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import OFFSETS
@@ -335,18 +335,14 @@ def _ways(row: RunRow | None, name: str) -> _Way:
     if row is None or row.error is not None:
         return []
     searches = row.searches or (Search(retrieved=row.retrieved, stages=row.stages),)
-    way = [_nodes(row.query_id, search, name) for search in searches if search.error is None]
+    way = [_nodes(search, name) for search in searches if search.error is None]
     is_final = row.searches and row.retrieved and (len(searches) > 1 or row.retrieved != searches[0].retrieved)
     return [*way, [_Node(FINAL, tuple(range(len(way))), row.retrieved)]] if is_final else way
 
 
-def _nodes(query_id: str, search: Search, name: str) -> list[_Node]:
+def _nodes(search: Search, name: str) -> list[_Node]:
     if not search.stages:
         return [_Node(search.tool or name, (), search.retrieved)]
-    try:
-        check_stages(search.stages)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"The question {query_id!r:.60}: {error}") from None
     place = {stage.name: number for number, stage in enumerate(search.stages)}
     return [_Node(s.name, tuple(place[one] for one in s.inputs), s.retrieved) for s in search.stages]
 
